@@ -14,6 +14,7 @@ mod serve;
 mod uploads;
 mod values;
 mod vrt;
+mod warp;
 
 pub use bench::BenchArgs;
 pub use convert::ConvertArgs;
@@ -27,6 +28,7 @@ pub use sample::SampleArgs;
 pub use serve::{ServeArgs, ServerArgs, ViewArgs};
 pub use uploads::UploadsArgs;
 pub use vrt::VrtArgs;
+pub use warp::WarpArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -36,6 +38,7 @@ use strile::Window;
 use strile::compare::CompareOptions;
 use strile::read::OnFault;
 use strile::tiff::gdal::NoData;
+use strile::tiff::geo::Crs;
 use strile::vrt::{Missing, VrtOptions};
 use strile::{OpenOptions, Processor, ReadOptions};
 use values::{parse_bbox, parse_size, parse_tolerance, parse_window};
@@ -59,6 +62,7 @@ pub enum Command {
     Overview(OverviewArgs),
     Sample(SampleArgs),
     Vrt(VrtArgs),
+    Warp(Box<WarpArgs>),
     Index(IndexArgs),
     Compare(CompareArgs),
     /// Check Cloud-Optimized GeoTIFFs
@@ -88,6 +92,7 @@ impl Command {
             Self::Dump(args) => &args.remote,
             Self::Convert(args) => &args.remote,
             Self::Sample(args) => &args.remote,
+            Self::Warp(args) => &args.remote,
             Self::Index(args) => &args.remote,
             Self::Compare(args) => &args.remote,
             Self::Cog(CogCommand::Validate(args)) => &args.remote,
@@ -110,6 +115,7 @@ Examples:
   strile view dem.tif
   strile convert dem.tif cog.tif --of COG --co COMPRESS=ZSTD
   strile convert scenes/ -o cogs --of COG --jobs 4
+  strile warp dem.tif web.tif -t_srs EPSG:3857 -r bilinear
   strile compare before.tif after.tif
   strile cog validate dem.tif
   strile bench dem.tif
@@ -252,6 +258,9 @@ pub struct PartArgs {
     /// Area to read, in the coordinates of the file's reference system
     #[arg(long, value_name = "W,S,E,N", value_parser = parse_bbox, allow_hyphen_values = true)]
     pub bbox: Option<Bbox>,
+    /// Reference system of --bbox: EPSG:N, WKT or PROJ; that of the file by default
+    #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true, requires = "bbox")]
+    pub bbox_crs: Option<Crs>,
     /// Bands to read, from 1, in this order; all by default
     #[arg(short, long, alias = "bands", value_name = "N", value_delimiter = ',')]
     pub band: Vec<u16>,
@@ -423,6 +432,7 @@ pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString>
             return words;
         }
         Some("vrt") => &vrt::GDAL,
+        Some("warp") => &warp::GDAL,
         Some("overview") => &overview::GDAL,
         Some("info") => &info::GDAL,
         _ => return words,
@@ -439,7 +449,11 @@ pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString>
 pub fn unavailable(words: &[OsString]) -> Option<String> {
     let first = command_at(words)?;
     let rest = words.get(first + 1..)?;
-    words.get(first).filter(|word| *word == "convert").and_then(|_| convert::unavailable(rest))
+    match words.get(first).and_then(|word| word.to_str()) {
+        Some("convert") => convert::unavailable(rest),
+        Some("warp") => warp::unavailable(rest),
+        _ => None,
+    }
 }
 
 /// Where the name of the command is.

@@ -1,8 +1,12 @@
-//! The georeference of a request as JSON, in the words of the raw protocol.
+//! The georeference of a request as JSON, in the words of the raw protocol; boxes of other reference systems.
 
+use crate::args::PartArgs;
+use crate::failure::Failure;
 use serde_json::{Value, json};
+use strile::crs::{Crs, TransformOptions};
+use strile::grid::transform_bounds;
 use strile::tiff::gdal::{BandMetadata, NoData};
-use strile::tiff::geo::GeoTransform;
+use strile::tiff::geo::{Bounds, GeoTransform};
 use strile::{Metadata, ReadOptions};
 
 /// A number; those that JSON does not have as strings.
@@ -71,4 +75,25 @@ pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &Re
     tell("descriptions", any(|b| b.description.is_some()), list(|b| json!(b.description)));
     tell("gcps", first_page && !geo.gcps.is_empty(), geo.gcps.len().into());
     told
+}
+
+/// The box that is asked for, in the reference system of a file.
+pub fn bbox_in_file(part: &PartArgs, metadata: &Metadata) -> Result<Option<[f64; 4]>, Failure> {
+    match (part.bbox, &part.bbox_crs) {
+        (Some(bbox), Some(crs)) => box_in_file(crs, bbox.0, metadata).map(Some),
+        (bbox, _) => Ok(bbox.map(|bbox| bbox.0)),
+    }
+}
+
+/// A box of one reference system (west, south, east, north) in that of a file.
+pub fn box_in_file(crs: &Crs, sides: [f64; 4], metadata: &Metadata) -> Result<[f64; 4], Failure> {
+    let request = |problem: String| Failure::Request(problem, None);
+    let own = metadata.georeference.crs.as_ref();
+    let own =
+        own.ok_or_else(|| request("the file has no reference system that the box could be put in".into()))?;
+    let [min_x, min_y, max_x, max_y] = sides;
+    let bounds = Bounds { min_x, min_y, max_x, max_y };
+    let bounds = transform_bounds(crs, own, bounds, &TransformOptions::default());
+    let Bounds { min_x, min_y, max_x, max_y } = bounds.map_err(|problem| request(problem.to_string()))?;
+    Ok([min_x, min_y, max_x, max_y])
 }

@@ -68,6 +68,7 @@ fn run_command(given: Vec<OsString>) -> u8 {
         Command::View(args) => commands::serve::view(&args, &session),
         #[cfg(feature = "serve")]
         Command::Serve(args) => commands::serve::serve(&args, &session),
+        Command::Warp(args) => commands::warp::run(&args, &session),
         Command::Uploads(args) => commands::uploads::run(&args, &session),
         Command::Index(args) => commands::index::run(&args, &session),
         Command::Compare(args) => commands::compare::run(&args, &session),

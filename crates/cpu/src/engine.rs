@@ -8,7 +8,7 @@ use crate::crew::Crew;
 use crate::place::{Slot, Slots, Target};
 use crate::pool::{self, Scratch};
 use crate::stop::{LOOKS_EVERY, Stop};
-use crate::{assemble, block, block::Conversion, codec, encode, mask, plan, reduce, resample};
+use crate::{assemble, block, block::Conversion, codec, encode, mask, plan, reduce, resample, warp};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -170,8 +170,7 @@ impl Engine for CpuEngine {
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError> {
-        let _ = (job, pixels, valid, output, context);
-        Err(EngineError::Abandoned)
+        warp::warp(job, pixels, valid, output, context)
     }
 
     fn encoder(&self, which: Encoder) -> String {

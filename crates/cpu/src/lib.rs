@@ -4,7 +4,7 @@
 //! pixels: `codec` decompresses, then row by row, while the row is in the first cache, `predict` undoes the
 //! predictor, `samples` (or `ycbcr`) makes samples of bits, `cast` makes floats of them where the output
 //! converts, and `place` writes them where they belong, with the loops of `simd`. `crew` has threads for a block that is
-//! large, `resample` makes windows another size, and `mask` leaves pixels out. `place`, `resample`, `mask`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
+//! large, `resample` makes windows another size, `mask` leaves pixels out, and `warp` puts windows onto a grid. `place`, `resample`, `mask`, `warp/store`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
 
 mod assemble;
 mod block;
@@ -23,6 +23,7 @@ mod resample;
 mod samples;
 mod simd;
 mod stop;
+mod warp;
 mod ycbcr;
 
 pub use assemble::put;

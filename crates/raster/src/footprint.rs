@@ -23,9 +23,14 @@ impl Dataset {
         Ok(options.layer == Layer::Mask && self.mask_source(options)? != MaskSource::Image)
     }
 
-    /// The transform of a request's own pixels: that of the file, for the level and from the window's corner.
+    /// The transform of a request's own pixels: that of the file, for the level and from the window's corner; of a read onto
+    /// a grid that of the grid.
     /// `None` where the file has none, for pages after the first, and where the result is turned.
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
+        if let Some(onto) = &options.onto {
+            let corner = options.window.map_or((0, 0), |window| (window.column, window.row));
+            return Ok(Some(onto.grid.transform().window(corner.0.into(), corner.1.into())));
+        }
         let target = self.footprint(options)?;
         let turned = options.apply_orientation && target.image.orientation != 1;
         let level = self.level_transform(options, (target.image.width, target.image.height));
@@ -43,6 +48,10 @@ impl Dataset {
 
     /// The window of the requested level that covers what of a box (west, south, east, north) is in the image.
     pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
+        if let Some(onto) = &options.onto {
+            let (size, transform) = ((onto.grid.width(), onto.grid.height()), onto.grid.transform());
+            return window_of(Some(transform), size, sides).map_err(|problem| self.refuse(problem));
+        }
         let image = self.footprint(&ReadOptions { window: None, ..options.clone() })?.image;
         let (width, height) = (image.width, image.height);
         let transform = self.level_transform(options, (width, height));

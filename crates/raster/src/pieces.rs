@@ -117,6 +117,10 @@ impl Pieces {
 impl Dataset {
     /// Decides how a result is cut into pieces; touches no pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
+        if options.onto.is_some() {
+            let problem = "a read onto a grid is not cut into pieces of its file; read windows of the grid";
+            return Err(self.refuse(problem.into()));
+        }
         let target = self.footprint(options)?;
         let (image, window) = (target.image, target.window);
         let derived = self.is_derived_mask(options)?;

@@ -19,7 +19,7 @@ use strile::io::{MemorySink, MemorySource};
 use strile::read::Interleave;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::{Bounds, GeoTransform};
-use strile::write::{Format, Piece};
+use strile::write::{BlockChoice, Format, Piece};
 use strile::{
     Budget, Context, DataType, Dataset, Layer, Location, OpenOptions, RasterSpec, ReadOptions, Window,
     WriteOptions, Writer,
@@ -67,8 +67,12 @@ fn values((width, height): (u32, u32), bands: u32) -> Vec<u16> {
     all.collect()
 }
 
+fn tiles(side: u32) -> WriteOptions {
+    WriteOptions { blocks: BlockChoice::Tiles { width: side, height: side }, ..WriteOptions::default() }
+}
+
 fn small_tiles() -> WriteOptions {
-    WriteOptions::new().tile_size(64)
+    tiles(64)
 }
 
 fn scene(size: (u32, u32), bands: u16) -> Dataset {
@@ -160,7 +164,7 @@ fn neither_windows_nor_threads_nor_memory_change_a_pixel() {
 #[test]
 fn the_level_is_the_coarsest_that_suffices() {
     let size = (1024, 1024);
-    let options = WriteOptions::new().format(Format::Cog).tile_size(128);
+    let options = WriteOptions { format: Format::Cog, ..tiles(128) };
     let dataset = written(spec(size, 1), &options, &values(size, 1), None);
     assert!(dataset.pages()[0].levels.len() >= 3);
     let context = Context::default();
@@ -168,7 +172,7 @@ fn the_level_is_the_coarsest_that_suffices() {
         let side = (10_240.0 / metres) as u32;
         let options = ReadOptions::new().onto(mercator(metres, (side, side)), warp);
         let plan = dataset.plan(&options, &context).unwrap();
-        let file = plan.onto.unwrap().files.remove(0);
+        let file = plan.onto.as_ref().unwrap().files[0].clone();
         let known = files_onto(&[&dataset], &options, &context).unwrap().remove(0);
         assert_eq!((known.level, known.ratio), (file.level, file.ratio));
         (file.level, plan.figures().blocks)
@@ -199,7 +203,15 @@ fn only_blocks_under_the_grid_are_read() {
     let onto = plan.onto.as_ref().unwrap();
     assert!(onto.files[0].windows > 4, "{onto}");
     assert!(plan.figures().blocks < 400 / 3, "{plan}");
-    let raster = dataset.read(&options, &context).unwrap();
+    let (raster, report) = dataset.read_with_report(&options, &context).unwrap();
+    assert_eq!(report.encoded_bytes, plan.figures().encoded_bytes);
+    // In parts, as they are planned.
+    let small = Context { budget: Arc::new(Budget::new(1 << 20)), ..Context::default() };
+    let parts = dataset.plan(&options, &small).unwrap();
+    assert!(parts.onto.as_ref().unwrap().parts > 1, "{parts}");
+    let (again, report) = dataset.read_with_report(&options, &small).unwrap();
+    assert_eq!(report.encoded_bytes, parts.figures().encoded_bytes);
+    assert!(again.pixels == raster.pixels);
     let found = samples(&raster.pixels);
     for (column, row) in [(0, 0), (900, 3), (1700, 7)] {
         let (x, y) = turned.to_world(f64::from(column) + 0.5, f64::from(row) + 0.5);

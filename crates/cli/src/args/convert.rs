@@ -110,6 +110,9 @@ pub struct ChangeArgs {
     #[arg(long, num_args = 4, value_names = ["ULX", "ULY", "LRX", "LRY"], allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["window", "bbox"])]
     pub projwin: Option<Vec<f64>>,
+    /// Reference system of -projwin: EPSG:N, WKT or PROJ; that of the file by default
+    #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true, requires = "projwin")]
+    pub projwin_srs: Option<Crs>,
     /// Refuse a part that lies partly outside the image
     #[arg(long)]
     pub epo: bool,
@@ -248,11 +251,13 @@ fn colours(given: &[String]) -> Result<Vec<(u16, String)>, String> {
 }
 
 /// Options of gdal_translate, which begin with one dash.
-const GDAL: [(&str, &str); 26] = [
+const GDAL: [(&str, &str); 28] = [
     ("-of", "--of"),
     ("-co", "--co"),
     ("-srcwin", "--srcwin"),
     ("-projwin", "--projwin"),
+    ("-projwin_srs", "--projwin-srs"),
+    ("--projwin_srs", "--projwin-srs"),
     ("-epo", "--epo"),
     ("-eco", "--eco"),
     ("-outsize", "--outsize"),
@@ -278,8 +283,7 @@ const GDAL: [(&str, &str); 26] = [
 ];
 
 /// Options of gdal_translate that strile does not have, and what there is instead.
-const UNAVAILABLE: [(&str, &str); 21] = [
-    ("-projwin_srs", "give -projwin in the reference system of the file"),
+const UNAVAILABLE: [(&str, &str); 20] = [
     ("-mask", "masks are kept, and made from alpha where JPEG needs it"),
     ("-strict", "strile never drops data silently; it warns or fails"),
     ("-not_strict", "strile warns about what it cannot keep"),

@@ -15,7 +15,7 @@ use strile::tiff::geo::Crs;
 #[command(after_help = "\
 Examples:
   strile sample dem.tif points.csv -o values.csv
-  strile sample dem.tif points.csv --columns lon,lat --missing-text -9999
+  strile sample dem.tif points.csv --columns lon,lat --crs EPSG:4326 --missing-text -9999
   strile sample scene.tif 500010 4399990 --band 4,3
   cut -d, -f2,3 sites.csv | strile sample dem.tif -")]
 pub struct SampleArgs {
@@ -40,7 +40,7 @@ pub struct SampleArgs {
     /// Write stored values, even if they are nodata or masked
     #[arg(long)]
     pub raw_values: bool,
-    /// The reference system of the points; an error if it is not that of the file
+    /// The reference system of the points: EPSG:N, WKT or PROJ; that of the file by default
     #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true)]
     pub crs: Option<Crs>,
     #[command(flatten)]

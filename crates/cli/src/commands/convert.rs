@@ -3,6 +3,7 @@
 use super::convert_many;
 use crate::args::{ConvertArgs, FileFormat};
 use crate::failure::{Failure, Outcome, tell};
+use crate::geo::{bbox_in_file, box_in_file};
 use crate::input::Session;
 use crate::output::{print, stdout_for_binary};
 use crate::progress::Bar;
@@ -13,12 +14,16 @@ use strile::io::{
     FileSink, MemorySink, RemoteOptions, RemoteSink, Sink, StreamSink, UploadOptions, is_remote, redacted,
 };
 use strile::write::{Format, WriteReport};
-use strile::{Context, ConvertOptions, RasterSpec};
+use strile::{Context, ConvertOptions, Input, RasterSpec};
 
 pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut context = session.context(&args.engine);
     let options = options(args, session, &mut context)?;
     if let Some(folder) = &args.output {
+        if args.part.bbox_crs.is_some() || args.change.projwin_srs.is_some() {
+            let problem = "`--bbox-crs` and `-projwin_srs` are for one file, not for `-o DIR`".to_owned();
+            return Err(Failure::Request(problem, None));
+        }
         return convert_many::run(args, folder, &options, session, context);
     }
     let [from, to] = args.files.as_slice() else {
@@ -29,10 +34,12 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     let remote = open.remote.clone();
     let input = session.open_input(from, &args.part.mosaic, open, &mut context)?;
     session.warn_of(input.name(), &input.warnings());
+    let options = placed(args, options, &input)?;
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);
     let start = Instant::now();
-    let conversion = Conversion::plan(&input, sink(args, to, &remote, session)?, &options, &context)?;
+    let conversion =
+        Conversion::plan(&input, sink(&target(args, to), &remote, session)?, &options, &context)?;
     if args.explain {
         return print(conversion.explain().trim_end()).map(|()| Outcome::Clean);
     }
@@ -50,6 +57,24 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
         tell(&format!("fault: {}: {fault}", input.name()));
     }
     Ok(if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found })
+}
+
+/// The options with an area that is given in another reference system than the file's.
+fn placed(args: &ConvertArgs, mut options: ConvertOptions, input: &Input) -> Result<ConvertOptions, Failure> {
+    if let Some(sides) = bbox_in_file(&args.part, input.metadata())? {
+        options.area = Some(ConvertArea::Bounds(sides));
+    }
+    if let (Some(ConvertArea::Corners([left, top, right, bottom])), Some(crs)) =
+        (options.area, &args.change.projwin_srs)
+    {
+        let [west, south, east, north] = box_in_file(
+            crs,
+            [left.min(right), top.min(bottom), left.max(right), top.max(bottom)],
+            input.metadata(),
+        )?;
+        options.area = Some(ConvertArea::Corners([west, north, east, south]));
+    }
+    Ok(options)
 }
 
 /// The options, the same for every file.
@@ -93,14 +118,28 @@ const OTHER_FORMATS: [&str; 30] = [
     "xml", "zip",
 ];
 
+/// The file that a command writes.
+pub(super) struct Target<'a> {
+    pub(super) output: &'a Path,
+    /// Nothing is written.
+    pub(super) explain: bool,
+    pub(super) overwrite: bool,
+    /// The name of the command.
+    pub(super) command: &'a str,
+}
+
+fn target<'a>(args: &ConvertArgs, output: &'a Path) -> Target<'a> {
+    Target { output, explain: args.explain, overwrite: args.overwrite, command: "convert" }
+}
+
 /// Where the bytes go.
-fn sink(
-    args: &ConvertArgs,
-    output: &Path,
+pub(super) fn sink(
+    target: &Target<'_>,
     remote: &RemoteOptions,
     session: &Session,
 ) -> Result<Box<dyn Sink>, Failure> {
-    if args.explain {
+    let Target { output, explain, overwrite, command } = *target;
+    if explain {
         return Ok(Box::new(MemorySink::new()));
     }
     if output.as_os_str() == "-" {
@@ -108,21 +147,21 @@ fn sink(
     }
     let extension = output.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
     if let Some(end) = extension.filter(|end| OTHER_FORMATS.contains(&end.as_str())) {
-        let problem = format!("`convert` writes TIFF, and `{}` ends in `.{end}`", shown(output));
+        let problem = format!("`{command}` writes TIFF, and `{}` ends in `.{end}`", shown(output));
         return Err(Failure::Request(
             problem,
             Some("name OUT `….tif`; `strile dump` writes PNG, NPY and CSV"),
         ));
     }
     if let Some(url) = output.to_str().filter(|text| is_remote(text)) {
-        let upload = UploadOptions::new().overwrite(args.overwrite);
+        let upload = UploadOptions::new().overwrite(overwrite);
         return Ok(Box::new(RemoteSink::create(url, remote, &upload, &session.cancel)?));
     }
     if output.is_dir() {
         let problem = format!("{}: expected a file name, got a folder", output.display());
         return Err(Failure::Request(problem, Some("`-o DIR` converts files into a folder")));
     }
-    Ok(Box::new(FileSink::create(output, args.overwrite)?))
+    Ok(Box::new(FileSink::create(output, overwrite)?))
 }
 
 /// A path, or a URL without credentials.

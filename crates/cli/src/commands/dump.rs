@@ -5,7 +5,7 @@ mod picture;
 
 use crate::args::{DumpArgs, Explain, Format};
 use crate::failure::{Failure, Outcome, tell};
-use crate::geo::geo_of;
+use crate::geo::{bbox_in_file, geo_of};
 use crate::input::Session;
 use crate::json::print_json;
 use crate::output::{Sink, plan_json, print};
@@ -60,8 +60,8 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
         Format::Raw | Format::Npy => Interleave::BandFirst,
         Format::Png | Format::Csv => Interleave::BandLast,
     });
-    if let Some(bbox) = args.part.bbox {
-        options.window = Some(dataset.window_of_box(&options, bbox.0)?);
+    if let Some(sides) = bbox_in_file(&args.part, dataset.metadata())? {
+        options.window = Some(dataset.window_of_box(&options, sides)?);
     }
     match args.explain {
         Some(Explain::Text) => {

@@ -17,3 +17,4 @@ pub mod sample;
 pub mod serve;
 pub mod uploads;
 pub mod vrt;
+pub mod warp;

@@ -10,6 +10,7 @@ use crate::samples::write_text;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
+use strile::crs::{Area, TransformOptions, Transformer};
 use strile::sample::{SAMPLE_CHUNK, Samples};
 use strile::tiff::geo::Crs;
 use strile::{Context, Input, ReadOptions};
@@ -20,7 +21,7 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
     let open = args.remote.open_options([args.file.as_path()], &session.cancel)?;
     let input = Input::open_with(&args.file, &args.mosaic.options(open))?;
     session.warn_of(input.name(), &input.warnings());
-    check_crs(&input, args.crs.as_ref())?;
+    let transformer = transformer(&input, args.crs.as_ref())?;
     let bands = match args.band.is_empty() {
         true => (1..=u16::try_from(input.metadata().bands.len()).unwrap_or(u16::MAX)).collect(),
         false => args.band.clone(),
@@ -33,7 +34,7 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
     options.max_pixels = args.engine.max_pixels;
     // A band that is not there is refused before the first line is read.
     input.sample(&[], &options, &context)?;
-    let job = Job { args, input: &input, bands, options, context };
+    let job = Job { args, input: &input, bands, options, context, transformer };
     let sink = Sink::open(args.output.as_deref(), false)?.watch(&session.cancel);
     let outside = match args.points.as_slice() {
         [points] => {
@@ -50,38 +51,50 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
         }
     };
     if outside > 0 {
-        let system = name_of(input.metadata().georeference.crs.as_ref());
+        let system = match &args.crs {
+            Some(crs) => name_of(Some(crs)),
+            None => {
+                let own = name_of(input.metadata().georeference.crs.as_ref());
+                format!("its reference system, {own}")
+            }
+        };
         session.note(&format!(
-            "note: {}: points outside the image: {outside}; coordinates are those of its reference system, {system}",
+            "note: {}: points outside the image: {outside}; coordinates are those of {system}",
             input.name()
         ));
     }
     Ok(Outcome::Clean)
 }
 
-/// Points of another reference system would be found at wrong places.
-fn check_crs(input: &Input, asked: Option<&Crs>) -> Result<(), Failure> {
-    let Some(asked) = asked else { return Ok(()) };
+/// The way from the reference system of the points to that of the file, where they differ. The operation between datums is
+/// one that holds for all of the file.
+fn transformer(input: &Input, asked: Option<&Crs>) -> Result<Option<Transformer>, Failure> {
+    let Some(asked) = asked else { return Ok(None) };
+    let request = |problem: String| Failure::Request(format!("{}: {problem}", input.name()), None);
     let own = input.metadata().georeference.crs.as_ref();
-    let same = own.is_some_and(|own| match (own.epsg, asked.epsg) {
+    let own = own.ok_or_else(|| request("has no reference system that the points could be put in".into()))?;
+    let same = match (own.epsg, asked.epsg) {
         (Some(own), Some(asked)) => own == asked,
         _ => own.wkt == asked.wkt,
-    });
-    match same {
-        true => Ok(()),
-        false => {
-            let sentence = format!(
-                "points are in {}, and the reference system of {} is {}",
-                name_of(Some(asked)),
-                input.name(),
-                name_of(own)
-            );
-            Err(Failure::Request(
-                sentence,
-                Some("transform the points first; `strile sample` does not reproject"),
-            ))
-        }
+    };
+    if same {
+        return Ok(None);
     }
+    let (width, height) = match input {
+        Input::Tiff(dataset) => {
+            let full = dataset.pages().first().and_then(|page| page.full());
+            full.map_or((0, 0), |level| (level.image.width, level.image.height))
+        }
+        Input::Vrt(vrt) => (vrt.width(), vrt.height()),
+    };
+    let transform = input.metadata().georeference.transform;
+    let bounds = transform.map(|transform| transform.bounds(0.0, 0.0, width.into(), height.into()));
+    let bounds =
+        bounds.ok_or_else(|| request("has no georeferencing, so points cannot be located".into()))?;
+    let area = Area::of(own, (bounds.min_x, bounds.min_y), (bounds.max_x, bounds.max_y));
+    let area = area.map_err(|error| request(error.to_string()))?;
+    let made = Transformer::new(asked, own, &TransformOptions::default().area(area));
+    made.map(Some).map_err(|error| request(error.to_string()))
 }
 
 /// The code of a reference system, else its name; `none` without one.
@@ -96,6 +109,8 @@ struct Job<'a> {
     bands: Vec<u16>,
     options: ReadOptions,
     context: Context,
+    /// To the reference system of the file.
+    transformer: Option<Transformer>,
 }
 
 impl Job<'_> {
@@ -109,9 +124,12 @@ impl Job<'_> {
             writeln!(sink, "{header},{}", names.join(",")).map_err(&failed)?;
         }
         loop {
-            let Places { records, places } = table.next(SAMPLE_CHUNK)?;
+            let Places { records, mut places } = table.next(SAMPLE_CHUNK)?;
             if records.is_empty() {
                 break;
+            }
+            if let Some(transformer) = &self.transformer {
+                transformer.transform_all(&mut places);
             }
             let samples = self.input.sample(&places, &self.options, &self.context)?;
             outside += samples.inside.iter().filter(|inside| !**inside).count() as u64;

@@ -26,6 +26,7 @@ mod overview;
 mod remote;
 mod sample;
 mod vrt;
+mod warp;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -24,8 +24,14 @@ fn lines_are_kept_and_values_follow() {
     assert_eq!(run.text(), format!("500015,5199975,{}\n0,0,-1\n", value(1, 2)));
     let run = bench.run("sample dem.tif 500015 5199975 --crs EPSG:32632").clean();
     assert_eq!(run.text(), format!("x,y,elevation\n500015,5199975,{}\n", value(1, 2)));
-    let run = bench.run("sample dem.tif 500015 5199975 --crs EPSG:4326");
-    assert!(run.code == 2 && run.stderr.contains("is EPSG:32632"), "{}", run.stderr);
+    let run = bench.run("sample dem.tif 9.00019713 46.95330423 --crs EPSG:4326").clean();
+    assert_eq!(run.text(), format!("x,y,elevation\n9.00019713,46.95330423,{}\n", value(1, 2)));
+    let run = bench.run("sample dem.tif 9.0 97.0 --crs EPSG:4326");
+    assert!(
+        run.code == 0 && run.stderr.contains("outside the image: 1; coordinates are those of EPSG:4326"),
+        "{}",
+        run.stderr
+    );
     let run = bench.run("sample dem.tif 500015 5199975 --band 2");
     assert!(run.code == 2 && run.stderr.contains("there is no band 2"), "{}", run.stderr);
     bench.file("rgb.tif", &rgb().1);

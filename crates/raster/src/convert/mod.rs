@@ -171,6 +171,11 @@ impl<'a> Conversion<'a> {
                     .into(),
             ));
         }
+        if read.onto.is_some() {
+            return Err(refused(
+                "a file is converted on its own grid; `WarpWriter` writes onto another one".into(),
+            ));
+        }
         let whole = ReadOptions { window: None, ..read.clone() };
         let taken = shape::take(input, &read, options, &mut warnings)?;
         let shape = match taken {

@@ -1,13 +1,16 @@
 //! Files whose tiles are those of a tile matrix set: its pixels, padded to whole tiles.
 //!
-//! Pixels stay as they are, so a raster must have the reference system of the set, the pixels of one of its zoom
-//! levels, and lie on its grid; what does not is to be warped first. What is beyond the raster is not valid: nodata,
+//! A conversion keeps pixels as they are, so a raster must have the reference system of the set, the pixels of one of its
+//! zoom levels, and lie on its grid; what does not is warped onto `grid` first (`strile warp`). What is beyond the raster is not valid: nodata,
 //! or masked out.
 
+use crate::grid::{Grid, GridChoice};
 use crate::window::Window;
 use crate::write::RasterSpec;
-use strile_tiff::ExtraSample;
+use strile_crs::TransformOptions;
 use strile_tiff::gdal::MetadataItem;
+use strile_tiff::geo::{Bounds, Crs};
+use strile_tiff::{ExtraSample, InvalidValue};
 
 /// A tile matrix set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,40 @@ impl TilingScheme {
         }
     }
 
+    /// Returns the grid of whole tiles of `block` pixels around some rasters, at the zoom level whose pixels are nearest to
+    /// theirs, as GDAL's COG driver chooses it.
+    ///
+    /// # Errors
+    /// If the rasters have no coordinates in Web Mercator, or lie outside the set.
+    pub fn grid(
+        self,
+        rasters: &[Grid],
+        block: u32,
+        transform: &TransformOptions,
+    ) -> Result<Grid, InvalidValue> {
+        let crs = Crs::from_epsg(3857).ok_or_else(|| "EPSG:3857 is not known".to_owned())?;
+        let choice = GridChoice { crs: Some(crs.clone()), ..GridChoice::default() };
+        let natural = choice.grid(rasters, transform)?;
+        let (wanted, _) = natural.transform().resolution();
+        let pixel_of = |zoom: u32| 2.0 * HALF / TILE / f64::from(1u32 << zoom);
+        let finer = (0..ZOOMS).find(|zoom| pixel_of(*zoom) < wanted * (1.0 + 1e-8)).unwrap_or(ZOOMS - 1);
+        let zoom = match finer.checked_sub(1) {
+            Some(coarser) if pixel_of(coarser) / wanted < wanted / pixel_of(finer) => coarser,
+            _ => finer,
+        };
+        let pixel = pixel_of(zoom);
+        let tile = pixel * f64::from(block.max(1));
+        let bounds = natural.bounds();
+        // A box that ends within half a pixel of a tile ends there.
+        let low = |v: f64| (((v + pixel / 2.0) / tile).floor() * tile).clamp(0.0, 2.0 * HALF);
+        let high = |v: f64| (((v - pixel / 2.0) / tile).ceil() * tile).clamp(0.0, 2.0 * HALF);
+        let (left, right) = (low(bounds.min_x + HALF), high(bounds.max_x + HALF));
+        let (top, bottom) = (low(HALF - bounds.max_y), high(HALF - bounds.min_y));
+        let bounds =
+            Bounds { min_x: left - HALF, min_y: HALF - bottom, max_x: right - HALF, max_y: HALF - top };
+        Grid::from_bounds(crs, bounds, (pixel, pixel), false)
+    }
+
     /// Pads `spec` to whole blocks of the set, or says why it does not lie on its grid.
     pub(crate) fn align(self, spec: &mut RasterSpec, block: (u32, u32)) -> Result<Aligned, String> {
         let name = self.name();
@@ -47,7 +84,7 @@ impl TilingScheme {
         if epsg != Some(3857) {
             let found = epsg.map_or_else(|| "another system".into(), |code| format!("EPSG:{code}"));
             return Err(format!(
-                "tiling scheme {name} is in EPSG:3857, the raster in {found}; reproject it first"
+                "tiling scheme {name} is in EPSG:3857, the raster in {found}; warp it first (strile warp)"
             ));
         }
         let transform = geo.transform.ok_or_else(|| format!("tiling scheme {name} needs a transform"))?;
@@ -58,7 +95,7 @@ impl TilingScheme {
         };
         let straight = transform.is_north_up();
         let zoom = (0..ZOOMS).find(zoom_of).filter(|_| straight).ok_or_else(|| {
-            format!("pixels of {across} × {down} are those of no zoom level of {name}; warp the raster first")
+            format!("pixels of {across} × {down} are those of no zoom level of {name}; warp the raster first (strile warp)")
         })?;
         let (x, y) = ((transform.c + HALF) / across, (HALF - transform.f) / down);
         let off = |v: f64| (v - v.round()).abs() > 0.01 || !(-0.5..4e9).contains(&v);
@@ -131,7 +168,7 @@ impl Aligned {
 mod tests {
     use super::*;
     use strile_tiff::DataType;
-    use strile_tiff::geo::{Crs, GeoTransform};
+    use strile_tiff::geo::GeoTransform;
 
     fn spec(column: f64, row: f64, zoom: u32) -> RasterSpec {
         let pixel = 2.0 * HALF / TILE / f64::from(1u32 << zoom);
@@ -168,6 +205,22 @@ mod tests {
     }
 
     #[test]
+    fn the_grid_around_a_raster_is_of_whole_tiles_at_the_nearest_zoom() {
+        let transform = GeoTransform { a: 10.0, b: 0.0, c: 5e5, d: 0.0, e: -10.0, f: 5_538_630.0 };
+        let scene = Grid::new(Crs::from_epsg(32633).unwrap(), transform, 2000, 1500).unwrap();
+        let set = TilingScheme::GoogleMapsCompatible;
+        let grid = set.grid(&[scene], 256, &TransformOptions::default()).unwrap();
+        assert!(grid.width() % 256 == 0 && grid.height() % 256 == 0);
+        let mut raster = RasterSpec::new(grid.width(), grid.height(), 1, DataType::U8);
+        raster.metadata.georeference.crs = Some(grid.crs().clone());
+        raster.metadata.georeference.transform = Some(grid.transform());
+        let aligned = set.align(&mut raster, (256, 256)).unwrap();
+        // 10 m at 50° north are 15.6 m in the set, and its pixels of level 13 have 19.1 m, those of 14 9.55 m.
+        assert_eq!((aligned.zoom(), aligned.before), (13, (0, 0)));
+        assert_eq!((raster.width, raster.height), (grid.width(), grid.height()));
+    }
+
+    #[test]
     fn what_is_not_on_the_grid_is_refused() {
         let align = |mut raster: RasterSpec| {
             TilingScheme::GoogleMapsCompatible.align(&mut raster, (256, 256)).unwrap_err()
@@ -175,7 +228,7 @@ mod tests {
         assert!(align(spec(5130.4, 600.0, 12)).contains("whole pixels"));
         let mut other = spec(0.0, 0.0, 3);
         other.metadata.georeference.crs = Crs::from_epsg(32631);
-        assert!(align(other).ends_with("the raster in EPSG:32631; reproject it first"));
+        assert!(align(other).ends_with("the raster in EPSG:32631; warp it first (strile warp)"));
         let mut coarse = spec(0.0, 0.0, 3);
         coarse.metadata.georeference.transform.as_mut().unwrap().a *= 1.1;
         assert!(align(coarse).contains("no zoom level"));

@@ -5,6 +5,7 @@
 //! pixel of a grid, and `scale` how many of one are one of the other. Engines put samples there. `onto` is what a read onto a
 //! grid asks for, `placed` the level that it takes of a raster, `plan` what its plan says.
 
+mod chosen;
 mod map;
 mod onto;
 mod placed;
@@ -12,18 +13,21 @@ mod plan;
 mod scale;
 mod suggest;
 mod words;
+mod write;
 
 use strile_crs::Crs;
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::{Bounds, GeoTransform, Georeference};
 
 pub use crate::read::{files_onto, plan_onto, read_onto, read_onto_device, read_onto_into};
+pub use chosen::{GridChoice, transform_bounds};
 pub use map::{CoordinateMap, MapOptions};
 pub use onto::{Onto, Top, WarpOptions};
 pub(crate) use placed::Placed;
 pub use plan::{WarpFile, WarpPlan};
 pub use strile_engine::{WarpPoints, WarpSampling};
 pub use words::{name_of, sampling_named};
+pub use write::WarpWriter;
 
 /// Pixels of a raster in a reference system: where they lie and how many there are.
 ///
@@ -221,3 +225,5 @@ fn pixels(count: f64) -> Result<u32, InvalidValue> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_warp;

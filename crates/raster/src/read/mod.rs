@@ -45,6 +45,7 @@ mod stage;
 mod steps;
 mod tasks;
 mod together;
+mod under;
 mod unpack;
 
 pub use crate::options::{FloatType, Interleave, OnFault};

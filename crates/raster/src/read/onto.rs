@@ -14,12 +14,12 @@ use super::reading::{Done, Reading, gpu, len};
 use super::request::{Asked, Of, Request};
 use super::run::WindowFault;
 use super::squares::{aligned, around, halves, pixels, side_by_side, squares, within_map};
-use super::steps::is_inverted;
+use super::under::File;
 use crate::dataset::Dataset;
 use crate::device;
 use crate::error::{Error, Result};
 use crate::grid::{CoordinateMap, MapOptions, Onto, Placed, Top, WarpFile, WarpPlan, WarpPoints};
-use crate::options::{FloatType, Interleave, Layer, Processor, ReadOptions};
+use crate::options::{FloatType, Interleave, Processor, ReadOptions};
 use crate::window::Window;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -35,6 +35,10 @@ const SMALL_WINDOW: u64 = 1 << 18;
 /// Bytes of the windows of a part in host memory, and on a device.
 const PART_BYTES: u64 = 1 << 30;
 const DEVICE_PART_BYTES: u64 = 4 << 30;
+/// Largest result on a device that is planned.
+const MOST_BYTES: u64 = 1 << 40;
+/// What the memory of a result is for, in messages of the budget.
+const PIXELS: &str = "the pixels of the grid";
 
 /// A read onto a grid, checked.
 pub(crate) struct OntoRead<'a> {
@@ -47,14 +51,6 @@ pub(crate) struct OntoRead<'a> {
     window: Window,
     options: ReadOptions,
     context: &'a Context,
-}
-
-/// A file under the grid.
-struct File<'a> {
-    dataset: &'a Dataset,
-    placed: Placed,
-    /// Bytes that a pixel takes when it is decoded.
-    bytes: u64,
 }
 
 /// Windows that are read together.
@@ -172,6 +168,14 @@ impl<'a> OntoRead<'a> {
     /// Plans the read without touching a pixel.
     pub(crate) fn explained(&self, to: Location) -> Result<ReadPlan> {
         let given = self.given()?;
+        let need = len(&given.spec);
+        match to {
+            Location::Host => self.context.budget.fits(need, PIXELS)?,
+            Location::Cuda(_) if need > MOST_BYTES => {
+                return Err(self.refuse(format!("a result of {need} bytes; read windows of the grid")));
+            }
+            Location::Cuda(_) => {}
+        }
         let (mut plan, mut parts) = (None::<ReadPlan>, 0);
         let cut = self.parts(to, |part, decode_on| {
             let (part, engine) = self.part((part, decode_on), &given, to, |reading| {
@@ -204,7 +208,7 @@ impl<'a> OntoRead<'a> {
         let (spec, fill) = (given.spec.clone(), given.fill);
         let lease = |place: Location| {
             let need = if place == Location::Host { len(&spec) } else { 0 };
-            self.context.take(need, "the pixels of the grid")
+            self.context.take(need, PIXELS)
         };
         let on_host = || {
             let made = Output::new(spec.clone());
@@ -260,7 +264,7 @@ impl<'a> OntoRead<'a> {
                 return Ok(output.clone());
             }
             let need = if place == Location::Host { len(want) } else { 0 };
-            _lease = Some(self.context.take(need, "the pixels of the grid")?);
+            _lease = Some(self.context.take(need, PIXELS)?);
             self.through(engine, want)
         })?;
         match to {
@@ -428,12 +432,17 @@ impl<'a> OntoRead<'a> {
             any.set(true);
             Ok(())
         };
-        let squares: Vec<Window> = squares(self.window).collect();
-        for squares in squares.chunks(self.context.threads.get().max(1)) {
+        let mut all = squares(self.window);
+        let mut sought = vec![0u64; self.files.len()];
+        loop {
+            let squares: Vec<Window> = all.by_ref().take(self.context.threads.get().max(1)).collect();
+            if squares.is_empty() {
+                break;
+            }
             if self.context.cancel.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            for (square, maps) in squares.iter().zip(self.maps(squares)?) {
+            for (square, maps) in squares.iter().zip(self.maps(&squares)?) {
                 for (seen, map) in cut.seen.iter_mut().zip(&maps) {
                     seen.points = seen.points.saturating_add(map.points());
                     seen.exact = seen.exact.saturating_add(map.exact_pixels() as u64);
@@ -442,6 +451,7 @@ impl<'a> OntoRead<'a> {
                 self.cut(*square, *square, &maps, limit, &mut leaves);
                 for Leaf { target, unders } in leaves {
                     let bytes = self.bytes(&unders);
+                    self.check_sought(&unders, &mut sought)?;
                     if part.bytes > 0 && part.bytes.saturating_add(bytes) > limit {
                         give(&mut part)?;
                     }
@@ -476,6 +486,19 @@ impl<'a> OntoRead<'a> {
             give(&mut part)?;
         }
         Ok(cut)
+    }
+
+    /// Refuses to decode implausibly much of a file for a result that may be small.
+    fn check_sought(&self, unders: &[Option<Window>], sought: &mut [u64]) -> Result<()> {
+        for ((file, under), sought) in self.files.iter().zip(unders).zip(sought) {
+            let Some(under) = under else { continue };
+            *sought = sought.saturating_add(pixels(under).saturating_mul(file.bytes));
+            let size = Size { samples: 0, bytes: *sought };
+            check_result((file.dataset.name(), "the file"), size, self.options.max_pixels, || {
+                file.dataset.stored_len()
+            })?;
+        }
+        Ok(())
     }
 
     /// Bytes of windows of the files once they are decoded.
@@ -546,36 +569,5 @@ impl<'a> OntoRead<'a> {
         let made = side_by_side(count, self.context.threads.get(), make)?;
         let mut made = made.into_iter();
         Ok(squares.iter().map(|_| made.by_ref().take(self.files.len()).collect()).collect())
-    }
-}
-
-impl<'a> File<'a> {
-    fn new(dataset: &'a Dataset, options: &ReadOptions, onto: &Onto) -> Result<Self> {
-        let image = dataset.target(options)?.image;
-        let refuse = |problem: &str| Err(dataset.refuse(format!("cannot read onto a grid: {problem}")));
-        match options {
-            _ if options.page > 0 => return refuse("the georeference of pages after the first is not known"),
-            _ if options.level > 0 => return refuse("the `level` is one of the options of the warp"),
-            _ if options.reduce > 0 => return refuse("`reduce` is not available"),
-            _ if options.layer == Layer::Mask => {
-                return refuse("masks are not put onto a grid; read the pixels `masked`");
-            }
-            _ if options.apply_orientation && image.orientation != 1 => {
-                return refuse("the image is turned by its Orientation; read it as it is stored");
-            }
-            _ if is_inverted(&image, options) => {
-                return refuse("white as maximum is not available; read stored values");
-            }
-            _ => {}
-        }
-        let levels = dataset.pages().first().map(|page| page.levels.as_slice()).unwrap_or_default();
-        let levels: Vec<_> = levels.iter().map(|level| (level.image.width, level.image.height)).collect();
-        let georeference = &dataset.metadata().georeference;
-        let placed = Placed::new(georeference, &levels, onto);
-        let placed = placed.map_err(|problem| dataset.refuse(problem.to_string()))?;
-        let bands = dataset.target(options)?.bands.len() as u64;
-        let stored = image.sample.data_type().map_or(16, |data_type| data_type.size() as u64);
-        let sample = if options.masked || options.unpack { 8 } else { stored };
-        Ok(Self { dataset, placed, bytes: bands.saturating_mul(sample).saturating_add(1) })
     }
 }

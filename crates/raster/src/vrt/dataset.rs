@@ -19,6 +19,9 @@ const PIECE_ROWS: u32 = 256;
 impl Vrt {
     /// The window and the bands of a request, checked.
     pub(crate) fn target(&self, options: &ReadOptions) -> Result<(Window, Vec<u16>)> {
+        if options.onto.is_some() {
+            return Err(self.refuse("a VRT cannot be read onto a grid; give its files".into()));
+        }
         if options.page > 0 {
             return Err(self.refuse(format!("there is no page {}, a VRT has 1 (from 0)", options.page)));
         }

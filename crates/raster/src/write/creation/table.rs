@@ -23,7 +23,7 @@ pub(super) enum Kind {
 use Kind::{Only, Refused, Set};
 
 const NO: &[&str] = &["NO", "FALSE", "OFF", "0"];
-const NO_WARP: &str = "strile does not reproject; reproject first";
+const NO_WARP: &str = "a conversion does not reproject; warp the file first";
 const NO_GRID: &str =
     "the zoom level is that of the raster's own pixels, which are not resampled; warp it first";
 
@@ -97,8 +97,8 @@ pub(super) const TABLE: &[(&str, Kind)] = &[
     ("WARP_RESAMPLING", Refused(NO_WARP)),
     ("TARGET_SRS", Refused(NO_WARP)),
     ("RES", Refused(NO_WARP)),
-    ("EXTENT", Refused("strile does not reproject; cut with a window instead")),
-    ("ADD_ALPHA", Only(NO, "an alpha band is added where reprojecting, and strile does not reproject")),
+    ("EXTENT", Refused("a conversion does not reproject; cut with a window instead")),
+    ("ADD_ALPHA", Only(NO, "an alpha band is added where reprojecting, and a conversion does not reproject")),
     (
         "DISCARD_LSB",
         Refused("pixels are written as they are; round them first, or use LERC with MAX_Z_ERROR"),

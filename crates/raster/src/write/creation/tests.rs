@@ -284,7 +284,7 @@ fn where_there_is_nothing_to_choose_the_one_value_is_accepted() {
         Some(crate::convert::TilingScheme::GoogleMapsCompatible)
     );
     assert!(refusal("PROFILE=BASELINE").ends_with("expected GDALGEOTIFF"));
-    assert!(refusal("TARGET_SRS=EPSG:3857").ends_with("reproject first"));
+    assert!(refusal("TARGET_SRS=EPSG:3857").ends_with("warp the file first"));
 }
 
 #[test]

@@ -1,0 +1,220 @@
+//! `strile warp`.
+
+use super::values::{parse_nodata, parse_pair, parse_size, parse_tolerance};
+use super::{DecodeArgs, EngineArgs, FaultPolicy, FileFormat, Nodata, RemoteArgs};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use strile::convert::data_type_named;
+use strile::crs::DatumShift;
+use strile::grid::{WarpSampling, sampling_named};
+use strile::tiff::geo::Crs;
+use strile::write::PROFILES;
+use strile::{DataType, Processor};
+
+/// Put files onto a grid: another reference system, resolution or extent.
+///
+/// `strile warp IN… OUT` reads only the blocks under the grid, from the coarsest overview that suffices, and memory does not
+/// grow with the raster. Files may have different reference systems; later ones lie on top. Options of gdalwarp have GDAL's
+/// names and meaning, and may be written with one dash (`-t_srs EPSG:3857`). What is not given is chosen as gdalwarp does.
+/// OUT is written atomically.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile warp scene.tif web.tif -t_srs EPSG:3857
+  strile warp scene.tif web.tif -t_srs EPSG:3857 -tr 20 20 -tap -r bilinear -of COG
+  strile warp zone32.tif zone33.tif all.tif -t_srs EPSG:3035 -tr 10 10 -r cubic -dstnodata 0
+  strile warp scene.tif part.tif -te 12 50 13 51 -te_srs EPSG:4326 -ts 2000 0
+  strile warp --explain scene.tif web.tif -t_srs EPSG:3857")]
+pub struct WarpArgs {
+    /// IN… and OUT, files or URLs
+    #[arg(required = true, num_args = 2.., value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Reference system of OUT: EPSG:N, WKT or PROJ; that of the first IN by default
+    #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true)]
+    pub t_srs: Option<Crs>,
+    /// Reference system of all IN, instead of the one that they state
+    #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true)]
+    pub s_srs: Option<Crs>,
+    /// Extent of OUT
+    #[arg(long, num_args = 4, value_names = ["XMIN", "YMIN", "XMAX", "YMAX"], allow_negative_numbers = true)]
+    pub te: Option<Vec<f64>>,
+    /// Reference system of the extent; that of OUT by default
+    #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true, requires = "te")]
+    pub te_srs: Option<Crs>,
+    /// Width and height of a pixel, in the unit of OUT's reference system
+    #[arg(long, num_args = 2, value_names = ["XRES", "YRES"], conflicts_with = "ts")]
+    pub tr: Option<Vec<f64>>,
+    /// Columns and rows of OUT; 0 for square pixels
+    #[arg(long, num_args = 2, value_names = ["COLUMNS", "ROWS"])]
+    pub ts: Option<Vec<u32>>,
+    /// Widen the extent to multiples of the resolution
+    #[arg(long, requires = "tr")]
+    pub tap: bool,
+    /// How pixels are computed: nearest, bilinear, cubic, cubicspline, lanczos, average, mode, min, max, med, q1, q3, rms or sum
+    #[arg(short, long, value_name = "METHOD", value_parser = sampling_named, default_value = "nearest")]
+    pub resampling: WarpSampling,
+    /// Level that is read: auto, none (the full image), or an overview from 0
+    #[arg(long, value_name = "LEVEL", value_parser = parse_level, default_value = "auto")]
+    pub ovr: Level,
+    /// Value of pixels that no IN fills, and nodata value of OUT
+    #[arg(long, value_name = "V", value_parser = parse_nodata, allow_hyphen_values = true)]
+    pub dstnodata: Option<Nodata>,
+    /// Nodata value of all IN, instead of the one that they state
+    #[arg(long, value_name = "V", value_parser = parse_nodata, allow_hyphen_values = true)]
+    pub srcnodata: Option<Nodata>,
+    /// How far an interpolated place may be from the exact one, in pixels; 0 for exact places
+    #[arg(long, value_name = "PIXELS", value_parser = parse_tolerance, default_value = "0.125")]
+    pub et: f64,
+    /// What happens where no operation between the datums is known: `required` refuses, `none` leaves coordinates as they are
+    #[arg(long, value_name = "SHIFT", value_parser = parse_datum_shift, default_value = "required")]
+    pub datum_shift: DatumShift,
+    /// Type of samples: Byte, Int8, UInt16, Int16, UInt32, Int32, UInt64, Int64, Float16, Float32, Float64, CFloat32, CFloat64
+    #[arg(long, value_name = "TYPE", value_parser = data_type_named)]
+    pub ot: Option<DataType>,
+    /// Bands to read, from 1, in this order; all by default
+    #[arg(short, long, alias = "bands", value_name = "N", value_delimiter = ',')]
+    pub band: Vec<u16>,
+    /// Let the first IN lie on top, not the last
+    #[arg(long)]
+    pub first_on_top: bool,
+    /// What to do with blocks that cannot be decoded
+    #[arg(long, default_value = "fail")]
+    pub on_fault: FaultPolicy,
+    /// Format: GTiff by default, COG with a profile
+    #[arg(long, value_name = "FORMAT", ignore_case = true)]
+    pub of: Option<FileFormat>,
+    /// Set a creation option, such as COMPRESS=ZSTD; repeat for more
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub co: Vec<(String, String)>,
+    /// Use a profile of rio-cogeo, which `--co` may change
+    #[arg(short, long, value_name = "NAME", value_parser = PROFILES, ignore_case = true)]
+    pub profile: Option<String>,
+    /// Replace OUT if it exists
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Folder for temporary encoded blocks; that of OUT by default
+    #[arg(long, value_name = "DIR")]
+    pub spool_dir: Option<PathBuf>,
+    /// Memory for blocks that are being encoded, such as 128MiB; on a GPU all memory of the write
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub streaming_buffer: Option<u64>,
+    #[command(flatten)]
+    pub decode: DecodeArgs,
+    /// Processor that encodes: `auto` (the CPU), `cpu`, `cuda` or `cuda:N`
+    #[arg(long, value_name = "PROCESSOR", default_value = "auto")]
+    pub encode_on: Processor,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    #[command(flatten)]
+    pub remote: RemoteArgs,
+    /// Show what would be done; write nothing
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// The level that is read; `None` is the coarsest that suffices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Level(pub Option<usize>);
+
+fn parse_level(text: &str) -> Result<Level, String> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Ok(Level(None));
+    }
+    if text.eq_ignore_ascii_case("none") {
+        return Ok(Level(Some(0)));
+    }
+    let overview = text.parse().ok().and_then(|overview: usize| overview.checked_add(1));
+    overview.map(|level| Level(Some(level))).ok_or_else(|| "expected auto, none or an overview from 0".into())
+}
+
+fn parse_datum_shift(text: &str) -> Result<DatumShift, String> {
+    match text {
+        "required" => Ok(DatumShift::Required),
+        "none" => Ok(DatumShift::None),
+        _ => Err("expected required or none".into()),
+    }
+}
+
+/// Options of gdalwarp, which begin with one dash.
+pub(super) const GDAL: [(&str, &str); 18] = [
+    ("-t_srs", "--t-srs"),
+    ("-s_srs", "--s-srs"),
+    ("-te", "--te"),
+    ("-te_srs", "--te-srs"),
+    ("-tr", "--tr"),
+    ("-ts", "--ts"),
+    ("-tap", "--tap"),
+    ("-ovr", "--ovr"),
+    ("-dstnodata", "--dstnodata"),
+    ("-srcnodata", "--srcnodata"),
+    ("-et", "--et"),
+    ("-ot", "--ot"),
+    ("-of", "--of"),
+    ("-co", "--co"),
+    ("-overwrite", "--overwrite"),
+    ("--t_srs", "--t-srs"),
+    ("--s_srs", "--s-srs"),
+    ("--te_srs", "--te-srs"),
+];
+
+/// Options of gdalwarp that strile does not have, and what there is instead.
+const UNAVAILABLE: [(&str, &str); 26] = [
+    ("-cutline", "clip with `-te`, or mask the result"),
+    ("-cl", "clip with `-te`, or mask the result"),
+    ("-cwhere", "there are no cutlines"),
+    ("-csql", "there are no cutlines"),
+    ("-cblend", "there are no cutlines"),
+    ("-crop_to_cutline", "there are no cutlines"),
+    ("-wm", "`--memory SIZE` limits memory"),
+    ("-multi", "all cores work; `--threads N` limits them"),
+    ("-wo", "there are no warp options"),
+    ("-wt", "numbers are 64-bit floats while they are computed"),
+    ("-to", "there are no transformer options"),
+    ("-oo", "there are no open options"),
+    ("-if", "the format of the input is found by its content"),
+    ("-doo", "OUT is always written anew"),
+    ("-order", "control points are not used; give the file a transform"),
+    ("-tps", "control points are not used; give the file a transform"),
+    ("-rpc", "rational polynomials are not used; give the file a transform"),
+    ("-geoloc", "geolocation arrays are not used; give the file a transform"),
+    ("-dstalpha", "`-dstnodata V` marks missing pixels"),
+    ("-srcalpha", "alpha of the input always counts"),
+    ("-nosrcalpha", "alpha of the input always counts"),
+    ("-setci", "colour interpretation is kept"),
+    ("-nomd", "metadata of the first file is kept"),
+    ("-ct", "operations between datums are chosen; `--explain` names them"),
+    ("-vshift", "heights are left unchanged"),
+    ("-refine_gcps", "control points are not used"),
+];
+
+/// Returns why a command line cannot be run that has an option of gdalwarp which `strile warp` does not have.
+pub(super) fn unavailable(words: &[OsString]) -> Option<String> {
+    words.iter().take_while(|word| *word != "--").find_map(|word| {
+        let (option, instead) = UNAVAILABLE.iter().find(|(option, _)| word == option)?;
+        Some(format!("`{option}` is not available in strile warp; {instead}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_counted_as_gdal_counts_overviews() {
+        assert_eq!(parse_level("AUTO"), Ok(Level(None)));
+        assert_eq!(parse_level("NONE"), Ok(Level(Some(0))));
+        assert_eq!(parse_level("0"), Ok(Level(Some(1))));
+        assert!(parse_level("AUTO-1").is_err());
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused_by_name() {
+        for (option, _) in UNAVAILABLE {
+            let words: Vec<OsString> = ["a.tif", "b.tif", option, "x"].map(Into::into).to_vec();
+            let found = unavailable(&words).unwrap();
+            assert!(found.starts_with(&format!("`{option}` is not available in strile warp; ")), "{found}");
+        }
+        assert_eq!(unavailable(&["a.tif".into(), "--".into(), "-cl".into()]), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! `strile warp`: files opened, the grid chosen, one call of `strile`, a line about what was written.
+
+use super::convert::{Target, sink, summary};
+use crate::args::{FaultPolicy, FileFormat, WarpArgs};
+use crate::failure::{Failure, Outcome, tell};
+use crate::input::Session;
+use crate::output::print;
+use crate::progress::Bar;
+use std::time::Instant;
+use strile::convert::TilingScheme;
+use strile::crs::TransformOptions;
+use strile::grid::{Grid, GridChoice, Top, WarpOptions, WarpWriter};
+use strile::io::redacted;
+use strile::read::OnFault;
+use strile::tiff::geo::Bounds;
+use strile::write::{BlockChoice, Format};
+use strile::{Context, ConvertOptions, Dataset, ReadOptions, WriteOptions};
+
+pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
+    let mut context = session.context(&args.engine);
+    let Some((to, from)) = args.files.split_last().filter(|(_, from)| !from.is_empty()) else {
+        return Err(Failure::Request("expected IN… and OUT".into(), None));
+    };
+    let (write, tiling) = write_options(args, session, &mut context)?;
+    let open = args.remote.open_all(args.files.iter().map(|file| file.as_path()), &session.cancel)?;
+    let mut files = Vec::with_capacity(from.len());
+    for path in from {
+        let dataset = session.open(path, &open, &mut context)?;
+        session.warn(&dataset);
+        files.push(dataset);
+    }
+    let grid = grid(args, &files, tiling, write.blocks)?;
+    let read = read_options(args, grid);
+    let bar = Bar::new(0, session.quiet || args.explain);
+    context.progress = bar.clone().map(|bar| bar as _);
+    let start = Instant::now();
+    let target = Target { output: to, explain: args.explain, overwrite: args.overwrite, command: "warp" };
+    let sink = sink(&target, &open.remote, session)?;
+    let files: Vec<&Dataset> = files.iter().collect();
+    let warp = WarpWriter::plan(&files, sink, &read, (&write, tiling), &context)?;
+    if args.explain {
+        return print(warp.explain().trim_end()).map(|()| Outcome::Clean);
+    }
+    if let Some(bar) = &bar {
+        bar.expect(warp.blocks());
+    }
+    let spec = warp.raster().cloned();
+    let report = warp.run(&context)?;
+    drop((context, bar));
+    for warning in &report.warnings {
+        session.note(&format!("warning: {}: {warning}", redacted(&to.to_string_lossy())));
+    }
+    session.note(&summary(to, &report, spec.as_ref(), start.elapsed().as_secs_f64()));
+    for fault in &report.faults {
+        tell(&format!("fault: {fault}"));
+    }
+    Ok(if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found })
+}
+
+fn request(problem: impl Into<String>) -> Failure {
+    Failure::Request(problem.into(), None)
+}
+
+/// The grid that is asked for, and what of it is chosen for the files.
+fn grid(
+    args: &WarpArgs,
+    files: &[Dataset],
+    tiling: Option<TilingScheme>,
+    blocks: BlockChoice,
+) -> Result<Grid, Failure> {
+    let mut rasters = Vec::with_capacity(files.len());
+    for file in files {
+        let mut georeference = file.metadata().georeference.clone();
+        if let Some(crs) = &args.s_srs {
+            georeference.crs = Some(crs.clone());
+        }
+        let image = file.pages().first().and_then(|page| page.full()).map(|level| &level.image);
+        let (width, height) = image.map_or((0, 0), |image| (image.width, image.height));
+        let raster = Grid::like(&georeference, width, height);
+        rasters.push(raster.map_err(|problem| request(format!("{}: {problem}", file.name())))?);
+    }
+    let two = |numbers: &[f64]| <[f64; 2]>::try_from(numbers).ok().map(|[a, b]| (a, b));
+    let choice = GridChoice {
+        crs: args.t_srs.clone(),
+        bounds: args
+            .te
+            .as_deref()
+            .and_then(|numbers| <[f64; 4]>::try_from(numbers).ok())
+            .map(|[min_x, min_y, max_x, max_y]| Bounds { min_x, min_y, max_x, max_y }),
+        bounds_crs: args.te_srs.clone(),
+        resolution: args.tr.as_deref().and_then(two),
+        size: args.ts.as_deref().and_then(|sides| <[u32; 2]>::try_from(sides).ok()).map(|[a, b]| (a, b)),
+        target_aligned: args.tap,
+    };
+    let transform = TransformOptions::default().datum_shift(args.datum_shift);
+    if let Some(scheme) = tiling {
+        let places = [args.t_srs.is_some(), args.te.is_some(), args.tr.is_some(), args.ts.is_some()];
+        if places.contains(&true) {
+            return Err(request("TILING_SCHEME chooses the grid; leave out -t_srs, -te, -tr and -ts"));
+        }
+        let tile = match blocks {
+            BlockChoice::Tiles { width, height } if width == height => width,
+            BlockChoice::Auto => 512,
+            _ => return Err(request("tiles of TILING_SCHEME are square")),
+        };
+        let made = scheme.grid(&rasters, tile, &transform);
+        return made.map_err(|problem| request(problem.to_string()));
+    }
+    choice.grid(&rasters, &transform).map_err(|problem| request(problem.to_string()))
+}
+
+fn read_options(args: &WarpArgs, grid: Grid) -> ReadOptions {
+    let warp = WarpOptions::new()
+        .resampling(args.resampling)
+        .tolerance(args.et)
+        .level(args.ovr.0)
+        .datum_shift(args.datum_shift)
+        .source_crs(args.s_srs.clone())
+        .nodata(args.srcnodata.and_then(|nodata| nodata.0))
+        .fill(args.dstnodata.and_then(|nodata| nodata.0))
+        .data_type(args.ot)
+        .top(if args.first_on_top { Top::First } else { Top::Last });
+    let on_fault = match args.on_fault {
+        FaultPolicy::Fail => OnFault::Fail,
+        FaultPolicy::Fill => OnFault::Fill,
+    };
+    let mut read = ReadOptions::new().on_fault(on_fault).decode_on(args.decode.decode_on).onto(grid, warp);
+    read.bands = (!args.band.is_empty()).then(|| args.band.clone());
+    read.max_pixels = args.engine.max_pixels;
+    read
+}
+
+/// How OUT is written.
+fn write_options(
+    args: &WarpArgs,
+    session: &Session,
+    context: &mut Context,
+) -> Result<(WriteOptions, Option<TilingScheme>), Failure> {
+    for (option, given) in [("-srcnodata", args.srcnodata), ("-dstnodata", args.dstnodata)] {
+        if given.is_some_and(|nodata| nodata.0.is_none()) {
+            return Err(request(format!("`{option} none` is not available; give a value")));
+        }
+    }
+    let mut options = ConvertOptions::default();
+    match (args.of, &args.profile) {
+        (Some(FileFormat::GTiff), Some(profile)) => {
+            return Err(request(format!("profile `{profile}` is of cloud-optimized files, not of GTiff")));
+        }
+        (_, Some(profile)) => {
+            options.set_profile(profile).map_err(|problem| request(String::from(problem)))?
+        }
+        (Some(FileFormat::Cog), None) => options.write.format = Format::Cog,
+        (Some(FileFormat::GTiff) | None, None) => {}
+    }
+    let notes = options.set_creation_options(&args.co).map_err(|problem| request(String::from(problem)))?;
+    if let (Some(threads), None) = (notes.threads, args.engine.threads) {
+        context.threads = threads;
+    }
+    for warning in &notes.warnings {
+        session.note(&format!("warning: {warning}"));
+    }
+    if options.alpha.is_some() || options.photometric.is_some() || options.nodata.is_some() {
+        return Err(request(
+            "ALPHA, PHOTOMETRIC and NODATA are not available in strile warp; use strile convert after",
+        ));
+    }
+    let mut write = options.write;
+    write.encode_on = args.encode_on;
+    write.spool_dir.clone_from(&args.spool_dir);
+    write.buffer = args.streaming_buffer;
+    Ok((write, options.tiling))
+}

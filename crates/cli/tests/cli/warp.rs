@@ -1,0 +1,85 @@
+use crate::{Bench, UINT8};
+use strile::tiff::ByteOrder;
+use testkit::{ImageSpec, Pattern, Pixels, geo_tags, nodata_tag};
+
+/// A file of 60 × 40 pixels of 10 m in UTM zone 32.
+fn bench() -> (Bench, Pixels) {
+    let bench = Bench::new();
+    let pixels = Pixels::generate(Pattern::Noise, UINT8, [1, 40, 60], 5);
+    let tags = geo_tags(32632, (500_000.0, 5_200_000.0), 10.0, false);
+    let spec = tags.into_iter().fold(ImageSpec::new(UINT8), ImageSpec::tag).tag(nodata_tag("0"));
+    bench.file("in.tif", &spec.build(&pixels, ByteOrder::Little, false).bytes);
+    (bench, pixels)
+}
+
+#[test]
+fn a_grid_of_the_file_itself_gives_its_pixels() {
+    let (bench, pixels) = bench();
+    bench.run("-q warp in.tif out.tif -te 500100 5199700 500300 5199900 -tr 10 10").clean();
+    let part = bench.run("dump in.tif --window 10,10,20,20 --format npy").clean().stdout;
+    assert_eq!(bench.run("dump out.tif --format npy").clean().stdout, part);
+    bench.run("-q warp in.tif same.tif").clean();
+    assert!(bench.run("dump same.tif --format npy").clean().stdout.ends_with(&pixels.little_endian()));
+    let again = bench.run("warp in.tif out.tif");
+    assert!(again.code == 2 && again.stderr.contains("--overwrite"), "{}", again.stderr);
+}
+
+#[test]
+fn the_plan_says_operation_level_and_windows_and_writes_nothing() {
+    let (bench, _) = bench();
+    let run = bench.run("warp --explain in.tif out.tif -t_srs EPSG:3857 -r bilinear -of COG").clean();
+    for words in
+        ["grid ", "EPSG:3857", "EPSG:32632", "level  0 of 60 × 40", "datum ", "nodes ", "bilinear", "bytes "]
+    {
+        assert!(run.text().contains(words), "{words}\n{}", run.text());
+    }
+    assert_eq!(bench.names(), ["in.tif"]);
+}
+
+#[test]
+fn boxes_of_other_systems_are_found_in_the_file() {
+    let (bench, _) = bench();
+    let own = "--bbox 500100,5199700,500300,5199900";
+    let wanted = bench.run(&format!("dump in.tif {own} --format npy")).clean().stdout;
+    // The same box in zone 32 of ETRS89, which is the same to a millimetre.
+    let other = bench.run(&format!("dump in.tif {own} --bbox-crs EPSG:25832 --format npy"));
+    assert_eq!(other.code, 0, "{}", other.stderr);
+    assert_eq!(other.stdout, wanted);
+    bench.run("-q convert in.tif a.tif -projwin 500100 5199900 500300 5199700").clean();
+    bench
+        .run("-q convert in.tif b.tif -projwin 500100 5199900 500300 5199700 -projwin_srs EPSG:25832")
+        .clean();
+    let read = |name: &str| bench.run(&format!("dump {name} --format npy")).clean().stdout;
+    assert_eq!(read("a.tif"), read("b.tif"));
+    let degrees =
+        bench.run("dump in.tif --bbox 9.0013,46.9508,9.0039,46.9526 --bbox-crs EPSG:4326 --format npy");
+    assert_eq!(degrees.code, 0, "{}", degrees.stderr);
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_by_name() {
+    let (bench, _) = bench();
+    bench.file(
+        "plain.tif",
+        &ImageSpec::new(UINT8)
+            .build(&Pixels::generate(Pattern::Noise, UINT8, [1, 4, 4], 1), ByteOrder::Little, false)
+            .bytes,
+    );
+    for (line, words) in [
+        ("warp in.tif out.tif -cutline a.geojson", "`-cutline` is not available"),
+        ("warp plain.tif out.tif -t_srs EPSG:3857", "reference system"),
+        ("warp in.tif out.tif -tr 0 10", "positive resolution"),
+        ("warp in.tif out.tif -tr 0.000001 0.000001", "--max-pixels"),
+        ("warp in.tif out.tif -dstnodata 300", "`fill`"),
+        ("warp in.tif out.tif -te 0 0 nan 1 -tr 1 1", "finite bounds"),
+        ("warp in.tif out.tif -t_srs EPSG:99999", "EPSG:99999"),
+        ("warp in.tif out.tif -et -1", "from 0 on"),
+        ("warp in.tif out.tif -r gauss", "expected a method"),
+        ("warp in.tif out.tif -ovr 3", "there is no level 4"),
+        ("warp in.tif out.png", "writes TIFF"),
+    ] {
+        let run = bench.run(line);
+        assert!(run.code == 2 && run.stderr.contains(words), "{line}: {}", run.stderr);
+    }
+    assert_eq!(bench.names(), ["in.tif", "plain.tif"]);
+}

@@ -1,0 +1,339 @@
+//! Methods that look at all samples under a pixel.
+//!
+//! As in GDAL the footprint is the box between the places of the pixel's upper left and lower right corner. The first and
+//! the last column and row count by the part of them that lies in it, others as a whole. `Sum` takes the area of the four
+//! corners instead.
+
+use super::area::Quad;
+use super::rank;
+use super::sheet::{Sample, Sheet};
+use super::{Made, Places};
+use std::collections::HashMap;
+use strile_engine::{PixelPoint, WarpJob, WarpSampling, WarpWindow};
+
+/// Places this near to an edge lie on it.
+const HAIR: f64 = 1e-10;
+/// Footprints of more samples than these are looked at more than once instead of kept.
+const KEPT: usize = 1 << 16;
+
+/// What a thread keeps from pixel to pixel.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// Weights of a kernel across.
+    pub(super) weights: Vec<f64>,
+    keys: Vec<u64>,
+    counts: HashMap<u64, f32>,
+}
+
+impl Scratch {
+    /// The most bytes that a thread needs.
+    pub(super) fn most(job: &WarpJob) -> u64 {
+        let of = |window: &WarpWindow| {
+            let sheet = (f64::from(window.sheet.width), f64::from(window.sheet.height));
+            let side = |scale: f64, side: f64| (3.0 / scale).ceil().min(side) + 8.0;
+            let (across, down) = (side(window.scale.0, sheet.0), side(window.scale.1, sheet.1));
+            // Keys or weights, and a table of counts with room to spare.
+            if job.sampling == WarpSampling::Mode {
+                across * down * 48.0
+            } else {
+                8.0 * (across + KEPT as f64)
+            }
+        };
+        let most = job.windows.iter().map(of).fold(0.0, f64::max);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "stops at the limit")]
+        let most = most as u64;
+        most.saturating_add(64 << 10)
+    }
+}
+
+/// The corners of a run of pixels.
+pub(super) struct Corners<'a> {
+    window: &'a WarpWindow,
+    /// Upper left, lower right, and for areas upper right and lower left.
+    places: [Places; 4],
+    len: usize,
+}
+
+/// The samples under a pixel.
+struct Footprint {
+    low: (f64, f64),
+    high: (f64, f64),
+    /// The first column and the one after the last, which may go on from the first one of a source around the Earth.
+    columns: (i64, i64),
+    rows: (i64, i64),
+}
+
+impl<'a> Corners<'a> {
+    pub(super) fn new(window: &'a WarpWindow) -> Self {
+        Self { window, places: std::array::from_fn(|_| Places::new()), len: 0 }
+    }
+
+    /// Places pixels of the grid.
+    pub(super) fn place(&mut self, at: (u32, u32), len: usize) {
+        let corners = [(0, 0), (1, 1), (1, 0), (0, 1)];
+        for (places, (right, down)) in self.places.iter_mut().zip(corners) {
+            places.place(self.window, PixelPoint::Corner(right, down), at, len);
+        }
+        self.len = len;
+    }
+
+    /// The corners of a pixel, each within half a turn of the first.
+    fn corners(&self, i: usize) -> Option<[(f64, f64); 4]> {
+        let mut corners = [(f64::NAN, f64::NAN); 4];
+        for (corner, places) in corners.iter_mut().zip(&self.places) {
+            *corner = (*places.x.get(i)?, *places.y.get(i)?);
+        }
+        let first = corners[0];
+        if let Some((x, y)) = self.window.map.parts().turn {
+            let square = x * x + y * y;
+            for corner in corners.iter_mut().skip(1) {
+                let along = (corner.0 - first.0) * x + (corner.1 - first.1) * y;
+                let turns = (along / square + 0.5).floor();
+                if turns != 0.0 {
+                    *corner = (corner.0 - turns * x, corner.1 - turns * y);
+                }
+            }
+        }
+        Some(corners)
+    }
+
+    /// The samples under a box; `None` where it lies beside the source or is not a box.
+    fn footprint(&self, one: (f64, f64), other: (f64, f64), source: (i64, i64)) -> Option<Footprint> {
+        let sorted = |a: f64, b: f64| if a > b { (b, a) } else { (a, b) };
+        let (mut x, mut y) = (sorted(one.0, other.0), sorted(one.1, other.1));
+        #[allow(clippy::cast_precision_loss, reason = "at most 2³²")]
+        let (width, height) = (source.0 as f64, source.1 as f64);
+        let meets = |x: (f64, f64), y: (f64, f64)| {
+            x.1 > -HAIR && x.0 < width + HAIR && y.1 > -HAIR && y.0 < height + HAIR
+        };
+        let wraps = self.window.map.wraps();
+        if let Some((turn_x, turn_y)) = self.window.map.parts().turn {
+            let turned = |turns: f64| {
+                let (by_x, by_y) = (turns * turn_x, turns * turn_y);
+                ((x.0 + by_x, x.1 + by_x), (y.0 + by_y, y.1 + by_y))
+            };
+            let [ahead, back] = [turned(1.0), turned(-1.0)];
+            // Around the Earth it begins in the source.
+            let fits = |(x, y): ((f64, f64), (f64, f64))| meets(x, y) && !(wraps && x.0 < -HAIR);
+            if !fits((x, y)) {
+                if fits(ahead) {
+                    (x, y) = ahead;
+                } else if fits(back) {
+                    (x, y) = back;
+                }
+            }
+        }
+        if !meets(x, y) {
+            return None;
+        }
+        // A pixel that is torn is far larger than its neighbours.
+        let margin = |scale: f64| 2.0 * (1.0 / scale).ceil().max(1.0);
+        let (mx, my) = (margin(self.window.scale.0), margin(self.window.scale.1));
+        let end = if wraps { 2.0 * width } else { width };
+        if !(x.0 >= -mx && x.1 - end <= mx && y.0 >= -my && y.1 - height <= my) {
+            return None;
+        }
+        let columns = whole(x, source.0, wraps);
+        let rows = whole(y, source.1, false);
+        Some(Footprint { low: (x.0, y.0), high: (x.1, y.1), columns, rows })
+    }
+
+    pub(super) fn make<S: Sample>(
+        &self,
+        sampling: WarpSampling,
+        sheet: &Sheet<'_, S>,
+        scratch: &mut Scratch,
+        made: &mut Made,
+    ) {
+        made.chosen = sampling.selects();
+        for i in 0..self.len {
+            let (mut value, mut bits) = (None, None);
+            if let Some([one, other, right, low]) = self.corners(i) {
+                if sampling == WarpSampling::Sum {
+                    value = self.sum(sheet, [one, right, other, low]);
+                } else if let Some(under) = self.footprint(one, other, sheet.source) {
+                    match sampling {
+                        WarpSampling::Average => value = under.mean(sheet, |v| v),
+                        WarpSampling::Rms => value = under.mean(sheet, |v| v * v).map(f64::sqrt),
+                        WarpSampling::Mode => bits = under.mode(sheet, scratch),
+                        WarpSampling::Min => bits = under.least(sheet, |key| key),
+                        WarpSampling::Max => bits = under.least(sheet, |key| !key),
+                        WarpSampling::Q1 => bits = under.rank(sheet, scratch, 1),
+                        WarpSampling::Q3 => bits = under.rank(sheet, scratch, 3),
+                        _ => bits = under.rank(sheet, scratch, 2),
+                    }
+                }
+            }
+            if let Some(((to, to_bits), found)) =
+                made.values.get_mut(i).zip(made.bits.get_mut(i)).zip(made.found.get_mut(i))
+            {
+                *found = value.is_some() || bits.is_some();
+                *to = value.unwrap_or(0.0);
+                *to_bits = bits.unwrap_or(0);
+            }
+        }
+    }
+
+    /// The sum of samples by the part of each that the pixel covers.
+    fn sum<S: Sample>(&self, sheet: &Sheet<'_, S>, corners: [(f64, f64); 4]) -> Option<f64> {
+        let low = corners.iter().fold(corners[0], |low, p| (low.0.min(p.0), low.1.min(p.1)));
+        let high = corners.iter().fold(corners[0], |high, p| (high.0.max(p.0), high.1.max(p.1)));
+        if corners.iter().any(|(x, y)| x.is_nan() || y.is_nan()) {
+            return None;
+        }
+        let under = self.footprint(low, high, sheet.source)?;
+        // The box may have been turned.
+        let (by_x, by_y) = (under.low.0 - low.0, under.low.1 - low.1);
+        let quad = Quad::new(corners.map(|(x, y)| (x + by_x, y + by_y)));
+        let (mut sum, mut found) = (0.0, false);
+        under.rows(sheet, |row, columns| {
+            let strip = quad.row(number(row));
+            let mut part = 0.0;
+            for (at, column) in columns {
+                let area = strip.area(number(at));
+                if area > 0.0 {
+                    if let Some(sample) = sheet.sample(column, row) {
+                        part += sample.value() * area;
+                        found = true;
+                    }
+                }
+            }
+            sum += part;
+        });
+        found.then_some(sum)
+    }
+}
+
+/// The first pixel of a range and the one after the last, in a side that may be followed by itself.
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "from 0 to twice the side")]
+fn whole((low, high): (f64, f64), side: i64, wraps: bool) -> (i64, i64) {
+    let first = (low + HAIR).floor();
+    let first = if first > 0.0 { first as i64 } else { 0 };
+    let end = (high - HAIR).ceil();
+    let most = if wraps { first + side } else { side };
+    let end = if end < most as f64 { end as i64 } else { most };
+    (first, if first == end && end < side { end + 1 } else { end })
+}
+
+#[allow(clippy::cast_precision_loss, reason = "at most 2³³")]
+fn number(column: i64) -> f64 {
+    column as f64
+}
+
+/// The part of a pixel that lies in a range.
+fn part(at: i64, (first, end): (i64, i64), low: f64, high: f64) -> f64 {
+    if at == first {
+        if first + 1 == end { 1.0 } else { 1.0 - (low - number(first)) }
+    } else if at + 1 == end {
+        1.0 - (number(end) - high)
+    } else {
+        1.0
+    }
+}
+
+impl Footprint {
+    /// Calls `each` with every row that the sheet has, and its columns: where they are, and which those are in the source.
+    fn rows<S: Sample>(
+        &self,
+        sheet: &Sheet<'_, S>,
+        mut each: impl FnMut(i64, &mut dyn Iterator<Item = (i64, i64)>),
+    ) {
+        for row in self.rows.0.max(sheet.top)..self.rows.1.min(sheet.bottom) {
+            let width = sheet.source.0;
+            let columns = self.columns.0..self.columns.1;
+            each(row, &mut columns.map(|at| (at, if at >= width { at - width } else { at })));
+        }
+    }
+
+    /// The mean of what `of` makes of the samples, each by the part of it.
+    fn mean<S: Sample>(&self, sheet: &Sheet<'_, S>, of: impl Fn(f64) -> f64) -> Option<f64> {
+        let (mut sum, mut weight) = (0.0, 0.0);
+        for row in self.rows.0.max(sheet.top)..self.rows.1.min(sheet.bottom) {
+            let high = part(row, self.rows, self.low.1, self.high.1);
+            let (mut row_sum, mut row_weight) = (0.0, 0.0);
+            for at in self.columns.0..self.columns.1 {
+                let column = if at >= sheet.source.0 { at - sheet.source.0 } else { at };
+                if let Some(sample) = sheet.sample(column, row) {
+                    let wide = part(at, self.columns, self.low.0, self.high.0);
+                    row_sum += of(sample.value()) * wide;
+                    row_weight += wide;
+                }
+            }
+            sum += row_sum * high;
+            weight += row_weight * high;
+        }
+        (weight > 0.0).then(|| sum / weight)
+    }
+
+    /// Calls `each` with every sample that counts, in order.
+    fn each<S: Sample>(&self, sheet: &Sheet<'_, S>, mut each: impl FnMut(S, i64, i64)) {
+        for row in self.rows.0.max(sheet.top)..self.rows.1.min(sheet.bottom) {
+            for at in self.columns.0..self.columns.1 {
+                let column = if at >= sheet.source.0 { at - sheet.source.0 } else { at };
+                if let Some(sample) = sheet.sample(column, row) {
+                    each(sample, at, row);
+                }
+            }
+        }
+    }
+
+    /// The sample whose key is the least after `order`.
+    fn least<S: Sample>(&self, sheet: &Sheet<'_, S>, order: impl Fn(u64) -> u64) -> Option<u64> {
+        let mut least = None;
+        self.each(sheet, |sample, _, _| {
+            let key = sample.key();
+            if least.is_none_or(|least| order(key) < order(least)) {
+                least = Some(key);
+            }
+        });
+        least.map(|key| S::of_key(key).bits())
+    }
+
+    /// The sample at so many quarters of the sorted ones.
+    fn rank<S: Sample>(&self, sheet: &Sheet<'_, S>, scratch: &mut Scratch, quarters: u64) -> Option<u64> {
+        let keys = &mut scratch.keys;
+        keys.clear();
+        let mut count = 0_u64;
+        self.each(sheet, |sample, _, _| {
+            count += 1;
+            if keys.len() < KEPT {
+                keys.push(sample.key());
+            }
+        });
+        let at = rank::place(count, quarters)?;
+        let key = if keys.len() as u64 == count {
+            let at = usize::try_from(at).ok()?;
+            *keys.select_nth_unstable(at).1
+        } else {
+            rank::search(at, |key| {
+                let mut below = 0;
+                self.each(sheet, |sample, _, _| below += u64::from(sample.key() < key));
+                below
+            })
+        };
+        Some(S::of_key(key).bits())
+    }
+
+    /// The sample that covers most: see `warp.md`.
+    fn mode<S: Sample>(&self, sheet: &Sheet<'_, S>, scratch: &mut Scratch) -> Option<u64> {
+        let counts = &mut scratch.counts;
+        counts.clear();
+        let mut most: Option<(u64, f32)> = None;
+        self.each(sheet, |sample, column, row| {
+            let key = sample.key();
+            let weight = part(row, self.rows, self.low.1, self.high.1)
+                * part(column, self.columns, self.low.0, self.high.0);
+            #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest float, as in GDAL")]
+            let weight = weight as f32;
+            let old = counts.get(&key).copied();
+            let count = old.map_or(weight, |old| old + weight);
+            counts.insert(key, count);
+            let wins =
+                most.is_none_or(|(of, most)| of == key || ((S::SHORT || old.is_some()) && count > most));
+            if wins {
+                most = Some((key, count));
+            }
+        });
+        most.map(|(key, _)| S::of_key(key).bits())
+    }
+}

@@ -1,0 +1,240 @@
+//! Methods that look at samples around the place under the centre of a pixel.
+
+use super::sheet::{Sample, Sheet};
+use super::weights::{self, Kernel};
+use super::{Made, Places};
+use strile_engine::{PixelPoint, WarpRule, WarpSampling, WarpWindow};
+
+/// Least sum of weights that makes a value of four samples, and of a kernel. As in GDAL.
+const LEAST_OF_FOUR: f64 = 0.00001;
+const LEAST: f64 = 0.000001;
+
+/// The places under the centres of a run of pixels.
+pub(super) struct Centres<'a> {
+    window: &'a WarpWindow,
+    places: Places,
+    len: usize,
+}
+
+impl<'a> Centres<'a> {
+    pub(super) fn new(window: &'a WarpWindow) -> Self {
+        Self { window, places: Places::new(), len: 0 }
+    }
+
+    /// Places pixels of the grid.
+    pub(super) fn place(&mut self, at: (u32, u32), len: usize) {
+        self.places.place(self.window, PixelPoint::Centre, at, len);
+        self.len = len;
+        if self.window.map.parts().turn.is_some() {
+            for (x, y) in self.places.x.iter_mut().zip(&mut self.places.y).take(len) {
+                (*x, *y) = self.window.map.in_source((*x, *y));
+            }
+        }
+    }
+
+    /// The pixel of the source under one of them.
+    pub(super) fn pixel<S: Sample>(&self, i: usize, sheet: &Sheet<'_, S>) -> Option<(i64, i64)> {
+        sheet.pixel(*self.places.x.get(i)?, *self.places.y.get(i)?)
+    }
+
+    pub(super) fn make<S: Sample>(
+        &self,
+        sampling: WarpSampling,
+        sheet: &Sheet<'_, S>,
+        weights: &mut Vec<f64>,
+        made: &mut Made,
+    ) {
+        let rule = sampling.rule(self.window.scale);
+        // A line of samples is not interpolated.
+        let line = sheet.source.0 == 1 || sheet.source.1 == 1;
+        match rule {
+            _ if line => self.nearest(sheet, made),
+            WarpRule::Four => self.values(made, sheet, |x, y| four(sheet, x, y)),
+            WarpRule::Sixteen => self.values(made, sheet, |x, y| sixteen(sheet, x, y)),
+            WarpRule::Kernel(_) => {
+                let kernel = match sampling {
+                    WarpSampling::Bilinear => Kernel::Linear,
+                    WarpSampling::Cubic => Kernel::Cubic,
+                    WarpSampling::Lanczos => Kernel::Lanczos,
+                    _ => Kernel::Spline,
+                };
+                let wide = Wide::new(kernel, self.window.scale);
+                self.values(made, sheet, |x, y| wide.value(sheet, x, y, weights));
+            }
+            WarpRule::Pixel | WarpRule::Footprint => self.nearest(sheet, made),
+        }
+    }
+
+    fn nearest<S: Sample>(&self, sheet: &Sheet<'_, S>, made: &mut Made) {
+        made.chosen = true;
+        let places = self.places.x.iter().zip(&self.places.y).take(self.len);
+        for ((x, y), (bits, found)) in places.zip(made.bits.iter_mut().zip(&mut made.found)) {
+            let sample = sheet.pixel(*x, *y).and_then(|(column, row)| sheet.sample(column, row));
+            *found = sample.is_some();
+            *bits = sample.map_or(0, S::bits);
+        }
+    }
+
+    /// Makes a number for every pixel whose centre lies in a sample that counts.
+    #[inline(always)]
+    fn values<S: Sample>(
+        &self,
+        made: &mut Made,
+        sheet: &Sheet<'_, S>,
+        mut value: impl FnMut(f64, f64) -> Option<f64>,
+    ) {
+        made.chosen = false;
+        let places = self.places.x.iter().zip(&self.places.y).take(self.len);
+        for ((x, y), (to, found)) in places.zip(made.values.iter_mut().zip(&mut made.found)) {
+            let number = sheet.pixel(*x, *y).and_then(|(column, row)| {
+                sheet.sample(column, row)?;
+                value(*x, *y)
+            });
+            *found = number.is_some();
+            *to = number.unwrap_or(0.0);
+        }
+    }
+}
+
+/// The whole part of a place that lies in the source, or at most one pixel before it.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "-1 to 2³²")]
+fn floor(place: f64) -> i64 {
+    // A conversion cuts towards 0.
+    let whole = place as i64;
+    whole - i64::from(place < number(whole))
+}
+
+#[inline(always)]
+#[allow(clippy::cast_precision_loss, reason = "at most 2³²")]
+fn number(column: i64) -> f64 {
+    column as f64
+}
+
+/// Two by two samples.
+#[inline(always)]
+fn four<S: Sample>(sheet: &Sheet<'_, S>, x: f64, y: f64) -> Option<f64> {
+    let (column, row) = (floor(x - 0.5), floor(y - 0.5));
+    let (u, v) = (1.5 - (x - number(column)), 1.5 - (y - number(row)));
+    let within =
+        column >= sheet.left && row >= sheet.top && column + 1 < sheet.right && row + 1 < sheet.bottom;
+    if within && sheet.is_full() {
+        let [a, b] = [sheet.load(column, row), sheet.load(column + 1, row)];
+        let [c, d] = [sheet.load(column, row + 1), sheet.load(column + 1, row + 1)];
+        if !(a.is_nan() | b.is_nan() | c.is_nan() | d.is_nan()) {
+            return Some(between([a, b, c, d].map(S::value), u, v));
+        }
+    }
+    let samples = [
+        sheet.sample(column, row),
+        sheet.sample(column + 1, row),
+        sheet.sample(column, row + 1),
+        sheet.sample(column + 1, row + 1),
+    ];
+    if let [Some(a), Some(b), Some(c), Some(d)] = samples {
+        return Some(between([a, b, c, d].map(S::value), u, v));
+    }
+    let weights = [u * v, (1.0 - u) * v, u * (1.0 - v), (1.0 - u) * (1.0 - v)];
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for (sample, own) in samples.into_iter().zip(weights) {
+        if let Some(sample) = sample {
+            sum += sample.value() * own;
+            weight += own;
+        }
+    }
+    (weight >= LEAST_OF_FOUR).then(|| sum / weight)
+}
+
+#[inline(always)]
+fn between([a, b, c, d]: [f64; 4], u: f64, v: f64) -> f64 {
+    let upper = a * u + b * (1.0 - u);
+    let lower = c * u + d * (1.0 - u);
+    upper * v + lower * (1.0 - v)
+}
+
+/// Four by four samples; two by two where one of them is missing.
+#[inline(always)]
+fn sixteen<S: Sample>(sheet: &Sheet<'_, S>, x: f64, y: f64) -> Option<f64> {
+    let (column, row) = (floor(x - 0.5), floor(y - 0.5));
+    let within = column > sheet.left && row > sheet.top && column + 2 < sheet.right && row + 2 < sheet.bottom;
+    if !within {
+        return four(sheet, x, y);
+    }
+    let across = weights::four(x - 0.5 - number(column));
+    let down = weights::four(y - 0.5 - number(row));
+    let full = sheet.is_full();
+    let mut rows = [0.0; 4];
+    for (line, sum) in (row - 1..).zip(&mut rows) {
+        let mut values = [0.0; 4];
+        for (at, value) in (column - 1..).zip(&mut values) {
+            if full {
+                *value = sheet.load(at, line).value();
+            } else {
+                let Some(sample) = sheet.sample(at, line) else { return four(sheet, x, y) };
+                *value = sample.value();
+            }
+        }
+        *sum = convolve(values, across);
+        // NaN does not count.
+        if full && values.iter().any(|value| value.is_nan()) {
+            return four(sheet, x, y);
+        }
+    }
+    Some(convolve(rows, down))
+}
+
+#[inline(always)]
+fn convolve([a, b, c, d]: [f64; 4], [wa, wb, wc, wd]: [f64; 4]) -> f64 {
+    a * wa + b * wb + c * wc + d * wd
+}
+
+/// A kernel that may be wider than its samples.
+struct Wide {
+    kernel: Kernel,
+    /// Steps to the last sample that counts.
+    taps: (f64, f64),
+    /// Pixels of the kernel per pixel of the source.
+    scale: (f64, f64),
+}
+
+impl Wide {
+    fn new(kernel: Kernel, scale: (f64, f64)) -> Self {
+        let taps = |scale| WarpSampling::taps(kernel.radius(), scale);
+        let at_most_1 = |scale: f64| if scale < 1.0 { scale } else { 1.0 };
+        Self { kernel, taps: (taps(scale.0), taps(scale.1)), scale: (at_most_1(scale.0), at_most_1(scale.1)) }
+    }
+
+    fn value<S: Sample>(&self, sheet: &Sheet<'_, S>, x: f64, y: f64, weights: &mut Vec<f64>) -> Option<f64> {
+        let (column, row) = (floor(x - 0.5), floor(y - 0.5));
+        let (dx, dy) = (x - 0.5 - number(column), y - 0.5 - number(row));
+        let (first, last) = range(column, self.taps.0, sheet.left, sheet.right);
+        let (top, bottom) = range(row, self.taps.1, sheet.top, sheet.bottom);
+        weights.clear();
+        weights
+            .extend((first..=last).map(|at| self.kernel.weight((number(at - column) - dx) * self.scale.0)));
+        let (mut sum, mut weight) = (0.0, 0.0);
+        for line in top..=bottom {
+            let own = self.kernel.weight((number(line - row) - dy) * self.scale.1);
+            let (mut part, mut part_weight) = (0.0, 0.0);
+            for (at, own) in (first..=last).zip(weights.iter()) {
+                if let Some(sample) = sheet.sample(at, line) {
+                    part += sample.value() * own;
+                    part_weight += own;
+                }
+            }
+            sum += part * own;
+            weight += part_weight * own;
+        }
+        (weight >= LEAST).then(|| sum / weight)
+    }
+}
+
+/// The first and the last pixel that counts, of those that there are.
+#[allow(clippy::cast_possible_truncation, reason = "within -1 to 2³²")]
+fn range(middle: i64, taps: f64, low: i64, high: i64) -> (i64, i64) {
+    let first = number(middle) + 1.0 - taps;
+    let last = number(middle) + taps;
+    let first = if first > number(low) { first as i64 } else { low };
+    let last = if last < number(high - 1) { last as i64 } else { high - 1 };
+    (first, last)
+}

@@ -1,0 +1,214 @@
+//! Windows put onto a grid, some rows of a window at a time. The arithmetic is that of `strile_engine::WarpJob`.
+//!
+//! A run of pixels of a row is made at a time: `WarpMap` has their places, `gather` and `footprint` make values from the
+//! samples of a `sheet`, with weights of `weights` and areas of `area`, and `store` writes them as samples of the output.
+
+mod area;
+mod footprint;
+mod gather;
+mod rank;
+mod sheet;
+mod store;
+mod weights;
+
+use crate::crew::Crew;
+use crate::stop::Stop;
+use footprint::{Corners, Scratch};
+use gather::Centres;
+use half::f16;
+use sheet::{Sample, Sheet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::Store;
+use strile_engine::{
+    Claim, Context, EngineError, Location, Output, OutputBox, PixelPoint, Pixels, WarpJob, WarpWindow,
+};
+use strile_tiff::DataType;
+
+/// Pixels that are made at a time.
+const RUN: usize = 256;
+/// Rows that a thread takes at a time.
+const ROWS: u32 = 8;
+
+/// What was made of a run of pixels: numbers, or samples of the source as they are.
+pub(crate) struct Made {
+    /// Numbers that were computed.
+    values: [f64; RUN],
+    /// Bits of samples that were chosen.
+    bits: [u64; RUN],
+    /// Which of them there are.
+    found: [bool; RUN],
+    /// Whether `bits` counts, not `values`.
+    chosen: bool,
+}
+
+/// Does all of it.
+pub(crate) fn warp(
+    job: &WarpJob,
+    pixels: &Pixels,
+    valid: Option<&Pixels>,
+    output: &Output,
+    context: &Context,
+) -> Result<(), EngineError> {
+    job.check(pixels.spec(), valid.map(Pixels::spec), output.spec())?;
+    let places = [Some(pixels.location()), valid.map(Pixels::location), Some(output.location())];
+    for location in places.into_iter().flatten() {
+        if location != Location::Host {
+            let expected = "host memory, which the CPU engine reads and writes".to_owned();
+            return Err(EngineError::Mismatch { what: "pixels", found: location.to_string(), expected });
+        }
+    }
+    let boxes = job.windows.iter().filter_map(WarpWindow::output_box);
+    let Some(around) = boxes.reduce(|one, other: OutputBox| one.union(&other)) else { return Ok(()) };
+    let claim = output.claim(around).ok_or(EngineError::Busy { output: 0 })?;
+    let parts = job.windows.iter().map(|window| window.target.height.div_ceil(ROWS) as usize);
+    let workers = context.threads.get().min(parts.fold(0, usize::saturating_add)).max(1);
+    let _lease = context.take(Scratch::most(job).saturating_mul(workers as u64), "warping")?;
+    let items = (0u32..).zip(&job.windows).flat_map(|(number, window)| {
+        (0..window.target.height).step_by(ROWS as usize).map(move |first| Part { number, window, first })
+    });
+    let stopped = AtomicBool::new(false);
+    let stop = Stop::with(&context.cancel);
+    Crew::new(workers - 1).stopping(stop.clone()).share(items, Worker::default, |worker, part| {
+        worker.make(job, &part, pixels, valid, &claim, &stop);
+        if stop.is_set() {
+            stopped.store(true, Ordering::Relaxed);
+        } else if let Some(progress) = &context.progress {
+            progress.advance(0);
+        }
+    });
+    if stopped.into_inner() || stop.is_set() { Err(EngineError::Cancelled) } else { Ok(()) }
+}
+
+/// Some rows of a window.
+struct Part<'a> {
+    number: u32,
+    window: &'a WarpWindow,
+    first: u32,
+}
+
+/// What a thread has at hand.
+#[derive(Default)]
+struct Worker {
+    scratch: Scratch,
+    made: Option<Box<Made>>,
+}
+
+impl Worker {
+    fn make(
+        &mut self,
+        job: &WarpJob,
+        part: &Part<'_>,
+        pixels: &Pixels,
+        valid: Option<&Pixels>,
+        claim: &Claim,
+        stop: &Stop,
+    ) {
+        match pixels.spec().data_type {
+            DataType::U8 => self.rows::<u8>(job, part, pixels, valid, claim, stop),
+            DataType::I8 => self.rows::<i8>(job, part, pixels, valid, claim, stop),
+            DataType::U16 => self.rows::<u16>(job, part, pixels, valid, claim, stop),
+            DataType::I16 => self.rows::<i16>(job, part, pixels, valid, claim, stop),
+            DataType::U32 => self.rows::<u32>(job, part, pixels, valid, claim, stop),
+            DataType::I32 => self.rows::<i32>(job, part, pixels, valid, claim, stop),
+            DataType::U64 => self.rows::<u64>(job, part, pixels, valid, claim, stop),
+            DataType::I64 => self.rows::<i64>(job, part, pixels, valid, claim, stop),
+            DataType::F16 => self.rows::<f16>(job, part, pixels, valid, claim, stop),
+            DataType::F32 => self.rows::<f32>(job, part, pixels, valid, claim, stop),
+            DataType::F64 => self.rows::<f64>(job, part, pixels, valid, claim, stop),
+            // By nearest alone, as they are.
+            DataType::C64 | DataType::C128 => self.complex(part, pixels, valid, claim),
+        }
+    }
+
+    fn rows<S: Sample>(
+        &mut self,
+        job: &WarpJob,
+        part: &Part<'_>,
+        pixels: &Pixels,
+        valid: Option<&Pixels>,
+        claim: &Claim,
+        stop: &Stop,
+    ) {
+        let window = part.window;
+        let footprint = job.sampling.is_footprint();
+        let (mut centres, mut corners) = (Centres::new(window), Corners::new(window));
+        let store = Store::new(window, pixels.spec().data_type, claim);
+        let made = self.made.get_or_insert_with(|| Box::new(Made::new()));
+        for row in part.first..part.first.saturating_add(ROWS).min(window.target.height) {
+            for column in (0..window.target.width).step_by(RUN) {
+                if stop.is_set() {
+                    return;
+                }
+                let len = ((window.target.width - column) as usize).min(RUN);
+                let at = (window.target.column + column, window.target.row + row);
+                if footprint {
+                    corners.place(at, len);
+                } else {
+                    centres.place(at, len);
+                }
+                for band in 0..window.bands {
+                    let Some(sheet) = Sheet::<S>::new(window, pixels, valid, part.number, band) else {
+                        return;
+                    };
+                    if footprint {
+                        corners.make(job.sampling, &sheet, &mut self.scratch, made);
+                    } else {
+                        centres.make(job.sampling, &sheet, &mut self.scratch.weights, made);
+                    }
+                    store.put::<S>(made, (band, row, column), len);
+                }
+            }
+        }
+    }
+
+    /// Samples of any size, by nearest, as they are.
+    fn complex(&mut self, part: &Part<'_>, pixels: &Pixels, valid: Option<&Pixels>, claim: &Claim) {
+        let window = part.window;
+        let mut centres = Centres::new(window);
+        let store = Store::new(window, pixels.spec().data_type, claim);
+        for row in part.first..part.first.saturating_add(ROWS).min(window.target.height) {
+            for column in (0..window.target.width).step_by(RUN) {
+                let len = ((window.target.width - column) as usize).min(RUN);
+                centres.place((window.target.column + column, window.target.row + row), len);
+                for band in 0..window.bands {
+                    let Some(sheet) = Sheet::<u8>::new(window, pixels, valid, part.number, band) else {
+                        return;
+                    };
+                    for i in 0..len {
+                        let sample = centres.pixel(i, &sheet).and_then(|(x, y)| sheet.whole(x, y));
+                        let sample =
+                            sample.filter(|sample| !window.nodata.is_some_and(|v| sheet.is(sample, &v)));
+                        store.put_bytes(sample, (band, row, column + u32::try_from(i).unwrap_or(0)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Made {
+    fn new() -> Self {
+        Self { values: [0.0; RUN], bits: [0; RUN], found: [false; RUN], chosen: false }
+    }
+}
+
+/// Places of one point of the pixels of a run.
+struct Places {
+    x: [f64; RUN],
+    y: [f64; RUN],
+}
+
+impl Places {
+    fn new() -> Self {
+        Self { x: [f64::NAN; RUN], y: [f64::NAN; RUN] }
+    }
+
+    fn place(&mut self, window: &WarpWindow, point: PixelPoint, (column, row): (u32, u32), len: usize) {
+        if let (Some(x), Some(y)) = (self.x.get_mut(..len), self.y.get_mut(..len)) {
+            window.map.places(point, row, column, x, y);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

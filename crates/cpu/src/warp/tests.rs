@@ -1,0 +1,1 @@
+//! Values worked out by hand.

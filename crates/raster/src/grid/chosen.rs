@@ -1,0 +1,163 @@
+//! A grid for some rasters, of which the caller says a part: as gdalwarp chooses its output.
+
+use super::{Grid, pixels};
+use strile_crs::{Area, Crs, TransformOptions, Transformer};
+use strile_tiff::InvalidValue;
+use strile_tiff::geo::Bounds;
+
+/// Points along each edge of a box that is transformed.
+const STEPS: u32 = 21;
+
+/// What is known of a grid. What is not given is chosen for the rasters, as gdalwarp does.
+///
+/// ```
+/// use strile::crs::{Crs, TransformOptions};
+/// use strile::grid::{Grid, GridChoice};
+/// use strile::tiff::geo::Bounds;
+///
+/// let bounds = Bounds { min_x: 399_960.0, min_y: 5_490_240.0, max_x: 509_760.0, max_y: 5_600_040.0 };
+/// let scene = Grid::from_bounds(Crs::from_user_input("EPSG:32633")?, bounds, (10.0, 10.0), false)?;
+/// let choice = GridChoice {
+///     crs: Some(Crs::from_user_input("EPSG:3857")?),
+///     resolution: Some((20.0, 20.0)),
+///     target_aligned: true,
+///     ..GridChoice::default()
+/// };
+/// let grid = choice.grid(&[scene], &TransformOptions::default())?;
+/// assert_eq!(grid.bounds().min_x % 20.0, 0.0);
+/// # Ok::<(), strile::InvalidValue>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct GridChoice {
+    /// The reference system; `None` is that of the first raster.
+    pub crs: Option<Crs>,
+    /// The extent; `None` is that of all rasters.
+    pub bounds: Option<Bounds>,
+    /// The reference system of the extent; `None` is that of the grid.
+    pub bounds_crs: Option<Crs>,
+    /// Width and height of a pixel; `None` keeps about the resolution of the rasters.
+    pub resolution: Option<(f64, f64)>,
+    /// Columns and rows; one of them may be 0, and is then chosen for square pixels.
+    pub size: Option<(u32, u32)>,
+    /// Whether the extent is widened to multiples of the resolution: GDAL's `-tap`.
+    pub target_aligned: bool,
+}
+
+impl GridChoice {
+    /// Chooses the grid for rasters that lie on these.
+    ///
+    /// # Errors
+    /// If there is no raster, both a resolution and a size are given, `target_aligned` without a resolution, or coordinates
+    /// cannot be transformed.
+    pub fn grid(&self, rasters: &[Grid], transform: &TransformOptions) -> Result<Grid, InvalidValue> {
+        let first = rasters.first().ok_or_else(|| "a grid is chosen for one raster at least".to_owned())?;
+        if self.resolution.is_some() && self.size.is_some() {
+            return Err("a grid has a resolution or a size, not both".to_owned().into());
+        }
+        if self.target_aligned && self.resolution.is_none() {
+            return Err("a target-aligned grid needs a resolution".to_owned().into());
+        }
+        let crs = self.crs.as_ref().unwrap_or(first.crs());
+        let bounds = match (self.bounds, &self.bounds_crs) {
+            (Some(bounds), Some(from)) => Some(transform_bounds(from, crs, bounds, transform)?),
+            (bounds, _) => bounds,
+        };
+        if let (Some(bounds), Some(resolution)) = (bounds, self.resolution) {
+            return Grid::from_bounds(crs.clone(), bounds, resolution, self.target_aligned);
+        }
+        if let (Some(bounds), Some((width, height))) = (bounds, self.size)
+            && width > 0
+            && height > 0
+        {
+            return Grid::from_bounds_and_size(crs.clone(), bounds, width, height);
+        }
+        let mut suggested = Vec::with_capacity(rasters.len());
+        for raster in rasters {
+            suggested.push(raster.suggest(crs, transform)?);
+        }
+        let is_alone = bounds.is_none() && self.resolution.is_none() && self.size.is_none();
+        match suggested.as_slice() {
+            [one] if is_alone => return Ok(one.clone()),
+            _ => {}
+        }
+        let finest = suggested.iter().fold((f64::INFINITY, f64::INFINITY), |finest, grid| {
+            let (across, down) = grid.transform().resolution();
+            (finest.0.min(across), finest.1.min(down))
+        });
+        let around = |one: Bounds, other: Bounds| Bounds {
+            min_x: one.min_x.min(other.min_x),
+            min_y: one.min_y.min(other.min_y),
+            max_x: one.max_x.max(other.max_x),
+            max_y: one.max_y.max(other.max_y),
+        };
+        let all = suggested.iter().map(Grid::bounds).reduce(around);
+        let own = bounds.or(all).ok_or_else(|| "the rasters have no extent".to_owned())?;
+        let (wide, high) = (own.max_x - own.min_x, own.max_y - own.min_y);
+        match (self.resolution, self.size) {
+            (Some(resolution), _) => Grid::from_bounds(crs.clone(), own, resolution, self.target_aligned),
+            (None, Some((0, 0))) => Err("expected a size above 0".to_owned().into()),
+            (None, Some((0, height))) => {
+                let width = pixels(wide / (high / f64::from(height)))?;
+                Grid::from_bounds_and_size(crs.clone(), own, width, height)
+            }
+            (None, Some((width, 0))) => {
+                let height = pixels(high / (wide / f64::from(width)))?;
+                Grid::from_bounds_and_size(crs.clone(), own, width, height)
+            }
+            (None, Some((width, height))) => Grid::from_bounds_and_size(crs.clone(), own, width, height),
+            (None, None) if bounds.is_some() => {
+                let (width, height) = (pixels(wide / finest.0)?, pixels(high / finest.1)?);
+                Grid::from_bounds_and_size(crs.clone(), own, width, height)
+            }
+            (None, None) => Grid::from_bounds(crs.clone(), own, finest, false),
+        }
+    }
+}
+
+/// Returns the bounds in another reference system of what lies in a box. Its edges are followed in steps.
+///
+/// # Errors
+/// If coordinates cannot be transformed, or none of the edges lies in the domain of the other system.
+pub fn transform_bounds(
+    from: &Crs,
+    to: &Crs,
+    bounds: Bounds,
+    transform: &TransformOptions,
+) -> Result<Bounds, InvalidValue> {
+    let Bounds { min_x, min_y, max_x, max_y } = super::checked(bounds)?;
+    let mut transform = transform.clone();
+    if transform.area.is_none() {
+        let area = Area::of(from, (min_x, min_y), (max_x, max_y));
+        transform.area = Some(area.map_err(|error| error.to_string())?);
+    }
+    let transformer = Transformer::new(from, to, &transform).map_err(|error| error.to_string())?;
+    let step = |i: u32| f64::from(i) / f64::from(STEPS);
+    let (wide, high) = (max_x - min_x, max_y - min_y);
+    let points = (0..=STEPS).flat_map(|i| {
+        let (x, y) = (min_x + wide * step(i), min_y + high * step(i));
+        [(x, min_y), (x, max_y), (min_x, y), (max_x, y)]
+    });
+    let mut found: Option<Bounds> = None;
+    let mut failed = 0;
+    for (x, y) in points {
+        let Some((x, y)) = transformer.transform(x, y) else {
+            failed += 1;
+            continue;
+        };
+        let old = found.unwrap_or(Bounds { min_x: x, min_y: y, max_x: x, max_y: y });
+        found = Some(Bounds {
+            min_x: old.min_x.min(x),
+            min_y: old.min_y.min(y),
+            max_x: old.max_x.max(x),
+            max_y: old.max_y.max(y),
+        });
+    }
+    match (found, failed) {
+        (Some(found), 0) => Ok(found),
+        _ => Err(format!(
+            "the box {min_x},{min_y},{max_x},{max_y} lies partly outside the domain of `{}`",
+            to.name.escape_debug()
+        )
+        .into()),
+    }
+}

@@ -1,0 +1,257 @@
+//! Files put onto a grid and written as one file, piece by piece.
+
+use super::{WarpFile, plan_onto, read_onto, read_onto_device};
+use crate::cache::Cache;
+use crate::convert::{ConvertOptions, TilingScheme, spec_of};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::options::{Interleave, ReadOptions};
+use crate::read::ReadPlan;
+use crate::sink::Sink;
+use crate::window::Window;
+use crate::write::{Format, Piece, RasterSpec, WriteOptions, WriteReport, Writer, block_size, refused};
+use strile_engine::{Context, EngineError, Location};
+use strile_tiff::Planar;
+use strile_tiff::gdal::NoData;
+
+/// Bytes of a piece of the result; less where memory is small.
+const PIECE_BYTES: u64 = 128 << 20;
+
+/// Files that are to be put onto a grid and written; planned and not begun.
+///
+/// ```no_run
+/// use strile::grid::{Grid, WarpOptions, WarpWriter, WarpSampling};
+/// use strile::io::FileSink;
+/// use strile::{Context, Dataset, ReadOptions, WriteOptions};
+///
+/// let scene = Dataset::open("scene.tif")?;
+/// let grid = Grid::xyz_tile(12, 2218, 1391, 512)?;
+/// let read = ReadOptions::new().onto(grid, WarpOptions::new().resampling(WarpSampling::Bilinear));
+/// let sink = Box::new(FileSink::create("tile.tif", false)?);
+/// let context = Context::default();
+/// let write = (&WriteOptions::default(), None);
+/// let report = WarpWriter::plan(&[&scene], sink, &read, write, &context)?.run(&context)?;
+/// println!("{} blocks", report.blocks);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct WarpWriter<'a> {
+    files: Vec<&'a Dataset>,
+    read: ReadOptions,
+    plan: ReadPlan,
+    /// Columns and rows of a piece.
+    piece: (u32, u32),
+    size: (u32, u32),
+    writer: Writer,
+    warnings: Vec<String>,
+}
+
+impl<'a> WarpWriter<'a> {
+    /// Decides what will be done; touches no pixel. `read` has the grid; that of a tiling scheme is [`TilingScheme::grid`].
+    ///
+    /// # Errors
+    /// If there is no file or no grid, or as a read onto the grid and as [`Writer::create`].
+    pub fn plan(
+        files: &[&'a Dataset],
+        sink: Box<dyn Sink>,
+        read: &ReadOptions,
+        (write, tiling): (&WriteOptions, Option<TilingScheme>),
+        context: &Context,
+    ) -> Result<Self> {
+        let Some((onto, first)) = read.onto.clone().zip(files.first()) else {
+            return Err(refused("a warp needs a file and a grid".into()));
+        };
+        if read.masked || read.unpack {
+            return Err(refused(
+                "a file is written with the values of its sources: not masked, not unpacked".into(),
+            ));
+        }
+        let read = ReadOptions {
+            interleave: match write.planar {
+                Planar::Chunky => Interleave::BandLast,
+                Planar::Separate => Interleave::BandFirst,
+            },
+            // Blocks at the edges of pieces are read twice.
+            cache: Cache::Auto,
+            ..read.clone()
+        };
+        let mut warnings = Vec::new();
+        let size = (onto.grid.width(), onto.grid.height());
+        let nodata = onto.warp.fill.or(onto.warp.nodata).or(first.metadata().nodata);
+        // The type and the bands are those of any piece.
+        let corner = ReadOptions { window: Some(Window::full(1, 1)), ..read.clone() };
+        let probe = plan_onto(Location::Host, files, &corner, context)?;
+        let mut spec = Self::spec(first, &read, (size, nodata), &mut warnings)?;
+        spec.data_type = probe.output.data_type;
+        spec.metadata.georeference.crs = Some(onto.grid.crs().clone());
+        spec.metadata.georeference.transform = Some(onto.grid.transform());
+        let samples = u64::from(size.0).saturating_mul(size.1.into()).saturating_mul(spec.bands.into());
+        let stored = || files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.stored_len()));
+        let bytes = samples.saturating_mul(spec.data_type.size() as u64);
+        crate::read::check_result(
+            (first.name(), "the files"),
+            crate::read::Size { samples, bytes },
+            read.max_pixels,
+            stored,
+        )?;
+        let mut write = write.clone();
+        let block = block_size(&spec, &write).map_err(refused)?;
+        if let Some(scheme) = tiling {
+            if write.format != Format::Cog {
+                return Err(refused("tiles of a matrix set are for cloud-optimized files".into()));
+            }
+            scheme.align(&mut spec, block).map_err(refused)?;
+            if (spec.width, spec.height) != size {
+                let problem = "the grid has other tiles than the tiling scheme; take `TilingScheme::grid`";
+                return Err(refused(problem.into()));
+            }
+        }
+        let row = u64::from(spec.bands) * spec.data_type.size() as u64;
+        let room = PIECE_BYTES.min(context.budget.limit() / 8).max(1);
+        let piece = piece(size, block, row, room);
+        // Columns of pieces that are higher than the file's blocks come out of order.
+        write.spooled |= write.format == Format::GeoTiff && piece.0 < size.0;
+        let first_piece = Window::full(piece.0.min(size.0), piece.1.min(size.1));
+        let plan = match size == (first_piece.width, first_piece.height) {
+            true => plan_onto(Location::Host, files, &read, context)?,
+            false => {
+                let options = ReadOptions { window: Some(first_piece), ..read.clone() };
+                plan_onto(Location::Host, files, &options, context)?
+            }
+        };
+        let writer = Writer::create(sink, spec, &write, context)?;
+        Ok(Self { files: files.to_vec(), read, plan, piece, size, writer, warnings })
+    }
+
+    fn spec(
+        first: &Dataset,
+        read: &ReadOptions,
+        ((width, height), nodata): ((u32, u32), Option<NoData>),
+        warnings: &mut Vec<String>,
+    ) -> Result<RasterSpec> {
+        let own = ReadOptions { onto: None, window: None, ..read.clone() };
+        let mut spec = spec_of(first, &own, &ConvertOptions::default(), warnings)?;
+        (spec.width, spec.height) = (width, height);
+        if spec.mask {
+            spec.mask = false;
+            if nodata.is_none() {
+                warnings.push(
+                    "the mask of the file is not written: missing pixels are 0; set a nodata value to tell them apart"
+                        .into(),
+                );
+            }
+        }
+        let metadata = &mut spec.metadata;
+        metadata.nodata = nodata;
+        let geo = &mut metadata.georeference;
+        (geo.gcps, geo.gcp_crs, geo.rpc) = (Vec::new(), None, None);
+        geo.keys = Default::default();
+        for band in &mut metadata.bands {
+            band.statistics = None;
+            band.items.retain(|(name, _)| !name.starts_with("STATISTICS_"));
+        }
+        Ok(spec)
+    }
+
+    /// How the files are put onto the grid.
+    pub fn files(&self) -> &[WarpFile] {
+        self.plan.onto.as_ref().map(|onto| onto.files.as_slice()).unwrap_or_default()
+    }
+
+    /// What will be done, in words.
+    pub fn explain(&self) -> String {
+        let (across, down) = (self.piece.0.min(self.size.0), self.piece.1.min(self.size.1));
+        let count = u64::from(self.size.0.div_ceil(across)) * u64::from(self.size.1.div_ceil(down));
+        let pieces = match count {
+            1 => String::new(),
+            count => format!("pieces   {count} of up to {across} × {down} pixels; the first one:\n"),
+        };
+        format!("{pieces}{}\n{}", self.plan, self.writer.explain())
+    }
+
+    /// Blocks that will be written, for progress.
+    pub fn blocks(&self) -> u64 {
+        self.writer.blocks()
+    }
+
+    /// The raster that is written, until the file is given up.
+    pub fn raster(&self) -> Option<&RasterSpec> {
+        self.writer.spec()
+    }
+
+    /// Does it.
+    pub fn run(self, context: &Context) -> Result<WriteReport> {
+        let Self { files, read, piece, size, mut writer, warnings, .. } = self;
+        // Progress counts what is written.
+        let quiet = Context { progress: None, ..context.clone() };
+        let place = writer.location().unwrap_or(Location::Host);
+        let mut faults = Vec::new();
+        for window in windows(size, piece) {
+            if context.cancel.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let options = ReadOptions { window: Some(window), ..read.clone() };
+            match place {
+                Location::Cuda(index) => {
+                    let raster = read_onto_device(index, &files, &options, &quiet)?;
+                    faults.extend(raster.report.faults.iter().cloned());
+                    let memory = raster.output.device_bytes().cloned();
+                    let memory = memory.ok_or(Error::Engine(EngineError::Abandoned))?;
+                    writer.write(&Piece::on_device(window, raster.output.spec().clone(), memory))?;
+                }
+                Location::Host => {
+                    let raster = read_onto(&files, &options, &quiet)?;
+                    let bands = u16::try_from(raster.bands).unwrap_or(u16::MAX);
+                    let made =
+                        Piece::contiguous(window, bands, raster.data_type, raster.interleave, &raster.pixels);
+                    writer.write(&made.map_err(|error| refused(error.to_string()))?)?;
+                    faults.extend(raster.faults);
+                }
+            }
+        }
+        let mut report = writer.finish()?;
+        report.faults = faults;
+        report.warnings.splice(0..0, warnings);
+        Ok(report)
+    }
+}
+
+/// Columns and rows of pieces: whole rows of blocks, or where these are too large some blocks of a row.
+fn piece((width, height): (u32, u32), block: (u32, u32), pixel: u64, room: u64) -> (u32, u32) {
+    let whole = |len: u64, block: u32| {
+        let blocks = u32::try_from(len / u64::from(block.max(1))).unwrap_or(u32::MAX).max(1);
+        blocks.saturating_mul(block.max(1))
+    };
+    let rows = room / pixel.saturating_mul(width.into()).max(1);
+    match rows >= u64::from(block.1) {
+        true => (width, whole(rows, block.1).min(height)),
+        false => {
+            let columns = room / pixel.saturating_mul(block.1.into()).max(1);
+            (whole(columns, block.0).min(width), block.1.min(height))
+        }
+    }
+}
+
+fn windows(size: (u32, u32), piece: (u32, u32)) -> impl Iterator<Item = Window> {
+    let along = |len: u32, step: u32| {
+        (0..len).step_by(step.max(1) as usize).map(move |at| (at, step.max(1).min(len - at)))
+    };
+    along(size.1, piece.1).flat_map(move |(row, height)| {
+        along(size.0, piece.0).map(move |(column, width)| Window { column, row, width, height })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_whole_blocks_and_fit() {
+        assert_eq!(piece((1000, 900), (256, 256), 4, 1 << 30), (1000, 900));
+        assert_eq!(piece((1000, 900), (256, 256), 4, 4 * 1000 * 600), (1000, 512));
+        assert_eq!(piece((1_000_000, 900), (256, 256), 4, 4 << 20), (4096, 256));
+        assert_eq!(piece((1_000_000, 900), (1_000_000, 1), 4, 1), (1_000_000, 1));
+        let all: u64 =
+            windows((1000, 900), (512, 256)).map(|w| u64::from(w.width) * u64::from(w.height)).sum();
+        assert_eq!(all, 900_000);
+    }
+}
