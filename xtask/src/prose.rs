@@ -24,7 +24,7 @@ const PHRASES: [(&str, &str); 9] = [
 const BEFORE: [&str; 3] = ["there", "There", "it"];
 const AFTER: [&str; 4] = ["longer", "more", "less", "larger"];
 
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 11] = [
     "docs",
     "crates/crs/src",
     "crates/tiff/src",
@@ -32,6 +32,7 @@ const FOLDERS: [&str; 10] = [
     "crates/cpu/src",
     "crates/cuda/src",
     "crates/raster/src",
+    "crates/serve/src",
     "crates/cli/src",
     "python/strile",
     "python/src",

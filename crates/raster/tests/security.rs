@@ -156,9 +156,15 @@ fn every_option_in_the_table_exists() {
 #[test]
 fn parsing_and_planning_check_arithmetic_in_released_builds() {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    for package in
-        ["strile-crs", "strile-tiff", "strile-codestream", "strile-engine", "strile-remote", "strile"]
-    {
+    for package in [
+        "strile-crs",
+        "strile-tiff",
+        "strile-codestream",
+        "strile-engine",
+        "strile-remote",
+        "strile",
+        "strile-serve",
+    ] {
         let section = format!("[profile.release.package.{package}]\noverflow-checks = true\n");
         assert!(manifest.contains(&section), "Cargo.toml has no `{section}`");
     }

@@ -66,8 +66,8 @@ pub struct ServerOptions {
     pub host: String,
     /// The port; 0 for a free one.
     pub port: u16,
-    /// Further names that clients may reach it by, in the Host header; `*` is all. Addresses and `localhost` always are.
-    /// A viewer answers to no other name, a tile server to all.
+    /// Further names that clients may reach it by, in the Host header; `*` is all. Addresses and `localhost` always are
+    /// answered. A viewer answers to no other name, nor does a tile server that listens on this machine alone.
     pub allowed_hosts: Vec<String>,
     /// Most connections at once.
     pub connections: usize,
@@ -110,7 +110,7 @@ impl Default for ServerOptions {
 
 enum Kind {
     View(Box<dyn FnOnce(Arc<Work>) -> View + Send>),
-    Tiles(Box<dyn FnOnce(Arc<Work>) -> Tiles + Send>),
+    Tiles(Box<dyn FnOnce(Arc<Work>, bool) -> Tiles + Send>),
 }
 
 /// A server that listens and does not answer yet.
@@ -155,7 +155,11 @@ impl Server {
     pub fn tiles(given: &[PathBuf], options: ServerOptions) -> Result<Self, ServeError> {
         let allowed = Allowed::new(given).map_err(ServeError)?;
         let (open, cors, max_age) = (options.open.clone(), options.cors.clone(), options.max_age);
-        let make = move |work| Tiles::new(allowed, open, work, cors, max_age);
+        let hosts = Hosts::new(options.allowed_hosts.iter().cloned().chain([options.host.clone()]));
+        let make = move |work, is_local| {
+            let hosts = if is_local { hosts } else { Hosts::new(["*".to_owned()]) };
+            Tiles::new(allowed, open, work, hosts, (cors, max_age))
+        };
         Self::listen(options, "/".into(), Arc::default(), Kind::Tiles(Box::new(make)))
     }
 
@@ -212,6 +216,7 @@ impl Server {
         let budget = Arc::clone(&self.options.budget);
         let work = Arc::new(Work::new(requests, budget, stop.clone(), threads));
         let (listener, kind, most) = (self.listener, self.kind, self.options.connections.max(1));
+        let is_local = self.address.ip().is_loopback();
         let ended = self.options.exit_with_page.then_some(self.closed);
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -226,7 +231,7 @@ impl Server {
             }
             match kind {
                 Kind::View(make) => net::serve(listener, Arc::new(make(work)), most, &stop).await,
-                Kind::Tiles(make) => net::serve(listener, Arc::new(make(work)), most, &stop).await,
+                Kind::Tiles(make) => net::serve(listener, Arc::new(make(work, is_local)), most, &stop).await,
             }
             Ok(())
         });

@@ -1,6 +1,7 @@
 //! `strile view` and `strile serve`.
 
-use super::{EngineArgs, MosaicArgs, RemoteArgs};
+use super::values::parse_size;
+use super::{MosaicArgs, RemoteArgs};
 use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -35,8 +36,6 @@ pub struct ViewArgs {
     #[command(flatten)]
     pub mosaic: MosaicArgs,
     #[command(flatten)]
-    pub engine: EngineArgs,
-    #[command(flatten)]
     pub remote: RemoteArgs,
 }
 
@@ -69,8 +68,6 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub mosaic: MosaicArgs,
     #[command(flatten)]
-    pub engine: EngineArgs,
-    #[command(flatten)]
     pub remote: RemoteArgs,
 }
 
@@ -80,8 +77,8 @@ pub struct ServerArgs {
     /// Address to listen on. Others than 127.0.0.1 let other machines read the files
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub host: String,
-    /// Answer to this name in the Host header, too, as behind a proxy; `*` for all; repeat for more (`view` only: `serve`
-    /// answers to all)
+    /// Also answer requests for this host name, as behind a proxy; `*` for all; repeat for more. Addresses and `localhost` are
+    /// always answered
     #[arg(long, value_name = "NAME")]
     pub host_name: Vec<String>,
     /// Most connections at once
@@ -90,4 +87,10 @@ pub struct ServerArgs {
     /// Most requests worked on at once, the others wait; by default two per thread
     #[arg(long, value_name = "N")]
     pub requests: Option<NonZeroUsize>,
+    /// Number of threads; one per core by default
+    #[arg(short = 'j', long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Memory limit of all requests together, such as 2GiB; by default three quarters of what this process may use
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
 }

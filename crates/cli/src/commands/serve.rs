@@ -1,6 +1,6 @@
 //! `strile view` and `strile serve`.
 
-use crate::args::{EngineArgs, MosaicArgs, RemoteArgs, ServeArgs, ServerArgs, ViewArgs};
+use crate::args::{MosaicArgs, RemoteArgs, ServeArgs, ServerArgs, ViewArgs};
 use crate::commands::info;
 use crate::failure::{Failure, Outcome};
 use crate::input::Session;
@@ -8,12 +8,12 @@ use crate::output::print;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use strile::Budget;
 use strile_serve::{ServeError, Server, ServerOptions};
 
 /// Looks at files in a browser.
 pub fn view(args: &ViewArgs, session: &Session) -> Result<Outcome, Failure> {
-    let mut options =
-        options(&args.files, (&args.server, &args.mosaic, &args.engine, &args.remote), session)?;
+    let mut options = options(&args.files, (&args.server, &args.mosaic, &args.remote), session)?;
     options.port = args.port;
     options.exit_with_page = args.exit_with_page;
     options.describe = Some(Arc::new(|input| info::described(input)));
@@ -32,8 +32,7 @@ pub fn view(args: &ViewArgs, session: &Session) -> Result<Outcome, Failure> {
 
 /// Serves tiles.
 pub fn serve(args: &ServeArgs, session: &Session) -> Result<Outcome, Failure> {
-    let mut options =
-        options(&args.files, (&args.server, &args.mosaic, &args.engine, &args.remote), session)?;
+    let mut options = options(&args.files, (&args.server, &args.mosaic, &args.remote), session)?;
     options.port = args.port;
     options.cors.clone_from(&args.cors);
     options.max_age = args.max_age;
@@ -55,7 +54,7 @@ fn ended(server: Server, session: &Session) -> Result<Outcome, Failure> {
 
 fn options(
     files: &[PathBuf],
-    (server, mosaic, engine, remote): (&ServerArgs, &MosaicArgs, &EngineArgs, &RemoteArgs),
+    (server, mosaic, remote): (&ServerArgs, &MosaicArgs, &RemoteArgs),
     session: &Session,
 ) -> Result<ServerOptions, Failure> {
     // Folders may hold VRTs with remote sources, so options of remote files are never out of place beside them.
@@ -69,8 +68,10 @@ fn options(
     options.allowed_hosts.clone_from(&server.host_name);
     options.connections = server.connections;
     options.requests = server.requests;
-    options.threads = engine.threads;
-    options.budget = session.context(engine).budget;
+    options.threads = server.threads;
+    if let Some(bytes) = server.memory {
+        options.budget = Arc::new(Budget::new(bytes));
+    }
     options.open = mosaic.options(open);
     Ok(options)
 }

@@ -1,6 +1,6 @@
 //! Values at a point, and figures of bands, as titiler tells them.
 
-use crate::answer::{Answer, Refusal, json_answer, number};
+use crate::answer::{Answer, Counted, Refusal, json_answer, number};
 use crate::figures::Figures;
 use crate::opened::{Level, Opened};
 use crate::request::{Asked, parsed};
@@ -64,6 +64,8 @@ pub(super) fn statistics(
         bands = (1..=opened.bands.min(FIRST)).collect();
     }
     let mut told = Map::new();
+    // Samples of one band, and their numbers.
+    let _counted = Counted::take(context, level.width as usize * level.height as usize * 24)?;
     for band in bands {
         let samples = opened.read(&level, level.window(), &[band], kept, context)?;
         told.insert(format!("b{band}"), figures(&Figures::of(samples.numbers(0), samples.plane())));
@@ -104,6 +106,7 @@ pub(super) fn range(
     kept: Option<&Input>,
     context: &Context,
 ) -> Result<(f64, f64), Refusal> {
+    let _counted = Counted::take(context, level.width as usize * level.height as usize * 24)?;
     let samples = opened.read(&level, level.window(), &[band], kept, context)?;
     let figures = Figures::of(samples.numbers(0), samples.plane());
     let range = figures.percentile(2.0).zip(figures.percentile(98.0));

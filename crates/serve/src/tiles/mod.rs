@@ -17,8 +17,9 @@ mod ramps;
 mod render;
 mod style;
 
-use crate::answer::{Answer, Refusal, bytes_answer, json_answer, set, text_answer};
+use crate::answer::{Answer, Counted, Refusal, bytes_answer, json_answer, set, text_answer};
 use crate::counts::Counts;
+use crate::host::Hosts;
 use crate::net::Handler;
 use crate::opened::{Opened, Place};
 use crate::reading::{Of, Samples};
@@ -49,6 +50,8 @@ const MOST_PREVIEW: u32 = 4096;
 const USUAL_PREVIEW: u32 = 1024;
 /// Answers of text above this size are compressed for clients that can read that.
 const WORTH_GZIP: usize = 1024;
+/// Most bytes that are computed with for one answer.
+const MOST_BYTES: usize = 1 << 30;
 /// Names of files that `/` lists.
 const MOST_NAMES: usize = 1000;
 
@@ -58,6 +61,7 @@ pub(crate) struct Tiles {
     pool: Arc<Pool>,
     work: Arc<Work>,
     counts: Arc<Counts>,
+    hosts: Hosts,
     cors: Option<String>,
     max_age: u32,
 }
@@ -100,15 +104,16 @@ impl Tiles {
         allowed: Allowed,
         open: VrtOptions,
         work: Arc<Work>,
-        cors: Option<String>,
-        max_age: u32,
+        hosts: Hosts,
+        (cors, max_age): (Option<String>, u32),
     ) -> Self {
         let counts = Counts::default();
         let pool = Arc::new(Pool::new(open, Arc::clone(&counts.bytes_read)));
-        Self { allowed: Arc::new(allowed), pool, work, counts: Arc::new(counts), cors, max_age }
+        Self { allowed: Arc::new(allowed), pool, work, counts: Arc::new(counts), hosts, cors, max_age }
     }
 
     async fn route(&self, parts: &Parts) -> Result<Answer, Refusal> {
+        self.hosts.check(&parts.headers)?;
         if parts.method == Method::OPTIONS {
             let mut answer = text_answer("text/plain; charset=utf-8", "");
             *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -353,6 +358,11 @@ fn file_of(
     style: &Style,
     context: &Context,
 ) -> Result<Vec<u8>, Refusal> {
+    let (columns, rows) = match wanted {
+        Wanted::Part(part) => part.size,
+        Wanted::Web(grid) => (grid.width(), grid.height()),
+    };
+    let _counted = room(columns, rows, opened, style, context)?;
     let (samples, place) = match wanted {
         Wanted::Part(part) => {
             let own = &opened.input.metadata().georeference;
@@ -391,6 +401,24 @@ fn file_of(
             encode::picture(render::draw(&samples, &drawn, inverted), format)
         }
     }
+}
+
+/// Counts the memory of the samples, of what is computed from them, and of the picture.
+fn room(
+    columns: u32,
+    rows: u32,
+    opened: &Opened,
+    style: &Style,
+    context: &Context,
+) -> Result<Counted, Refusal> {
+    let (bands, results) = (style.bands.len(), style.results());
+    let computed = if style.expression.is_some() { 8 * bands + 4 * results } else { 0 };
+    let pixel = bands * opened.data_type.size().max(8) + computed + 3 * results + 8;
+    let bytes = (columns as usize).saturating_mul(rows as usize).saturating_mul(pixel);
+    if bytes > MOST_BYTES {
+        return Err(Refusal::bad("the answer would be too large; ask for fewer bands or pixels"));
+    }
+    Counted::take(context, bytes)
 }
 
 /// The ranges of bands without `rescale`.

@@ -1,6 +1,6 @@
 //! Figures of bands, from a small level.
 
-use crate::answer::{Answer, Refusal, json_answer, number};
+use crate::answer::{Answer, Counted, Refusal, json_answer, number};
 use crate::figures::{Figures, PERCENTILES};
 use crate::opened::{Level, Opened};
 use crate::reduced::Kept;
@@ -26,6 +26,8 @@ pub(super) fn statistics(
         bands = (1..=opened.bands.min(FIRST)).collect();
     }
     let mut told = Vec::with_capacity(bands.len());
+    // Samples of one band, and their numbers.
+    let _counted = Counted::take(context, level.width as usize * level.height as usize * 24)?;
     for band in bands {
         let samples = opened.read(&level, level.window(), &[band], kept.map(|kept| &kept.input), context)?;
         let mut one = figures(band, &Figures::of(samples.numbers(0), samples.plane()));

@@ -1,6 +1,6 @@
 //! Tiles of 256 × 256 pixels of a level, as samples.
 
-use crate::answer::{Answer, Refusal, bytes_answer, set};
+use crate::answer::{Answer, Counted, Refusal, bytes_answer, set};
 use crate::opened::{Level, Opened};
 use crate::reading::Samples;
 use crate::reduced::Kept;
@@ -33,6 +33,9 @@ pub(super) fn tile(
         return Err(Refusal::bad(format!("expected at most {MOST_BANDS} bands per tile")));
     }
     let window = Window::new(left, top, across, down);
+    // Samples as floats, where they are averaged, beside those that are sent.
+    let pixel = bands.len() * (opened.data_type.size() + 8) + 1;
+    let _counted = Counted::take(context, across as usize * down as usize * pixel)?;
     let samples = opened.read(&level, window, &bands, kept.map(|kept| &kept.input), context)?;
     let Samples { data_type, bands, width, height, mut pixels, valid } = samples;
     if cfg!(target_endian = "big") {
