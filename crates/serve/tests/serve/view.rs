@@ -46,7 +46,7 @@ fn tiles_of_every_fixture_are_its_pixels() {
     let sources = sources.as_array().unwrap();
     assert_eq!(sources.len(), all.len());
     assert!(sources.is_sorted_by_key(|source| source["name"].as_str().unwrap().to_owned()));
-    let mut levels_seen = 0;
+    let (mut levels_seen, mut refused) = (0, 0);
     for fixture in &all {
         let name = format!("{}.tif", fixture.name);
         let source = sources.iter().find(|source| source["name"] == name.as_str()).unwrap();
@@ -62,6 +62,13 @@ fn tiles_of_every_fixture_are_its_pixels() {
         );
         let bands: Vec<String> = (1..=expected.bands).map(|band| band.to_string()).collect();
         let tile = |level: usize| server.get(&format!("api/{id}/tile/{level}/0/0?bands={}", bands.join(",")));
+        let dataset = strile::Dataset::open(folder.path().join(&name)).unwrap();
+        if let Err(error) = dataset.read(&strile::ReadOptions::default(), &strile::Context::default()) {
+            // Not every codec is read, and the page says so.
+            assert_eq!((tile(0).status, error.kind()), (422, strile::ErrorKind::Damaged), "{name}: {error}");
+            refused += 1;
+            continue;
+        }
         let (found, mask) = samples(&tile(0));
         let check = |expected: &Pixels, found: &Pixels| fixture.tolerance.check(expected, found);
         check(expected, &found).unwrap_or_else(|problem| panic!("{name}: {problem}"));
@@ -76,7 +83,7 @@ fn tiles_of_every_fixture_are_its_pixels() {
             levels_seen += 1;
         }
     }
-    assert!(all.len() > 100 && levels_seen > 5);
+    assert!(all.len() > 100 + refused && refused < 5 && levels_seen > 5, "{refused} refused");
 }
 
 fn figures(server: &Running, path: &str) -> Vec<Value> {
@@ -152,7 +159,7 @@ fn values_statistics_and_profiles_are_those_of_the_pixels() {
     assert_eq!(band["percentiles"]["50"].as_f64().unwrap(), all[all.len() / 2]);
     let counts = band["histogram"]["counts"].as_array().unwrap();
     assert_eq!(counts.iter().map(|count| count.as_u64().unwrap()).sum::<u64>(), all.len() as u64);
-    let profile = server.json("api/0/profile?x0=10&y0=20&x1=390&y1=20&band=2");
+    let profile = server.json("api/0/profile?x0=10.5&y0=20.5&x1=390.5&y1=20.5&band=2");
     let values = profile["values"].as_array().unwrap();
     assert_eq!(values.len(), 381);
     for (step, value) in values.iter().enumerate() {
@@ -265,8 +272,13 @@ fn only_the_token_opens_the_page_and_the_page_can_end_the_server() {
     }
     assert_eq!(server.get("app.mjs").status, 404);
     let token = server.path.trim_matches('/').to_owned();
+    let address = server.address;
     let raw = |method: &str, path: &str, host: &str, more: &str| {
-        server.ask(&format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n"))
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n");
+        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+        Answer::read(stream)
     };
     let half = &token[..31];
     for path in

@@ -22,7 +22,7 @@ fn tiles_of_web_maps_are_reads_onto_their_grid() {
     for (found, expected) in [(west, 15.0), (south, 49.598_55), (east, 15.083_12), (north, 49.652_54)] {
         assert!((found - expected).abs() < 1e-3, "{document}");
     }
-    assert_eq!((&document["minzoom"], &document["maxzoom"]), (&json!(11), &json!(14)));
+    assert_eq!((&document["minzoom"], &document["maxzoom"]), (&json!(12), &json!(14)));
     let tile = |longitude: f64, latitude: f64, zoom: u32| {
         let side = f64::from(1 << zoom);
         let north = latitude.to_radians();
