@@ -1,4 +1,5 @@
-"""Makes the pictures of this folder: python make.py STRILE, where STRILE is the program. Needs numpy and tifffile.
+"""Makes the pictures of this folder: python make.py STRILE, where STRILE is the program. Needs numpy and tifffile; `view.png` also needs
+rasterio, Pillow, node, Chromium and the packages that `cargo xtask view` installs.
 
 The terrain is synthetic: ridges summed over ten octaves, coloured by height and shaded from the north-west. strile writes it as a
 COG and draws the pictures from it.
@@ -56,6 +57,24 @@ def shaded(height, relief=420.0):
     return (colour * np.clip(0.45 + 0.8 * light, 0, 1.25)[..., None]).clip(0, 255).astype(np.uint8)
 
 
+def viewed(strile, folder):
+    """`strile view` in a browser, over heights in metres."""
+    import rasterio
+    from PIL import Image
+
+    height = (400 + 2600 * terrain((1280, 2000))).astype(np.float32)
+    place = {"crs": "EPSG:32632", "transform": rasterio.Affine(30, 0, 580000, 0, -30, 5190000)}
+    dem = Path(folder, "dem.tif")
+    profile = {"driver": "COG", "width": 2000, "height": 1280, "count": 1, "dtype": "float32", "compress": "deflate", **place}
+    with rasterio.open(dem, "w", **profile) as file:
+        file.write(height, 1)
+    script = HERE.parents[1] / "crates/serve/page/tests/picture.mjs"
+    subprocess.run(["node", script, strile, dem, HERE / "view.png"], check=True)
+    with Image.open(HERE / "view.png") as picture:
+        small = picture.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    small.save(HERE / "view.png", optimize=True)
+
+
 def main():
     strile = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -63,6 +82,7 @@ def main():
         tifffile.imwrite(source, shaded(terrain((1280, 3200))), photometric="rgb", tile=(256, 256), compression="zlib")
         subprocess.run([strile, "-q", "convert", source, cog, "--of", "COG", "-outsize", "800", "320", "-r", "average"], check=True)
         subprocess.run([strile, "-q", "dump", cog, "--raw-values", "-o", HERE / "terrain.png"], check=True)
+        viewed(strile, folder)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ impl Samples {
         })
     }
 
-    /// Complex numbers as their magnitudes, which a page can draw.
+    /// Complex numbers as their magnitudes, which a picture can show.
     pub(crate) fn real(self) -> Self {
         if !is_complex(self.data_type) {
             return self;

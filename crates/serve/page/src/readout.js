@@ -37,6 +37,7 @@ export class Readout {
   async #pump() {
     if (this.#running) return;
     this.#running = true;
+    this.changed();
     while (this.#next) {
       const place = this.#next;
       this.#next = null;

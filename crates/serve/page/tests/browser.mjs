@@ -16,7 +16,7 @@ export async function chromium() {
 }
 
 export async function launch(program) {
-  return puppeteer.launch({ executablePath: program, headless: true, args: FLAGS, protocolTimeout: 30_000 });
+  return puppeteer.launch({ executablePath: program, headless: true, args: FLAGS, protocolTimeout: 120_000 });
 }
 
 /** A page with a raster, and what tests do with it. */
@@ -43,7 +43,7 @@ export class Tab {
     const twoFrames = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
     for (let i = 0; i < 2; i += 1) {
       await this.page.evaluate(twoFrames);
-      await this.page.waitForFunction(settled, { timeout: 20_000, polling: 20 });
+      await this.page.waitForFunction(settled, { timeout: 60_000, polling: 20 });
     }
   }
 

@@ -21,13 +21,22 @@ export function ok(condition, what) {
   if (!condition) throw new Error(what);
 }
 
+/** Fails after two minutes: no test waits for ever. */
+async function inTime(work) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error("not done after two minutes")), 120_000);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
 /** Runs all tests, or those whose names contain a word of `chosen`; the number of failures. */
 export async function runAll(chosen = []) {
   const count = { passed: 0, failed: 0, skipped: 0 };
   for (const { name, work } of found) {
     if (chosen.length && !chosen.some((word) => name.includes(word))) continue;
     try {
-      await work();
+      await inTime(work());
       count.passed += 1;
       console.log(`PASS ${name}`);
     } catch (error) {

@@ -146,9 +146,9 @@ export function pageTests({ browser, folder, out }) {
     try {
       const page = await (await browser()).newPage();
       await page.goto(server.address);
-      await page.waitForSelector('#notices [data-key="progress"] progress', { timeout: 5000 });
+      await page.waitForSelector('#notices [data-key="progress"] progress', { timeout: 30_000 });
       equal(await page.$eval("#notices", (element) => element.textContent), "Making reduced level 1 of slow.tif");
-      await page.waitForFunction(() => !document.querySelector("#notices progress"), { timeout: 8000 });
+      await page.waitForFunction(() => !document.querySelector("#notices progress"), { timeout: 30_000 });
       await page.close();
     } finally {
       await server.close();
@@ -187,9 +187,9 @@ export function pageTests({ browser, folder, out }) {
       const [left, top] = await tab.place(x, y);
       await tab.page.mouse.click(left, top);
     }
-    await tab.page.waitForFunction(() => /50 values, 10[01] to 20[01]/.test(document.querySelector('[data-section="Profile"]').textContent), { timeout: 5000 });
+    await tab.page.waitForFunction(() => /50 values, 10[01] to 20[01]/.test(document.querySelector('[data-section="Profile"]').textContent), { timeout: 30_000 });
     await tab.click("blocks");
-    await tab.page.waitForFunction(() => /Level 0, 256 × 256 blocks, \d+ visible, deflate/.test(document.querySelector("#structure-text").textContent), { timeout: 5000 });
+    await tab.page.waitForFunction(() => /Level 0, 256 × 256 blocks, \d+ visible, deflate/.test(document.querySelector("#structure-text").textContent), { timeout: 30_000 });
     ok(log.some((path) => path.startsWith("api/0/structure/0?")), "asked for the structure");
     await tab.idle();
   });

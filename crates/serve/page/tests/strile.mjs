@@ -12,6 +12,7 @@ const GROUND = [0x15, 0x19, 0x1e];
 /** Starts `strile view`; its address and a way to end it. */
 export async function view(strile, files) {
   const child = spawn(strile, ["view", "--no-open", ...files], { stdio: ["ignore", "pipe", "inherit"] });
+  process.once("exit", () => child.kill());
   const address = await new Promise((resolve, reject) => {
     createInterface({ input: child.stdout }).once("line", resolve);
     child.once("exit", (code) => reject(new Error(`strile view ended with ${code}`)));
@@ -29,6 +30,12 @@ function dumped(strile, file, x, y, width) {
   const text = execFileSync(strile, ["-q", "dump", file, "--window", `${x},${y},${width},1`, "--format", "csv"], { encoding: "utf8" });
   const [, ...lines] = text.trim().split("\n");
   return lines.map((line) => line.split(",").slice(4));
+}
+
+/** Whether a line has a text, or for a number with a fraction the same number with more digits. */
+function has(line, text) {
+  const same = (word) => Math.abs(Number(word) - Number(text)) <= 1e-7 * Math.abs(Number(text));
+  return line.includes(text) || (text.includes(".") && (line.match(/-?\d+\.\d+/g) ?? []).some(same));
 }
 
 export function strileTests({ browser, strile, rasters, out }) {
@@ -69,7 +76,7 @@ export function strileTests({ browser, strile, rasters, out }) {
     }
     const line = await tab.point(x + 7, y);
     ok(line.includes(`pixel ${x + 7}, ${y}`), line);
-    for (const text of [read(rows[7])].flat()) ok(line.includes(text), `expected ${text} in: ${line}`);
+    for (const text of [read(rows[7])].flat()) ok(has(line, text), `expected ${text} in: ${line}`);
   };
 
   const grey = async (tab, band = 0) => {
@@ -79,26 +86,25 @@ export function strileTests({ browser, strile, rasters, out }) {
       return [255 * share, 255 * share, 255 * share];
     };
   };
-  const close = (digits) => ([value]) => String(Number(Number(value).toPrecision(digits)));
   const colour = (values) => values.slice(0, 3).map(Number);
 
-  for (const [name, file, read] of [
+  for (const [name, file] of [
     ["strips_without_overviews", "strips.tif"],
     ["south_up", "southup.tif"],
     ["rotated", "rotated.tif"],
-    ["big_endian_float64", "big.tif", close(9)],
-    ["float16", "half.tif", close(3)],
+    ["big_endian_float64", "big.tif"],
+    ["float16", "half.tif"],
     ["int64_with_all_digits", "int64.tif"],
-    ["vrt_mosaic", "mosaic.vrt", close(5)],
+    ["vrt_mosaic", "mosaic.vrt"],
   ]) {
     on(name, file, async (tab, path) => {
-      await compare(tab, path, { drawn: await grey(tab), ...(read && { read }) });
+      await compare(tab, path, { drawn: await grey(tab) });
     });
   }
 
   on("cog_with_nodata", "cog.tif", async (tab, path) => {
     const shade = await grey(tab);
-    await compare(tab, path, { drawn: shade, read: close(5) });
+    await compare(tab, path, { drawn: shade });
     await compare(tab, path, { x: 280, y: 220, width: 60, drawn: (values) => (values[0] === "-9999" ? GROUND : shade(values)), read: () => "° E" });
     await tab.click("fit");
     await tab.choose("ramp", "terrain");
@@ -154,11 +160,11 @@ export function strileTests({ browser, strile, rasters, out }) {
 
   on("structure_profile_and_metadata", "cog.tif", async (tab) => {
     await tab.click("blocks");
-    await tab.page.waitForFunction(() => /256 × 256 blocks, \d+ visible, \w+, [\d.]+ [kM]?B/.test(document.querySelector("#structure-text").textContent), { timeout: 8000 });
+    await tab.page.waitForFunction(() => /256 × 256 blocks, \d+ visible, \w+, [\d.]+ [kM]?B/.test(document.querySelector("#structure-text").textContent), { timeout: 30_000 });
     await tab.look(450, 350, 1);
     await tab.click("profile");
     for (const [x, y] of [[420, 350], [480, 350]]) await tab.page.mouse.click(...(await tab.place(x, y)));
-    await tab.page.waitForFunction(() => /\d+ values, [\d.]+ to/.test(document.querySelector('[data-section="Profile"]').textContent), { timeout: 8000 });
+    await tab.page.waitForFunction(() => /\d+ values, [\d.]+ to/.test(document.querySelector('[data-section="Profile"]').textContent), { timeout: 30_000 });
     await tab.section("Metadata");
     const facts = await tab.text('[data-section="Metadata"]');
     ok(facts.includes("EPSG:32632") && facts.includes("900 × 700 pixels") && facts.includes("nodata -9999"), facts);

@@ -16,10 +16,14 @@ const LONGEST: usize = 64 << 10;
 pub(super) fn info(opened: &Opened, describe: Option<&Describe>) -> Result<Answer, Refusal> {
     let metadata = opened.input.metadata();
     let place = &metadata.georeference;
-    let crs = place
-        .crs
-        .as_ref()
-        .map(|crs| json!({"name": crs.name, "code": crs.epsg.map(|code| format!("EPSG:{code}"))}));
+    let crs = place.crs.as_ref().map(|crs| {
+        json!({
+            "name": crs.name,
+            "code": crs.epsg.map(|code| format!("EPSG:{code}")),
+            // Null where the system is not known well enough.
+            "geographic": opened.to_degrees().map(|degrees| degrees.from_is_geographic()),
+        })
+    });
     let transform = place.transform.map(|transform| transform.coefficients().map(number));
     let bounds = place.transform.map(|transform| {
         let all = transform.bounds(0.0, 0.0, opened.width.into(), opened.height.into());

@@ -37,10 +37,10 @@ pub(super) fn tile(
     let pixel = bands.len() * (opened.data_type.size() + 8) + 1;
     let _counted = Counted::take(context, across as usize * down as usize * pixel)?;
     let samples = opened.read(&level, window, &bands, kept.map(|kept| &kept.input), context)?;
-    let is_magnitude = is_complex(samples.data_type);
-    let Samples { data_type, bands, width, height, mut pixels, valid } = samples.real();
+    let Samples { data_type, bands, width, height, mut pixels, valid } = samples;
     if cfg!(target_endian = "big") {
-        pixels.chunks_exact_mut(data_type.size()).for_each(<[u8]>::reverse);
+        let numbers = if is_complex(data_type) { 2 } else { 1 };
+        pixels.chunks_exact_mut(data_type.size() / numbers).for_each(<[u8]>::reverse);
     }
     let mask = if valid.is_some() { "bytes" } else { "none" };
     pixels.extend(valid.into_iter().flatten());
@@ -50,9 +50,6 @@ pub(super) fn tile(
     set(&mut answer, "x-bands", &bands.to_string());
     set(&mut answer, "x-dtype", data_type.name());
     set(&mut answer, "x-mask", mask);
-    if is_magnitude {
-        set(&mut answer, "x-converted", "magnitude");
-    }
     set(&mut answer, "cache-control", "private, max-age=60");
     Ok(answer)
 }

@@ -34,21 +34,6 @@ fn samples(answer: &Answer) -> (Pixels, Option<Vec<u8>>) {
     (pixels, mask)
 }
 
-/// What a page sees of complex numbers.
-fn magnitudes(pixels: &Pixels) -> Pixels {
-    if !matches!(pixels.data_type, DataType::C64 | DataType::C128) {
-        return pixels.clone();
-    }
-    let half = pixels.data_type.size() / 2;
-    let part = |bytes: &[u8]| match half {
-        4 => f64::from(f32::from_ne_bytes(bytes.try_into().unwrap())),
-        _ => f64::from_ne_bytes(bytes.try_into().unwrap()),
-    };
-    let magnitude = |sample: &[u8]| part(&sample[..half]).hypot(part(&sample[half..])) as f32;
-    let bytes = pixels.bytes.chunks(2 * half).flat_map(|sample| magnitude(sample).to_ne_bytes()).collect();
-    Pixels { data_type: DataType::F32, bytes, ..pixels.clone() }
-}
-
 #[test]
 fn tiles_of_every_fixture_are_its_pixels() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,7 +70,7 @@ fn tiles_of_every_fixture_are_its_pixels() {
             continue;
         }
         let (found, mask) = samples(&tile(0));
-        let check = |expected: &Pixels, found: &Pixels| fixture.tolerance.check(&magnitudes(expected), found);
+        let check = |expected: &Pixels, found: &Pixels| fixture.tolerance.check(expected, found);
         check(expected, &found).unwrap_or_else(|problem| panic!("{name}: {problem}"));
         if let Some(expected) = &fixture.mask {
             let shown: Vec<u8> =
