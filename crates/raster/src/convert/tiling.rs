@@ -210,7 +210,7 @@ mod tests {
         let scene = Grid::new(Crs::from_epsg(32633).unwrap(), transform, 2000, 1500).unwrap();
         let set = TilingScheme::GoogleMapsCompatible;
         let grid = set.grid(&[scene], 256, &TransformOptions::default()).unwrap();
-        assert!(grid.width() % 256 == 0 && grid.height() % 256 == 0);
+        assert!(grid.width().is_multiple_of(256) && grid.height().is_multiple_of(256));
         let mut raster = RasterSpec::new(grid.width(), grid.height(), 1, DataType::U8);
         raster.metadata.georeference.crs = Some(grid.crs().clone());
         raster.metadata.georeference.transform = Some(grid.transform());

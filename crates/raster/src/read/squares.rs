@@ -119,7 +119,7 @@ mod tests {
             assert_eq!(all.iter().copied().reduce(around), Some(window));
             for square in all {
                 let map = aligned(square);
-                assert!(map.column % WarpMap::LARGE == 0 && map.row % WarpMap::LARGE == 0);
+                assert!(map.column.is_multiple_of(WarpMap::LARGE) && map.row.is_multiple_of(WarpMap::LARGE));
                 let inner = within_map(square, square);
                 assert_eq!((inner.column + inner.width, inner.row + inner.height), (map.width, map.height));
             }
