@@ -72,7 +72,7 @@ def _of_array(array: Any) -> Grid:
     if placed.transform is None or "crs" not in keys:
         lacks = "transform or coordinates" if placed.transform is None else "reference system (attrs['crs'] or spatial_ref)"
         raise StrileError(f"the array has no {lacks}, which its grid needs: set it, or pass a strile.Grid")
-    sizes = [next((array.sizes[dim] for dim in array.dims if dim in names), None) for names in (Y_NAMES, X_NAMES)]
-    if None in sizes:
+    sizes = [array.sizes[dim] for names in (Y_NAMES, X_NAMES) for dim in array.dims if dim in names]
+    if len(sizes) != 2:
         raise StrileError(f"the array has the dimensions {array.dims}: expected y and x among them")
-    return Grid(keys["crs"], placed.transform, tuple(sizes))
+    return Grid(keys["crs"], placed.transform, (sizes[0], sizes[1]))
