@@ -161,7 +161,7 @@ impl From<Error> for Refusal {
         let block = match inner(&error) {
             Error::Blocks { first, .. } => {
                 let address = first.address;
-                Some([address.level, address.column, address.row, u32::from(address.plane)])
+                Some([address.level, address.column, address.row, address.plane])
             }
             _ => None,
         };

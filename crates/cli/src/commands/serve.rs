@@ -16,7 +16,7 @@ pub fn view(args: &ViewArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut options = options(&args.files, (&args.server, &args.mosaic, &args.remote), session)?;
     options.port = args.port;
     options.exit_with_page = args.exit_with_page;
-    options.describe = Some(Arc::new(|input| info::described(input)));
+    options.describe = Some(Arc::new(info::described));
     let server = Server::view(&args.files, options).map_err(failed)?;
     let url = server.url();
     print(&url)?;

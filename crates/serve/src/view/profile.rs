@@ -14,6 +14,9 @@ const MOST: u32 = 2048;
 /// Pixels that are read together, on each side.
 const CELL: u32 = 256;
 
+/// A value of a profile: which one it is, its column and its row.
+type Spot = (usize, u32, u32);
+
 /// A line in pixels of the full image.
 pub(super) struct Line {
     from: (f64, f64),
@@ -75,7 +78,7 @@ pub(super) fn profile(
     };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a pixel, saturated")]
     let pixel = |place: f64, scale: f64, size: u32| ((place * scale).floor() as u32).min(size - 1);
-    let mut cells: BTreeMap<(u32, u32), Vec<(usize, u32, u32)>> = BTreeMap::new();
+    let mut cells: BTreeMap<(u32, u32), Vec<Spot>> = BTreeMap::new();
     for step in 0..count {
         let (x, y) = at(step);
         let (column, row) = (pixel(x, scale.0, level.width), pixel(y, scale.1, level.height));
@@ -83,7 +86,7 @@ pub(super) fn profile(
     }
     let mut values = vec![Value::Null; count as usize];
     for members in cells.values() {
-        let ends = |of: fn(&(usize, u32, u32)) -> u32| {
+        let ends = |of: fn(&Spot) -> u32| {
             let all = || members.iter().map(of);
             (all().min().unwrap_or(0), all().max().unwrap_or(0))
         };

@@ -15,7 +15,7 @@ fn tiles_of_web_maps_are_reads_onto_their_grid() {
     let tags = geo_tags(32633, (500_000.0, 5_500_000.0), 10.0, false);
     let spec = tags.into_iter().fold(ImageSpec::new(uint(8)).grid(Grid::Tiles(64, 64)), ImageSpec::tag);
     let path = write(folder.path(), "utm.tif", &spec, &pixels);
-    let server = Running::tiles(&[path.clone()], ServerOptions::default());
+    let server = Running::tiles(std::slice::from_ref(&path), ServerOptions::default());
     let document = server.json("tilejson.json");
     let [west, south, east, north] = [0, 1, 2, 3].map(|at| document["bounds"][at].as_f64().unwrap());
     // pyproj: corners of EPSG:32633 in EPSG:4326.
@@ -48,8 +48,8 @@ fn tiles_of_web_maps_are_reads_onto_their_grid() {
             let missing = value(0, at).is_nan();
             transparent += usize::from(missing);
             assert_eq!(channels == 4 && pixel[3] == 0, missing, "{zoom}/{column}/{row}: {at}");
-            for band in 0..3 {
-                assert!(missing || f32::from(pixel[band]) == value(band, at), "{zoom}/{column}/{row}: {at}");
+            for (band, found) in pixel.iter().take(3).enumerate() {
+                assert!(missing || f32::from(*found) == value(band, at), "{zoom}/{column}/{row}: {at}");
             }
         }
     }
