@@ -461,9 +461,7 @@ def contains(array: Any, value: int | float) -> bool:
     """Whether a host array (any strides) holds a value (NaN: any NaN); stops at the first; all cores; GIL released."""
 
 class Grid:
-    """Pixels that files are read onto: a reference system, a transform and a size.
-
-    Equal grids have the same pixels; the text of their reference system may differ. Grids can be pickled."""
+    """Pixels that files are read onto: a reference system, a transform and a size. Equal grids have the same pixels."""
 
     def __init__(self, crs: Any, transform: Sequence[float], shape: tuple[int, int]) -> None:
         """`crs`: an EPSG code, text (`EPSG:n`, WKT, PROJ), or an object of pyproj, rasterio or odc-geo. `transform`: (a, b, c, d, e, f) of pixel
@@ -477,8 +475,7 @@ class Grid:
         shape: tuple[int, int] | None = None,
         target_aligned: bool = False,
     ) -> Grid:
-        """The grid of bounds (xmin, ymin, xmax, ymax) with pixels of a `resolution`, or with `shape` (height, width) of them.
-        `target_aligned` widens the bounds to multiples of the resolution first, as GDAL's `-tap`."""
+        """Bounds are (xmin, ymin, xmax, ymax). `target_aligned` widens them to multiples of the resolution, as GDAL's `-tap`."""
     @staticmethod
     def xyz(z: int, x: int, y: int, size: int = 256) -> Grid:
         """The grid of a tile of a web map (EPSG:3857), `size` pixels on each side; rows count from the north."""
@@ -493,8 +490,7 @@ class Grid:
         *,
         datum_shift: Literal["required", "none"] | str = "required",
     ) -> Grid:
-        """The grid that GDAL suggests for a raster in another reference system, with its `resolution` or with another one. `source` is
-        what `like` takes. `datum_shift="none"` accepts systems between whose datums no operation is known."""
+        """GDAL's suggestion for what `like` takes; `datum_shift="none"` allows datums without a known operation."""
     @staticmethod
     def chosen(
         rasters: Sequence[Grid],

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SPARSE = 0.1
-"""A file that covers less of the array is told of."""
+"""A file that covers less of the array is reported."""
 
 
 @dataclass(frozen=True)
