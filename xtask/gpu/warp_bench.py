@@ -71,13 +71,13 @@ def main(folder: Path) -> None:
     found: dict = {"shape": list(grid.shape), "wrong": []}
 
     def on_device(method):
-        return cupy.asarray(strile.read(str(path), grid=grid, resampling=method, device="cuda", decode_on="cuda").array)
+        return cupy.asarray(strile.read(str(path), grid=grid, resampling=method, device="cuda", decode_on="cuda"))
 
     def plain():
-        return cupy.asarray(strile.read(str(path), device="cuda", decode_on="cuda").array)
+        return cupy.asarray(strile.read(str(path), device="cuda", decode_on="cuda"))
 
     def on_host(method):
-        return np.asarray(strile.read(str(path), grid=grid, resampling=method, decode_on="cpu").array)
+        return np.asarray(strile.read(str(path), grid=grid, resampling=method, decode_on="cpu"))
 
     for _ in range(2):
         timed(plain)
