@@ -267,7 +267,7 @@ fn made(levels: &mut Vec<Level>, pixel: u64) {
     while let Some(last) = levels.last().filter(|last| last.width.max(last.height) > SMALLEST).copied() {
         let (width, height) = (last.width.div_ceil(2), last.height.div_ceil(2));
         halvings += 1;
-        let bytes = u64::from(width) * u64::from(height) * pixel;
+        let bytes = (u64::from(width) * u64::from(height)).saturating_mul(pixel);
         let place = match reduced {
             Some(number) => Place::Reduced(number),
             None if halvings > ON_DEMAND && bytes <= MOST_REDUCED => Place::Reduced(0),

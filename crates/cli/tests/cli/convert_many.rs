@@ -84,7 +84,6 @@ fn options_of_gdal_translate_that_are_not_there_say_so() {
     for (line, text) in [
         ("-stats", "`-stats` is not available in strile convert; "),
         ("-b mask", "`-b mask` is not available in strile convert; "),
-        ("-projwin_srs EPSG:4326", "`-projwin_srs` is not available"),
         ("-r gauss -outsize 5 5", "nearest, bilinear, cubic, cubicspline, lanczos, average, rms, mode"),
         ("-ot CInt16", "expected one of Byte, Int8"),
         ("-srcwin 1000 0 5 5", "lies outside the image"),

@@ -2,7 +2,8 @@
 //!
 //! Exact coordinates of every pixel would cost minutes. They are computed at the corners of cells of 64 × 64 pixels
 //! and interpolated between, where the middle of the cell and of each edge, computed exactly, is within the tolerance.
-//! Other cells are cut into cells of 8 × 8, tested in the same way, and those that fail have an exact place for every
+//! Where that holds for a quarter of the tolerance at 256 × 256 pixels, the corners of cells are interpolated, too: most of the time went
+//! into them. Other cells are cut into cells of 8 × 8, tested in the same way, and those that fail have an exact place for every
 //! pixel. A cell that is partly outside the domain of a projection is never interpolated; one whose points are all
 //! outside is outside.
 //!
@@ -21,6 +22,14 @@ use crate::window::Window;
 const LARGE: u32 = WarpMap::LARGE;
 const SMALL: u32 = WarpMap::SMALL;
 const SMALL_ACROSS: u32 = WarpMap::SMALL_ACROSS;
+/// Pixels on the side of the cells that are tried first. Maps of parts of a grid must begin at whole ones, so that parts
+/// have the places of the whole.
+pub(crate) const HUGE: u32 = 256;
+/// Large cells on the side of a huge one.
+const HUGE_SIDE: u32 = HUGE / LARGE;
+/// Huge cells may take this part of the tolerance: they have few points that are tested, and what is lost between large
+/// cells adds to what is lost within them.
+const OF_TOLERANCE: f64 = 0.25;
 
 /// How a [`CoordinateMap`] is made.
 #[derive(Debug, Clone)]
@@ -291,42 +300,121 @@ enum Judged {
 }
 
 impl Making<'_> {
+    /// Makes all large cells, sixteen at a time: those of a huge cell.
     fn cells(&mut self, down: u32) -> Result<(), InvalidValue> {
-        let halves = 2 * u64::from(self.across) + 1;
+        let (huge_across, huge_down) = (self.across.div_ceil(HUGE_SIDE), down.div_ceil(HUGE_SIDE));
+        let halves = 2 * u64::from(huge_across) + 1;
         // Counted before memory is taken.
-        self.take(halves.saturating_mul(2 * u64::from(down) + 1))?;
-        reserve(&mut self.map.cells, u64::from(self.across) * u64::from(down))?;
+        self.take(halves.saturating_mul(2 * u64::from(huge_down) + 1))?;
+        let count = u64::from(self.across) * u64::from(down);
+        reserve(&mut self.map.cells, count)?;
+        self.map.cells.resize(usize::try_from(count).unwrap_or(0), WarpMap::OUTSIDE);
         // Rows of points half a cell apart: above, through the middle and below a row of cells.
         let mut above = self.row(0, halves)?;
-        for cell_row in 0..down {
+        for v in 0..huge_down {
             self.take(0)?;
-            let top = u64::from(cell_row) * u64::from(LARGE);
-            let middle = self.row(top + u64::from(LARGE / 2), halves)?;
-            let below = self.row(top + u64::from(LARGE), halves)?;
-            for cell in 0..self.across {
-                let at = usize::try_from(cell).unwrap_or(usize::MAX).saturating_mul(2);
+            let top = u64::from(v) * u64::from(HUGE);
+            let middle = self.row(top + u64::from(HUGE / 2), halves)?;
+            let below = self.row(top + u64::from(HUGE), halves)?;
+            for u in 0..huge_across {
+                let at = usize::try_from(u).unwrap_or(usize::MAX).saturating_mul(2);
                 let of = |row: &[Point]| -> [Point; 3] {
                     std::array::from_fn(|i| row.get(at + i).copied().flatten())
                 };
-                let entry = match self.judge([of(&above), of(&middle), of(&below)]) {
-                    Judged::Smooth(corners) => self.smooth(corners)?,
-                    Judged::Outside | Judged::Rough => self.cut(u64::from(cell) * u64::from(LARGE), top)?,
-                };
-                self.map.cells.push(entry);
+                let tolerance = self.options.tolerance * OF_TOLERANCE;
+                match self.judge([of(&above), of(&middle), of(&below)], tolerance) {
+                    Judged::Smooth(corners) => self.spread((u, v), corners)?,
+                    Judged::Outside | Judged::Rough => self.large((u, v))?,
+                }
             }
             above = below;
         }
         Ok(())
     }
 
-    /// A row of points, half a large cell apart.
+    /// A row of points, half a huge cell apart.
     fn row(&self, row: u64, count: u64) -> Result<Vec<Point>, InvalidValue> {
         let mut points = Vec::new();
         reserve(&mut points, count)?;
         for i in 0..count {
-            points.push(self.exact(whole(i * u64::from(LARGE / 2)), whole(row)));
+            points.push(self.exact(whole(i * u64::from(HUGE / 2)), whole(row)));
         }
         Ok(points)
+    }
+
+    /// The large cells of a huge one that are in the map: column and row in the huge cell, and place in the list.
+    fn within(&self, (u, v): (u32, u32)) -> impl Iterator<Item = ((u32, u32), usize)> + use<> {
+        let (across, count) = (self.across, self.map.cells.len());
+        (0..HUGE_SIDE * HUGE_SIDE).filter_map(move |at| {
+            let (i, j) = (at % HUGE_SIDE, at / HUGE_SIDE);
+            let (column, row) = (u * HUGE_SIDE + i, v * HUGE_SIDE + j);
+            let place = usize::try_from(u64::from(row) * u64::from(across) + u64::from(column)).ok()?;
+            (column < across && place < count).then_some(((i, j), place))
+        })
+    }
+
+    /// Large cells with corners between those of their huge cell.
+    fn spread(&mut self, huge: (u32, u32), corners: [f64; 8]) -> Result<(), InvalidValue> {
+        let [ax, ay, bx, by, cx, cy, dx, dy] = corners;
+        let part = |i: u32| f64::from(i) / f64::from(HUGE_SIDE);
+        let between = |a: f64, b: f64, c: f64, d: f64, (x, y): (f64, f64)| {
+            let (upper, lower) = (a + (b - a) * x, c + (d - c) * x);
+            upper + (lower - upper) * y
+        };
+        for ((i, j), place) in self.within(huge) {
+            let mut own = [0.0; 8];
+            for (pair, (x, y)) in
+                own.chunks_exact_mut(2).zip([(i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1)])
+            {
+                let at = (part(x), part(y));
+                pair.copy_from_slice(&[between(ax, bx, cx, dx, at), between(ay, by, cy, dy, at)]);
+            }
+            let entry = self.smooth(own)?;
+            self.set(place, entry);
+        }
+        Ok(())
+    }
+
+    /// The large cells of a huge one, each judged by itself.
+    fn large(&mut self, (u, v): (u32, u32)) -> Result<(), InvalidValue> {
+        let halves = 2 * HUGE_SIDE + 1;
+        self.take(u64::from(halves * halves))?;
+        let (left, top) = (u64::from(u) * u64::from(HUGE), u64::from(v) * u64::from(HUGE));
+        let half = u64::from(LARGE / 2);
+        let mut points = Vec::new();
+        reserve(&mut points, u64::from(halves * halves))?;
+        for down in 0..u64::from(halves) {
+            for right in 0..u64::from(halves) {
+                points.push(self.exact(whole(left + right * half), whole(top + down * half)));
+            }
+        }
+        for ((i, j), place) in self.within((u, v)) {
+            let of = |down: u32, right: u32| -> Point {
+                let at = (2 * j + down) * halves + 2 * i + right;
+                points.get(usize::try_from(at).ok()?).copied().flatten()
+            };
+            let judged = self.judge(
+                std::array::from_fn(|row| {
+                    let down = u32::try_from(row).unwrap_or(0);
+                    [of(down, 0), of(down, 1), of(down, 2)]
+                }),
+                self.options.tolerance,
+            );
+            let entry = match judged {
+                Judged::Smooth(corners) => self.smooth(corners)?,
+                Judged::Outside | Judged::Rough => {
+                    self.cut(left + u64::from(i * LARGE), top + u64::from(j * LARGE))?
+                }
+            };
+            self.set(place, entry);
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, place: usize, entry: u32) {
+        if let Some(cell) = self.map.cells.get_mut(place) {
+            *cell = entry;
+        }
     }
 
     /// Counts points before they are computed.
@@ -360,14 +448,14 @@ impl Making<'_> {
     }
 
     /// Judges a cell by its corners, the middles of its edges and its centre, in rows from the top.
-    fn judge(&self, points: [[Point; 3]; 3]) -> Judged {
+    fn judge(&self, points: [[Point; 3]; 3], tolerance: f64) -> Judged {
         let [[p00, p10, p20], [p01, p11, p21], [p02, p12, p22]] = points;
         let all = [p00, p10, p20, p01, p11, p21, p02, p12, p22];
         if all.iter().all(Option::is_none) {
             return Judged::Outside;
         }
         let Some(centre) = p11 else { return Judged::Rough };
-        if self.options.tolerance == 0.0 || all.iter().any(Option::is_none) {
+        if tolerance == 0.0 || all.iter().any(Option::is_none) {
             return Judged::Rough;
         }
         let [a, n, b, w, m, e, c, s, d] =
@@ -386,8 +474,7 @@ impl Making<'_> {
             (e, mean(b, d)),
         ];
         let is_near = |(exact, between): &((f64, f64), (f64, f64))| {
-            (exact.0 - between.0).abs() * shrink <= self.options.tolerance
-                && (exact.1 - between.1).abs() <= self.options.tolerance
+            (exact.0 - between.0).abs() * shrink <= tolerance && (exact.1 - between.1).abs() <= tolerance
         };
         if tests.iter().all(is_near) {
             Judged::Smooth([a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1])
@@ -426,10 +513,13 @@ impl Making<'_> {
                     let at = u64::from(2 * v + down) * halves + u64::from(2 * u + right);
                     points.get(usize::try_from(at).ok()?).copied().flatten()
                 };
-                let judged = self.judge(std::array::from_fn(|i| {
-                    let down = u32::try_from(i).unwrap_or(0);
-                    [of(down, 0), of(down, 1), of(down, 2)]
-                }));
+                let judged = self.judge(
+                    std::array::from_fn(|i| {
+                        let down = u32::try_from(i).unwrap_or(0);
+                        [of(down, 0), of(down, 1), of(down, 2)]
+                    }),
+                    self.options.tolerance,
+                );
                 let (x, y) = (column + u64::from(u * SMALL), row + u64::from(v * SMALL));
                 let beyond = x >= u64::from(self.map.size.0) || y >= u64::from(self.map.size.1);
                 let entry = match judged {

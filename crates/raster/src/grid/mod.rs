@@ -21,6 +21,7 @@ use strile_tiff::geo::{Bounds, GeoTransform, Georeference};
 
 pub use crate::read::{files_onto, plan_onto, read_onto, read_onto_device, read_onto_into};
 pub use chosen::{GridChoice, transform_bounds};
+pub(crate) use map::HUGE;
 pub use map::{CoordinateMap, MapOptions};
 pub use onto::{Onto, Top, WarpOptions};
 pub(crate) use placed::Placed;

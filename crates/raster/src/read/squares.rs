@@ -1,6 +1,7 @@
 //! The squares that a grid is cut into, and their work on several threads.
 
 use crate::error::Result;
+use crate::grid::HUGE;
 use crate::window::Window;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use strile_engine::{EngineError, WarpMap};
@@ -26,7 +27,7 @@ pub(super) fn squares(window: Window) -> impl Iterator<Item = Window> {
 
 /// The part of a grid that the map of a square has: it begins at whole cells.
 pub(super) fn aligned(square: Window) -> Window {
-    let (x, y) = (square.column % WarpMap::LARGE, square.row % WarpMap::LARGE);
+    let (x, y) = (square.column % HUGE, square.row % HUGE);
     Window {
         column: square.column - x,
         row: square.row - y,
@@ -119,7 +120,7 @@ mod tests {
             assert_eq!(all.iter().copied().reduce(around), Some(window));
             for square in all {
                 let map = aligned(square);
-                assert!(map.column.is_multiple_of(WarpMap::LARGE) && map.row.is_multiple_of(WarpMap::LARGE));
+                assert!(map.column.is_multiple_of(HUGE) && map.row.is_multiple_of(HUGE));
                 let inner = within_map(square, square);
                 assert_eq!((inner.column + inner.width, inner.row + inner.height), (map.width, map.height));
             }

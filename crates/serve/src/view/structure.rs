@@ -32,7 +32,7 @@ pub(super) fn structure(
     let (across, down) = rest.ok_or_else(none)?;
     let columns = asked.number("columns")?.unwrap_or(across.min(256)).min(across);
     let rows = asked.number("rows")?.unwrap_or(down.min(256)).min(down);
-    let count = u64::from(columns) * u64::from(rows) * u64::from(grid.planes);
+    let count = (u64::from(columns) * u64::from(rows)).saturating_mul(u64::from(grid.planes));
     if count == 0 || count > MOST {
         return Err(Refusal::bad(format!(
             "expected 1 to {MOST} blocks, got {count}; give `columns` and `rows`"
