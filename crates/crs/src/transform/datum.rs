@@ -86,6 +86,18 @@ pub(super) struct Shift {
     pub back: Vec<Transform>,
 }
 
+/// Whether longitudes and latitudes of the two are the same.
+pub(super) fn is_same(from: &Datum, to: &Datum) -> bool {
+    match (&from.kind, &to.kind) {
+        (DatumKind::Registered(a), DatumKind::Registered(b)) => a == b,
+        (DatumKind::Unknown | DatumKind::Sphere, DatumKind::Unknown | DatumKind::Sphere) => {
+            from.name == to.name && from.ellipsoid == to.ellipsoid
+        }
+        (DatumKind::Shifted(a), DatumKind::Shifted(b)) => a == b && from.ellipsoid == to.ellipsoid,
+        _ => false,
+    }
+}
+
 /// Finds the way from one datum to another for an area (`None`: the whole Earth). `refuse` is off where the caller
 /// accepts unchanged longitudes and latitudes.
 pub(super) fn shift(
@@ -98,15 +110,7 @@ pub(super) fn shift(
         let shift = Shift { there: Vec::new(), back: Vec::new() };
         Ok((shift, Operation { name, accuracy, steps: Vec::new(), heights_unchanged: false }))
     };
-    let same = match (&from.kind, &to.kind) {
-        (DatumKind::Registered(a), DatumKind::Registered(b)) => a == b,
-        (DatumKind::Unknown | DatumKind::Sphere, DatumKind::Unknown | DatumKind::Sphere) => {
-            from.name == to.name && from.ellipsoid == to.ellipsoid
-        }
-        (DatumKind::Shifted(a), DatumKind::Shifted(b)) => a == b && from.ellipsoid == to.ellipsoid,
-        _ => false,
-    };
-    if same {
+    if is_same(from, to) {
         return unchanged("same datum".to_owned(), Some(0.0));
     }
     if from.kind == DatumKind::Sphere || to.kind == DatumKind::Sphere {

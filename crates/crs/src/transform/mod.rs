@@ -15,11 +15,12 @@ mod operation;
 mod projection;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use proj_core::{Coord, Transform};
 use thiserror::Error;
 
-use crate::Crs;
+use crate::{Crs, CrsKind};
 use definition::Definition;
 
 pub use area::Area;
@@ -135,6 +136,11 @@ impl Transformer {
         Ok(Self { from: source, to: target, there: shift.there, back: shift.back, operation })
     }
 
+    /// Returns whether both systems have the same datum: no operation is chosen then, wherever the coordinates are.
+    pub fn is_same_datum(&self) -> bool {
+        datum::is_same(&self.from.0.datum, &self.to.0.datum)
+    }
+
     /// Returns the operation between the datums, with its code and stated accuracy.
     pub const fn operation(&self) -> &Operation {
         &self.operation
@@ -205,12 +211,36 @@ fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
 
 /// One system: its coordinates to longitude and latitude in degrees from Greenwich, on its own datum, and back.
 #[derive(Debug, Clone)]
-struct Side(Definition);
+struct Side(Arc<Definition>);
+
+/// Definitions by kind and text of their system, the last used one first. Reading one takes about a millisecond, as long as a thousand
+/// coordinates.
+static KNOWN: Mutex<Vec<(CrsKind, String, Arc<Definition>)>> = Mutex::new(Vec::new());
+/// Most definitions that are kept, and the longest text of one.
+const MOST_KNOWN: usize = 32;
+const LONGEST_KNOWN: usize = 8 << 10;
 
 impl Side {
     fn new(crs: &Crs) -> Result<Self, TransformError> {
+        let text = crs.wkt.as_deref().filter(|text| text.len() <= LONGEST_KNOWN);
+        if let Some(text) = text {
+            let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = known.iter().position(|(kind, of, _)| *kind == crs.kind && of == text);
+            if let Some((_, _, definition)) = found.and_then(|at| {
+                known.get_mut(..=at)?.rotate_right(1);
+                known.first()
+            }) {
+                return Ok(Self(Arc::clone(definition)));
+            }
+        }
         let read = caught(|| Definition::of(crs)).unwrap_or_else(|| Err(PANICKED.to_owned()));
-        read.map(Self).map_err(|reason| TransformError::new(crs, reason))
+        let definition = read.map(Arc::new).map_err(|reason| TransformError::new(crs, reason))?;
+        if let Some(text) = text {
+            let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            known.truncate(MOST_KNOWN - 1);
+            known.insert(0, (crs.kind, text.to_owned(), Arc::clone(&definition)));
+        }
+        Ok(Self(definition))
     }
 
     fn is_geographic(&self) -> bool {
@@ -218,7 +248,7 @@ impl Side {
     }
 
     fn unproject(&self, x: f64, y: f64) -> Option<(f64, f64)> {
-        let Definition { projection, meridian, unit, axes, .. } = &self.0;
+        let Definition { projection, meridian, unit, axes, .. } = &*self.0;
         let (longitude, latitude) = if projection.is_geographic() {
             (x * unit, y * unit)
         } else {
@@ -233,7 +263,7 @@ impl Side {
     }
 
     fn project(&self, longitude: f64, latitude: f64) -> Option<(f64, f64)> {
-        let Definition { projection, meridian, unit, axes, .. } = &self.0;
+        let Definition { projection, meridian, unit, axes, .. } = &*self.0;
         let (longitude, latitude) = on_earth(longitude - meridian, latitude)?;
         let (x, y) = if projection.is_geographic() {
             (longitude / unit, latitude / unit)

@@ -79,6 +79,12 @@ fn placed_grid(georeference: &Georeference, (width, height): (u32, u32)) -> Resu
 /// From the source to the target, by an operation that holds where the source lies (as GDAL chooses it), else where the target
 /// does.
 fn transformer(source: &Grid, onto: &Onto) -> Result<Transformer, InvalidValue> {
+    let everywhere = TransformOptions::default().datum_shift(DatumShift::None);
+    if let Ok(found) = Transformer::new(source.crs(), onto.grid.crs(), &everywhere)
+        && found.is_same_datum()
+    {
+        return Ok(found);
+    }
     let make = |of: &Grid| {
         let bounds = of.bounds();
         let area = Area::of(of.crs(), (bounds.min_x, bounds.min_y), (bounds.max_x, bounds.max_y));
