@@ -158,10 +158,11 @@ def _used(numbers: list[tuple[Any, ...]], files: int) -> tuple[list[int], list[t
     return used, [(place[file], *rest) for file, *rest in numbers]
 
 
-def _hosts_of_mosaics(files: Sequence[Any], hosts: Sequence[str]) -> Sequence[str]:
+def _hosts_of_mosaics(files: Sequence[Any], allowed: Any) -> Sequence[str]:
     """Hosts that sources of VRTs may be on, if there are VRTs."""
-    from .reading.source import Source
+    from .reading.source import Source, hosts_of
 
+    hosts = hosts_of(allowed)
     if hosts and not any(isinstance(file, str | os.PathLike) and Source.of(file).is_vrt for file in files):
         raise StrileError("allowed_hosts apply to VRTs, and none of the files is one: drop them")
     return hosts

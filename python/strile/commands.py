@@ -119,14 +119,16 @@ def convert(
     """
     from . import _core
     from .progress import resolve
+    from .reading.source import hosts_of
 
     given = dict(locals())
     path = path_of(target, "target")
-    is_url, to_bucket = _is_url(source) or bool(allowed_hosts), is_bucket(path)
+    hosts = hosts_of(allowed_hosts)
+    is_url, to_bucket = _is_url(source) or bool(hosts), is_bucket(path)
     if storage_options is not None and not is_url and not to_bucket:
         raise StrileError(f"storage_options apply to URLs, got {redacted(path)}: drop them")
     report = _core.convert(
-        _core_of(source, storage_options if is_url else None, allowed_hosts),
+        _core_of(source, storage_options if is_url else None, hosts),
         path,
         _convert_options(given),
         overwrite=flag_of(overwrite, "overwrite"),

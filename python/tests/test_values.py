@@ -324,7 +324,7 @@ def test_another_type(plain: Path) -> None:
             alike(ours.read(out_dtype=dtype, masked=True), theirs.read(out_dtype=dtype, masked=True))
         with pytest.raises(TypeError, match="out_dtype is 'colour': expected a type of numbers"):
             ours.read(out_dtype="colour")
-        with pytest.raises(strile.StrileError, match="fill_value is for boundless=True and masked=True"):
+        with pytest.raises(strile.StrileError, match="fill_value is for boundless=True, masked=True and grid"):
             ours.read(fill_value=3)
 
 

@@ -62,7 +62,7 @@ class Source:
             raise StrileError(f"sidecars is {sidecars!r}: expected 'auto', 'always' or 'never'")
         if found.is_vrt and found.is_remote and not found.by_core:
             raise VRTUnsupportedError(f"{found}: a VRT is read from a path, or from an http(s), s3, gs or az URL")
-        hosts = _hosts(allowed_hosts)
+        hosts = hosts_of(allowed_hosts)
         storage = storage_of(_reached(found, hosts), storage_options, anonymous)
         found = replace(found, sidecars=sidecars, storage=storage)
         if not (found.is_vrt and hosts) and (found.is_object or found.store is not None or not is_uri(found.location)):
@@ -170,13 +170,13 @@ def _reached(found: Source, hosts: tuple[str, ...]) -> str:
     return next((host for host in hosts if service_of(host) is not None), "http://")
 
 
-def _hosts(hosts: Any) -> tuple[str, ...]:
+def hosts_of(hosts: Any) -> tuple[str, ...]:
+    """`allowed_hosts` of a call, checked."""
     if isinstance(hosts, (str, bytes)) or (hosts is not None and not is_listed(hosts)):
         raise TypeError(f"allowed_hosts is {hosts!r}: expected a list of hosts and buckets, such as 'example.org' or 's3://bucket'")
     found = tuple(() if hosts is None else hosts)
-    odd = next((host for host in found if not isinstance(host, str) or not host), None)
-    if odd is not None:
-        raise TypeError(f"allowed_hosts has {odd!r}: expected the name of a host or bucket")
+    if odd := [host for host in found if not isinstance(host, str) or not host]:
+        raise TypeError(f"allowed_hosts has {odd[0]!r}: expected the name of a host or bucket")
     return found
 
 

@@ -54,7 +54,7 @@ CALLS = {
     "read": "strile.read(path, device='cpu')",
     "open_geotiff": "strile.open_geotiff(path, max_pixels=10**10).load()",
     "read_batch": "strile.read_batch([path], windows=[(0, 0, 30000, 30000)], device='cpu')",
-    "to_geotiff": "strile.to_geotiff(np.zeros((20000, 16), np.uint8), path + '.out.tif', tiled=True, tile_size=32768)",
+    "to_geotiff": "strile.to_geotiff(np.zeros((20000, 64), np.uint8), path + '.out.tif', tiled=True, tile_size=32768)",
 }
 
 
