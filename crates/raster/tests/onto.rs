@@ -21,8 +21,8 @@ use strile::tiff::gdal::NoData;
 use strile::tiff::geo::{Bounds, GeoTransform};
 use strile::write::{BlockChoice, Format, Piece};
 use strile::{
-    Budget, Context, DataType, Dataset, Layer, Location, OpenOptions, RasterSpec, ReadOptions, Window,
-    WriteOptions, Writer,
+    Budget, Context, DataType, Dataset, Layer, Location, OpenOptions, Processor, RasterSpec, ReadOptions,
+    Window, WriteOptions, Writer,
 };
 
 const UTM: (f64, f64) = (500_000.0, 5_538_630.0);
@@ -352,4 +352,38 @@ fn absurd_grids_are_errors_after_bounded_work() {
     assert!(begun.elapsed().as_secs() < 10);
     let local = GeoTransform { a: 10.0, b: 0.0, c: f64::NAN, d: 0.0, e: -10.0, f: 0.0 };
     assert!(Grid::new(crs("EPSG:3857"), local, 10, 10).is_err());
+}
+
+/// On the stand-in for a GPU, which runs the kernels on the CPU; with `STRILE_REQUIRE_GPU=1` on the first GPU.
+#[test]
+fn a_device_has_the_pixels_of_the_cpu() {
+    if std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1") {
+        strile_emulate::StandIn::load().unwrap();
+    }
+    let size = (150, 130);
+    let mask: Vec<u8> = (0..size.0 * size.1).map(|at| if at % 7 == 0 { 0 } else { 255 }).collect();
+    let mut with_nodata = spec(size, 2);
+    with_nodata.metadata.nodata = Some(NoData::Integer(500));
+    let files = [
+        scene(size, 2),
+        written(with_nodata, &small_tiles(), &values(size, 2), None),
+        written(RasterSpec { mask: true, ..spec(size, 1) }, &small_tiles(), &values(size, 1), Some(&mask)),
+    ];
+    let context = Context::default();
+    for (file, dataset) in files.iter().enumerate() {
+        for (sampling, metres) in
+            WarpSampling::ALL.into_iter().flat_map(|method| [(method, 9.0), (method, 27.0)])
+        {
+            let grid = mercator(metres, (90, 80));
+            let onto = ReadOptions::new().onto(grid, WarpOptions::new().resampling(sampling));
+            for options in [onto.clone(), onto.masked(true)] {
+                let host = dataset.read(&options.clone().decode_on(Processor::Cpu), &context).unwrap();
+                let device = options.decode_on(Processor::Cuda(0));
+                let there = dataset.read_on_device(0, &device, &context).unwrap();
+                assert_eq!(there.location(), Location::Cuda(0));
+                let there = there.into_host(&context).unwrap();
+                assert!(host.pixels == there.pixels, "file {file}, {sampling:?}, {metres} m");
+            }
+        }
+    }
 }
