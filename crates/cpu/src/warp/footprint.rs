@@ -289,7 +289,7 @@ impl Footprint {
         least.map(|key| S::of_key(key).bits())
     }
 
-    /// The sample at so many quarters of the sorted ones.
+    /// The quartile: the sample at a number of quarters of the sorted samples.
     fn rank<S: Sample>(&self, sheet: &Sheet<'_, S>, scratch: &mut Scratch, quarters: u64) -> Option<u64> {
         let keys = &mut scratch.keys;
         keys.clear();

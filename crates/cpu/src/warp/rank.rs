@@ -1,6 +1,6 @@
 //! The sample at a place among the sorted ones.
 
-/// Where the sample of so many quarters stands among `count` sorted ones, as in GDAL; `None` of none.
+/// The index of a quartile (a number of quarters) among `count` sorted samples, as in GDAL; `None` if there are no samples.
 pub(super) fn place(count: u64, quarters: u64) -> Option<u64> {
     (count * quarters).div_ceil(4).checked_sub(1)
 }

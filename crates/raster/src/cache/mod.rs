@@ -125,7 +125,7 @@ pub fn stats() -> CacheStats {
 /// that leave the cache alone leave the folder alone. A child of a fork has no folder.
 ///
 /// ```no_run
-/// strile::cache::set_folder(Some("/home/me/.cache/strile".as_ref()), 10 << 30)?;
+/// strile::cache::set_folder(Some("blocks".as_ref()), 10 << 30)?;
 /// # Ok::<(), strile::Error>(())
 /// ```
 #[cfg(feature = "remote")]
