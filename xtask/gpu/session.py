@@ -7,6 +7,7 @@ carry/state.json to go on from it.
 """
 import datetime
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import tarfile
 import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,15 +73,23 @@ class Session:
         self.log(text)
 
     def programs(self) -> Path:
-        """The folder with `bin` and `tests`: the bundle's archive unpacked, once for each archive."""
-        folder, packed = self.work / "programs", self.carry / "programs.tar.xz"
-        if packed.is_file():
-            stamp, found = folder / "archive.sha256", hashlib.sha256(packed.read_bytes()).hexdigest()
-            if not stamp.exists() or stamp.read_text() != found:
-                shutil.rmtree(folder, ignore_errors=True)
-                with tarfile.open(packed, "r:xz") as archive:
-                    archive.extractall(folder, filter="data")
-                stamp.write_text(found)
+        """The folder with `bin` and `tests`: the bundle's archive unpacked, once for each archive.
+
+        Its parts, carry/programs.1 and so on, may have come in several calls; bundle.toml has the hash of the whole."""
+        folder, stamp = self.work / "programs", self.work / "programs" / "archive.sha256"
+        told = tomllib.loads((self.carry / "bundle.toml").read_text()).get("programs")
+        if stamp.exists() and stamp.read_text() == told:
+            return folder
+        shutil.rmtree(folder, ignore_errors=True)
+        parts = sorted(self.carry.glob("programs.*"), key=lambda part: int(part.suffix[1:]))
+        packed = b"".join(part.read_bytes() for part in parts)
+        if hashlib.sha256(packed).hexdigest() != told:
+            names = ", ".join(part.name for part in parts) or "none"
+            self.say(f"carry/: the parts of the programs ({names}) are not those of bundle.toml: send all of them")
+            return folder
+        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as archive:
+            archive.extractall(folder, filter="data")
+        stamp.write_text(told)
         return folder
 
     def program(self, name: str) -> Path | None:

@@ -1,10 +1,10 @@
 //! What a machine with a GPU and no Rust needs for the GPU check: `carry/`, built here, run there by
 //! `xtask/gpu/check.py`.
 //!
-//! `programs.tar.xz` our programs (`bin`), test binaries (`tests`) and kernels with line tables (`lines`), `corpus` the corpus without its references,
-//! `wheel` the Python package, `bundle.toml` which sources they are of. Peers are packed apart, by
-//! `xtask/gpu/pack_peers.py`. What travels is limited in size, so the bundle is made of parts that travel in a few
-//! calls; each call's size is checked here.
+//! `programs.1`, `programs.2` and so on are one archive: our programs (`bin`), test binaries (`tests`) and kernels with line tables
+//! (`lines`). `corpus` is the corpus without its references, `wheel` the Python package; `bundle.toml` says which sources they are of.
+//! Peers are packed apart, by `xtask/gpu/pack_peers.py`. What travels is limited in size, so the bundle is made of parts
+//! that travel in a few calls; each call's size is checked here.
 
 use crate::corpus::Corpus;
 use crate::failure::Failure;
@@ -21,6 +21,8 @@ use std::process::Command;
 const MIB: u64 = 1 << 20;
 /// The most that may travel in one call, the repository included.
 const LIMIT: u64 = 60 * MIB;
+/// The largest part of the packed programs.
+const PART: usize = 28 << 20;
 /// The most that the packed corpus may take of it.
 const CORPUS_LIMIT: u64 = 21 * MIB;
 
@@ -50,10 +52,9 @@ const ASKS_FOR_A_DEVICE: [&str; 3] = ["STRILE_REQUIRE_GPU", "mod on_any;", "mod 
 /// In place of a hash, where sources changed while the bundle was built: such a bundle vouches for nothing.
 const MIXED: &str = "sources changed while it was built";
 
-/// What goes together in one call, in order: what went before is still there.
-const CALLS: [&[&str]; 5] = [
-    &["bundle.toml", "programs.tar.xz", "state.json"],
-    &["bundle.toml", "corpus", "wheel"],
+/// What goes together in one call after those with the programs, in order: what went before is still there.
+const CALLS: [&[&str]; 4] = [
+    &["bundle.toml", "state.json", "corpus", "wheel"],
     &["bundle.toml", "peers-1"],
     &["bundle.toml", "peers-2"],
     &["bundle.toml", "peers-3"],
@@ -88,15 +89,40 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     }
     // Races are told by line, so the sanitizer gets kernels with line tables.
     kernels::with_lines(workspace, &carry.join("lines"))?;
+    let packed = carry.join("programs.tar.xz");
     let mut tar = Command::new("tar");
     // Programs hold much of the same code: a large window finds it, and the filter makes its jumps alike.
-    tar.arg("-I").arg("xz --x86 --lzma2=preset=2,dict=128MiB").arg("-cf").arg(carry.join("programs.tar.xz"));
+    tar.arg("-I").arg("xz --x86 --lzma2=preset=2,dict=128MiB").arg("-cf").arg(&packed);
     process::show(tar.arg("-C").arg(&carry).args(["bin", "tests", "lines"]))?;
+    let (parts, programs) = split(&packed, PART)?;
     wheel(workspace, &carry)?;
     corpus(workspace, &carry)?;
     let same = gpu_verified::source_hash(&workspace.root)? == hash;
-    describe(workspace, &carry, if same { &hash } else { MIXED })?;
-    sizes(workspace, &carry)
+    describe(workspace, &carry, if same { &hash } else { MIXED }, &programs)?;
+    sizes(workspace, &carry, &parts)
+}
+
+/// Cuts an archive into `programs.1`, `programs.2` and so on beside it, and removes it and the parts of an earlier one.
+/// Returns their names and the hash of the whole, by which they are known to belong together.
+fn split(packed: &Path, part: usize) -> Result<(Vec<String>, String), Failure> {
+    let folder = packed.parent().unwrap_or(Path::new("."));
+    let bytes = fs::read(packed).map_err(|e| failed(packed, &e))?;
+    for entry in fs::read_dir(folder).map_err(|e| failed(folder, &e))?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with("programs.") {
+            fs::remove_file(entry.path()).map_err(|e| failed(&entry.path(), &e))?;
+        }
+    }
+    let mut names = Vec::new();
+    for (number, bytes) in bytes.chunks(part).enumerate() {
+        let name = format!("programs.{}", number + 1);
+        fs::write(folder.join(&name), bytes).map_err(|e| failed(&folder.join(&name), &e))?;
+        names.push(name);
+    }
+    Ok((names, hex(&Sha256::digest(&bytes))))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
@@ -215,7 +241,7 @@ fn corpus(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
     let (packed, stamp) = (folder.join("corpus.tar.xz"), folder.join("manifest.sha256"));
     let manifest = corpus.folder().join("manifest.json");
     let text = fs::read_to_string(&manifest).map_err(|e| failed(&manifest, &e))?;
-    let hash: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&Sha256::digest(&text));
     fs::create_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
     let list = folder.join("list.json");
     fs::write(&list, list_of(&text)?.to_string()).map_err(|e| failed(&list, &e))?;
@@ -255,26 +281,30 @@ fn list_of(manifest: &str) -> Result<Value, Failure> {
     Ok(Value::Array(list.collect()))
 }
 
-/// `bundle.toml`: which sources the bundle is of.
-fn describe(workspace: &Workspace, carry: &Path, hash: &str) -> Result<(), Failure> {
+/// `bundle.toml`: which sources the bundle is of, and the hash of its packed programs.
+fn describe(workspace: &Workspace, carry: &Path, hash: &str, programs: &str) -> Result<(), Failure> {
     let mut git = Command::new("git");
     let revision = process::capture(git.current_dir(&workspace.root).args(["rev-parse", "HEAD"]))?;
     let modified = gpu_verified::is_modified(&workspace.root)?;
     let path = carry.join("bundle.toml");
-    let text = format!("hash = \"{hash}\"\nrevision = \"{}\"\nmodified = {modified}\n", revision.trim());
+    let text = format!(
+        "hash = \"{hash}\"\nrevision = \"{}\"\nmodified = {modified}\nprograms = \"{programs}\"\n",
+        revision.trim()
+    );
     print!("{text}");
     fs::write(&path, text).map_err(|e| failed(&path, &e))
 }
 
 /// Prints what each call takes along; too much is a failure.
-fn sizes(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
+fn sizes(workspace: &Workspace, carry: &Path, programs: &[String]) -> Result<(), Failure> {
     let mut git = Command::new("git");
     git.current_dir(&workspace.root).args(["ls-files", "-co", "--exclude-standard"]);
     let tree: u64 = process::capture(&mut git)?.lines().map(|name| size_of(&workspace.root.join(name))).sum();
     println!("{:>10}  the repository", mib(tree));
     let mut complaints = Vec::new();
-    for (number, parts) in CALLS.iter().enumerate() {
-        let present: Vec<&str> = parts.iter().copied().filter(|part| carry.join(part).exists()).collect();
+    let calls = programs.iter().map(|part| vec!["bundle.toml", part.as_str()]);
+    for (number, parts) in calls.chain(CALLS.iter().map(|parts| parts.to_vec())).enumerate() {
+        let present: Vec<&str> = parts.into_iter().filter(|part| carry.join(part).exists()).collect();
         let total = tree + present.iter().map(|part| size_of(&carry.join(part))).sum::<u64>();
         let listed: Vec<String> =
             present.iter().map(|part| format!("carry/{part} {}", mib(size_of(&carry.join(part))))).collect();
@@ -314,6 +344,24 @@ mod tests {
             {"reason":"compiler-artifact","target":{"name":"strile"},"executable":"/t/strile"}"#;
         assert_eq!(executable(messages, "strile"), Some(PathBuf::from("/t/strile")));
         assert_eq!(executable(messages, "third"), None);
+    }
+
+    #[test]
+    fn programs_are_cut_and_parts_of_earlier_ones_are_removed() {
+        let folder = std::env::temp_dir().join(format!("strile-gpu-bundle-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for stale in ["programs.1", "programs.4"] {
+            fs::write(folder.join(stale), "old").unwrap();
+        }
+        let packed = folder.join("programs.tar.xz");
+        fs::write(&packed, "abcdefgh").unwrap();
+        let (names, hash) = split(&packed, 3).unwrap();
+        assert_eq!(names, ["programs.1", "programs.2", "programs.3"]);
+        let whole: Vec<u8> = names.iter().flat_map(|name| fs::read(folder.join(name)).unwrap()).collect();
+        assert_eq!(whole, b"abcdefgh");
+        assert_eq!(hash, hex(&Sha256::digest("abcdefgh")));
+        assert!(!packed.exists() && !folder.join("programs.4").exists());
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
