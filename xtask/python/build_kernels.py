@@ -14,9 +14,12 @@ compile is named and left out, and the others are built. Run from the repository
 an environment that holds requirements-kernels.txt; `hashes` needs nothing but Python.
 """
 
+import contextlib
 import ctypes
 import hashlib
+import io
 import multiprocessing
+import os
 import re
 import shutil
 import subprocess
@@ -268,7 +271,7 @@ def pack(built, ptx_folder, folder):
 
     archives = []
     for architecture in ARCHITECTURES:
-        with ThreadPoolExecutor(2) as threads:
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
             made = list(threads.map(machine_code, names, [architecture] * len(names)))
         packed, cubins = b"", []
         for module, data in zip(built, made, strict=True):
@@ -339,22 +342,28 @@ def tell_of_archives(built, archives):
 
 
 def compile_alone(module, folder):
-    """One module, in a process of its own: what the compiler makes depends on what the same process compiled before."""
-    made = compile_module(Nvrtc(), module, folder)
-    sys.stdout.flush()
-    return made
+    """One module, in a process of its own: what the compiler makes depends on what the same process compiled before.
+
+    Returns its part of the manifest, and what is to be printed: processes run beside each other.
+    """
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        made = compile_module(Nvrtc(), module, folder)
+    return made, said.getvalue()
 
 
 def build(folder, keep):
     """Compiles all modules that are not in `keep` into a folder; the modules, and what did not compile."""
     built, failed = [], []
-    with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as alone:
+    with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as alone:
+        started = {name: alone.apply_async(compile_alone, (name, folder)) for name in modules() if name not in keep}
         for name in modules():
             if name in keep:
                 built.append(keep[name])
                 continue
             try:
-                built.append(alone.apply(compile_alone, (name, folder)))
+                made, said = started[name].get()
+                print(said, end="")
+                built.append(made)
             except Failed as error:
                 failed.append(f"{name}.cu does not compile")
                 print(f"error: {name}.cu does not compile:\n{error}", file=sys.stderr)
@@ -408,7 +417,7 @@ def compare(folder):
             made.unlink()
             return described(data) != {key: cubin[key] for key in ("size", "sha256")} or unpacked(packed, cubin) != data
 
-        with ThreadPoolExecutor(2) as threads:
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
             for cubin, other in zip(cubins, threads.map(differs, cubins), strict=True):
                 if other:
                     found.append(f"{cubin['module']} in {archive_name(architecture)} comes out otherwise")

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Checks all combinations and names those that fail.
 pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut failed = Vec::new();
-    for package in workspace.packages().filter(|package| is_published(package)) {
+    for package in published(workspace) {
         let Some(name) = package.get("name").and_then(Value::as_str) else { continue };
         if !workspace.has_library(name) {
             continue;
@@ -24,6 +24,11 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
         }
     }
     Failure::unless_empty("features", &failed)
+}
+
+/// Our packages that go to the registry.
+pub fn published(workspace: &Workspace) -> impl Iterator<Item = &Value> {
+    workspace.packages().filter(|package| is_published(package))
 }
 
 /// Whether it is one of our packages and goes to the registry: `publish` is an empty list in those that do not.

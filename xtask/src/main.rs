@@ -5,6 +5,7 @@
 
 mod advisories;
 mod bench;
+mod checks;
 mod corpus;
 mod docs;
 mod examples;
@@ -18,6 +19,7 @@ mod gpu_verified;
 mod kernels;
 mod licences;
 mod npm;
+mod packages;
 mod page;
 mod process;
 mod prose;
@@ -55,6 +57,7 @@ usage: cargo xtask CHORE
   prose           look for hard words in documents and messages
   support-table   check docs/support.md against the tests that the last `test` ran
   features        check that every library compiles without default features and with each feature alone
+  packages        package every crate without a network, check sizes, and compile what was packaged
   licences        check the licence of every dependency against deny.toml
   file-size       list source files that are too long
   kernels         compile what is stale of crates/cuda/kernels; with --check, compare what is committed
@@ -120,6 +123,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         "prose" => prose::run(&workspace),
         "support-table" => support_table::run(&workspace),
         "features" => features::run(&workspace),
+        "packages" => packages::run(&workspace),
         "licences" => licences::run(&workspace),
         "file-size" => file_size::run(&workspace),
         "kernels" => kernels::run(&workspace, rest),

@@ -24,13 +24,16 @@ const PHRASES: [(&str, &str); 9] = [
 const BEFORE: [&str; 3] = ["there", "There", "it"];
 const AFTER: [&str; 4] = ["longer", "more", "less", "larger"];
 
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 14] = [
     "docs",
+    "examples",
     "crates/crs/src",
     "crates/tiff/src",
     "crates/engine/src",
+    "crates/codestream/src",
     "crates/cpu/src",
     "crates/cuda/src",
+    "crates/remote/src",
     "crates/raster/src",
     "crates/serve/src",
     "crates/cli/src",

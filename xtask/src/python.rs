@@ -64,12 +64,16 @@ pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
         ),
     }
     pytest.env("STRILE_HOSTILE", hostile(workspace)?);
-    let ended =
-        process::show_and_keep(
-            pytest
-                .args(["-c", "python/pyproject.toml", "--rootdir", "python", "-p", "no:cacheprovider"])
-                .args(["-v", "-rs", "--color", "no", "--durations", "10", "python/tests"]),
-        )?;
+    // One process per core; the tests of a file stay in one, which keeps what they share.
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+    pytest
+        .args(["-c", "python/pyproject.toml", "--rootdir", "python", "-p", "no:cacheprovider"])
+        .args(["-n", &jobs, "--dist", "loadfile", "-v", "-rsx", "--no-fold-skipped", "--color", "no"])
+        .args(["--durations", "10", "python/tests"]);
+    // Tests that start are left out: their ends are shown.
+    let ended = process::show_some_and_keep(&mut pytest, |line| {
+        !line.starts_with("python/tests/") && !line.starts_with("tests/")
+    })?;
     ran.add_pytest(&ended.lines);
     typed?;
     warped(workspace, &python, ran)?;
@@ -98,7 +102,7 @@ pub fn in_ci() -> bool {
 
 /// Lines of pytest that skip tests because of a package that is pinned and cannot be imported.
 fn missing(lines: &[String]) -> Vec<String> {
-    let skips = lines.iter().filter(|line| line.starts_with("SKIPPED ["));
+    let skips = lines.iter().filter(|line| line.starts_with("SKIPPED "));
     let missing = skips.filter(|line| {
         let Some((_, rest)) = line.split_once("could not import '") else { return false };
         let module = rest.split(['.', '\'']).next().unwrap_or_default();
@@ -201,9 +205,9 @@ mod tests {
     #[test]
     fn a_pinned_package_may_not_be_missing_in_ci() {
         let line =
-            |module: &str| format!("SKIPPED [1] tests/test_read.py:12: could not import '{module}': none");
-        let lines =
-            [line("cupy"), line("torch"), line("rasterio"), "SKIPPED [1] tests/x.py:1: no GPU".to_owned()];
+            |module: &str| format!("SKIPPED tests/x.py::test_y - Skipped: could not import '{module}': none");
+        let other = "SKIPPED tests/x.py::test_z - Skipped: no GPU".to_owned();
+        let lines = [line("cupy"), line("torch"), line("rasterio"), other];
         assert_eq!(missing(&lines), [line("rasterio")]);
         assert_eq!(missing(&[line("dask.array")]), [line("dask.array")]);
     }

@@ -144,35 +144,23 @@ impl TestsRan {
         passed
     }
 
-    /// Adds the tests of `pytest -v` (no colours). A test that passed and whose end failed (`ERROR` after `PASSED`)
-    /// failed.
+    /// Adds the tests of `pytest -n N -v -rsx --no-fold-skipped` (no colours). A test that passed and whose end failed
+    /// (`ERROR` after `PASSED`) failed.
     pub fn add_pytest(&mut self, lines: &[String]) {
         for line in lines {
-            // `tests/test_read.py::test_x[a b] PASSED [ 12%]`; a summary's lines start with the word instead.
-            let ends = ["PASSED", "XPASS", "FAILED", "ERROR", "SKIPPED", "XFAIL"];
-            let Some((test, rest, word)) = ends.iter().find_map(|word| {
-                let (test, rest) = line.rsplit_once(&format!(" {word}"))?;
-                Some((test, rest, *word))
-            }) else {
-                continue;
-            };
-            let Some((file, _)) = test.split_once(".py::") else { continue };
-            if file.contains(' ') {
-                continue;
+            // `[gw1] [ 12%] PASSED tests/test_read.py::test_x[a b]` while it runs.
+            if let Some((_, told)) = line.strip_prefix("[gw").and_then(|line| line.split_once("%] ")) {
+                let Some((word, test)) = told.split_once(' ') else { continue };
+                match word {
+                    "SKIPPED" | "XFAIL" => self.skip(pytest_name(test), ""),
+                    "PASSED" => _ = self.ended.entry(pytest_name(test)).or_insert(Ended::Passed),
+                    _ => _ = self.ended.insert(pytest_name(test), Ended::Failed),
+                }
             }
-            let test = test.strip_prefix("python/").unwrap_or(test).trim_end();
-            let name = format!("strile.{test}");
-            match word {
-                "SKIPPED" | "XFAIL" => {
-                    let reason = rest.rsplit_once(" [").map_or(rest, |(reason, _)| reason);
-                    self.skip(name, reason.trim().trim_start_matches('(').trim_end_matches(')'));
-                }
-                word => {
-                    let ended = self.ended.entry(name).or_insert(Ended::Passed);
-                    if word != "PASSED" {
-                        *ended = Ended::Failed;
-                    }
-                }
+            // `SKIPPED tests/test_read.py::test_x - Skipped: no GPU` in the summary.
+            let summary = ["SKIPPED ", "XFAIL "].iter().find_map(|word| line.strip_prefix(word));
+            if let Some((test, reason)) = summary.and_then(|told| told.split_once(" - ")) {
+                self.skip(pytest_name(test), reason.trim_start_matches("Skipped: "));
             }
         }
     }
@@ -289,6 +277,12 @@ pub fn nextest_status(line: &str) -> Option<(String, Option<Ended>)> {
         return None;
     };
     Some((format!("{binary}::{test}"), ended))
+}
+
+/// The name of a test of the Python package: pytest calls it by the path from `python` or from the root.
+fn pytest_name(test: &str) -> String {
+    let test = test.trim();
+    format!("strile.{}", test.strip_prefix("python/").unwrap_or(test))
 }
 
 /// Reads the numbers of a line `N passed, N failed` or `N passed, N failed, N skipped`.
@@ -426,15 +420,20 @@ fail strile-engine::doc::crates/engine/src/job.rs - (line 9)";
         let mut ran = TestsRan::default();
         ran.add_pytest(&lines(
             "============ test session starts ============
-tests/test_read.py::test_pixels PASSED                               [ 10%]
-tests/test_read.py::test_window[a b-PASSED] PASSED                   [ 20%]
-python/tests/test_read.py::test_window[c] FAILED                     [ 30%]
-tests/test_read.py::test_gpu SKIPPED (no GPU)                        [ 40%]
-tests/test_read.py::test_end PASSED                                  [ 50%]
-tests/test_read.py::test_end ERROR                                   [ 50%]
-tests/test_read.py::test_known XFAIL (why)                           [ 60%]
+tests/test_read.py::test_pixels
+[gw0] [ 10%] PASSED tests/test_read.py::test_pixels
+[gw1] [ 20%] PASSED tests/test_read.py::test_window[a b-PASSED]
+[gw0] [ 30%] FAILED python/tests/test_read.py::test_window[c]
+[gw0] [ 40%] SKIPPED tests/test_read.py::test_gpu
+[gw1] [ 50%] PASSED tests/test_read.py::test_end
+[gw1] [ 50%] ERROR tests/test_read.py::test_end
+[gw0] [ 60%] XFAIL tests/test_read.py::test_known
+=================== FAILURES ===================
+[gw0] linux -- Python 3.11.7
 =========== short test summary info ===========
-SKIPPED [1] tests/test_read.py:12: no GPU
+SKIPPED tests/test_read.py::test_gpu - Skipped: no GPU
+SKIPPED tests/gpu/test_cupy.py - Skipped: could not import 'cupy': No module named 'cupy'
+XFAIL tests/test_read.py::test_known - why
 FAILED tests/test_read.py::test_window[c] - AssertionError
 ======= 2 passed, 1 failed =======",
         ));
@@ -443,10 +442,11 @@ pass strile.tests/test_read.py::test_window[a b-PASSED]
 fail strile.tests/test_read.py::test_window[c]
 skip strile.tests/test_read.py::test_gpu
 skip strile.tests/test_read.py::test_known
+skip strile.tests/gpu/test_cupy.py
 fail strile.tests/test_read.py::test_end";
         assert_eq!(ran.ended, TestsRan::parse(want).ended);
-        assert_eq!(ran.count(), Count { passed: 2, failed: 2, skipped: 2 });
-        assert_eq!(ran.skipped().next(), Some(("strile.tests/test_read.py::test_gpu", "no GPU")));
+        assert_eq!(ran.count(), Count { passed: 2, failed: 2, skipped: 3 });
+        assert_eq!(ran.skipped().nth(1), Some(("strile.tests/test_read.py::test_gpu", "no GPU")));
         assert_eq!(ran.ended("strile.tests/test_read.py::test_window"), Some(Ended::Failed));
         assert_eq!(ran.ended("strile.tests/test_read.py::test_window[a b-PASSED]"), Some(Ended::Passed));
         assert_eq!(ran.ended("strile.tests/test_read.py::test_win"), None);

@@ -9,8 +9,8 @@ use crate::process;
 use crate::ran::{self, Ended, TestsRan};
 use crate::workspace::Workspace;
 use crate::{
-    advisories, docs, examples, faults, file_size, fuzz, gpu_verified, kernels, licences, page, prose,
-    python, support_table, venv, view,
+    advisories, checks, docs, examples, faults, features, file_size, fuzz, gpu_verified, kernels, licences,
+    packages, page, prose, python, support_table, view,
 };
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -76,6 +76,8 @@ fn everything(workspace: &Workspace) -> Result<(), Failure> {
     steps.step("kernels", || kernels::check(workspace));
     steps.step("page", || page::check(workspace));
     steps.step("lints", || lints(workspace));
+    steps.step("features", || features::run(workspace));
+    steps.step("packages", || packages::run(workspace));
     steps.tests("tests", &mut ran, |ran| rust_tests(workspace, ran));
     if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         steps.step("sanitized", || sanitized(workspace));
@@ -86,7 +88,7 @@ fn everything(workspace: &Workspace) -> Result<(), Failure> {
     steps.tests("document tests", &mut ran, |ran| document_tests(workspace, ran));
     steps.step("documents", || docs::build(workspace, docs::Reference::Check));
     steps.step("examples", || examples::run(workspace));
-    steps.tests("Python checks", &mut ran, |ran| python_checks(workspace, ran));
+    steps.tests("Python checks", &mut ran, |ran| checks::run(workspace, ran));
     steps.tests("Python package", &mut ran, |ran| python::test(workspace, ran));
     steps.tests("browser", &mut ran, |ran| view::test(workspace, ran));
     steps.tests("faults", &mut ran, |ran| faults::test(workspace, ran));
@@ -286,39 +288,6 @@ fn libtests(workspace: &Workspace, ran: &mut TestsRan, targets: &[&str]) -> Resu
         all &= ended.success;
     }
     success(all, "cargo test")
-}
-
-/// Scripts that count their cases themselves, in the order they run; the program is their first argument.
-const COUNTING_CHECKS: [&str; 9] = [
-    "check_vrt",
-    "check_crs",
-    "check_doors",
-    "check_kept",
-    "check_cog_verdicts",
-    "check_overviews",
-    "check_convert",
-    "check_translate",
-    "check_written",
-];
-
-/// The command line judged by other readers and writers, in our own environment.
-fn python_checks(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
-    let python = venv::CHECKS.python(workspace)?;
-    process::show(process::cargo(&workspace.root).args(["build", "--workspace", "--bin", "strile"]))?;
-    let program = workspace.target.join("debug/strile");
-    let script = |name: &str| {
-        let mut command = Command::new(&python);
-        command.current_dir(&workspace.root).arg("-B").arg(format!("xtask/python/{name}.py"));
-        command
-    };
-    let ended = process::show_and_keep(script("compare_readers").arg("--strile").arg(&program))?;
-    ran.add_python(&ended.lines);
-    let mut all = ended.success;
-    for name in COUNTING_CHECKS {
-        let ended = process::show_and_keep(script(name).arg(&program))?;
-        all &= ran.add_counted(name, &ended.lines) && ended.success;
-    }
-    success(all, "a Python check")
 }
 
 fn success(success: bool, name: &str) -> Result<(), Failure> {

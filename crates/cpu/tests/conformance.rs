@@ -1,9 +1,9 @@
 //! What every engine must do, done by the CPU engine.
 
+use strile_conformance::run_or_skip;
 use strile_cpu::CpuEngine;
-use strile_engine::conformance::run_or_skip;
 
-strile_engine::for_each_engine! { cpu: Ok(Box::new(CpuEngine::new())) }
+strile_conformance::for_each_engine! { cpu: Ok(Box::new(CpuEngine::new())) }
 
 #[test]
 fn without_a_device_a_test_is_skipped() {

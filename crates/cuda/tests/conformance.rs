@@ -5,4 +5,4 @@ mod on_any;
 
 use on_any::engine;
 
-strile_engine::for_each_engine! { cuda: engine().map(|engine| Box::new(engine) as Box<dyn strile_engine::Engine>) }
+strile_conformance::for_each_engine! { cuda: engine().map(|engine| Box::new(engine) as Box<dyn strile_engine::Engine>) }

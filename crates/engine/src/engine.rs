@@ -61,7 +61,7 @@ pub enum EngineError {
 
 /// Decodes and encodes batches of blocks.
 ///
-/// The rules, which `conformance` tests:
+/// The rules, which the tests in `crates/engine/conformance` check for each engine:
 /// - Blocks of a job may be decoded in any order; faults come in the order of its tasks, and all blocks are
 ///   tried whatever happens to others, so reports do not depend on threads or on the engine.
 /// - After a fault the block's part of the output holds its layout's fill value; nothing else is touched.

@@ -3,15 +3,13 @@
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are, `read` how they are fetched;
 //! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `resample` windows made another size, `mask` pixels left out, `warp` windows put onto a grid; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
-//! `context` and `budget` what a call may take, `machine` how much there is, `heap` under a limited address space, `memory` allocations that can fail, `per_process` what a fork must not share, `setters` of options, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
+//! `context` and `budget` what a call may take, `machine` how much there is, `heap` under a limited address space, `memory` allocations that can fail, `per_process` what a fork must not share, `setters` of options, `trace` what happened when; `engine` the trait. What its engines must do is tested by the crate in `../conformance`.
 
 mod arena;
 mod assemble;
 mod block;
 mod budget;
 mod claims;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod context;
 mod convert;
 mod encode;

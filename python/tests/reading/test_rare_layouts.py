@@ -82,6 +82,25 @@ def test_colour_profiles_and_xmp_are_kept_byte_for_byte(tmp_path: Path) -> None:
         assert np.array_equal(file.pages[0].asarray(), pixels)
 
 
+def test_exif_that_is_left_out_is_reported(tmp_path: Path) -> None:
+    """GDAL leaves it out, too, and says nothing."""
+    path, text = tmp_path / "photo.tif", b"2024:01:01 00:00:00\0"
+    pixels = np.random.default_rng(3).integers(0, 255, (64, 64, 3), dtype="uint8")
+    # tifffile does not write this tag: another one becomes it, and points to a directory at the end.
+    tifffile.imwrite(path, pixels, photometric="rgb", extratags=[(34700, "I", 1, 0xDEADBEEF, True)])
+    data = path.read_bytes()
+    data += b"\0" * (len(data) % 2)
+    entry = struct.pack("<HHI", 34700, 4, 1) + struct.pack("<I", 0xDEADBEEF)
+    assert data.count(entry) == 1
+    directory = struct.pack("<HHHIII", 1, 0x9003, 2, len(text), len(data) + 18, 0) + text
+    path.write_bytes(data.replace(entry, struct.pack("<HHII", 34665, 4, 1, len(data))) + directory)
+    with tifffile.TiffFile(path) as file:
+        assert file.pages[0].tags[34665].value == {"DateTimeOriginal": "2024:01:01 00:00:00"}
+    with pytest.warns(UserWarning, match="the EXIF tags of the camera are left out"):
+        strile.convert(path, tmp_path / "copy.tif")
+    assert np.array_equal(strile.read(tmp_path / "copy.tif").numpy(), np.moveaxis(pixels, -1, 0))
+
+
 def test_mosaics_of_mosaics_are_read_as_gdal_does(tmp_path: Path) -> None:
     pixels = np.random.default_rng(6).integers(0, 255, (60, 80), dtype="uint8")
     for number, columns in enumerate((slice(0, 40), slice(40, 80))):

@@ -15,6 +15,13 @@ pub fn run(args: &VrtArgs, session: &Session) -> Result<Outcome, Failure> {
     if let Some(list) = &args.input_file_list {
         files.extend(listed(list)?);
     }
+    if let Some(folder) = files.iter().find(|file| file.is_dir()) {
+        let folder = folder.display();
+        return Err(Failure::Request(
+            format!("{folder}: expected a file, got a folder"),
+            Some("name the files of the folder: FOLDER/*.tif"),
+        ));
+    }
     let extent = args.te.as_deref().and_then(|sides| <[f64; 4]>::try_from(sides).ok());
     let resolution = args.tr.as_deref().and_then(|size| <[f64; 2]>::try_from(size).ok());
     let options = IndexOptions {

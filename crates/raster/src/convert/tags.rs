@@ -21,7 +21,10 @@ const OF_BANDS: [Tag; 9] = [
     Tag::SMaxSampleValue,
 ];
 
-/// Private tags of which nobody needs more.
+/// Directories that a photograph's tags point to. They hold offsets of their own, so they cannot be copied as bytes.
+const DIRECTORIES: [(Tag, &str); 2] = [(Tag::ExifIFD, "EXIF"), (Tag::GPSIFD, "GPS")];
+
+/// Larger private tags are left out, with a warning.
 const LARGEST: u64 = 16 << 20;
 
 /// The tags that go along.
@@ -43,6 +46,11 @@ pub(crate) fn tags_of(
     let has_table = colour.photometric == Photometric::Palette || has_grey_table(&target.image);
     if colour.colour_map.is_some() && !has_table {
         warnings.push(format!("the colour table of {} samples is left out", colour.photometric.name()));
+    }
+    for (tag, name) in DIRECTORIES {
+        if directory.entries().iter().any(|entry| entry.tag == tag) {
+            warnings.push(format!("the {name} tags of the camera are left out"));
+        }
     }
     let mut out = Vec::new();
     for entry in directory.entries().iter().filter(|entry| goes(entry.tag)) {

@@ -107,7 +107,10 @@ fn differs(tile: &Tile, first: &Tile, options: &IndexOptions) -> Option<String> 
     };
     let close = |a: f64, b: f64| ((a - b) / b).abs() < SAME;
     if !same_crs {
-        return Some(format!("has another reference system than {}", first.name));
+        return Some(format!(
+            "has another reference system than {}; reproject one of the two first, or warp all of them onto one grid",
+            first.name
+        ));
     }
     if tile.bands != first.bands && !options.separate {
         return Some(format!("expected {} bands as in {}, got {}", first.bands, first.name, tile.bands));

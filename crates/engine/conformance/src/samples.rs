@@ -1,7 +1,7 @@
 //! What stored bits mean: bit and byte order, predictors, chroma units.
 
 use super::jobs::{Float, Uint, decoded, layout};
-use crate::Engine;
+use strile_engine::Engine;
 use strile_tiff::{ByteOrder, Photometric, Predictor, SampleFormat, YCbCr};
 
 pub(super) fn bits_reversed_in_every_byte(engine: &dyn Engine) {

@@ -3,13 +3,13 @@
 
 use super::jobs::{Float, Uint, layout};
 use super::pictures::{Picture, Random, decoded, encoded, params, tasks_over, value_noise};
-use crate::{
-    BlockLayout, Budget, Context, EncodeJob, EncodeLayout, Engine, EngineError, Fill, OutputSpec, Pixels,
-    Progress, Strides,
-};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use strile_engine::{
+    BlockLayout, Budget, Context, EncodeJob, EncodeLayout, Engine, EngineError, Fill, OutputSpec, Pixels,
+    Progress, Strides,
+};
 use strile_tiff::{ByteOrder, Compression, Predictor, SampleFormat};
 
 /// Codecs that keep every bit of every sample.
@@ -177,7 +177,7 @@ pub(super) fn bytes_do_not_depend_on_threads_or_jobs(engine: &dyn Engine) {
         backwards.reverse();
         for (task, block) in backwards.chunks(3).flat_map(|tasks| {
             let part = encoded(engine, &prepared, tasks.to_vec(), &pixels, &threads(2));
-            let bytes = |b: &crate::EncodedBlock| {
+            let bytes = |b: &strile_engine::EncodedBlock| {
                 let span = b.span.unwrap();
                 part.slab.bytes()[span.offset as usize..][..span.len as usize].to_vec()
             };
@@ -334,15 +334,15 @@ pub(super) fn an_encode_job_is_held_against_what_it_is_given(engine: &dyn Engine
     let prepared = engine.prepare(plain(block.clone())).unwrap();
     let pixels = noisy_words(&block, (20, 20));
     let good = tasks_over(&block, pixels.spec());
-    let submit = |change: &dyn Fn(&mut crate::EncodeTask), context: &Context| {
+    let submit = |change: &dyn Fn(&mut strile_engine::EncodeTask), context: &Context| {
         let mut tasks = good.clone();
         change(&mut tasks[1]);
         let job = EncodeJob { layouts: vec![prepared.clone()], tasks };
-        engine.encode(job, std::slice::from_ref(&pixels), context).and_then(crate::Ticket::wait)
+        engine.encode(job, std::slice::from_ref(&pixels), context).and_then(strile_engine::Ticket::wait)
     };
     let context = Context::default();
     for change in [
-        (&|t: &mut crate::EncodeTask| t.layout = 1) as &dyn Fn(&mut crate::EncodeTask),
+        (&|t: &mut strile_engine::EncodeTask| t.layout = 1) as &dyn Fn(&mut strile_engine::EncodeTask),
         &|t| t.pixels = 1,
         &|t| t.x = u32::MAX,
         &|t| t.y = 13,

@@ -1,11 +1,11 @@
 //! Layouts, tasks, sources and outputs of the tests.
 
-use crate::{
+use std::io;
+use std::sync::{Arc, Condvar, Mutex};
+use strile_engine::{
     Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, DecodeJob, Encoded, Engine, Fill,
     Output, OutputSpec, Placement, ReadAt, Report, Span, Support,
 };
-use std::io;
-use std::sync::{Arc, Condvar, Mutex};
 use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
 };

@@ -3,12 +3,12 @@
 #![expect(clippy::cast_sign_loss, reason = "numbers of unsigned types are not negative")]
 
 use super::pictures;
-use crate::{
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use strile_engine::{
     Context, Engine, EngineError, Fill, OutputSpec, Pixels, ReduceJob, ReduceTask, Reduced, Resampling,
     Support,
 };
-use std::num::NonZeroUsize;
-use std::sync::Arc;
 use strile_tiff::DataType;
 
 const TYPES: [DataType; 7] =

@@ -1,12 +1,12 @@
 //! Plans: an engine does what it says.
 
 use super::jobs::{Memory, Uint, grid, job, layout, noise, output, staged};
-use crate::{
-    Budget, Context, Encoded, Engine, EnginePlan, Held, OutputKind, ReadAt, Span, Submission, Supply,
-};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use strile_engine::{
+    Budget, Context, Encoded, Engine, EnginePlan, Held, OutputKind, ReadAt, Span, Submission, Supply,
+};
 use strile_tiff::DataType;
 
 /// Counts bytes that are read, and remembers the reads.

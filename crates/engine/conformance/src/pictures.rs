@@ -1,11 +1,11 @@
 //! Images to encode, and the way there and back.
 
 use super::jobs;
-use crate::{
+use std::sync::Arc;
+use strile_engine::{
     Assembly, BlockAddress, BlockLayout, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask,
     EncodedBlocks, Encoder, Engine, Given, Output, OutputSpec, Patch, Pixels, Placement,
 };
-use std::sync::Arc;
 use strile_tiff::{Compression, DataType, SampleFormat};
 
 /// A repeatable source of chance (xorshift64*).
@@ -167,7 +167,7 @@ pub(super) fn decoded(
     spec: &OutputSpec,
 ) -> Vec<u8> {
     let output = jobs::output(spec.data_type, spec.bands, spec.rows, spec.columns);
-    let decode = |(task, encoded): (&EncodeTask, &crate::EncodedBlock)| {
+    let decode = |(task, encoded): (&EncodeTask, &strile_engine::EncodedBlock)| {
         let mut decode = jobs::task(block, 0);
         decode.span = encoded.span;
         decode.address = encoded.address;

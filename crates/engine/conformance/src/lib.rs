@@ -1,8 +1,10 @@
 //! The tests that every engine must pass: behaviours, each a function of an engine, over jobs made by hand.
 //!
-//! A crate with an engine has one test file that stamps them out with `for_each_engine!`. Blocks are stored without
-//! compression, so that what is tested is the contract and not a codec; but JPEG and JPEG 2000 are decoded everywhere alike. A layout that an engine does not support
-//! (`Engine::support`) is left out; what it supports must come out as on any other engine.
+//! A crate with an engine has one test file that stamps them out with `for_each_engine!`. They are a crate and not a feature
+//! of `strile-engine`: a feature that only tests turn on would compile everything above it twice. Blocks are stored without
+//! compression, so that what is tested is the contract and not a codec; but JPEG and JPEG 2000 are decoded everywhere alike.
+//! A layout that an engine does not support (`Engine::support`) is left out; what it supports must come out as on any other
+//! engine.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -22,7 +24,7 @@ mod reduce;
 mod samples;
 mod streams;
 
-use crate::Engine;
+use strile_engine::Engine;
 
 /// A test of an engine.
 pub type Behaviour = fn(&dyn Engine);
@@ -107,7 +109,7 @@ pub fn run_or_skip(name: &str, engine: Result<Box<dyn Engine>, String>, required
 /// A module of tests for each engine, by its name and how it is made: `Ok` of a box, or the reason why there is none.
 ///
 /// ```ignore
-/// strile_engine::for_each_engine! { cpu: Ok(Box::new(CpuEngine::new())) }
+/// strile_conformance::for_each_engine! { cpu: Ok(Box::new(CpuEngine::new())) }
 /// ```
 #[macro_export]
 macro_rules! for_each_engine {
@@ -175,13 +177,13 @@ macro_rules! conformance_tests {
     ($make:expr; $($name:ident)+) => {
         $(#[test]
         fn $name() {
-            $crate::conformance::run(stringify!($name), $make);
+            $crate::run(stringify!($name), $make);
         })+
 
         #[test]
         fn no_behaviour_is_left_out() {
             let stamped = [$(stringify!($name)),+];
-            let known: Vec<&str> = $crate::conformance::BEHAVIOURS.iter().map(|(name, _)| *name).collect();
+            let known: Vec<&str> = $crate::BEHAVIOURS.iter().map(|(name, _)| *name).collect();
             assert_eq!(known, stamped);
         }
     };

@@ -4,7 +4,7 @@
 //! made the raw pixels beside them. JPEG leaves its arithmetic to decoders: engines have libjpeg's, bit for bit.
 
 use super::jobs::{Uint, job, layout, output, run, task};
-use crate::{BlockAddress, BlockLayout, BlockTask, Engine, FaultKind, Span, Support};
+use strile_engine::{BlockAddress, BlockLayout, BlockTask, Engine, FaultKind, Span, Support};
 use strile_tiff::{Compression, Photometric, YCbCr};
 
 /// A stream, its layout, and its samples pixel by pixel.

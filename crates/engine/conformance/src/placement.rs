@@ -1,11 +1,11 @@
 //! Every pixel comes to where the job says, and nothing else is touched.
 
 use super::jobs::{Float, Memory, Uint, decoded, grid, job, layout, noise, output, run, staged, task};
-use crate::{
+use std::sync::Arc;
+use strile_engine::{
     BlockLayout, BlockTask, Context, DecodeJob, Encoded, Engine, Output, OutputSpec, Placement, ReadAt,
     Report, Strides,
 };
-use std::sync::Arc;
 use strile_tiff::{ByteOrder, DataType, Predictor};
 
 pub(super) fn any_crop_equals_the_crop_of_the_whole(engine: &dyn Engine) {

@@ -1,13 +1,13 @@
 //! Jobs under way: fill values, faults and their order, tickets, and what stops or refuses a job.
 
 use super::jobs::{Gate, Gated, Memory, Uint, grid, job, layout, noise, output, run, staged, task};
-use crate::{
-    BlockLayout, Budget, Context, Encoded, Engine, EngineError, FaultKind, Output, OutputBox, OutputSpec,
-    Progress, ReadAt, Span,
-};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use strile_engine::{
+    BlockLayout, Budget, Context, Encoded, Engine, EngineError, FaultKind, Output, OutputBox, OutputSpec,
+    Progress, ReadAt, Span,
+};
 use strile_tiff::{Compression, DataType};
 
 const FILL: u16 = 0xD8F1;
@@ -129,7 +129,7 @@ pub(super) fn cancelling_stops_a_job(engine: &dyn Engine) {
         let job = job(&layout, grid(&layout, 16, 16));
         let ticket =
             engine.submit(job, staged(engine, &[0; 256 * 16]), std::slice::from_ref(&output), context);
-        ticket.and_then(crate::Ticket::wait)
+        ticket.and_then(strile_engine::Ticket::wait)
     };
     let context = Context::default();
     context.cancel.cancel();

@@ -1,11 +1,11 @@
 //! Outputs that convert: every stored type becomes floats by the arithmetic written down here, wherever the output lies.
 
 use super::jobs::{Float, Uint, decoded, job, layout, noise, output, run, staged, task};
-use crate::{
+use std::sync::Arc;
+use strile_engine::{
     BlockLayout, BlockTask, Context, Convert, DecodeJob, Encoded, Engine, Fill, Location, Output, OutputSpec,
     Placement, Span, Strides,
 };
-use std::sync::Arc;
 use strile_tiff::{ByteOrder, DataType, Predictor, SampleFormat::Int};
 
 const WIDTH: u32 = 9;
