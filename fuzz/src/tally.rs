@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// See the module.
+/// Counts of what the mutants of one target did, and the largest figures among them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     /// Name of the target.

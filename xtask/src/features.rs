@@ -1,5 +1,5 @@
-//! Checks that every published library compiles without its default features and with each feature alone: a build of the
-//! whole workspace turns all of them on, and hides code that needs a feature it does not name.
+//! Checks that every published library with features compiles without its default features and with each feature alone: a
+//! build of the whole workspace turns all of them on, and hides code that needs a feature it does not name.
 
 use crate::failure::Failure;
 use crate::process;
@@ -11,15 +11,20 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut failed = Vec::new();
     for package in published(workspace) {
         let Some(name) = package.get("name").and_then(Value::as_str) else { continue };
-        if !workspace.has_library(name) {
+        let features = features(package);
+        if features.is_empty() || !workspace.has_library(name) {
             continue;
         }
-        for feature in std::iter::once(None).chain(features(package).into_iter().map(Some)) {
+        for feature in std::iter::once(None).chain(features.into_iter().map(Some)) {
             let mut check = process::cargo(&workspace.root);
             check.args(["check", "--quiet", "--locked", "--lib", "--no-default-features", "--package", name]);
             check.args(feature.iter().flat_map(|feature| ["--features", feature]));
-            if process::show(&mut check).is_err() {
-                failed.push(format!("{name}: does not compile with {}", feature.unwrap_or("no features")));
+            let ended = process::show_and_keep(&mut check)?;
+            let with = feature.unwrap_or("no features");
+            if !ended.success {
+                failed.push(format!("{name}: does not compile with {with}"));
+            } else if ended.lines.iter().any(|line| line.starts_with("warning: ")) {
+                failed.push(format!("{name}: compiles with warnings with {with}"));
             }
         }
     }

@@ -23,7 +23,7 @@ try:
     import torch
     from torch.utils.data import Dataset, IterableDataset, get_worker_info
 except ImportError as error:
-    raise ImportError("the datasets of strile.ml need PyTorch, which cannot be imported") from error
+    raise ImportError("the datasets of strile.ml need PyTorch, which cannot be imported: `pip install torch`") from error
 
 
 class _Reader:

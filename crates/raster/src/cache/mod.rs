@@ -179,16 +179,17 @@ pub(crate) fn find(wanted: &[(Key, Option<&Arc<BlockLayout>>)]) -> Vec<Found> {
         None if store.was_sought(key) => Found::Again,
         None => Found::Missing,
     };
-    let mut found: Vec<Found> = wanted.iter().map(find).collect();
+    let found: Vec<Found> = wanted.iter().map(find).collect();
     drop(store);
     #[cfg(feature = "remote")]
-    for ((key, _), found) in wanted.iter().zip(&mut found) {
-        if !matches!(found, Found::Here(_))
-            && let Some(block) = in_folder(key)
-        {
-            *found = Found::Here(block);
-        }
-    }
+    let found = wanted
+        .iter()
+        .zip(found)
+        .map(|((key, _), found)| match found {
+            Found::Here(block) => Found::Here(block),
+            missing => in_folder(key).map_or(missing, Found::Here),
+        })
+        .collect();
     found
 }
 
