@@ -34,6 +34,7 @@ pub mod rates;
 pub mod resample;
 mod run;
 mod slabs;
+mod step;
 pub mod stream;
 mod tables;
 pub mod warp;
