@@ -53,7 +53,7 @@ fn gdal_s_spelling_is_for_convert_alone() {
     let words =
         with_long_options("strile convert a b -co A=B=C -co D=E -b 1,3 -j 2".split(' ').map(Into::into));
     let Command::Convert(args) = Arguments::try_parse_from(words).unwrap().command else { panic!() };
-    assert_eq!(args.co, [("A".into(), "B=C".into()), ("D".into(), "E".into())]);
+    assert_eq!(args.write.co, [("A".into(), "B=C".into()), ("D".into(), "E".into())]);
     assert_eq!((args.part.band, args.engine.threads), (vec![1, 3], NonZeroUsize::new(2)));
 }
 
