@@ -123,7 +123,7 @@ fn bits_of(raster: &Raster) -> Vec<u32> {
 
 #[test]
 fn masked_windows_of_mosaics_are_nan_where_pixels_are_missing() {
-    let folder = Folder::new("masked");
+    let folder = Folder::new("by-rules");
     let context = Context::default();
     for (path, rules, blended) in mosaics(&folder) {
         let (vrt, name) = (open(&path), path.display());
@@ -158,7 +158,7 @@ fn masked_windows_of_mosaics_are_nan_where_pixels_are_missing() {
 /// A window that leaves the mosaic, and a smaller one, in one batch.
 #[test]
 fn masked_windows_of_mosaics_come_in_batches() {
-    let folder = Folder::new("masked-batches");
+    let folder = Folder::new("by-rules-in-batches");
     let context = Context::default();
     for (path, rules, _) in mosaics(&folder) {
         let (vrt, name) = (open(&path), path.display());
@@ -188,7 +188,7 @@ fn masked_windows_of_mosaics_come_in_batches() {
 
 #[test]
 fn bands_that_a_value_and_alpha_mask_in_turn_are_refused() {
-    let folder = Folder::new("masked-in-turn");
+    let folder = Folder::new("by-rules-in-turn");
     tiles(&folder, 2, &[Codec::Deflate]);
     let own = |file| vec![copied(file, "1", (0, 0))];
     let alpha = ("<ColorInterp>Alpha</ColorInterp>", own("1.tif"));
