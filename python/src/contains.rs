@@ -166,9 +166,12 @@ impl Grid {
 
     /// Gives all samples to `look`, on all cores: the address of the first, and how many. Ends early where it says so.
     pub(crate) fn visit(&self, size: usize, look: impl Fn(usize, usize) -> bool + Sync) {
-        let all = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-        let bytes = (self.rows * self.count).saturating_mul(size);
-        let threads = (bytes / SHARE).clamp(1, all);
+        let shares = (self.rows * self.count).saturating_mul(size) / SHARE;
+        // The number of cores takes longer to ask for than a small array to search.
+        let threads = match shares {
+            0 | 1 => 1,
+            _ => shares.min(std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)),
+        };
         // Parts of rows, so that one long row is shared too.
         let pieces_per_row = self.count.div_ceil(STEP);
         let pieces = self.rows * pieces_per_row;

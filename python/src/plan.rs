@@ -69,7 +69,7 @@ fn fallback(plan: &ReadPlan) -> Option<String> {
     match &plan.decode {
         Decode::Cpu => reasons.push(format!("the CPU decodes: {}", plan.engine_reason)),
         Decode::Host(reason) => reasons.push(format!("blocks are decoded on the host: {reason}")),
-        Decode::Kernels | Decode::Nvcomp(_) | Decode::Nvjpeg(_) => {}
+        Decode::Kernels | Decode::Nvcomp(_) => {}
     }
     if let Some(blended) = plan.mosaics.map(|mosaics| mosaics.blended).filter(|&blended| blended > 0) {
         reasons.push(format!("blended on the host: {blended} sources of the mosaic"));

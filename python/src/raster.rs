@@ -50,16 +50,7 @@ impl Raster {
         let spec = raster.output.spec();
         let shape = shape(raster.interleave, (spec.bands, spec.rows, spec.columns));
         let (data_type, faults) = (spec.data_type, told(&raster.report.faults));
-        Self {
-            memory: Arc::new(Memory::Device(raster)),
-            data_type,
-            shape,
-            faults,
-            holes: Vec::new(),
-            levels: Vec::new(),
-            origin: PyOnceLock::new(),
-            attrs: PyOnceLock::new(),
-        }
+        Self::with(Arc::new(Memory::Device(raster)), data_type, shape, faults)
     }
 
     /// Pixels in host memory.
@@ -76,16 +67,7 @@ impl Raster {
         if tensor.location() == Location::Host {
             return Ok(Self { levels, ..Self::of(tensor.into_host(context)?, data_type, shape, faults) });
         }
-        Ok(Self {
-            memory: Arc::new(Memory::Tensor(tensor)),
-            data_type,
-            shape,
-            faults,
-            holes: Vec::new(),
-            levels,
-            origin: PyOnceLock::new(),
-            attrs: PyOnceLock::new(),
-        })
+        Ok(Self { levels, ..Self::with(Arc::new(Memory::Tensor(tensor)), data_type, shape, faults) })
     }
 
     /// The same of a mosaic, with the sources that it went on without.
@@ -95,8 +77,12 @@ impl Raster {
 
     fn of(mut pixels: Vec<u8>, data_type: DataType, shape: Shape, faults: Vec<(String, String)>) -> Self {
         let address = pixels.as_mut_ptr().expose_provenance();
+        Self::with(Arc::new(Memory::Host { address, pixels }), data_type, shape, faults)
+    }
+
+    fn with(memory: Arc<Memory>, data_type: DataType, shape: Shape, faults: Vec<(String, String)>) -> Self {
         Self {
-            memory: Arc::new(Memory::Host { address, pixels }),
+            memory,
             data_type,
             shape,
             faults,
@@ -313,16 +299,9 @@ impl Raster {
         let &[1, bands, rows, columns] = self.shape.sizes.as_slice() else {
             return Err(crate::error::refused("expected a batch of one window"));
         };
-        Ok(Self {
-            memory: Arc::clone(&self.memory),
-            data_type: self.data_type,
-            shape: self::shape(Interleave::BandFirst, (bands, rows, columns)),
-            faults: self.faults.clone(),
-            holes: Vec::new(),
-            levels: self.levels.clone(),
-            origin: PyOnceLock::new(),
-            attrs: PyOnceLock::new(),
-        })
+        let shape = self::shape(Interleave::BandFirst, (bands, rows, columns));
+        let only = Self::with(Arc::clone(&self.memory), self.data_type, shape, self.faults.clone());
+        Ok(Self { levels: self.levels.clone(), ..only })
     }
 
     /// The pixels as a numpy array: the same memory where they are in host memory, else a copy.

@@ -182,17 +182,16 @@ def _check_device(device: str) -> None:
 
 
 def _decoding(dataset: Any, facts: Facts, number: int, level: Level, masked: bool, scaled: bool) -> Decoding:
-    rules = tuple(dataset.validity(number)) if masked and facts.dtype.kind != "c" else ()
+    rules = dataset.validity(number) if masked and facts.dtype.kind != "c" else []
     if facts.nodata is not None and _nodata(facts) is None and "layer" not in rules:
-        rules = ()
+        rules = []
     scales = offsets = None
     if scaled:
         scales = tuple(1.0 if band.scale is None else float(band.scale) for band in facts.bands)
         offsets = tuple(0.0 if band.offset is None else float(band.offset) for band in facts.bands)
         if len(scales) != level.bands:
             scales = offsets = None
-    by_nodata = facts.kind == "tiff" and any(rule not in (None, "layer") for rule in rules)
-    return Decoding(by_nodata, () if by_nodata else rules, scales, offsets)
+    return Decoding(any(rule is not None for rule in rules), scales, offsets)
 
 
 def _nodata(facts: Facts) -> int | float | None:

@@ -29,12 +29,10 @@ def float_type(stored: np.dtype[Any]) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Decoding:
-    """What becomes of stored values. `by_nodata`: the core masks while it decodes; `rules`: what says which pixels of each
-    band are valid where they are masked here, as the core's `validity` has it. `scales` and `offsets` are one a band, or
-    None."""
+    """What becomes of stored values. `masked`: missing pixels become NaN, in the core. `scales` and `offsets` are one per
+    band, or None."""
 
-    by_nodata: bool
-    rules: tuple[int | float | str | None, ...]
+    masked: bool
     scales: tuple[float, ...] | None
     offsets: tuple[float, ...] | None
 
@@ -78,8 +76,8 @@ class PixelArray(BackendArray):
         if self.reduce == 0:
             return
         dataset = opened.dataset(self.source, level=self.level, version=self.version)
-        for layer in ("pixels", "mask") if "layer" in self.decoding.rules else ("pixels",):
-            dataset.plan(level=self.level, reduce=self.reduce, window=(0, 0, 1, 1), layer=layer, decode_on="cpu")
+        masked = self.decoding.masked
+        dataset.plan(level=self.level, reduce=self.reduce, window=(0, 0, 1, 1), masked=masked, decode_on="cpu")
 
     def read(self, key: tuple[Any, ...]) -> Any:
         """The pixels of an index an axis: slices, numbers or lists."""
@@ -108,19 +106,13 @@ class PixelArray(BackendArray):
         pixels = _array(
             dataset.read(
                 bands=[band + 1 for band in bands],
-                masked=how.by_nodata,
-                float_type=self.dtype.name if real and how.by_nodata else None,
+                masked=how.masked,
+                float_type=self.dtype.name if real and how.masked else None,
                 **place,
             )
         )
-        stored = pixels
         if pixels.dtype != self.dtype:
             pixels = pixels.astype(self.dtype)
-        rules = [how.rules[band] for band in bands] if how.rules else []
-        layer = _array(dataset.read(layer="mask", **place))[0] if "layer" in rules else None
-        for number, rule in enumerate(rules):
-            if rule is not None:
-                pixels[number][layer == 0 if rule == "layer" else stored[number] == rule] = np.nan
         for number, band in enumerate(bands):
             if how.scales is not None and how.scales[band] != 1.0:
                 pixels[number] *= how.scales[band]
@@ -128,14 +120,13 @@ class PixelArray(BackendArray):
                 pixels[number] += how.offsets[band]
         return pixels
 
-
     def _onto_grid(self, dataset: Any, bands: range, place: dict[str, Any]) -> Any:
         """The same on a grid, whose pixels the window counts. Values are scaled before they are resampled."""
         from . import _core
 
         assert self.onto is not None
         how, real = self.decoding, self.dtype.kind == "f"
-        masked = how.by_nodata or any(rule is not None for rule in how.rules) or self.masked_outside
+        masked = how.masked or self.masked_outside
         scaled = how.scales is not None and how.offsets is not None and (set(how.scales) != {1.0} or set(how.offsets) != {0.0})
         keywords = {name: value for name, value in place.items() if name not in ("level", "reduce")} | self.onto.keywords()
         return _array(

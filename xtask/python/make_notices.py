@@ -47,7 +47,7 @@ Independent JPEG Group.
 
 ## NVIDIA libraries
 
-nvCOMP, nvJPEG, nvJPEG2000 and cuFile are neither contained nor linked. strile opens them at run time if they are installed
+nvCOMP, nvJPEG2000 and cuFile are neither contained nor linked. strile opens them at run time if they are installed
 and the caller asks for them. Their own licences apply.
 """
 

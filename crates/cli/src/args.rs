@@ -15,6 +15,7 @@ mod uploads;
 mod values;
 mod vrt;
 mod warp;
+mod write;
 
 pub use bench::BenchArgs;
 pub use convert::ConvertArgs;
@@ -29,6 +30,7 @@ pub use serve::{ServeArgs, ServerArgs, ViewArgs};
 pub use uploads::UploadsArgs;
 pub use vrt::VrtArgs;
 pub use warp::WarpArgs;
+pub use write::WriteArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;

@@ -151,7 +151,6 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
             Decode::Cpu => json!({ "on": "cpu" }),
             Decode::Kernels => json!({ "on": plan.engine }),
             Decode::Nvcomp(reason) => json!({ "on": plan.engine, "by": "nvcomp", "reason": reason }),
-            Decode::Nvjpeg(reason) => json!({ "on": plan.engine, "by": "nvjpeg", "reason": reason }),
             Decode::Host(reason) => json!({ "on": "host", "reason": reason }),
         },
         "mosaic": plan.mosaics.map(|mosaic| json!({

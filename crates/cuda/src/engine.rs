@@ -9,8 +9,7 @@ use crate::explain::Explained;
 use crate::lane::Spare;
 use crate::memory::{DeviceBuffer, Kind};
 use crate::nvcomp::{Codec, Compressor, Nvcomp, Optional};
-use crate::picture::nvidia::{self, NvidiaPictures, NvjpegError};
-use crate::picture::nvjpeg2000;
+use crate::nvjpeg2000::{self, Nvjpeg2000Error};
 use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
 use crate::{back, batch, mask, resample, warp};
@@ -34,8 +33,6 @@ pub struct CudaOptions {
     pub direct_io: DirectIo,
     /// Whether blocks of trusted files are decoded by nvCOMP.
     pub nvcomp: Nvcomp,
-    /// Whether pictures of trusted files are decoded by nvJPEG2000 and nvJPEG.
-    pub nvjpeg: NvidiaPictures,
     /// Bytes that a launch may decode, and device memory that one that encodes may take; `None` is what keeps copies and
     /// kernels overlapped.
     pub launch_bytes: Option<u64>,
@@ -50,7 +47,6 @@ pub struct CudaEngine {
     /// Or why files are read through pinned memory.
     direct: Result<Direct, String>,
     nvcomp: Option<Optional>,
-    nvjpeg: Option<nvidia::Optional>,
     /// The encoder, where one was asked for.
     nvjpeg2000: Mutex<Option<Arc<nvjpeg2000::Encoder>>>,
     limits: Limits,
@@ -67,7 +63,6 @@ impl CudaEngine {
         let direct = Direct::open(device.context().driver(), options.direct_io)
             .map_err(|error| Unavailable::NoDirectReads { reason: error.to_string() })?;
         let nvcomp = Optional::open(options.nvcomp)?;
-        let nvjpeg = nvidia::Optional::open(&device, options.nvjpeg)?;
         let one = |bytes| Limits { encoded: bytes, working: bytes, ramp: false };
         let limits = options.launch_bytes.map_or(Limits::USUAL, one);
         Ok(Self {
@@ -77,7 +72,6 @@ impl CudaEngine {
             spare: Arc::default(),
             direct,
             nvcomp,
-            nvjpeg,
             nvjpeg2000: Mutex::default(),
             limits,
             launch_bytes: options.launch_bytes,
@@ -97,11 +91,6 @@ impl CudaEngine {
     /// By which version of nvCOMP blocks of a layout are decoded and why, or why by kernels; `None` if it was not asked for.
     pub fn nvcomp(&self, layout: &BlockLayout) -> Option<Result<String, String>> {
         self.nvcomp.as_ref().map(|nvcomp| nvcomp.takes(layout).map(|(_, reason)| reason))
-    }
-
-    /// By which library of NVIDIA's pictures of a layout are decoded and why, or why by kernels; `None` if none was asked for.
-    pub fn nvjpeg(&self, layout: &BlockLayout) -> Option<Result<String, String>> {
-        self.nvjpeg.as_ref().map(|nvjpeg| nvjpeg.takes(layout).map(|(_, reason)| reason))
     }
 
     /// Whether a file is read by cuFile, or why through pinned memory.
@@ -157,7 +146,7 @@ impl CudaEngine {
     }
 
     /// nvJPEG2000's encoder, opened when it is first asked for. Not to find it is not remembered.
-    fn nvjpeg2000(&self) -> Result<Arc<nvjpeg2000::Encoder>, NvjpegError> {
+    fn nvjpeg2000(&self) -> Result<Arc<nvjpeg2000::Encoder>, Nvjpeg2000Error> {
         let mut opened = self.nvjpeg2000.lock().unwrap_or_else(PoisonError::into_inner);
         match &*opened {
             Some(encoder) => Ok(Arc::clone(encoder)),
@@ -203,10 +192,7 @@ impl CudaEngine {
 
     /// Libraries that may decode.
     fn libraries(&self) -> Libraries<'_> {
-        Libraries {
-            nvcomp: self.nvcomp.as_ref().map(|nvcomp| (nvcomp, &*self.device)),
-            nvjpeg: self.nvjpeg.as_ref(),
-        }
+        Libraries { nvcomp: self.nvcomp.as_ref().map(|nvcomp| (nvcomp, &*self.device)) }
     }
 
     /// What a job will do, for a caller that holds more than now when it submits it.

@@ -5,11 +5,10 @@
 
 use crate::abi::{Address, bytes_of};
 use crate::device::Device;
-use crate::lane::{Lane, Spare};
-use crate::launch::launch;
-use crate::memory::Kind;
+use crate::lane::Spare;
 use crate::run::Stop;
-use strile_engine::{Context, EngineError, Location, MaskJob, Output, OutputBox, OutputSpec, Pixels};
+use crate::step::{Step, address_of, address_of_output, not_cancelled, strides, words};
+use strile_engine::{Context, EngineError, MaskJob, Output, OutputBox, OutputSpec, Pixels};
 
 /// The `.cu` file without its ending, and its entry point.
 pub const MODULE: &str = "mask";
@@ -103,14 +102,7 @@ pub fn plan(
         found: format!("{} masks of {} × {}", job.windows.len(), output.rows, output.columns),
         expected: "fewer than a launch can have".to_owned(),
     })?;
-    let strides = |spec: &OutputSpec| {
-        [spec.strides.band, spec.strides.row, spec.strides.column].map(|stride| stride as u64)
-    };
     let size = |spec: &OutputSpec| u32::try_from(spec.data_type.size()).unwrap_or(0);
-    let word = |at: usize| {
-        let bytes = job.value.0.get(at..).and_then(|rest| rest.first_chunk());
-        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
-    };
     let windows = job.windows.iter().map(|window| WindowEntry {
         first_band: window.first_band,
         bands: window.bands,
@@ -123,7 +115,7 @@ pub fn plan(
         dst,
         from: strides(masks),
         to: strides(output),
-        value: [word(0), word(8)],
+        value: words(&job.value),
         columns: output.columns,
         rows: output.rows,
         tiles,
@@ -143,49 +135,24 @@ pub(crate) fn run(
     output: &Output,
     context: &Context,
 ) -> Result<(), Stop> {
-    let cancel = &context.cancel;
-    if cancel.is_cancelled() {
-        return Err(EngineError::Cancelled.into());
-    }
-    let index = device.facts().index;
-    let elsewhere = || EngineError::Mismatch {
-        what: "masks",
-        found: "pixels elsewhere".to_owned(),
-        expected: format!("pixels in cuda:{index}"),
-    };
-    let here = |location: Location, address: Option<u64>| {
-        address.filter(|_| location == Location::Cuda(index)).ok_or_else(elsewhere)
-    };
-    let src = here(masks.location(), masks.address())?;
-    let dst = here(output.location(), output.device_bytes().map(|bytes| bytes.address()))?;
+    not_cancelled(&context.cancel)?;
+    let (src, dst) = (address_of(device, masks)?, address_of_output(device, output)?);
     let spec = output.spec();
     let whole = OutputBox { bands: (0, spec.bands), rows: (0, spec.rows), columns: (0, spec.columns) };
     let _claim = output.claim(whole).ok_or(EngineError::Busy { output: 0 })?;
     let planned = plan(job, (masks.spec(), src), (spec, dst))?;
-    let _bound = device.bind()?;
-    let need = size_of_val(planned.windows.as_slice()) as u64;
-    let _lease = device.budget().take(Kind::Working, need, "masks on the device", cancel)?;
-    let lane = spare.lane(device)?;
-    let queued = queue(device, spare, &lane, &planned);
-    let ended = lane.synchronize();
-    queued?;
-    ended?;
-    spare.give_lane(lane);
-    Ok(())
-}
-
-/// Queues the table and the launch.
-fn queue(device: &Device, spare: &Spare, lane: &Lane, planned: &Planned) -> Result<(), Stop> {
     let table = bytes_of(&planned.windows);
-    let buffer = device.pool().alloc(&lane.copies, table.len() as u64)?;
-    let mut up = spare.pinned(device, table.len())?;
-    up.get_mut(..table.len()).ok_or(EngineError::Abandoned)?.copy_from_slice(table);
-    let sent = buffer.upload(&lane.copies, 0, up, table.len())?;
-    let function = device.function(MODULE, MODULE)?;
-    let args = planned.args(buffer.address());
-    // SAFETY: the plan checks masks and output against each other; the caller keeps both until the stream was waited for;
-    // the table is freed on the same stream.
-    unsafe { launch(&lane.copies, &function, (planned.grid, 1), THREADS, &args) }?;
-    spare.give_pinned(sent.wait()?);
-    Ok(())
+    let step = Step {
+        purpose: "masks on the device",
+        entry: (MODULE, MODULE),
+        grid: planned.grid,
+        threads: THREADS,
+        len: table.len(),
+    };
+    let write = |at, to: &mut [u8]| {
+        to.copy_from_slice(table);
+        planned.args(at)
+    };
+    // SAFETY: the plan checks masks and output against each other; the caller keeps both.
+    unsafe { step.run(device, spare, &context.cancel, write) }
 }

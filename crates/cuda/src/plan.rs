@@ -4,7 +4,7 @@ use crate::abi::DecodeBlock;
 use crate::batch::{Batch, How, Limits, Route, Size, Why, aligned, batches, mean_working, on_device, route};
 use crate::device::Device;
 use crate::nvcomp::Optional;
-use crate::picture::{MOST_UP, Pictures, Sizes, Supplies, Which, nvidia};
+use crate::picture::{MOST_UP, Pictures, Sizes, Supplies, Which};
 use crate::place::{PlaceLayout, PlaceTask};
 use crate::run::Stop;
 use strile_engine::{BlockLayout, BlockTask, DecodeJob, Location, OutputKind, Supply};
@@ -58,7 +58,6 @@ pub(crate) struct Plan {
 #[derive(Clone, Copy)]
 pub(crate) struct Libraries<'a> {
     pub(crate) nvcomp: Option<(&'a Optional, &'a Device)>,
-    pub(crate) nvjpeg: Option<&'a nvidia::Optional>,
 }
 
 /// Which of the libraries that were asked for takes a layout.
@@ -76,15 +75,12 @@ impl Libraries<'_> {
         let mut how = on_device(layout)?;
         let mut chosen = Chosen::default();
         let nvcomp = self.nvcomp.map(|(nvcomp, _)| nvcomp.takes(layout));
-        let nvcomp =
-            nvcomp.map(|found| found.map(|(kernel, why)| (How::Kernel(Some(kernel)), "nvcomp", why)));
-        let nvjpeg = self.nvjpeg.map(|nvjpeg| nvjpeg.takes(layout));
-        let nvjpeg = nvjpeg.map(|found| found.map(|(by, why)| (How::Picture(by.into()), "nvjpeg", why)));
-        for found in nvcomp.into_iter().chain(nvjpeg) {
-            match found {
-                Ok((by, name, why)) => (how, chosen.library) = (by, Some((name, why))),
-                Err(why) => chosen.declined.push(why),
+        match nvcomp {
+            Some(Ok((kernel, why))) => {
+                (how, chosen.library) = (How::Kernel(Some(kernel)), Some(("nvcomp", why)));
             }
+            Some(Err(why)) => chosen.declined.push(why),
+            None => {}
         }
         Ok((how, chosen))
     }
@@ -186,10 +182,10 @@ fn pictures(
             *route = Route::Host(if too_large { Why::Memory } else { Why::Long(which.longest()) });
             continue;
         }
-        if !all.iter().any(|(known, _)| known.is(which)) {
+        if !all.iter().any(|(known, _)| *known == which) {
             all.push((which, Found::default()));
         }
-        if let Some((_, found)) = all.iter_mut().find(|(known, _)| known.is(which)) {
+        if let Some((_, found)) = all.iter_mut().find(|(known, _)| *known == which) {
             found.tasks.push(index);
             found.sizes.push(sizes);
             found.streams = found.streams.saturating_add(span.len);

@@ -5,14 +5,10 @@
 
 use crate::abi::{Address, bytes_of};
 use crate::device::Device;
-use crate::lane::{Lane, Spare};
-use crate::launch::launch;
-use crate::memory::Kind;
+use crate::lane::Spare;
 use crate::run::Stop;
-use strile_engine::{
-    Context, EngineError, Fill, Output, OutputBox, OutputSpec, Pixels, ResampleJob, Sampling,
-};
-use strile_tiff::DataType;
+use crate::step::{Step, address_of, address_of_output, not_cancelled, numbers, strides, words};
+use strile_engine::{Context, EngineError, Output, OutputBox, OutputSpec, Pixels, ResampleJob, Sampling};
 
 /// The `.cu` file without its ending, and its entry point with a thread a pixel.
 pub const MODULE: &str = "resample";
@@ -124,25 +120,17 @@ pub fn plan(
         found: format!("{} windows of {} × {}", job.windows.len(), to.rows, to.columns),
         expected: "fewer than a launch can have".to_owned(),
     })?;
-    let strides = |spec: &OutputSpec| {
-        [spec.strides.band, spec.strides.row, spec.strides.column].map(|stride| stride as u64)
-    };
     let (kind, number) = numbers(from.data_type);
     let (from_strides, to_strides) = (strides(from), strides(to));
     let places = from_strides.iter().chain(&to_strides).chain([&src, &dst]);
     let aligned = places.into_iter().all(|at| at.is_multiple_of(number));
-    let windows = job.windows.iter().map(|window| {
-        let Fill(fill) = window.fill;
-        WindowEntry {
-            exact: window.exact,
-            fill: [word(&fill, 0), word(&fill, 8)],
-            nodata: window
-                .nodata
-                .map_or(0, |Fill(nodata)| word(&nodata, 0) & (u64::MAX >> (64 - 8 * number))),
-            size: [window.size.0, window.size.1],
-            flags: if window.nodata.is_some() { HAS_NODATA } else { 0 },
-            reserved: 0,
-        }
+    let windows = job.windows.iter().map(|window| WindowEntry {
+        exact: window.exact,
+        fill: words(&window.fill),
+        nodata: window.nodata.map_or(0, |nodata| words(&nodata)[0] & (u64::MAX >> (64 - 8 * number))),
+        size: [window.size.0, window.size.1],
+        flags: if window.nodata.is_some() { HAS_NODATA } else { 0 },
+        reserved: 0,
     });
     let args = ResampleArgs {
         windows: 0,
@@ -166,23 +154,6 @@ pub fn plan(
     Ok(Planned { windows: windows.collect(), kernel, grid, args })
 }
 
-/// Eight bytes as a number.
-fn word(bytes: &[u8; 16], at: usize) -> u64 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_le_bytes(*word))
-}
-
-/// What samples are, as `ReduceKind`, and the bytes of the numbers in them, at most 8.
-fn numbers(data_type: DataType) -> (u32, u64) {
-    use DataType as D;
-    let kind = match data_type {
-        D::U8 | D::U16 | D::U32 | D::U64 => 0,
-        D::I8 | D::I16 | D::I32 | D::I64 => 1,
-        D::F16 | D::F32 | D::F64 => 2,
-        D::C64 | D::C128 => 3,
-    };
-    (kind, (data_type.size() as u64).clamp(1, 8))
-}
-
 /// Does all of it.
 pub(crate) fn run(
     device: &Device,
@@ -192,53 +163,24 @@ pub(crate) fn run(
     output: &Output,
     context: &Context,
 ) -> Result<(), Stop> {
-    let cancel = &context.cancel;
-    if cancel.is_cancelled() {
-        return Err(EngineError::Cancelled.into());
-    }
-    let index = device.facts().index;
-    let here = |at: Option<(u32, u64)>| match at {
-        Some((device, address)) if device == index => Ok(address),
-        _ => Err(EngineError::Mismatch {
-            what: "pixels",
-            found: "pixels elsewhere".to_owned(),
-            expected: format!("pixels in cuda:{index}"),
-        }),
-    };
-    let on_device = |location| match location {
-        strile_engine::Location::Cuda(device) => Some(device),
-        strile_engine::Location::Host => None,
-    };
-    let src = here(on_device(pixels.location()).zip(pixels.address()))?;
-    let dst = here(output.device_bytes().map(|bytes| (bytes.device(), bytes.address())))?;
+    not_cancelled(&context.cancel)?;
+    let (src, dst) = (address_of(device, pixels)?, address_of_output(device, output)?);
     let spec = output.spec();
     let whole = OutputBox { bands: (0, spec.bands), rows: (0, spec.rows), columns: (0, spec.columns) };
     let _claim = output.claim(whole).ok_or(EngineError::Busy { output: 0 })?;
     let planned = plan(job, (pixels.spec(), src), (spec, dst))?;
-    let _bound = device.bind()?;
-    let need = size_of_val(planned.windows.as_slice()) as u64;
-    let _lease = device.budget().take(Kind::Working, need, "resampling on the device", cancel)?;
-    let lane = spare.lane(device)?;
-    let queued = queue(device, spare, &lane, &planned);
-    let ended = lane.synchronize();
-    queued?;
-    ended?;
-    spare.give_lane(lane);
-    Ok(())
-}
-
-/// Queues the table and the launch.
-fn queue(device: &Device, spare: &Spare, lane: &Lane, planned: &Planned) -> Result<(), Stop> {
     let table = bytes_of(&planned.windows);
-    let buffer = device.pool().alloc(&lane.copies, table.len() as u64)?;
-    let mut up = spare.pinned(device, table.len())?;
-    up.get_mut(..table.len()).ok_or(EngineError::Abandoned)?.copy_from_slice(table);
-    let sent = buffer.upload(&lane.copies, 0, up, table.len())?;
-    let function = device.function(MODULE, planned.kernel)?;
-    let args = planned.args(buffer.address());
-    // SAFETY: the plan holds windows against the pixels and the output, which the caller keeps until the stream was waited
-    // for; the table is freed on the same stream.
-    unsafe { launch(&lane.copies, &function, (planned.grid, 1), THREADS, &args) }?;
-    spare.give_pinned(sent.wait()?);
-    Ok(())
+    let step = Step {
+        purpose: "resampling on the device",
+        entry: (MODULE, planned.kernel),
+        grid: planned.grid,
+        threads: THREADS,
+        len: table.len(),
+    };
+    let write = |at, to: &mut [u8]| {
+        to.copy_from_slice(table);
+        planned.args(at)
+    };
+    // SAFETY: the plan holds windows against the pixels and the output, which the caller keeps.
+    unsafe { step.run(device, spare, &context.cancel, write) }
 }

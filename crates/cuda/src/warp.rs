@@ -5,15 +5,14 @@
 
 use crate::abi::{Address, bytes_of};
 use crate::device::Device;
-use crate::lane::{Lane, Spare};
-use crate::launch::launch;
-use crate::memory::Kind;
+use crate::lane::Spare;
 use crate::run::Stop;
+use crate::step::{Step, address_of, address_of_output, not_cancelled, numbers, strides, words};
 use std::collections::HashMap;
 use std::sync::Arc;
 use strile_engine::{
-    Context, EngineError, Fill, Location, Output, OutputBox, OutputSpec, Pixels, WarpBlend, WarpJob, WarpMap,
-    WarpRule, WarpSampling, WarpWindow,
+    Context, EngineError, Fill, Output, OutputBox, OutputSpec, Pixels, WarpBlend, WarpJob, WarpMap, WarpRule,
+    WarpSampling, WarpWindow,
 };
 use strile_tiff::DataType;
 
@@ -171,9 +170,6 @@ pub fn plan(
     let mut known: HashMap<*const WarpMap, usize> = HashMap::new();
     let mut len = job.windows.len().saturating_mul(size_of::<WindowEntry>());
     let mut blocks = 0_u64;
-    let strides = |spec: &OutputSpec| {
-        [spec.strides.band, spec.strides.row, spec.strides.column].map(|stride| stride as u64)
-    };
     for (number, window) in (0u64..).zip(&job.windows) {
         check_mode(job.sampling, window)?;
         let index = *known.entry(Arc::as_ptr(&window.map)).or_insert_with(|| {
@@ -282,9 +278,9 @@ fn entry(window: &WarpWindow, from: DataType, to: DataType) -> WindowEntry {
     WindowEntry {
         turn: parts.turn.map_or([0.0; 2], |(x, y)| [x, y]),
         scale: [window.scale.0, window.scale.1],
-        nodata: words(window.nodata.as_ref(), from),
-        fill: words(Some(&window.fill), to),
-        avoid: words(window.avoid.as_ref(), to)[0],
+        nodata: words_of(window.nodata.as_ref(), from),
+        fill: words_of(Some(&window.fill), to),
+        avoid: words_of(window.avoid.as_ref(), to)[0],
         size: [target.width, target.height],
         first: [target.column, target.row],
         across: window.map.across(),
@@ -301,25 +297,12 @@ fn entry(window: &WarpWindow, from: DataType, to: DataType) -> WindowEntry {
 }
 
 /// The bytes of a sample as numbers; 0 beyond them.
-fn words(fill: Option<&Fill>, data_type: DataType) -> [u64; 2] {
+fn words_of(fill: Option<&Fill>, data_type: DataType) -> [u64; 2] {
     let mut bytes = [0; 16];
     if let Some(Fill(fill)) = fill {
         bytes.iter_mut().zip(fill).take(data_type.size()).for_each(|(to, from)| *to = *from);
     }
-    let [low, high] = *bytes.as_chunks::<8>().0 else { return [0; 2] };
-    [u64::from_le_bytes(low), u64::from_le_bytes(high)]
-}
-
-/// What samples are, as `ReduceKind`, and the bytes of the numbers in them, at most 8.
-fn numbers(data_type: DataType) -> (u32, u64) {
-    use DataType as D;
-    let kind = match data_type {
-        D::U8 | D::U16 | D::U32 | D::U64 => 0,
-        D::I8 | D::I16 | D::I32 | D::I64 => 1,
-        D::F16 | D::F32 | D::F64 => 2,
-        D::C64 | D::C128 => 3,
-    };
-    (kind, (data_type.size() as u64).clamp(1, 8))
+    words(&Fill(bytes))
 }
 
 /// The number of a method, as `WarpMethod`.
@@ -338,50 +321,27 @@ pub(crate) fn run(
     output: &Output,
     context: &Context,
 ) -> Result<(), Stop> {
-    let cancel = &context.cancel;
-    if cancel.is_cancelled() {
-        return Err(EngineError::Cancelled.into());
-    }
-    let index = device.facts().index;
-    let here = |location: Location, address: Option<u64>| {
-        address.filter(|_| location == Location::Cuda(index)).ok_or_else(|| EngineError::Mismatch {
-            what: "pixels",
-            found: format!("pixels in {location}"),
-            expected: format!("pixels in cuda:{index}"),
-        })
-    };
-    let src = here(pixels.location(), pixels.address())?;
+    not_cancelled(&context.cancel)?;
+    let (src, dst) = (address_of(device, pixels)?, address_of_output(device, output)?);
     let masks = match valid {
-        Some(valid) => Some((valid.spec(), here(valid.location(), valid.address())?)),
+        Some(valid) => Some((valid.spec(), address_of(device, valid)?)),
         None => None,
     };
-    let dst = here(output.location(), output.device_bytes().map(|bytes| bytes.address()))?;
     let planned = plan(job, (pixels.spec(), src), masks, (output.spec(), dst))?;
     let boxes = job.windows.iter().filter_map(WarpWindow::output_box);
     let Some(around) = boxes.reduce(|one, other: OutputBox| one.union(&other)) else { return Ok(()) };
     let _claim = output.claim(around).ok_or(EngineError::Busy { output: 0 })?;
-    let _bound = device.bind()?;
-    let _lease = device.budget().take(Kind::Working, planned.len as u64, "warping on the device", cancel)?;
-    let lane = spare.lane(device)?;
-    let queued = queue(device, spare, &lane, &planned);
-    let ended = lane.synchronize();
-    queued?;
-    ended?;
-    spare.give_lane(lane);
-    Ok(())
-}
-
-/// Queues the tables and the launch.
-fn queue(device: &Device, spare: &Spare, lane: &Lane, planned: &Planned) -> Result<(), Stop> {
-    let buffer = device.pool().alloc(&lane.copies, planned.len as u64)?;
-    let mut up = spare.pinned(device, planned.len)?;
-    planned.write(buffer.address(), up.get_mut(..planned.len).ok_or(EngineError::Abandoned)?);
-    let sent = buffer.upload(&lane.copies, 0, up, planned.len)?;
-    let function = device.function(MODULE, planned.kernel)?;
-    let args = planned.args(buffer.address());
-    // SAFETY: the plan checks windows against the pixels, their masks and the output, which the caller keeps until the
-    // stream was waited for; the tables are freed on the same stream.
-    unsafe { launch(&lane.copies, &function, (planned.grid, 1), THREADS, &args) }?;
-    spare.give_pinned(sent.wait()?);
-    Ok(())
+    let step = Step {
+        purpose: "warping on the device",
+        entry: (MODULE, planned.kernel),
+        grid: planned.grid,
+        threads: THREADS,
+        len: planned.len,
+    };
+    let write = |at, to: &mut [u8]| {
+        planned.write(at, to);
+        planned.args(at)
+    };
+    // SAFETY: the plan checks windows against the pixels, their masks and the output, which the caller keeps.
+    unsafe { step.run(device, spare, &context.cancel, write) }
 }

@@ -3,8 +3,8 @@
 use crate::budget::Hold;
 use crate::{Budget, EngineError, Lease, Trace};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Asks running work to stop. Clones share one flag.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +53,12 @@ pub struct Context {
     pub threads: NonZeroUsize,
 }
 
+/// The threads that this process may run at once, asked of the system once: its answer takes longer than a small read.
+fn threads_of_process() -> NonZeroUsize {
+    static THREADS: OnceLock<NonZeroUsize> = OnceLock::new();
+    *THREADS.get_or_init(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+}
+
 impl Default for Context {
     fn default() -> Self {
         Self {
@@ -60,7 +66,7 @@ impl Default for Context {
             progress: None,
             budget: Arc::new(Budget::of_process()),
             trace: None,
-            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            threads: threads_of_process(),
         }
     }
 }

@@ -13,7 +13,7 @@ mod cost;
 mod cuda;
 
 pub use crate::link::{DeviceFailure, link_rate, wait_for_stream};
-pub use crate::options::{DirectIo, Nvcomp, Nvjpeg};
+pub use crate::options::{DirectIo, Nvcomp};
 pub use cost::Estimate;
 pub use strile_engine::DeviceBytes;
 
@@ -95,7 +95,6 @@ pub(crate) struct Gpu {
     pub(crate) memory: Option<u64>,
     pub(crate) direct_io: DirectIo,
     pub(crate) nvcomp: Nvcomp,
-    pub(crate) nvjpeg: Nvjpeg,
 }
 
 /// An engine on a GPU.
@@ -114,8 +113,6 @@ pub enum Decode {
     Kernels,
     /// By nvCOMP, of this version and for this reason; what it does not take is decided by the CPU engine.
     Nvcomp(String),
-    /// By nvJPEG2000 or nvJPEG, of this version and for this reason; what it does not take is decided by the CPU engine.
-    Nvjpeg(String),
     /// By the CPU engine for the device, which has no kernel, for this reason.
     Host(String),
 }
@@ -164,9 +161,6 @@ impl Choice {
         }
         if gpu.nvcomp != Nvcomp::Off {
             self.notes.push("not decoded by nvCOMP: the CPU decodes".to_owned());
-        }
-        if gpu.nvjpeg != Nvjpeg::Off {
-            self.notes.push("not decoded by nvJPEG2000 or nvJPEG: the CPU decodes".to_owned());
         }
         Ok(self)
     }

@@ -164,8 +164,6 @@ pub struct ReadOptions {
     pub direct_io: DirectIo,
     /// Whether a GPU decodes by nvCOMP, which takes trust in the file.
     pub nvcomp: Nvcomp,
-    /// Whether a GPU decodes pictures by nvJPEG2000 and nvJPEG, which takes trust in the file.
-    pub nvjpeg: Nvjpeg,
 }
 
 impl ReadOptions {
@@ -234,8 +232,6 @@ impl ReadOptions {
         direct_io: DirectIo,
         /// Sets whether a GPU decodes by nvCOMP.
         nvcomp: Nvcomp,
-        /// Sets whether a GPU decodes by nvJPEG2000 and nvJPEG.
-        nvjpeg: Nvjpeg,
     }
 
     limits! {
@@ -272,18 +268,5 @@ pub enum Nvcomp {
     /// A trusted file, where nvCOMP measured faster; an error where its library is not to be had.
     Trusted,
     /// A trusted file, all of it.
-    TrustedAlways,
-}
-
-/// Whether a GPU decodes JPEG 2000 by nvJPEG2000 and JPEG by nvJPEG. What they do on corrupt input is not defined, so
-/// anything but `Off` says that the file is trusted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Nvjpeg {
-    /// Never: kernels of strile's own, which take any bytes.
-    #[default]
-    Off,
-    /// A trusted file, where they measured faster; an error where neither library is to be had.
-    Trusted,
-    /// A trusted file, all pictures that they take.
     TrustedAlways,
 }

@@ -230,7 +230,7 @@ def _pixels(
 
     masking = None
     if wanted and by_rules and mosaic is not None:
-        masking = Masking("rules", rules)
+        masking = Masking("core")
     elif wanted and maskable:
         compare = tuple(entry.value if entry is not None and entry.maskable else None for entry in declared)
         # What is a nodata value among floats cannot be told afterwards from NaN that the file has itself.

@@ -22,11 +22,11 @@ Window = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Masking:
-    """How pixels without data become NaN: by the core while it decodes, by comparing with `values`, one for all bands or one
-    for each, or by the rules of the bands of a mosaic, as the core's `validity` has them."""
+    """How pixels without data become NaN: by the core while it decodes, or by comparing with `values`, one for all bands or
+    one for each."""
 
-    how: Literal["core", "values", "rules"]
-    values: tuple[int | float | str | None, ...] = ()
+    how: Literal["core", "values"]
+    values: tuple[int | float | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,28 +137,11 @@ class Request:
                 holes.update(raster.holes)
         if self._inverted_here:
             array = self.inverted_from - array
-        if self.masking is not None and self.masking.how == "rules":
-            array = self._ruled(array, source, window)
         return array[0] if self.flat else array
-
-    def _ruled(self, raw: Any, source: Any, window: Window) -> Any:
-        """NaN where the bands of a mosaic are not valid."""
-        assert self.masking is not None and self.floating is not None
-        array, rules = raw.astype(self.floating), self.masking.values
-        layer = None
-        if "layer" in rules:
-            keywords = {**self.core_keywords(window), "bands": None, "interleave": "band", "layer": "mask"}
-            mask = source.read(**keywords)
-            layer = (cuda.array(mask) if self.gpu else mask.numpy())[0]
-        for number, rule in enumerate(rules):
-            if rule is not None:
-                at = number if self.flat else (..., number)
-                array[at][layer == 0 if rule == "layer" else raw[at] == rule] = float("nan")
-        return array
 
     def holds_nodata(self, array: Any) -> bool:
         """Whether decoded pixels have a declared nodata value, masked or not."""
-        if self._by_core or (self.masking is not None and self.masking.how == "rules"):
+        if self._by_core:
             return self._contains(array, float("nan"))
         if len(self.looked_for) == 1:
             return self._contains(array, self.looked_for[0])

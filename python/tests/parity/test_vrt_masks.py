@@ -73,3 +73,14 @@ def test_masked_pixels_of_the_engine_and_open_geotiff(path: Path) -> None:
     np.testing.assert_array_equal(lazy.values, opened.values)
     one = strile.open_geotiff(path, masked=True, band_nodata="first", band=1)
     np.testing.assert_array_equal(one.values, expected[1])
+
+
+def test_masked_pixels_of_the_core(path: Path) -> None:
+    with rasterio.open(path) as file:
+        expected = np.where(file.read_masks() == 0, np.nan, file.read().astype(np.float32))
+    np.testing.assert_array_equal(strile.read(path, masked=True).numpy(), expected)
+    np.testing.assert_array_equal(strile.read(path, masked=True, bands=[2], window=(4, 3, 9, 8)).numpy(), expected[1:2, 3:11, 4:13])
+    windows = [(0, 0, 0, 12, 10), (0, 9, 5, 12, 10)]
+    batch = strile.read_batch([path], windows, masked=True).numpy()
+    for found, (_, column, row, width, height) in zip(batch, windows, strict=True):
+        np.testing.assert_array_equal(found, expected[:, row : row + height, column : column + width])

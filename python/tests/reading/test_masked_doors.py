@@ -32,6 +32,19 @@ def made(path: Path, kind: str) -> Path:
     return path
 
 
+def mosaic(path: Path, kind: str) -> Path:
+    """A VRT by GDAL over a file: its mask band, nodata values or alpha are those of the file, or values that differ by band."""
+    from rasterio.shutil import copy
+
+    copy(made(path / "in.tif", kind.removeprefix("differing ")), path / "in.vrt", driver="VRT")
+    if kind == "differing nodata":
+        text = (path / "in.vrt").read_text()
+        for value in ("9", "11"):
+            text = text.replace("<NoDataValue>7</NoDataValue>", f"<NoDataValue>{value}.0</NoDataValue>", 1)
+        (path / "in.vrt").write_text(text)
+    return path / "in.vrt"
+
+
 def expected(path: Path, window: Any = None) -> Any:
     with rasterio.open(path) as file:
         masked = file.read(masked=True, window=window)
@@ -40,14 +53,22 @@ def expected(path: Path, window: Any = None) -> Any:
 
 @pytest.mark.parametrize("kind", ["mask", "nodata", "alpha"])
 def test_every_door_masks_as_rasterio_does(tmp_path: Path, kind: str) -> None:
-    path = made(tmp_path / "in.tif", kind)
+    check_doors(made(tmp_path / "in.tif", kind))
+
+
+@pytest.mark.parametrize("kind", ["mask", "nodata", "alpha", "differing nodata", "mask and nodata"])
+def test_every_door_masks_mosaics_as_rasterio_does(tmp_path: Path, kind: str) -> None:
+    check_doors(mosaic(tmp_path, kind), band_nodata="first")
+
+
+def check_doors(path: Path, **keywords: Any) -> None:
     whole = expected(path)
     assert np.isnan(whole).any() and not np.isnan(whole).all()
     doors = {
         "read": strile.read(path, masked=True, device="cpu").numpy(),
         "Dataset.read": strile.open(path).read(masked=True).filled(0),
-        "open_geotiff": np.moveaxis(strile.open_geotiff(path, masked=True).values, -1, 0),
-        "open_geotiff, chunks": np.moveaxis(strile.open_geotiff(path, masked=True, chunks=32).values, -1, 0),
+        "open_geotiff": np.moveaxis(strile.open_geotiff(path, masked=True, **keywords).values, -1, 0),
+        "open_geotiff, chunks": np.moveaxis(strile.open_geotiff(path, masked=True, chunks=32, **keywords).values, -1, 0),
         "engine": xr.open_dataset(path, engine="strile", mask_and_scale=True).band_data.values,
         "read_batch": strile.read_batch([path], [(0, 0, 0, 90, 70)], masked=True, device="cpu").numpy()[0],
     }

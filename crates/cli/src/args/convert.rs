@@ -1,7 +1,7 @@
 //! `strile convert`.
 
-use super::values::{parse_nodata, parse_pair, parse_size};
-use super::{DecodeArgs, EngineArgs, FileFormat, Nodata, PartArgs, RemoteArgs};
+use super::values::{parse_nodata, parse_pair};
+use super::{DecodeArgs, EngineArgs, Nodata, PartArgs, RemoteArgs, WriteArgs};
 use clap::Args;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use strile::convert::{ConvertArea, ConvertSize, Expand, GivenScale, Method, Side};
 use strile::convert::{SourceLevel, data_type_named, rescales};
 use strile::tiff::geo::{Crs, GeoTransform};
-use strile::write::PROFILES;
-use strile::{ConvertOptions, DataType, Processor};
+use strile::{ConvertOptions, DataType};
 
 /// Write a GeoTIFF or a Cloud-Optimized GeoTIFF from another file, or from many.
 ///
@@ -18,7 +17,8 @@ use strile::{ConvertOptions, DataType, Processor};
 /// folders, into a folder. Pixels, mask, georeferencing and metadata are kept, and memory does not grow with the raster.
 /// Blocks that are stored alike in both files are copied without decoding. Options of gdal_translate have GDAL's names
 /// and meaning, and may be written with one dash (`-outsize 50% 0`). OUT is written atomically: after an error it is as
-/// it was before. Without options: Deflate, tiles of 512 × 512 pixels, and the predictor that suits the type.
+/// it was before. Without options: Deflate, tiles of 512 × 512 pixels, and the predictor that suits the type. A GPU that
+/// encodes (`--encode-on cuda`) also decodes, unless `--decode-on` says otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -51,25 +51,12 @@ pub struct ConvertArgs {
     /// Descend into subfolders
     #[arg(long, requires = "output")]
     pub recursive: bool,
-    /// Format: GTiff by default, COG with a profile
-    #[arg(long, value_name = "FORMAT", ignore_case = true)]
-    pub of: Option<FileFormat>,
-    /// Set a creation option, such as COMPRESS=ZSTD; repeat for more
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
-    pub co: Vec<(String, String)>,
-    /// Use a profile of rio-cogeo, which `--co` may change
-    #[arg(short, long, value_name = "NAME", value_parser = PROFILES, ignore_case = true)]
-    pub profile: Option<String>,
-    /// Replace outputs that exist
-    #[arg(long)]
-    pub overwrite: bool,
+    #[command(flatten)]
+    pub write: WriteArgs,
     #[command(flatten)]
     pub part: PartArgs,
     #[command(flatten)]
     pub change: ChangeArgs,
-    /// Folder for temporary encoded blocks; that of OUT by default
-    #[arg(long, value_name = "DIR")]
-    pub spool_dir: Option<PathBuf>,
     /// Encode every block again, even if it could be copied
     #[arg(long)]
     pub reencode: bool,
@@ -82,14 +69,8 @@ pub struct ConvertArgs {
     /// Encode JPEG 2000 on the GPU with nvJPEG2000; an error if that is impossible
     #[arg(long, conflicts_with_all = ["reproducible", "nvcomp_effort"])]
     pub nvjpeg2000: bool,
-    /// Memory for blocks that are being encoded, such as 128MiB; on a GPU all memory of the write
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub streaming_buffer: Option<u64>,
     #[command(flatten)]
     pub decode: DecodeArgs,
-    /// Processor that encodes: `auto` (the CPU), `cpu`, `cuda` or `cuda:N`. A GPU that encodes also decodes, unless --decode-on says otherwise
-    #[arg(long, value_name = "PROCESSOR", default_value = "auto")]
-    pub encode_on: Processor,
     #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]

@@ -1,9 +1,9 @@
 //! What a GPU may take and use.
 
-use super::values::{parse_direct_io, parse_nvcomp, parse_nvjpeg, parse_size};
+use super::values::{parse_direct_io, parse_nvcomp, parse_size};
 use clap::Args;
 use strile::ReadOptions;
-use strile::device::{DirectIo, Nvcomp, Nvjpeg};
+use strile::device::{DirectIo, Nvcomp};
 
 /// What may be taken of a GPU.
 #[derive(Debug, Args)]
@@ -19,16 +19,12 @@ pub struct GpuArgs {
     /// `trusted-always`
     #[arg(long, value_name = "HOW", value_parser = parse_nvcomp, default_value = "off")]
     pub nvcomp: Nvcomp,
-    /// Decode pictures with nvJPEG2000 and nvJPEG, which do not validate their input: `off`, `trusted` (for files you trust,
-    /// where they are faster) or `trusted-always`
-    #[arg(long, value_name = "HOW", value_parser = parse_nvjpeg, default_value = "off")]
-    pub nvjpeg: Nvjpeg,
 }
 
 impl GpuArgs {
     /// The options of a read with what is said here.
     pub fn apply(&self, options: ReadOptions) -> ReadOptions {
-        let mut options = options.direct_io(self.direct_io).nvcomp(self.nvcomp).nvjpeg(self.nvjpeg);
+        let mut options = options.direct_io(self.direct_io).nvcomp(self.nvcomp);
         options.device_memory = self.device_memory;
         options
     }

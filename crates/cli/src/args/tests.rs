@@ -3,7 +3,7 @@
 use super::values::{parse_nodata, parse_pair};
 use super::*;
 use clap::CommandFactory as _;
-use strile::device::{DirectIo, Nvcomp, Nvjpeg};
+use strile::device::{DirectIo, Nvcomp};
 
 #[test]
 fn the_definition_is_consistent() {
@@ -53,7 +53,7 @@ fn gdal_s_spelling_is_for_convert_alone() {
     let words =
         with_long_options("strile convert a b -co A=B=C -co D=E -b 1,3 -j 2".split(' ').map(Into::into));
     let Command::Convert(args) = Arguments::try_parse_from(words).unwrap().command else { panic!() };
-    assert_eq!(args.co, [("A".into(), "B=C".into()), ("D".into(), "E".into())]);
+    assert_eq!(args.write.co, [("A".into(), "B=C".into()), ("D".into(), "E".into())]);
     assert_eq!((args.part.band, args.engine.threads), (vec![1, 3], NonZeroUsize::new(2)));
 }
 
@@ -82,21 +82,18 @@ fn what_a_gpu_may_use_is_said_in_words() {
     let gpu = |words: &str| {
         let parsed = Arguments::try_parse_from(words.split(' ').map(OsString::from));
         parsed.map(|arguments| match arguments.command {
-            Command::Dump(dump) => (dump.gpu.direct_io, dump.gpu.nvcomp, dump.gpu.nvjpeg),
+            Command::Dump(dump) => (dump.gpu.direct_io, dump.gpu.nvcomp),
             _ => panic!("not dump"),
         })
     };
-    assert_eq!(gpu("strile dump a.tif").unwrap(), (DirectIo::Off, Nvcomp::Off, Nvjpeg::Off));
+    assert_eq!(gpu("strile dump a.tif").unwrap(), (DirectIo::Off, Nvcomp::Off));
     assert_eq!(
-        gpu("strile dump --direct-io auto --nvcomp trusted --nvjpeg trusted a.tif").unwrap(),
-        (DirectIo::Auto, Nvcomp::Trusted, Nvjpeg::Trusted)
+        gpu("strile dump --direct-io auto --nvcomp trusted a.tif").unwrap(),
+        (DirectIo::Auto, Nvcomp::Trusted)
     );
     assert_eq!(gpu("strile dump --nvcomp trusted-always a.tif").unwrap().1, Nvcomp::TrustedAlways);
     let refused = gpu("strile dump --nvcomp on a.tif").unwrap_err().to_string();
     assert!(refused.contains("on corrupt input is undefined"), "{refused}");
-    assert_eq!(gpu("strile dump --nvjpeg trusted-always a.tif").unwrap().2, Nvjpeg::TrustedAlways);
-    let refused = gpu("strile dump --nvjpeg on a.tif").unwrap_err().to_string();
-    assert!(refused.contains("only files you say you trust"), "{refused}");
     assert!(gpu("strile dump --direct-io a.tif").is_err());
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Bbox, Nodata};
 use std::time::Duration;
-use strile::device::{DirectIo, Nvcomp, Nvjpeg};
+use strile::device::{DirectIo, Nvcomp};
 use strile::tiff::gdal::NoData;
 use strile::{Compression, Resampling, Window};
 
@@ -99,20 +99,6 @@ pub(super) fn parse_nvcomp(text: &str) -> Result<Nvcomp, String> {
         _ => Err(
             "what nvCOMP does on corrupt input is undefined, so it decodes only files you say you trust: \
                   `trusted`, `trusted-always` or `off`"
-                .to_owned(),
-        ),
-    }
-}
-
-/// The same for nvJPEG2000 and nvJPEG.
-pub(super) fn parse_nvjpeg(text: &str) -> Result<Nvjpeg, String> {
-    match text {
-        "off" => Ok(Nvjpeg::Off),
-        "trusted" => Ok(Nvjpeg::Trusted),
-        "trusted-always" => Ok(Nvjpeg::TrustedAlways),
-        _ => Err(
-            "what nvJPEG2000 and nvJPEG do on corrupt input is not defined, so they decode only files you say you trust: \
-             `trusted`, `trusted-always` or `off`"
                 .to_owned(),
         ),
     }

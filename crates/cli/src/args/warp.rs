@@ -1,16 +1,15 @@
 //! `strile warp`.
 
-use super::values::{parse_nodata, parse_pair, parse_size, parse_tolerance};
-use super::{DecodeArgs, EngineArgs, FaultPolicy, FileFormat, Nodata, RemoteArgs};
+use super::values::{parse_nodata, parse_tolerance};
+use super::{DecodeArgs, EngineArgs, FaultPolicy, Nodata, RemoteArgs, WriteArgs};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use strile::DataType;
 use strile::convert::data_type_named;
 use strile::crs::DatumShift;
 use strile::grid::{WarpSampling, sampling_named};
 use strile::tiff::geo::Crs;
-use strile::write::PROFILES;
-use strile::{DataType, Processor};
 
 /// Put files onto a grid: another reference system, resolution or extent.
 ///
@@ -81,29 +80,10 @@ pub struct WarpArgs {
     /// What to do with blocks that cannot be decoded
     #[arg(long, default_value = "fail")]
     pub on_fault: FaultPolicy,
-    /// Format: GTiff by default, COG with a profile
-    #[arg(long, value_name = "FORMAT", ignore_case = true)]
-    pub of: Option<FileFormat>,
-    /// Set a creation option, such as COMPRESS=ZSTD; repeat for more
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
-    pub co: Vec<(String, String)>,
-    /// Use a profile of rio-cogeo, which `--co` may change
-    #[arg(short, long, value_name = "NAME", value_parser = PROFILES, ignore_case = true)]
-    pub profile: Option<String>,
-    /// Replace OUT if it exists
-    #[arg(long)]
-    pub overwrite: bool,
-    /// Folder for temporary encoded blocks; that of OUT by default
-    #[arg(long, value_name = "DIR")]
-    pub spool_dir: Option<PathBuf>,
-    /// Memory for blocks that are being encoded, such as 128MiB; on a GPU all memory of the write
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub streaming_buffer: Option<u64>,
+    #[command(flatten)]
+    pub write: WriteArgs,
     #[command(flatten)]
     pub decode: DecodeArgs,
-    /// Processor that encodes: `auto` (the CPU), `cpu`, `cuda` or `cuda:N`
-    #[arg(long, value_name = "PROCESSOR", default_value = "auto")]
-    pub encode_on: Processor,
     #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]

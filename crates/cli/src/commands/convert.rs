@@ -1,7 +1,7 @@
 //! `strile convert`: options resolved, one call of `strile`, a line about what was written.
 
 use super::convert_many;
-use crate::args::{ConvertArgs, FileFormat};
+use crate::args::ConvertArgs;
 use crate::failure::{Failure, Outcome, tell};
 use crate::geo::{bbox_in_file, box_in_file};
 use crate::input::Session;
@@ -13,7 +13,7 @@ use strile::convert::{Conversion, ConvertArea};
 use strile::io::{
     FileSink, MemorySink, RemoteOptions, RemoteSink, Sink, StreamSink, UploadOptions, is_remote, redacted,
 };
-use strile::write::{Format, WriteReport};
+use strile::write::WriteReport;
 use strile::{Context, ConvertOptions, Input, RasterSpec};
 
 pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
@@ -79,21 +79,9 @@ fn placed(args: &ConvertArgs, mut options: ConvertOptions, input: &Input) -> Res
 
 /// The options, the same for every file.
 fn options(args: &ConvertArgs, session: &Session, context: &mut Context) -> Result<ConvertOptions, Failure> {
-    let mut options = ConvertOptions::default();
     let request = |problem: String| Failure::Request(problem, None);
-    match (args.of, &args.profile) {
-        (Some(FileFormat::GTiff), Some(profile)) => {
-            return Err(request(format!("profile `{profile}` is of cloud-optimized files, not of GTiff")));
-        }
-        (_, Some(profile)) => options.set_profile(profile).map_err(|problem| request(problem.into()))?,
-        (Some(FileFormat::Cog), None) => options.write.format = Format::Cog,
-        (Some(FileFormat::GTiff) | None, None) => {}
-    }
-    let notes = options.set_creation_options(&args.co).map_err(|problem| request(problem.into()))?;
-    if let (Some(threads), None) = (notes.threads, args.engine.threads) {
-        context.threads = threads;
-    }
-    for warning in &notes.warnings {
+    let (mut options, warnings) = args.write.options(args.engine.threads, context).map_err(request)?;
+    for warning in &warnings {
         session.note(&format!("warning: {warning}"));
     }
     options.read = args.part.read_options(&args.decode, &args.engine);
@@ -101,12 +89,9 @@ fn options(args: &ConvertArgs, session: &Session, context: &mut Context) -> Resu
     if let Some(bbox) = args.part.bbox {
         options.area = Some(ConvertArea::Bounds(bbox.0));
     }
-    options.write.encode_on = args.encode_on;
-    options.write.spool_dir.clone_from(&args.spool_dir);
     options.write.reproducible = args.reproducible;
     options.write.nvcomp_effort = args.nvcomp_effort;
     options.write.nvjpeg2000 = args.nvjpeg2000;
-    options.write.buffer = args.streaming_buffer;
     options.reencode = args.reencode;
     Ok(options)
 }
@@ -129,7 +114,7 @@ pub(super) struct Target<'a> {
 }
 
 fn target<'a>(args: &ConvertArgs, output: &'a Path) -> Target<'a> {
-    Target { output, explain: args.explain, overwrite: args.overwrite, command: "convert" }
+    Target { output, explain: args.explain, overwrite: args.write.overwrite, command: "convert" }
 }
 
 /// Where the bytes go.

@@ -38,7 +38,7 @@ pub fn run(
     }
     let open = args.remote.open_options(args.files.iter().map(PathBuf::as_path), &session.cancel)?;
     let many = ManyOptions {
-        overwrite: args.overwrite,
+        overwrite: args.write.overwrite,
         recursive: args.recursive,
         jobs: args.jobs,
         open: args.part.mosaic.options(open),

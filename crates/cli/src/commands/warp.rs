@@ -1,7 +1,7 @@
 //! `strile warp`: files opened, the grid chosen, one call of `strile`, a line about what was written.
 
 use super::convert::{Target, sink, summary};
-use crate::args::{FaultPolicy, FileFormat, WarpArgs};
+use crate::args::{FaultPolicy, WarpArgs};
 use crate::failure::{Failure, Outcome, tell};
 use crate::input::Session;
 use crate::output::print;
@@ -13,8 +13,8 @@ use strile::grid::{Grid, GridChoice, Top, WarpOptions, WarpWriter};
 use strile::io::redacted;
 use strile::read::OnFault;
 use strile::tiff::geo::Bounds;
-use strile::write::{BlockChoice, Format};
-use strile::{Context, ConvertOptions, Dataset, ReadOptions, WriteOptions};
+use strile::write::BlockChoice;
+use strile::{Context, Dataset, ReadOptions, WriteOptions};
 
 pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut context = session.context(&args.engine);
@@ -34,7 +34,8 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);
     let start = Instant::now();
-    let target = Target { output: to, explain: args.explain, overwrite: args.overwrite, command: "warp" };
+    let target =
+        Target { output: to, explain: args.explain, overwrite: args.write.overwrite, command: "warp" };
     let sink = sink(&target, &open.remote, session)?;
     let files: Vec<&Dataset> = files.iter().collect();
     let warp = WarpWriter::plan(&files, sink, &read, (&write, tiling), &context)?;
@@ -141,22 +142,8 @@ fn write_options(
             return Err(request(format!("`{option} none` is not available; give a value")));
         }
     }
-    let mut options = ConvertOptions::default();
-    match (args.of, &args.profile) {
-        (Some(FileFormat::GTiff), Some(profile)) => {
-            return Err(request(format!("profile `{profile}` is of cloud-optimized files, not of GTiff")));
-        }
-        (_, Some(profile)) => {
-            options.set_profile(profile).map_err(|problem| request(String::from(problem)))?
-        }
-        (Some(FileFormat::Cog), None) => options.write.format = Format::Cog,
-        (Some(FileFormat::GTiff) | None, None) => {}
-    }
-    let notes = options.set_creation_options(&args.co).map_err(|problem| request(String::from(problem)))?;
-    if let (Some(threads), None) = (notes.threads, args.engine.threads) {
-        context.threads = threads;
-    }
-    for warning in &notes.warnings {
+    let (options, warnings) = args.write.options(args.engine.threads, context).map_err(request)?;
+    for warning in &warnings {
         session.note(&format!("warning: {warning}"));
     }
     if options.alpha.is_some() || options.photometric.is_some() || options.nodata.is_some() {
@@ -164,9 +151,5 @@ fn write_options(
             "ALPHA, PHOTOMETRIC and NODATA are not available in strile warp; use strile convert after",
         ));
     }
-    let mut write = options.write;
-    write.encode_on = args.encode_on;
-    write.spool_dir.clone_from(&args.spool_dir);
-    write.buffer = args.streaming_buffer;
-    Ok((write, options.tiling))
+    Ok((options.write, options.tiling))
 }

@@ -1,33 +1,17 @@
-// A stand-in for libnvjpeg2k: reads the size of a codestream, and lets a function of the test give its samples when the
-// stream comes to it. It checks what nvJPEG2000 asks of its callers: one decode under way on a state, bitstreams that stay
-// while they are decoded, memory that is there. Built for a version (-DMAJOR=0 -DMINOR=11), and without the function that
-// decodes (-DWITHOUT_DECODE).
-#include "standin_library.h"
+// A stand-in for the encoder of libnvjpeg2k: a stream is "j2k!", what it was asked for, and the samples as they are. It checks
+// what nvJPEG2000 asks of its callers: one picture under way on a state, memory that is there. Built for a version
+// (-DMAJOR=0 -DMINOR=11), and without the function that encodes (-DWITHOUT_ENCODE).
+#include <atomic>
+#include <vector>
 
-struct Handle {
-  Allocator device, pinned;
+#include "standin_driver.h"
+
+enum {
+  INVALID_PARAMETER = 2,
+  EXECUTION_FAILED = 6,
 };
 
-struct State {
-  Working working;
-  std::atomic<int> busy{0};
-  int number;
-};
-
-struct Bitstream {
-  const unsigned char* data = nullptr;
-  size_t len = 0;
-  uint32_t width = 0, height = 0, components = 0;
-  std::atomic<int> busy{0};
-};
-
-struct Params {
-  int format = 0;
-};
-
-struct ImageInfo {
-  uint32_t width, height, tile_width, tile_height, tiles_x, tiles_y, components;
-};
+#define LIBRARY extern "C" __attribute__((visibility("default"))) int
 
 struct ComponentInfo {
   uint32_t width, height;
@@ -41,12 +25,6 @@ struct Image {
   uint32_t components;
 };
 
-static uint32_t number(const unsigned char* p) {
-  return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static std::atomic<int> states{0};
-
 LIBRARY nvjpeg2kGetProperty(int kind, int* value) {
   const int version[3] = {MAJOR, MINOR, 0};
   if (kind < 0 || kind > 2) return INVALID_PARAMETER;
@@ -54,92 +32,6 @@ LIBRARY nvjpeg2kGetProperty(int kind, int* value) {
   return driver().enter("nvjpeg2kGetProperty", "");
 }
 
-LIBRARY nvjpeg2kCreateV2(int backend, const Allocator* device, const Allocator* pinned, Handle** handle) {
-  int status = driver().enter("nvjpeg2kCreateV2", "");
-  if (status != 0) return status;
-  if (backend != 0 || device == nullptr || pinned == nullptr) return INVALID_PARAMETER;
-  *handle = new Handle{*device, *pinned};
-  return 0;
-}
-
-LIBRARY nvjpeg2kDestroy(Handle* handle) {
-  delete handle;
-  return driver().enter("nvjpeg2kDestroy", "");
-}
-
-LIBRARY nvjpeg2kDecodeStateCreate(Handle* handle, State** state) {
-  int status = driver().enter("nvjpeg2kDecodeStateCreate", "");
-  if (status != 0) return status;
-  *state = new State;
-  (*state)->working.device = &handle->device;
-  (*state)->working.pinned = &handle->pinned;
-  (*state)->number = states++;
-  return 0;
-}
-
-LIBRARY nvjpeg2kDecodeStateDestroy(State* state) {
-  if (state->busy.load() != 0) misuse("a state is destroyed while it decodes");
-  state->working.release(0);
-  delete state;
-  return driver().enter("nvjpeg2kDecodeStateDestroy", "");
-}
-
-LIBRARY nvjpeg2kStreamCreate(Bitstream** bitstream) {
-  *bitstream = new Bitstream;
-  return driver().enter("nvjpeg2kStreamCreate", "");
-}
-
-LIBRARY nvjpeg2kStreamDestroy(Bitstream* bitstream) {
-  if (bitstream->busy.load() != 0) misuse("a bitstream is destroyed while it is decoded");
-  delete bitstream;
-  return driver().enter("nvjpeg2kStreamDestroy", "");
-}
-
-LIBRARY nvjpeg2kStreamParse(Handle*, const unsigned char* data, size_t len, int, int, Bitstream* bitstream) {
-  int status = driver().enter("nvjpeg2kStreamParse", "");
-  if (status != 0) return status;
-  if (bitstream->busy.load() != 0) misuse("a bitstream is parsed while it is decoded");
-  const unsigned char start[4] = {0xFF, 0x4F, 0xFF, 0x51};
-  if (len < 45 || memcmp(data, start, 4) != 0) return BAD_STREAM;
-  bitstream->data = data;
-  bitstream->len = len;
-  bitstream->width = number(data + 8) - number(data + 16);
-  bitstream->height = number(data + 12) - number(data + 20);
-  bitstream->components = (uint32_t)data[40] << 8 | data[41];
-  return len < 42 + 3 * (size_t)bitstream->components ? BAD_STREAM : 0;
-}
-
-LIBRARY nvjpeg2kStreamGetImageInfo(Bitstream* b, ImageInfo* info) {
-  int odd = driver().enter("nvjpeg2kStreamGetImageInfo", "");
-  // 1000 and more: a picture that is wider than it is.
-  uint32_t width = b->width + (odd >= 1000 ? 1u : 0u);
-  *info = {width, b->height, width, b->height, 1, 1, b->components};
-  return odd >= 1000 ? 0 : odd;
-}
-
-LIBRARY nvjpeg2kStreamGetImageComponentInfo(Bitstream* b, ComponentInfo* info, uint32_t component) {
-  if (component >= b->components) return INVALID_PARAMETER;
-  const unsigned char* at = b->data + 42 + 3 * component;
-  *info = {b->width / at[1], b->height / at[2], (uint8_t)((at[0] & 0x7F) + 1), (uint8_t)(at[0] >> 7)};
-  return 0;
-}
-
-LIBRARY nvjpeg2kDecodeParamsCreate(Params** params) {
-  *params = new Params;
-  return driver().enter("nvjpeg2kDecodeParamsCreate", "");
-}
-
-LIBRARY nvjpeg2kDecodeParamsDestroy(Params* params) {
-  delete params;
-  return driver().enter("nvjpeg2kDecodeParamsDestroy", "");
-}
-
-LIBRARY nvjpeg2kDecodeParamsSetOutputFormat(Params* params, int format) {
-  params->format = format;
-  return driver().enter("nvjpeg2kDecodeParamsSetOutputFormat", "");
-}
-
-// Of the encoder: a stream is "j2k!", what it was asked for, and the samples as they are.
 struct Config {
   int stream_type, colour;
   uint16_t rsiz;
@@ -247,6 +139,7 @@ LIBRARY nvjpeg2kEncodeParamsSpecifyQuality(EncodeParams* params, int kind, doubl
   return 0;
 }
 
+#ifndef WITHOUT_ENCODE
 LIBRARY nvjpeg2kEncode(void*, EncodeState* state, const EncodeParams* p, const Image* image, u64 stream) {
   char facts[96];
   snprintf(facts, sizeof facts, "state=%d stream=%llu", state->number, stream);
@@ -268,6 +161,7 @@ LIBRARY nvjpeg2kEncode(void*, EncodeState* state, const EncodeParams* p, const I
   delete job;
   return EXECUTION_FAILED;
 }
+#endif
 
 LIBRARY nvjpeg2kEncodeRetrieveBitstream(void*, EncodeState* state, unsigned char* to, size_t* len, u64 stream) {
   int status = driver().enter("nvjpeg2kEncodeRetrieveBitstream", "");
@@ -280,30 +174,3 @@ LIBRARY nvjpeg2kEncodeRetrieveBitstream(void*, EncodeState* state, unsigned char
   if (to != nullptr) memcpy(to, state->stream.data(), *len);
   return 0;
 }
-
-#ifndef WITHOUT_DECODE
-LIBRARY nvjpeg2kDecodeImage(Handle*, State* state, Bitstream* b, Params* params, Image* image, u64 stream) {
-  char facts[96];
-  snprintf(facts, sizeof facts, "state=%d stream=%llu", state->number, stream);
-  int status = driver().enter("nvjpeg2kDecodeImage", facts);
-  if (status != 0) return status;
-  if (params->format != 1 || image->components != b->components || image->type < 0 || image->type > 2) {
-    return INVALID_PARAMETER;
-  }
-  const size_t size = image->type == 0 ? 1 : 2;
-  const size_t pitch = b->width * b->components * size;
-  if (image->pitch[0] < pitch) return INVALID_PARAMETER;
-  if (state->busy.load() != 0) {
-    misuse("two decodes under way on one state");
-    return EXECUTION_FAILED;
-  }
-  const size_t scratch = 4 * pitch * b->height + 1000;
-  if (!state->working.grow(scratch, stream)) return NO_MEMORY;
-  Job* job = new Job;
-  job->pictures.push_back({b->data, b->len, image->data[0], image->pitch[0] * b->height});
-  job->busy = {&state->busy, &b->busy};
-  job->scratch = state->working.on_device;
-  job->scratch_len = state->working.size;
-  return queue(job, stream);
-}
-#endif

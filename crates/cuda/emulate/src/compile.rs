@@ -182,13 +182,13 @@ pub(crate) fn standin_pictures(
     source: &str,
     soname: &str,
     (major, minor): (u32, u32),
-    decodes: bool,
+    encodes: bool,
 ) -> Result<PathBuf, String> {
     let soname = format!("-Wl,-soname,{soname}");
     let (major, minor) = (format!("-DMAJOR={major}"), format!("-DMINOR={minor}"));
     let mut extra = vec![soname.as_str(), &major, &minor];
-    if !decodes {
-        extra.push("-DWITHOUT_DECODE");
+    if !encodes {
+        extra.push("-DWITHOUT_ENCODE");
     }
     library(&cpp().join(source), &[], &extra)
 }

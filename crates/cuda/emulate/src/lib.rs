@@ -58,7 +58,7 @@ mod compile;
 mod garbage;
 mod module;
 mod nvcomp;
-mod nvjpeg;
+mod nvjpeg2000;
 mod poisoned;
 mod standin;
 
@@ -66,6 +66,6 @@ pub use compile::{sanitized, sanitized_runner};
 pub use garbage::Garbage;
 pub use module::{Emulator, Limits, Module};
 pub use nvcomp::{NvcompDecoder, load_nvcomp, nvcomp};
-pub use nvjpeg::{PictureDecoder, load_pictures, nvjpeg, nvjpeg2000};
+pub use nvjpeg2000::nvjpeg2000;
 pub use poisoned::Poisoned;
 pub use standin::{Alone, Call, StandIn};

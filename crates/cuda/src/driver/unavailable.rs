@@ -56,9 +56,6 @@ pub enum Unavailable {
     /// Blocks were to be decoded by nvCOMP, which cannot.
     #[error(transparent)]
     NoNvcomp(#[from] crate::nvcomp::NvcompError),
-    /// Pictures were to be decoded by nvJPEG2000 and nvJPEG, which cannot.
-    #[error(transparent)]
-    NoNvjpeg(#[from] crate::picture::nvidia::NvjpegError),
     /// What the environment says of processes that share the card is no number of them.
     #[error("STRILE_GPU_SHARE is `{found}`: expected the number of processes sharing the card, 1 or more")]
     Share {

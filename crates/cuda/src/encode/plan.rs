@@ -8,7 +8,7 @@ use super::part::{self, Part};
 use super::{compact, left};
 use crate::batch::aligned;
 use crate::nvcomp::{self, Compressor, Shape};
-use crate::picture::nvjpeg2000;
+use crate::nvjpeg2000;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{BlockLayout, EncodeJob, EncodeLayout, Location, OutputSpec, Pixels};

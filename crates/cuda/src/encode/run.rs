@@ -15,8 +15,7 @@ use crate::clock::Clock;
 use crate::device::Device;
 use crate::lane::{Lane, Spare};
 use crate::memory::{DeviceBuffer, InFlight, Kind};
-use crate::picture::nvidia::NvjpegError;
-use crate::picture::nvjpeg2000;
+use crate::nvjpeg2000::{self, Nvjpeg2000Error};
 use crate::run::Stop;
 use crate::stream::{Event, Stream};
 use std::collections::VecDeque;
@@ -40,7 +39,7 @@ pub(crate) struct Run {
     pub(crate) hows: Vec<Option<How>>,
     pub(crate) plan: Plan,
     /// The encoder of layouts that are its, or why it is gone.
-    pub(crate) nvjpeg2000: Option<Result<Arc<nvjpeg2000::Encoder>, NvjpegError>>,
+    pub(crate) nvjpeg2000: Option<Result<Arc<nvjpeg2000::Encoder>, Nvjpeg2000Error>>,
 }
 
 /// A batch whose work is queued.
@@ -264,7 +263,7 @@ impl Run {
         (at, total): (u64, u64),
         tally: &mut Tally,
     ) -> Result<Coming, Stop> {
-        let failed = |error: &NvjpegError| {
+        let failed = |error: &Nvjpeg2000Error| {
             let device = format!("cuda:{}", self.device.facts().index);
             Stop::Engine(EngineError::Device { device, problem: error.to_string() })
         };

@@ -11,7 +11,7 @@ use crate::driver::{DriverError, Handle};
 use crate::stream::{Event, Stream};
 use cudarc::driver::sys::{
     CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
-    CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUstream,
+    CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool,
 };
 use std::ffi::c_void;
 use std::ptr::without_provenance_mut;
@@ -97,36 +97,6 @@ impl Pool {
             self.allocations.fetch_add(1, Ordering::Relaxed);
         }
         Ok(DeviceBuffer { address, len, stream: stream.clone(), shared: false, pool: Arc::clone(self) })
-    }
-
-    /// Memory for a library that names the stream itself, as `alloc` gives it.
-    pub(crate) fn take(&self, len: usize, stream: CUstream) -> Result<CUdeviceptr, DriverError> {
-        let _bound = self.context.bind()?;
-        let mut address: CUdeviceptr = 0;
-        // SAFETY: `address` lives through the call, as does the pool.
-        unsafe {
-            self.context.driver().cuMemAllocFromPoolAsync(&raw mut address, len, self.handle.0, stream)
-        }?;
-        let now = self.current.fetch_add(len as u64, Ordering::Relaxed).saturating_add(len as u64);
-        self.peak.fetch_max(now, Ordering::Relaxed);
-        self.allocations.fetch_add(1, Ordering::Relaxed);
-        Ok(address)
-    }
-
-    /// Takes back what `take` gave, `len` bytes.
-    ///
-    /// # Safety
-    /// Nothing may use it any more, but for what is queued on the stream.
-    pub(crate) unsafe fn give(
-        &self,
-        address: CUdeviceptr,
-        len: u64,
-        stream: CUstream,
-    ) -> Result<(), DriverError> {
-        self.current.fetch_sub(len, Ordering::Relaxed);
-        let _bound = self.context.bind()?;
-        // SAFETY: the caller's.
-        unsafe { self.context.driver().cuMemFreeAsync(address, stream) }
     }
 
     /// Bytes in buffers that live.

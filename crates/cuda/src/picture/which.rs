@@ -1,24 +1,16 @@
 //! The closed set of decoders of pictures, and what a plan asks of them.
 
-use super::nvidia::Chosen;
-use super::nvjpeg::Nvjpeg;
-use super::nvjpeg2000::Nvjpeg2000;
 use super::{Decoder, Need};
-use std::sync::Arc;
 use strile_engine::BlockLayout;
 use strile_tiff::Compression as C;
 
 /// A decoder of pictures.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     /// Kernels of our own for JPEG 2000.
     Jpeg2000,
     /// Kernels of our own for JPEG.
     Jpeg,
-    /// NVIDIA's library for JPEG 2000.
-    Nvjpeg2000(Arc<Nvjpeg2000>),
-    /// NVIDIA's library for JPEG.
-    Nvjpeg(Arc<Nvjpeg>),
     /// Decodes on the host and copies: for tests of what is around decoders.
     #[cfg(test)]
     Copied,
@@ -36,14 +28,6 @@ macro_rules! with_decoder {
                 let $decoder = &$crate::picture::jpeg::Jpeg::new();
                 $body
             }
-            $crate::picture::Which::Nvjpeg2000(library) => {
-                let $decoder = &**library;
-                $body
-            }
-            $crate::picture::Which::Nvjpeg(library) => {
-                let $decoder = &**library;
-                $body
-            }
             #[cfg(test)]
             $crate::picture::Which::Copied => {
                 let $decoder = &$crate::picture::copied::Copied;
@@ -51,15 +35,6 @@ macro_rules! with_decoder {
             }
         }
     };
-}
-
-impl From<Chosen> for Which {
-    fn from(chosen: Chosen) -> Self {
-        match chosen {
-            Chosen::Jpeg2000(library) => Self::Nvjpeg2000(library),
-            Chosen::Jpeg(library) => Self::Nvjpeg(library),
-        }
-    }
 }
 
 impl Which {
@@ -73,11 +48,6 @@ impl Which {
             _ => return None,
         };
         Some(with_decoder!(&which, decoder => decoder.takes(layout)).map(|()| which))
-    }
-
-    /// Whether both are the same decoder.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
     /// What an ordinary picture takes.
@@ -105,7 +75,7 @@ impl Which {
     pub(crate) fn working(&self) -> u64 {
         match self {
             Self::Jpeg2000 => 1 << 30,
-            Self::Jpeg | Self::Nvjpeg2000(_) | Self::Nvjpeg(_) => 256 << 20,
+            Self::Jpeg => 256 << 20,
             #[cfg(test)]
             Self::Copied => 1 << 20,
         }

@@ -266,14 +266,15 @@ impl<'a> Batch<'a> {
         let refuse = |problem: &str| vrt.refuse(problem.to_owned());
         let frame = Frame::found(area, || vrt.transform(&level), refuse)?;
         let frame = self.shape.read(frame, image);
+        let is_masked = self.options.masked || self.options.unpack;
         match (self.shape.size, self.shape.sampling) {
             (None, _) => {}
             (Some(size), Sampling::Nearest) => {
-                let differs = self.shape.fill.is_none() && !(self.options.masked || self.options.unpack);
-                if differs && leaves(&frame, size) {
+                if self.shape.fill.is_none() && !is_masked && leaves(&frame, size) {
                     vrt.check_one_fill(&bands)?;
                 }
             }
+            (Some(_), Sampling::Bilinear | Sampling::Average) if is_masked => {}
             (Some(_), Sampling::Bilinear | Sampling::Average) => {
                 // One value of a window does not count.
                 vrt.one_nodata(&bands)?;

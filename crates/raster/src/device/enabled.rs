@@ -4,19 +4,19 @@ use super::calibrate::Besides;
 use super::constants::Gpu as Identity;
 use super::{DeviceInfo, Gpu, GpuInfo, Opened, Work};
 use crate::bytes::human;
-use crate::options::{DirectIo, Nvcomp, Nvjpeg};
+use crate::options::{DirectIo, Nvcomp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use strile_cpu::CpuEngine;
 use strile_cuda::device::Device;
-use strile_cuda::{CudaEngine, CudaOptions, DeviceFacts, NvidiaPictures};
+use strile_cuda::{CudaEngine, CudaOptions, DeviceFacts};
 use strile_engine::{BlockLayout, Context, Engine, PerProcess};
 
 /// Why there is no CUDA engine, where that is known beforehand.
 pub(super) const ABSENT: Option<&str> = None;
 
 /// The device of an engine, and which libraries it may use.
-type Key = (u32, strile_cuda::DirectIo, strile_cuda::Nvcomp, NvidiaPictures);
+type Key = (u32, strile_cuda::DirectIo, strile_cuda::Nvcomp);
 
 type Engines = Vec<(Key, Arc<CudaEngine>)>;
 
@@ -102,17 +102,12 @@ fn engine(index: u32, gpu: Gpu) -> Result<Arc<CudaEngine>, String> {
         Nvcomp::Trusted => strile_cuda::Nvcomp::Trusted,
         Nvcomp::TrustedAlways => strile_cuda::Nvcomp::TrustedAlways,
     };
-    let nvjpeg = match gpu.nvjpeg {
-        Nvjpeg::Off => NvidiaPictures::Off,
-        Nvjpeg::Trusted => NvidiaPictures::Trusted,
-        Nvjpeg::TrustedAlways => NvidiaPictures::TrustedAlways,
-    };
-    let key = (index, direct_io, nvcomp, nvjpeg);
+    let key = (index, direct_io, nvcomp);
     if let Some(engine) = opened(&engines(), key) {
         return Ok(engine);
     }
     // Not under the lock: it takes long.
-    let options = CudaOptions { direct_io, nvcomp, nvjpeg, ..CudaOptions::default() };
+    let options = CudaOptions { direct_io, nvcomp, ..CudaOptions::default() };
     let engine = CudaEngine::open(index, Arc::new(CpuEngine), options);
     let engine = Arc::new(engine.map_err(|reason| reason.to_string())?);
     let mut engines = engines();

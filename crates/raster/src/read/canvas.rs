@@ -4,7 +4,7 @@
 //! tasks of one job, in any order, on any engine.
 
 use super::area::Frame;
-use super::unpack::Unpacking;
+use super::unpack::{Missing, Unpacking};
 use crate::dataset::Dataset;
 use crate::source::Source;
 use crate::window::Window;
@@ -28,8 +28,10 @@ pub(crate) struct Canvas {
     pub(crate) fills: Vec<Fill>,
     /// The sample that does not count when windows are resampled.
     pub(crate) nodata: Option<Fill>,
-    /// How samples become floats, if they do.
-    pub(crate) unpacking: Option<Unpacking>,
+    /// How samples become floats: one for all bands, or one for each; empty if they stay as they are.
+    pub(crate) unpackings: Vec<Unpacking>,
+    /// What says which pixels are missing, if it is not a value.
+    pub(crate) mask: Option<Box<CanvasMask>>,
     /// The pixels of the window.
     pub(crate) frame: Frame,
     /// The part of them that the mosaic has.
@@ -37,6 +39,18 @@ pub(crate) struct Canvas {
     pub(crate) content: Content,
     /// Sources that are blended on the host.
     pub(crate) blended: usize,
+}
+
+/// The mask of a window of a mosaic.
+pub(crate) struct CanvasMask {
+    /// One band of the same window, whose samples are 0 where pixels are missing.
+    pub(crate) canvas: Canvas,
+    /// The mask band or alpha.
+    pub(crate) missing: Missing,
+    /// The bands of the window that it belongs to: the first, from 0, and how many.
+    pub(crate) bands: (u32, u32),
+    /// A band of the window that stays as it is, from 0: the alpha that the mask is.
+    pub(crate) spared: Option<u32>,
 }
 
 /// Where the pixels inside the mosaic come from.
@@ -90,6 +104,23 @@ impl Canvas {
             Content::Files { gaps, .. } => gaps,
             Content::Blended(_) => &[],
         }
+    }
+
+    /// How samples of a band, from 0, become floats.
+    pub(super) fn unpacking(&self, band: u32) -> Option<Unpacking> {
+        self.unpackings.get(band as usize).or(self.unpackings.first()).copied()
+    }
+
+    /// What says how the samples of some bands, from 0, are converted: bands of the mosaic.
+    pub(super) fn converted_as(&self, first: u32, count: usize) -> &[u16] {
+        let first = first as usize;
+        let own = self.bands.get(first..first.saturating_add(count)).filter(|_| self.unpackings.len() > 1);
+        own.unwrap_or(&self.bands)
+    }
+
+    /// This canvas, and that of its mask.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Canvas> {
+        std::iter::once(self).chain(self.mask.as_deref().map(|mask| &mask.canvas))
     }
 
     /// Where the first pixel inside the mosaic lies in the window.

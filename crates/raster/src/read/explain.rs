@@ -178,7 +178,7 @@ impl fmt::Display for ReadPlan {
                 self.engine,
                 of_pictures(layout.compression),
             )?,
-            Decode::Nvcomp(reason) | Decode::Nvjpeg(reason) => writeln!(
+            Decode::Nvcomp(reason) => writeln!(
                 f,
                 "decode   on {} by {reason}; blocks it does not take are decided by the CPU engine",
                 self.engine

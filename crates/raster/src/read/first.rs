@@ -30,11 +30,13 @@ impl First {
     pub(super) fn new(asked: &Asked<'_>, resolved: &Resolved<'_>) -> Result<Self> {
         let abandoned = || Error::Engine(EngineError::Abandoned);
         let request = asked.requests.first().ok_or_else(abandoned)?;
-        let blended = resolved.canvases.iter().filter(|(_, laid)| laid.blended.is_some()).count();
+        let blended =
+            |laid: &Laid<'_>| usize::from(laid.blended.is_some()) + usize::from(laid.blended_mask.is_some());
+        let blended: usize = resolved.canvases.iter().map(|(_, laid)| blended(laid)).sum();
         let files = resolved.sources.len() - blended;
         let mosaics = MosaicFigures::of(resolved.canvases.iter().map(|(_, laid)| laid.canvas));
-        if let (Some(canvas), Some((_, Laid { convert, .. }))) = (request.canvas(), resolved.canvases.first())
-        {
+        if let (Some(canvas), Some((_, laid))) = (request.canvas(), resolved.canvases.first()) {
+            let convert = laid.convert(0);
             let fill = canvas.fills.first().copied().unwrap_or_default();
             return Ok(Self {
                 page: 0,
@@ -42,12 +44,12 @@ impl First {
                 level_size: canvas.image,
                 window: canvas.inside.unwrap_or(Window::full(0, 0)),
                 bands: canvas.bands.clone(),
-                convert: *convert,
+                convert,
                 stored: canvas.data_type,
-                masked_by: None,
+                masked_by: canvas.mask.as_ref().and_then(|mask| masked_by(mask.missing)),
                 mosaics,
                 files,
-                fill: Some(filled((canvas.data_type, fill), *convert, resolved.result.data_type)),
+                fill: Some(filled((canvas.data_type, fill), convert, resolved.result.data_type)),
             });
         }
         let Group { facts, convert, .. } = resolved.groups.first().ok_or_else(abandoned)?;
@@ -60,14 +62,19 @@ impl First {
             bands: facts.bands.clone(),
             convert: *convert,
             stored: facts.layout.data_type,
-            masked_by: match facts.unpacking.map(|unpacking| unpacking.missing) {
-                Some(Missing::Image) => Some("the mask image".to_owned()),
-                Some(Missing::Alpha(band)) => Some(format!("alpha in band {band}")),
-                Some(Missing::Value(_) | Missing::None) | None => None,
-            },
+            masked_by: facts.unpacking.and_then(|unpacking| masked_by(unpacking.missing)),
             mosaics,
             files,
             fill: None,
         })
+    }
+}
+
+/// What masks pixels that no value does, in words.
+fn masked_by(missing: Missing) -> Option<String> {
+    match missing {
+        Missing::Image => Some("the mask image".to_owned()),
+        Missing::Alpha(band) => Some(format!("alpha in band {band}")),
+        Missing::Value(_) | Missing::None => None,
     }
 }

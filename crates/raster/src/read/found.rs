@@ -13,9 +13,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::EngineError;
 
-/// What tells groups apart: the file, its page, its level, the bands, and the mosaic that tiles are of, with those of its
-/// bands that are read: samples are converted as these say.
-type Key<'a> = (usize, usize, usize, Option<&'a [u16]>, Option<(usize, &'a [u16])>);
+/// What tells groups apart: the file, its page, its level, the bands, and what tiles are of.
+type Key<'a> = (usize, usize, usize, Option<&'a [u16]>, Option<OfMosaic<'a>>);
+
+/// The mosaic of a tile, those of its bands that say how samples are converted, and whether the tile is of a mask.
+type OfMosaic<'a> = (usize, &'a [u16], bool);
 
 /// Windows and tiles, as they are found in their files.
 #[derive(Default)]
@@ -44,12 +46,29 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// Adds a window of a mosaic.
+    /// Adds a window of a mosaic, and its mask.
     pub(super) fn add_mosaic(&mut self, asked: &Asked<'a>, window: usize, canvas: &'a Canvas) -> Result<()> {
+        let blended = self.add_tiles(asked, window, canvas, Role::Tile)?;
+        let blended_mask = match &canvas.mask {
+            Some(mask) => self.add_tiles(asked, window, &mask.canvas, Role::MaskTile)?,
+            None => None,
+        };
+        self.canvases.push((window, Laid { canvas, converts: Vec::new(), blended, blended_mask }));
+        Ok(())
+    }
+
+    /// Adds the rectangles of a canvas; returns the source of pixels that were blended.
+    fn add_tiles(
+        &mut self,
+        asked: &Asked<'a>,
+        window: usize,
+        canvas: &'a Canvas,
+        role: Role,
+    ) -> Result<Option<u32>> {
         let (left, top) = canvas.corner();
         for Tile { dataset, bands, window: pixels, at, band, .. } in canvas.tiles() {
             let file = std::ptr::from_ref(dataset.as_ref()).addr();
-            let of = (canvas.mosaic, canvas.bands.as_slice());
+            let of = (canvas.mosaic, canvas.converted_as(*band, bands.len()), role == Role::MaskTile);
             let key = (file, 0, 0, Some(bands.as_ref()), Some(of));
             let slot = self.slots.len();
             let group = self.known_or(key, || {
@@ -64,19 +83,17 @@ impl<'a> Found<'a> {
                     unpack: false,
                     ..asked.options.clone()
                 };
-                let facts = Facts { unpacking: canvas.unpacking, ..dataset.facts(&options)? };
-                Ok((dataset.as_ref(), facts, 0, Role::Tile))
+                let facts = Facts { unpacking: canvas.unpacking(*band), ..dataset.facts(&options)? };
+                Ok((dataset.as_ref(), facts, 0, role))
             })?;
             group.members.push(slot);
             let (frame, at) = (Frame::exactly(*pixels), (left + at.0, top + at.1));
             self.slots.push(Slot { window, frame, inside: Some(*pixels), at, band: *band });
         }
-        let blended = match &canvas.content {
+        Ok(match &canvas.content {
             Content::Blended(source) => Some(self.sources.add(source)),
             Content::Files { .. } => None,
-        };
-        self.canvases.push((window, Laid { canvas, convert: None, blended }));
-        Ok(())
+        })
     }
 
     /// The group that is known by that key, else the one that is made.

@@ -166,7 +166,7 @@ impl Laying {
                     Role::Pixels if asked.is_masked() => (kind.data_type, kind.nodata) = (common, nan),
                     Role::Pixels => (kind.data_type, kind.nodata) = (stored, nodata),
                     Role::Mask(_) => kind.mask = Some(stored),
-                    Role::Tile => {}
+                    Role::Tile | Role::MaskTile => {}
                 }
             }
         }
@@ -177,6 +177,7 @@ impl Laying {
                     true => (common, nan),
                     false => (canvas.data_type, given.or(canvas.nodata)),
                 };
+                kind.mask = canvas.mask.as_ref().map(|mask| mask.canvas.data_type);
             }
         }
         kinds

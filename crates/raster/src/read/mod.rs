@@ -52,7 +52,7 @@ pub use crate::options::{FloatType, Interleave, OnFault};
 pub use crate::pieces::{PieceLimits, Pieces};
 pub use area::Area;
 pub(crate) use area::Frame;
-pub(crate) use canvas::{Canvas, Content, Gap, Tile, alike};
+pub(crate) use canvas::{Canvas, CanvasMask, Content, Gap, Tile, alike};
 pub(crate) use deliver::fetch_back;
 pub(crate) use layout::layout_of;
 pub(crate) use limits::{Size, check_result};

@@ -91,9 +91,9 @@ impl MosaicFigures {
             let Self { windows, tiles, gaps, blended } = sum.unwrap_or_default();
             Some(Self {
                 windows: windows + 1,
-                tiles: tiles + canvas.tiles().len(),
-                gaps: gaps + canvas.gaps().len(),
-                blended: blended + canvas.blended,
+                tiles: tiles + canvas.all().map(|canvas| canvas.tiles().len()).sum::<usize>(),
+                gaps: gaps + canvas.all().map(|canvas| canvas.gaps().len()).sum::<usize>(),
+                blended: blended + canvas.all().map(|canvas| canvas.blended).sum::<usize>(),
             })
         })
     }
@@ -255,8 +255,7 @@ fn decode(routes: &[Route], heaviest: u32, engine: Location) -> Decode {
     match decoder {
         Decoder::Cpu => Decode::Cpu,
         Decoder::Kernels => Decode::Kernels,
-        Decoder::Library("nvcomp") => Decode::Nvcomp(reason),
-        Decoder::Library(_) => Decode::Nvjpeg(reason),
+        Decoder::Library(_) => Decode::Nvcomp(reason),
         Decoder::Host => Decode::Host(reason),
     }
 }

@@ -448,6 +448,6 @@ fn choose(asked: &Asked<'_>, located: &Located, to: Location, context: &Context)
 
 /// What the options ask of a GPU.
 pub(super) fn gpu(options: &ReadOptions) -> Gpu {
-    let ReadOptions { device_memory: memory, direct_io, nvcomp, nvjpeg, .. } = *options;
-    Gpu { memory, direct_io, nvcomp, nvjpeg }
+    let ReadOptions { device_memory: memory, direct_io, nvcomp, .. } = *options;
+    Gpu { memory, direct_io, nvcomp }
 }

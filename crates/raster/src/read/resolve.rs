@@ -39,6 +39,8 @@ pub(super) enum Role {
     Pixels,
     /// They are a part of a mosaic's window.
     Tile,
+    /// They are a part of the mask of a mosaic's window.
+    MaskTile,
     /// They say which pixels are missing, in all bands of a window but this one, counted from 0.
     Mask(Option<u32>),
 }
@@ -89,12 +91,21 @@ pub(super) struct Resolved<'a> {
 }
 
 /// A window of a mosaic in the job.
-#[derive(Clone, Copy)]
 pub(super) struct Laid<'a> {
     pub(super) canvas: &'a Canvas,
-    pub(super) convert: Option<Convert>,
+    /// One for all bands, or one for each.
+    pub(super) converts: Vec<Option<Convert>>,
     /// The source of pixels that were blended.
     pub(super) blended: Option<u32>,
+    /// The same of its mask.
+    pub(super) blended_mask: Option<u32>,
+}
+
+impl Laid<'_> {
+    /// How samples of a band, from 0, are converted.
+    pub(super) fn convert(&self, band: u32) -> Option<Convert> {
+        self.converts.get(band as usize).or(self.converts.first()).copied().flatten()
+    }
 }
 
 impl<'a> Asked<'a> {
@@ -161,15 +172,17 @@ impl<'a> Asked<'a> {
         let all = count.checked_mul(bands).ok_or_else(too_many)?;
         let given = self.laying.and_then(|laying| laying.data_type);
         let result = self.spec(given.unwrap_or(data_type), all, (columns, rows))?;
-        for group in &mut groups {
+        for group in groups.iter_mut().filter(|group| group.role != Role::MaskTile) {
             let (stored, unpacking) = (group.facts.layout.data_type, group.facts.unpacking);
             let convert = self.convert(stored, unpacking, data_type);
             group.convert = convert.map_err(|problem| group.dataset.refuse(problem))?;
         }
         for (_, laid) in &mut canvases {
-            let Canvas { name, data_type: stored, unpacking, .. } = laid.canvas;
-            let convert = self.convert(*stored, *unpacking, data_type);
-            laid.convert = convert.map_err(|problem| Error::Request { file: name.clone(), problem })?;
+            let Canvas { name, data_type: stored, unpackings, .. } = laid.canvas;
+            let count = u32::try_from(unpackings.len()).unwrap_or(u32::MAX).max(1);
+            let converts = (0..count).map(|at| self.convert(*stored, laid.canvas.unpacking(at), data_type));
+            let converts = converts.collect::<std::result::Result<_, _>>();
+            laid.converts = converts.map_err(|problem| Error::Request { file: name.clone(), problem })?;
         }
         let shape = [count, bands, rows, columns];
         if let Some(laying) = self.laying {
@@ -201,7 +214,7 @@ impl<'a> Asked<'a> {
             }
         };
         self.add_masks(&mut groups, &slots, &mut sources)?;
-        let (masks, masked) = self.masks((&groups, &slots), &sheets, (data_type, bands))?;
+        let (masks, masked) = self.masks((&groups, &slots, &canvases), &sheets, (data_type, bands))?;
         let sources = sources.list;
         Ok(Resolved { groups, sources, shape, result, sheets, masks, masked, slots, frames, canvases })
     }
@@ -274,12 +287,13 @@ impl<'a> Asked<'a> {
                 .filter_map(|&at| slots.get(at))
                 .for_each(|slot| set(slot.window, nodata, fill));
         }
-        for (window, Laid { canvas, convert, .. }) in canvases {
+        for (window, laid) in canvases {
+            let (canvas, convert) = (laid.canvas, laid.convert(0));
             let stored = canvas.data_type;
             let fill = canvas.fills.first().copied().unwrap_or_default();
-            let fill = self.edge((stored, fill), *convert, data_type)?;
+            let fill = self.edge((stored, fill), convert, data_type)?;
             let nodata = canvas.nodata.filter(|_| !self.is_masked());
-            set(*window, nodata.and_then(|sample| converted(sample, stored, *convert)), fill);
+            set(*window, nodata.and_then(|sample| converted(sample, stored, convert)), fill);
         }
         Ok(patches)
     }
@@ -333,7 +347,7 @@ impl<'a> Asked<'a> {
     /// What masks are decoded into: one output per sheet and type of mask.
     fn masks(
         &self,
-        (groups, slots): (&[Group<'_>], &[Slot]),
+        (groups, slots, canvases): (&[Group<'_>], &[Slot], &[(usize, Laid<'_>)]),
         sheets: &[Sheet],
         (data_type, bands): (DataType, u32),
     ) -> Result<(Vec<Masks>, Vec<MaskPlace>)> {
@@ -341,32 +355,42 @@ impl<'a> Asked<'a> {
         let mut masked = vec![None; self.requests.len()];
         let places = places_of(sheets);
         let value = NoData::Float(f64::NAN).to_sample(data_type).map(Fill).unwrap_or_default();
+        // The window of each mask, the type of its samples, and the bands that it belongs to, counted in the window.
+        let mut all: Vec<(usize, DataType, MaskWindow)> = Vec::new();
         for Group { facts, members, role, .. } in groups {
             let Role::Mask(spared) = *role else { continue };
-            let stored = facts.layout.data_type;
-            for window in members.iter().filter_map(|&at| slots.get(at)).map(|slot| slot.window) {
-                let Some(&(sheet, place)) = places.get(window) else { continue };
-                let Some(of) = sheets.get(sheet as usize) else { continue };
-                let first_band = place.saturating_mul(bands);
-                let spared = spared.map(|at| first_band.saturating_add(at));
-                let at = masks
-                    .iter()
-                    .position(|known| (known.sheet, known.spec.data_type) == (sheet as usize, stored));
-                let at = at.unwrap_or(masks.len());
-                if at == masks.len() {
-                    let job = MaskJob { windows: Vec::new(), value };
-                    masks.push(Masks {
-                        sheet: sheet as usize,
-                        spec: OutputSpec { data_type: stored, ..of.spec.clone() },
-                        job,
-                    });
-                }
-                let Some(known) = masks.get_mut(at) else { continue };
-                let band = u32::try_from(known.job.windows.len()).unwrap_or(u32::MAX);
-                known.job.windows.push(MaskWindow { first_band, bands, spared });
-                if let (Some(masked), Ok(at)) = (masked.get_mut(window), u32::try_from(at)) {
-                    *masked = Some((at, band));
-                }
+            let windows = members.iter().filter_map(|&at| slots.get(at)).map(|slot| slot.window);
+            let own = MaskWindow { first_band: 0, bands, spared };
+            all.extend(windows.map(|window| (window, facts.layout.data_type, own)));
+        }
+        for (window, Laid { canvas, .. }) in canvases {
+            let Some(mask) = &canvas.mask else { continue };
+            let (first_band, bands) = mask.bands;
+            let own = MaskWindow { first_band, bands, spared: mask.spared };
+            all.push((*window, mask.canvas.data_type, own));
+        }
+        for (window, stored, own) in all {
+            let Some(&(sheet, place)) = places.get(window) else { continue };
+            let Some(of) = sheets.get(sheet as usize) else { continue };
+            let in_sheet = |at: u32| place.saturating_mul(bands).saturating_add(at);
+            let at = masks
+                .iter()
+                .position(|known| (known.sheet, known.spec.data_type) == (sheet as usize, stored));
+            let at = at.unwrap_or(masks.len());
+            if at == masks.len() {
+                let job = MaskJob { windows: Vec::new(), value };
+                let spec = OutputSpec { data_type: stored, ..of.spec.clone() };
+                masks.push(Masks { sheet: sheet as usize, spec, job });
+            }
+            let Some(known) = masks.get_mut(at) else { continue };
+            let band = u32::try_from(known.job.windows.len()).unwrap_or(u32::MAX);
+            known.job.windows.push(MaskWindow {
+                first_band: in_sheet(own.first_band),
+                bands: own.bands,
+                spared: own.spared.map(in_sheet),
+            });
+            if let (Some(masked), Ok(at)) = (masked.get_mut(window), u32::try_from(at)) {
+                *masked = Some((at, band));
             }
         }
         for Masks { spec, job, .. } in &mut masks {
@@ -493,7 +517,7 @@ fn kinds<'b>(groups: &'b [Group<'_>], canvases: &'b [(usize, Laid<'_>)]) -> Vec<
     let of_mosaic = canvases.iter().map(|(_, Laid { canvas, .. })| Kind {
         name: &canvas.name,
         stored: canvas.data_type,
-        unpacking: canvas.unpacking,
+        unpacking: canvas.unpacking(0),
         bands: canvas.bands.len(),
     });
     of_file.chain(of_mosaic).collect()

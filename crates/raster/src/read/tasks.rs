@@ -160,7 +160,9 @@ impl Tasks<'_> {
     ) -> Result<()> {
         // A single window lies in its image, and so do tiles.
         let edge = match self.asked.batch {
-            Some(_) if group.role != Role::Tile => Some(Arc::new(self.edge(&group)?)),
+            Some(_) if !matches!(group.role, Role::Tile | Role::MaskTile) => {
+                Some(Arc::new(self.edge(&group)?))
+            }
             _ => None,
         };
         let Group { mut facts, source, level, members, convert, role, .. } = group;
@@ -174,9 +176,9 @@ impl Tasks<'_> {
             let window = u32::try_from(*at).unwrap_or(u32::MAX);
             let (output, filled, first_band) = match role {
                 Role::Pixels | Role::Tile => (converted, FILLED, self.first_band(*at).saturating_add(*band)),
-                Role::Mask(_) => {
-                    let (masks, band) = self.masked.get(*at).copied().flatten().unwrap_or_default();
-                    (MASKS + masks, MASKS + masks, band)
+                Role::Mask(_) | Role::MaskTile => {
+                    let (output, band) = self.mask_of(*at);
+                    (output, output, band)
                 }
             };
             if let Some(edge) = &edge {
@@ -200,14 +202,20 @@ impl Tasks<'_> {
         Ok(())
     }
 
+    /// The output of a window's mask, and its band there.
+    fn mask_of(&self, window: usize) -> (u32, u32) {
+        let (masks, band) = self.masked.get(window).copied().flatten().unwrap_or_default();
+        (MASKS + masks, band)
+    }
+
     /// Adds what no file fills in a window of a mosaic, and what was blended.
-    fn add_canvas(&mut self, window: usize, laid: Laid<'_>) -> Result<()> {
-        let Laid { canvas, convert, blended } = laid;
+    fn add_canvas(&mut self, window: usize, laid: &Laid<'_>) -> Result<()> {
+        let canvas = laid.canvas;
         let Canvas { data_type: stored, fills, frame, inside, .. } = canvas;
         let (first_band, size) = (self.first_band(window), (frame.width, frame.height));
         let (left, top) = canvas.corner();
         for Gap { at, bands: (first, count), fill } in canvas.gaps() {
-            let fill = filled((*stored, *fill), convert, self.data_type);
+            let fill = filled((*stored, *fill), laid.convert(*first), self.data_type);
             let edge = self.edge_of(fill, *count, size)?;
             let at = Window { column: left + at.column, row: top + at.row, ..*at };
             let output = FILLED + single(*count as usize);
@@ -215,28 +223,60 @@ impl Tasks<'_> {
         }
         let around = if self.asked.batch.is_some() { frame.around(*inside) } else { Vec::new() };
         if !around.is_empty() {
-            let edge = |fill: &Fill| self.asked.edge((*stored, *fill), convert, self.data_type);
-            let edges = fills.iter().map(edge).collect::<Result<Vec<_>>>()?;
+            let edge = |(at, fill): (u32, &Fill)| {
+                self.asked.edge((*stored, *fill), laid.convert(at), self.data_type)
+            };
+            let edges = (0u32..).zip(fills).map(edge).collect::<Result<Vec<_>>>()?;
             for (first, count, fill) in alike(&edges) {
                 let edge = self.edge_of(fill, count, size)?;
                 let output = FILLED + single(count as usize);
                 self.fill(around.clone(), &edge, (window, 0), (output, first_band.saturating_add(first)));
             }
         }
-        if let (Some(source), Some(inside)) = (blended, *inside) {
-            let output = self.output(convert, *stored).saturating_add(SINGLE);
-            self.blended(canvas, inside, (window, source), (output, first_band))?;
+        if let (Some(source), Some(inside)) = (laid.blended, *inside) {
+            self.blended(canvas, inside, (window, source), |tasks, plane| {
+                let output = tasks.output(laid.convert(plane), *stored).saturating_add(SINGLE);
+                (output, first_band.saturating_add(plane))
+            })?;
         }
-        Ok(())
+        match &canvas.mask {
+            Some(mask) => self.add_mask(window, &mask.canvas, laid.blended_mask),
+            None => Ok(()),
+        }
     }
 
-    /// Adds pixels that were blended: contiguous in host memory, in blocks of some rows.
+    /// Adds what no file fills in the mask of a window of a mosaic, and what was blended. Pixels outside the mosaic are valid
+    /// there: they have their value already.
+    fn add_mask(&mut self, window: usize, canvas: &Canvas, blended: Option<u32>) -> Result<()> {
+        let Canvas { data_type, frame, inside, .. } = canvas;
+        let (left, top) = canvas.corner();
+        let output = self.mask_of(window);
+        let filled = |fill: Fill| {
+            let mut layout = BlockLayout::stored(*data_type, (frame.width, frame.height), 1);
+            layout.extras.fill = fill;
+            Arc::new(layout)
+        };
+        for Gap { at, fill, .. } in canvas.gaps() {
+            let at = Window { column: left + at.column, row: top + at.row, ..*at };
+            self.fill(vec![at], &filled(*fill), (window, 0), output);
+        }
+        if self.asked.batch.is_some() {
+            self.fill(frame.around(*inside), &filled(Fill([u8::MAX; 16])), (window, 0), output);
+        }
+        match (blended, *inside) {
+            (Some(source), Some(inside)) => self.blended(canvas, inside, (window, source), |_, _| output),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds pixels that were blended: contiguous in host memory, in blocks of some rows. `to` returns the output of a plane, and
+    /// its band there.
     fn blended(
         &mut self,
         canvas: &Canvas,
         inside: Window,
         (window, source): (usize, u32),
-        (output, first_band): (u32, u32),
+        to: impl Fn(&mut Self, u32) -> (u32, u32),
     ) -> Result<()> {
         let asked = self.asked;
         let too_large = || asked.refuse("the mosaic is larger than memory can address".into());
@@ -248,6 +288,7 @@ impl Tasks<'_> {
         let selection = self.selection(vec![0]);
         let (left, top) = canvas.corner();
         for (plane, _) in (0u32..).zip(&canvas.bands) {
+            let (output, first_band) = to(self, plane);
             for (row, first) in (0u32..).zip((0..height).step_by(rows as usize)) {
                 let count = rows.min(height - first);
                 let offset = (u64::from(plane) * u64::from(height) + u64::from(first)).checked_mul(row_len);
@@ -261,7 +302,7 @@ impl Tasks<'_> {
                     height: count,
                     out_x: left,
                     out_y: top + first,
-                    first_band: first_band.saturating_add(plane),
+                    first_band,
                 };
                 let span = Some(Span { offset, len: row_len * u64::from(count) });
                 let address = BlockAddress { row, plane, ..BlockAddress::default() };
@@ -404,7 +445,7 @@ impl Asked<'_> {
         }
         let is_mosaic = !canvases.is_empty();
         for (window, laid) in canvases {
-            tasks.add_canvas(window, laid)?;
+            tasks.add_canvas(window, &laid)?;
         }
         if tasks.layouts.is_empty() {
             // Windows of mosaics that lie outside and are resampled from nothing: an engine is chosen by a layout.

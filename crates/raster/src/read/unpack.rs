@@ -17,7 +17,7 @@ use strile_tiff::{DataType, Image};
 pub(crate) struct Unpacking {
     pub(crate) convert: Convert,
     pub(crate) data_type: DataType,
-    pub(super) missing: Missing,
+    pub(crate) missing: Missing,
 }
 
 /// What says which pixels of an image are missing: the nodata value, else the mask image, else alpha.

@@ -208,7 +208,7 @@ impl Share {
 /// Who reads, and within which limits.
 pub(super) fn execution(options: &ReadOptions) -> ReadOptions {
     let ReadOptions { on_fault, max_pixels, max_block_bytes, max_cloud_bytes, .. } = *options;
-    let ReadOptions { cache, decode_on, device_memory, direct_io, nvcomp, nvjpeg, .. } = *options;
+    let ReadOptions { cache, decode_on, device_memory, direct_io, nvcomp, .. } = *options;
     ReadOptions {
         cache,
         on_fault,
@@ -219,7 +219,6 @@ pub(super) fn execution(options: &ReadOptions) -> ReadOptions {
         device_memory,
         direct_io,
         nvcomp,
-        nvjpeg,
         ..ReadOptions::default()
     }
 }

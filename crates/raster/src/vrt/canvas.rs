@@ -4,12 +4,13 @@ use super::Vrt;
 use super::call::Call;
 use super::carve::{Carved, carve};
 use super::expand::{Expanded, Group, Item, What, Which};
+use super::missing::{MaskBy, Meaning};
 use super::opened::Opened;
 use super::place::Part;
 use crate::error::{Error, FaultyFile, Result};
-use crate::options::{Layer, ReadOptions};
+use crate::options::ReadOptions;
 use crate::raster::Raster;
-use crate::read::{Canvas, Content, Frame, Gap, Missing, Tile, Unpacking, alike, scaling};
+use crate::read::{Canvas, CanvasMask, Content, Frame, Gap, Tile, alike};
 use crate::source::{MemorySource, ReadDone, ReadOp, Source, Version};
 use crate::window::Window;
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ pub(crate) struct Wanted {
     bands: Vec<u16>,
     frame: Frame,
     inside: Option<Window>,
-    unpacking: Option<Unpacking>,
+    meaning: Meaning,
     /// `false` for a plan: nothing is blended.
     pixels: bool,
 }
@@ -47,8 +48,8 @@ pub(crate) struct Made {
     pub(super) blended: Option<Raster>,
     /// Sources that it is made of.
     pub(super) sources: u64,
-    _lease: Option<Lease>,
-    _expanded: Option<Expanded>,
+    _leases: Vec<Lease>,
+    _expanded: Vec<Expanded>,
 }
 
 /// The files of a mosaic that rectangles come from, by their names.
@@ -72,12 +73,13 @@ impl Made {
 
 /// The files that rectangles of a canvas come from.
 pub(super) fn named(canvas: &Canvas) -> Named {
-    match &canvas.content {
-        Content::Files { tiles, .. } => {
-            tiles.iter().map(|tile| (tile.dataset.name().to_owned(), tile.file)).collect()
+    let mut named = Named::new();
+    for canvas in std::iter::once(canvas).chain(canvas.mask.as_ref().map(|mask| &mask.canvas)) {
+        if let Content::Files { tiles, .. } = &canvas.content {
+            named.extend(tiles.iter().map(|tile| (tile.dataset.name().to_owned(), tile.file)));
         }
-        Content::Blended(_) => Named::new(),
     }
+    named
 }
 
 /// The file that an error tells of.
@@ -120,7 +122,8 @@ impl Vrt {
     pub(crate) fn allow(&self, wanted: &Wanted, call: &Call<'_>) {
         let Some(Window { width, height, .. }) = wanted.inside else { return };
         let pixels = u64::from(width).saturating_mul(height.into());
-        call.allow(pixels.saturating_mul(wanted.which.len() as u64));
+        let bands = wanted.which.len() + usize::from(wanted.meaning.mask.is_some());
+        call.allow(pixels.saturating_mul(bands as u64));
     }
 
     /// Goes on without all sources that an error tells of, so that the rest is read anew once.
@@ -146,14 +149,21 @@ impl Vrt {
         pixels: bool,
     ) -> Result<Wanted> {
         let which = bands.iter().map(|&band| Which::Band(band)).collect();
-        let unpacking = self.unpacking(bands, options)?;
-        Ok(Wanted { which, bands: bands.to_vec(), frame, inside, unpacking, pixels })
+        let meaning = self.meaning(bands, options)?;
+        Ok(Wanted { which, bands: bands.to_vec(), frame, inside, meaning, pixels })
     }
 
     /// The mask band of a window.
     pub(super) fn wanted_mask(&self, window: Window, pixels: bool) -> Wanted {
         let (frame, inside) = (Frame::exactly(window), Some(window));
-        Wanted { which: vec![Which::Mask], bands: vec![1], frame, inside, unpacking: None, pixels }
+        Wanted {
+            which: vec![Which::Mask],
+            bands: vec![1],
+            frame,
+            inside,
+            meaning: Meaning::default(),
+            pixels,
+        }
     }
 
     /// The nodata value of some bands, which must be one.
@@ -183,31 +193,50 @@ impl Vrt {
         }
     }
 
-    /// How samples of some bands become floats: nodata to NaN, scale and offset.
-    pub(super) fn unpacking(&self, bands: &[u16], options: &ReadOptions) -> Result<Option<Unpacking>> {
-        if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
-            return Ok(None);
-        }
-        let missing = match self.one_nodata(bands)? {
-            Some(value) => Missing::Value(value),
-            None if self.has_mask() || self.alpha().is_some() => {
-                let problem = "pixels are not masked by the mask band or the alpha of a VRT; read the mask by \
-                               itself, or the pixels as they are";
-                return Err(self.refuse(problem.into()));
-            }
-            None => Missing::None,
+    /// Finds what a window and its mask are made of, and blends their layers.
+    pub(crate) fn made(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Made> {
+        let Some(by) = wanted.meaning.mask else { return self.made_alone(wanted, call) };
+        let MaskBy { which, missing, bands, spared } = by;
+        let Wanted { frame, inside, pixels, .. } = *wanted;
+        let number = if let Which::Band(band) = which { band } else { 1 };
+        let mask = Wanted {
+            which: vec![which],
+            bands: vec![number],
+            frame,
+            inside,
+            meaning: Meaning::default(),
+            pixels,
         };
-        let refuse = |problem| self.refuse(problem);
-        let scaled = if options.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
-        Unpacking::new(self.data_type(), missing, scaled, options.float_type).map_err(refuse)
+        let before = call.faults();
+        loop {
+            call.keep_faults(before);
+            let mut made = self.made_alone(wanted, call)?;
+            let known = call.set_aside().len();
+            let Made { canvas, sources, _leases, _expanded, .. } = self.made_alone(&mask, call)?.ready();
+            // Pixels and mask are of the same sources.
+            if call.set_aside().len() != known {
+                continue;
+            }
+            made.canvas.mask = Some(Box::new(CanvasMask { canvas, missing, bands, spared }));
+            made.sources += sources;
+            made._leases.extend(_leases);
+            made._expanded.extend(_expanded);
+            return Ok(made);
+        }
     }
 
     /// Finds what a window is made of, and blends its layers. If sources failed and are set aside, all is done anew: none
     /// is laid in part.
-    pub(crate) fn made(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Made> {
+    fn made_alone(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Made> {
         let Some(inside) = wanted.inside else {
             let canvas = self.canvas(wanted, Content::Files { tiles: Vec::new(), gaps: Vec::new() });
-            return Ok(Made { canvas, blended: None, sources: 0, _lease: None, _expanded: None });
+            return Ok(Made {
+                canvas,
+                blended: None,
+                sources: 0,
+                _leases: Vec::new(),
+                _expanded: Vec::new(),
+            });
         };
         let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
         let request = (part(inside.column, inside.width), part(inside.row, inside.height));
@@ -221,19 +250,19 @@ impl Vrt {
             }
             let layers = expanded.layers();
             if layers == 0 {
-                let (content, lease) = expanded.content(call)?;
+                let (content, lease) = expanded.content(wanted.meaning.unpackings.len() > 1, call)?;
                 let sources = expanded.groups.first().map_or(0, |group| group.items.len()) as u64;
                 let canvas = self.canvas(wanted, content);
-                let (_lease, _expanded) = (Some(lease), Some(expanded));
-                return Ok(Made { canvas, blended: None, sources, _lease, _expanded });
+                let (_leases, _expanded) = (vec![lease], vec![expanded]);
+                return Ok(Made { canvas, blended: None, sources, _leases, _expanded });
             }
             let len = expanded.len();
             let mut made = Made {
                 canvas: self.canvas(wanted, Content::Blended(Arc::new(Unread { len }))),
                 blended: None,
                 sources: 0,
-                _lease: None,
-                _expanded: None,
+                _leases: Vec::new(),
+                _expanded: Vec::new(),
             };
             made.canvas.blended = layers;
             if wanted.pixels {
@@ -241,7 +270,7 @@ impl Vrt {
                 if call.set_aside().len() != known {
                     continue;
                 }
-                (made.blended, made._lease) = (Some(raster), Some(lease));
+                (made.blended, made._leases) = (Some(raster), vec![lease]);
             }
             return Ok(made);
         }
@@ -261,7 +290,8 @@ impl Vrt {
             bands: wanted.bands.clone(),
             fills,
             nodata: nodata.and_then(|nodata| nodata.to_sample(data_type)).map(Fill),
-            unpacking: wanted.unpacking,
+            unpackings: wanted.meaning.unpackings.clone(),
+            mask: None,
             frame: wanted.frame,
             inside: wanted.inside,
             content,
@@ -285,19 +315,19 @@ impl Expanded {
         pixels.saturating_mul(u64::from(self.bands)).saturating_mul(self.data_type.size() as u64)
     }
 
-    /// All of it, which has no layers, as rectangles that do not overlap.
-    fn content(&self, call: &Call<'_>) -> Result<(Content, Lease)> {
+    /// All of it, which has no layers, as rectangles that do not overlap; of one band each where `apart`.
+    fn content(&self, apart: bool, call: &Call<'_>) -> Result<(Content, Lease)> {
         let run = |group| Run { group, items: &group.items, fills: true };
-        self.cut(&self.groups.iter().map(run).collect::<Vec<_>>(), call)
+        self.cut(&self.groups.iter().map(run).collect::<Vec<_>>(), apart, call)
     }
 
     /// Runs without layers as rectangles that do not overlap.
-    pub(super) fn cut(&self, runs: &[Run<'_>], call: &Call<'_>) -> Result<(Content, Lease)> {
+    pub(super) fn cut(&self, runs: &[Run<'_>], apart: bool, call: &Call<'_>) -> Result<(Content, Lease)> {
         let mut cut = Cut { size: self.size, call, tiles: Vec::new(), gaps: Vec::new() };
         for run in runs {
             let bands = u32::try_from(run.group.fills.len()).unwrap_or(u32::MAX);
             // Where all sources have all bands, they are cut once for all.
-            let each = match run.items.iter().all(|item| item.bands == (run.group.first, bands)) {
+            let each = match !apart && run.items.iter().all(|item| item.bands == (run.group.first, bands)) {
                 true => bands.max(1),
                 false => 1,
             };

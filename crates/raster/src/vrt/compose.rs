@@ -81,7 +81,7 @@ impl Vrt {
 
     /// Reads rectangles of files into host memory that is leased, all of them by one read.
     fn run(&self, expanded: &Expanded, runs: &[Run<'_>], output: Output, call: &Call<'_>) -> Result<Vec<u8>> {
-        let (content, _rectangles) = expanded.cut(runs, call)?;
+        let (content, _rectangles) = expanded.cut(runs, false, call)?;
         let sources = runs.first().map_or(0, |run| run.items.len()) as u64;
         let whole = Window::full(expanded.size.0, expanded.size.1);
         let canvas = Canvas {
@@ -92,7 +92,8 @@ impl Vrt {
             bands: (0..expanded.bands).map(|_| 0).collect(),
             fills: vec![Fill::default(); expanded.bands as usize],
             nodata: None,
-            unpacking: None,
+            unpackings: Vec::new(),
+            mask: None,
             frame: Frame::exactly(whole),
             inside: Some(whole),
             content,

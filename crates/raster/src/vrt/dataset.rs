@@ -91,9 +91,11 @@ impl Vrt {
     /// The type of the samples of a result: floats where they are masked or scaled.
     fn type_of(&self, options: &ReadOptions, bands: &[u16]) -> Result<DataType> {
         Ok(match options.layer {
-            Layer::Pixels => {
-                self.unpacking(bands, options)?.map_or(self.data_type(), |found| found.data_type)
-            }
+            Layer::Pixels => self
+                .meaning(bands, options)?
+                .unpackings
+                .first()
+                .map_or(self.data_type(), |found| found.data_type),
             Layer::Mask => DataType::U8,
         })
     }

@@ -23,6 +23,7 @@ mod expand;
 mod hosts;
 mod index;
 mod listing;
+mod missing;
 mod number;
 mod opened;
 mod parse;

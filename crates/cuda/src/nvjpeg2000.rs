@@ -1,17 +1,19 @@
-//! Blocks by nvJPEG2000's encoder: samples on the device become codestreams on the host, several encode states at once,
-//! each with a stream and a thread of the host, one picture at a time.
+//! Blocks by nvJPEG2000's encoder, where it is installed and asked for: samples on the device become codestreams on the host,
+//! several encode states at once, each with a stream and a thread of the host, one picture at a time.
 //!
-//! Unlike the decoder its handle takes no functions for memory: what the library needs for itself it takes from the driver,
-//! beside the budget.
+//! Its handle takes no functions for memory: what the library needs for itself it takes from the driver, beside the budget.
 
 #![expect(unsafe_code, reason = "calls into a library opened at run time")]
 
-use super::library::{ComponentInfo, INTERLEAVED, Image, Pixel, of_driver};
+mod opened;
+
+pub use opened::{Nvjpeg2000Error, Version};
+
 use crate::device::{Context, Device};
-use crate::picture::nvidia::opened::{Opened, functions};
-use crate::picture::nvidia::{NvjpegError, Version, Which};
+use crate::driver::DriverError;
 use crate::stream::Stream;
-use std::ffi::{c_int, c_void};
+use opened::{Opened, functions};
+use std::ffi::{OsStr, c_int, c_void};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,9 +37,56 @@ const GREY: c_int = 2;
 /// States, streams and threads.
 const STATES: usize = 8;
 
+/// `NVJPEG2K_FORMAT_INTERLEAVED`.
+const INTERLEAVED: c_int = 1;
+
+/// `nvjpeg2kImageComponentInfo_t`.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+struct ComponentInfo {
+    width: u32,
+    height: u32,
+    precision: u8,
+    signed: u8,
+}
+
+/// `nvjpeg2kImage_t`: interleaved samples are all at the first pointer.
+#[derive(Debug)]
+#[repr(C)]
+struct Image {
+    data: *mut Pointer,
+    pitch: *mut usize,
+    pixel: c_int,
+    components: u32,
+}
+
+const _: () = assert!(size_of::<ComponentInfo>() == 12);
+const _: () = assert!(size_of::<Image>() == 24 && offset_of!(Image, pixel) == 16);
+
+/// `nvjpeg2kImageType_t`, as far as samples of TIFF files have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+enum Pixel {
+    /// `NVJPEG2K_UINT8`.
+    U8 = 0,
+    /// `NVJPEG2K_UINT16`.
+    U16 = 1,
+    /// `NVJPEG2K_INT16`.
+    I16 = 2,
+}
+
+impl Pixel {
+    fn size(self) -> usize {
+        match self {
+            Self::U8 => 1,
+            Self::U16 | Self::I16 => 2,
+        }
+    }
+}
+
 /// `nvjpeg2kEncodeConfig_t`.
 #[repr(C)]
-pub(super) struct Config {
+struct Config {
     stream_type: c_int,
     colour: c_int,
     rsiz: u16,
@@ -85,10 +134,28 @@ functions! {
 }
 
 /// Bytes of each argument of the functions called, as `nvjpeg2k.h` must have them.
-pub const ENCODER_SIGNATURES: &[(&str, &[usize])] = Functions::SIGNATURES;
+pub const SIGNATURES: &[(&str, &[usize])] = Functions::SIGNATURES;
 
 /// What `nvjpeg2k.h` must say for the bindings to be right.
-pub const ENCODER_HEADER: &[(&str, usize)] = &[
+pub const HEADER: &[(&str, usize)] = &[
+    ("sizeof(nvjpeg2kImageComponentInfo_t)", size_of::<ComponentInfo>()),
+    ("offsetof(nvjpeg2kImageComponentInfo_t, component_width)", offset_of!(ComponentInfo, width)),
+    ("offsetof(nvjpeg2kImageComponentInfo_t, component_height)", offset_of!(ComponentInfo, height)),
+    ("offsetof(nvjpeg2kImageComponentInfo_t, precision)", offset_of!(ComponentInfo, precision)),
+    ("offsetof(nvjpeg2kImageComponentInfo_t, sgn)", offset_of!(ComponentInfo, signed)),
+    ("sizeof(nvjpeg2kImage_t)", size_of::<Image>()),
+    ("offsetof(nvjpeg2kImage_t, pixel_data)", offset_of!(Image, data)),
+    ("offsetof(nvjpeg2kImage_t, pitch_in_bytes)", offset_of!(Image, pitch)),
+    ("offsetof(nvjpeg2kImage_t, pixel_type)", offset_of!(Image, pixel)),
+    ("offsetof(nvjpeg2kImage_t, num_components)", offset_of!(Image, components)),
+    ("NVJPEG2K_STATUS_SUCCESS", 0),
+    ("NVJPEG2K_FORMAT_INTERLEAVED", INTERLEAVED as usize),
+    ("NVJPEG2K_UINT8", Pixel::U8 as usize),
+    ("NVJPEG2K_UINT16", Pixel::U16 as usize),
+    ("NVJPEG2K_INT16", Pixel::I16 as usize),
+    ("MAJOR_VERSION", 0),
+    ("MINOR_VERSION", 1),
+    ("PATCH_LEVEL", 2),
     ("NVJPEG2K_MAXRES", MOST_RESOLUTIONS),
     ("sizeof(nvjpeg2kEncodeConfig_t)", size_of::<Config>()),
     ("offsetof(nvjpeg2kEncodeConfig_t, color_space)", offset_of!(Config, colour)),
@@ -113,6 +180,13 @@ pub const ENCODER_HEADER: &[(&str, usize)] = &[
     ("NVJPEG2K_COLORSPACE_GRAY", GREY as usize),
     ("NVJPEG2K_QUALITY_TYPE_TARGET_PSNR", TARGET_PSNR as usize),
 ];
+
+/// The version of the library at a path, if its functions are those that are called.
+pub fn version_of(path: &OsStr) -> Result<Version, Nvjpeg2000Error> {
+    let opened = Opened::open(Some(path))?;
+    Functions::load(&opened)?;
+    Ok(opened.version())
+}
 
 /// How pictures of a layout are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,8 +260,8 @@ unsafe impl Send for State {}
 
 impl Encoder {
     /// That of this machine, for a device.
-    pub(crate) fn open(device: &Arc<Device>) -> Result<Self, NvjpegError> {
-        let opened = Opened::open(Which::Nvjpeg2000, None)?;
+    pub(crate) fn open(device: &Arc<Device>) -> Result<Self, Nvjpeg2000Error> {
+        let opened = Opened::open(None)?;
         let functions = Functions::load(&opened)?;
         let context = Arc::clone(device.context());
         let mut handle: Pointer = std::ptr::null_mut();
@@ -208,7 +282,7 @@ impl Encoder {
     ///
     /// # Safety
     /// The samples must be device memory, all there, until this returns.
-    pub(crate) unsafe fn encode(&self, sources: &[Source]) -> Result<Vec<Vec<u8>>, NvjpegError> {
+    pub(crate) unsafe fn encode(&self, sources: &[Source]) -> Result<Vec<Vec<u8>>, Nvjpeg2000Error> {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         while states.len() < STATES.min(sources.len()) {
             let state = self.state();
@@ -219,7 +293,7 @@ impl Encoder {
             }
         }
         let next = AtomicUsize::new(0);
-        let work = |state: &mut State| -> Result<Vec<(usize, Vec<u8>)>, NvjpegError> {
+        let work = |state: &mut State| -> Result<Vec<(usize, Vec<u8>)>, Nvjpeg2000Error> {
             let _bound = self.context.bind().map_err(of_driver)?;
             let mut done = Vec::new();
             loop {
@@ -252,7 +326,7 @@ impl Encoder {
         Ok(done.into_iter().map(|(_, stream)| stream).collect())
     }
 
-    fn state(&self) -> Result<State, NvjpegError> {
+    fn state(&self) -> Result<State, Nvjpeg2000Error> {
         let _bound = self.context.bind().map_err(of_driver)?;
         let stream = Stream::new(&self.context).map_err(of_driver)?;
         let (mut state, mut params): (Pointer, Pointer) = (std::ptr::null_mut(), std::ptr::null_mut());
@@ -269,7 +343,7 @@ impl Encoder {
 
     /// # Safety
     /// As `encode`; the context is bound.
-    unsafe fn one(&self, state: &mut State, source: &Source) -> Result<Vec<u8>, NvjpegError> {
+    unsafe fn one(&self, state: &mut State, source: &Source) -> Result<Vec<u8>, Nvjpeg2000Error> {
         let Recipe { width, samples, pixel, .. } = source.recipe;
         if state.set != Some((source.recipe, source.rows)) {
             state.set = None;
@@ -307,7 +381,7 @@ impl Encoder {
         Ok(bytes)
     }
 
-    fn configure(&self, params: Pointer, source: &Source) -> Result<(), NvjpegError> {
+    fn configure(&self, params: Pointer, source: &Source) -> Result<(), Nvjpeg2000Error> {
         let Recipe { width, samples, pixel, colour, psnr } = source.recipe;
         let height = source.rows;
         let precision = if pixel == Pixel::U8 { 8 } else { 16 };
@@ -365,4 +439,8 @@ impl Drop for Encoder {
         // SAFETY: its states are gone.
         let _ = unsafe { self.functions.nvjpeg2kEncoderDestroy(self.handle) };
     }
+}
+
+fn of_driver(error: DriverError) -> Nvjpeg2000Error {
+    Nvjpeg2000Error::Driver { problem: error.to_string() }
 }

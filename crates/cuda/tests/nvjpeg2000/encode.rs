@@ -1,8 +1,10 @@
 //! nvJPEG2000 as an encoder: what it is given, that it is that or an error, and that pictures do not wait for each other.
 
-use crate::{count, no_misuse, ready, standin};
+use crate::{count, no_misuse, standin};
+use std::ffi::OsStr;
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
+use strile_cuda::nvjpeg2000::version_of;
 use strile_cuda::{CudaEngine, CudaOptions};
 use strile_emulate::nvjpeg2000;
 use strile_engine::{
@@ -14,7 +16,7 @@ use strile_tiff::{Compression as C, DataType, Photometric};
 const TILE: u32 = 16;
 
 fn engine() -> CudaEngine {
-    ready(nvjpeg2000((0, 11), true).unwrap());
+    nvjpeg2000((0, 11), true).unwrap();
     CudaEngine::open(0, Arc::new(CpuEngine::new()), CudaOptions::default()).unwrap()
 }
 
@@ -139,4 +141,24 @@ fn it_is_that_or_an_error() {
     standin.set("fail=nvjpeg2kEncodeParamsSetEncodeConfig:1:2");
     let wide = layout(DataType::U8, 1, Some(30));
     assert!(encode(&engine, &wide, given, 1).unwrap_err().to_string().contains("(invalid parameter)"));
+}
+
+#[test]
+fn versions_are_told_apart_by_what_they_say() {
+    let Some(standin) = standin() else { return };
+    let told = |version, encodes| {
+        let path = nvjpeg2000(version, encodes).unwrap();
+        version_of(path.as_os_str())
+            .map_or_else(|error| error.to_string(), |version| format!("taken: {version}"))
+    };
+    assert_eq!(told((0, 11), true), "taken: 0.11.0");
+    assert_eq!(told((1, 0), true), "nvJPEG2000 cannot be used: expected version 0, got 1.0.0");
+    assert_eq!(told((0, 9), false), "nvJPEG2000 0.9.0 lacks `nvjpeg2kEncode`");
+    standin.set("fail=nvjpeg2kGetProperty:2:8");
+    assert_eq!(told((0, 11), true), "`nvjpeg2kGetProperty` failed with status 8 (internal error)");
+    let absent = version_of(OsStr::new("/nowhere/libnvjpeg2k.so.0")).unwrap_err().to_string();
+    assert_eq!(
+        absent,
+        "no nvJPEG2000: `libnvjpeg2k.so.0` was not found; add its folder to LD_LIBRARY_PATH, or leave it off"
+    );
 }
