@@ -4,6 +4,7 @@
 mod answers;
 mod asked;
 mod beside;
+mod converted;
 mod failures;
 mod hedged;
 mod hosts;
