@@ -10,6 +10,8 @@ mod hedged;
 mod hosts;
 mod index;
 mod mosaics;
+#[cfg(feature = "cuda")]
+mod on_device;
 
 use std::sync::Arc;
 use strile::io::{RemoteOptions, RemoteSource};
