@@ -9,7 +9,7 @@ use crate::output::{print, stdout_for_binary};
 use crate::progress::Bar;
 use std::path::Path;
 use std::time::Instant;
-use strile::convert::{Conversion, ConvertArea};
+use strile::convert::{Conversion, ConvertArea, Requests};
 use strile::io::{
     FileSink, MemorySink, RemoteOptions, RemoteSink, Sink, StreamSink, UploadOptions, is_remote, redacted,
 };
@@ -41,7 +41,7 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     let conversion =
         Conversion::plan(&input, sink(&target(args, to), &remote, session)?, &options, &context)?;
     if args.explain {
-        return print(conversion.explain().trim_end()).map(|()| Outcome::Clean);
+        return print(&explained(&conversion, &context)?).map(|()| Outcome::Clean);
     }
     if let Some(bar) = &bar {
         bar.expect(conversion.blocks());
@@ -57,6 +57,17 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
         tell(&format!("fault: {}: {fault}", input.name()));
     }
     Ok(if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found })
+}
+
+/// What a conversion will do, and what it will ask servers for.
+pub(super) fn explained(conversion: &Conversion<'_>, context: &Context) -> Result<String, Failure> {
+    let mut text = conversion.explain().trim_end().to_owned();
+    if let Some(Requests { count: requests, bytes, is_least }) = conversion.requests(context)? {
+        let least = if is_least { "at least " } else { "" };
+        let (requests, bytes) = (count(requests as u64, "request"), strile::bytes::human(bytes));
+        text.push_str(&format!("\nremote  {least}{requests} for {bytes}"));
+    }
+    Ok(text)
 }
 
 /// The options with an area that is given in another reference system than the file's.

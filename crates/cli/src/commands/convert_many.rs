@@ -1,6 +1,6 @@
 //! `strile convert … -o DIR`: many files, one progress display, failures listed at the end.
 
-use super::convert::{count, summary};
+use super::convert::{count, explained, summary};
 use crate::args::ConvertArgs;
 use crate::failure::{Failure, Outcome, tell};
 use crate::input::Session;
@@ -108,7 +108,7 @@ fn explain(
         }
         let input = Input::open_with(&item.input, &many.open)?;
         let conversion = Conversion::plan(&input, Box::new(MemorySink::new()), options, context)?;
-        texts.push(format!("{}\nto      {}", conversion.explain().trim_end(), item.output.display()));
+        texts.push(format!("{}\nto      {}", explained(&conversion, context)?, item.output.display()));
     }
     print(&texts.join("\n\n")).map(|()| Outcome::Clean)
 }

@@ -69,6 +69,14 @@ fn the_plan_the_stats_and_the_server_agree() {
     assert_eq!((retries, hedges, connections), (0, 0, counts.connections as u64));
     let figures = |key: &str| plan["bytes"][key].as_u64().or(plan[key].as_u64()).unwrap();
     assert_eq!((requests, received), (1 + figures("requests"), (32 << 10) + figures("request_bytes")));
+    let words = format!("{url} small.tif -outsize 50% 0 -r average --merge-gap 4096 --sidecars never");
+    let plan = bench.run(&format!("convert {words} --explain")).clean().text().to_owned();
+    assert_eq!(server.counts().requests, 1);
+    let run = bench.run(&format!("convert {words} --remote-stats"));
+    let [requests, received, ..] = stats(&run.stderr);
+    let told =
+        format!("remote  {} requests for {}", requests - 1, strile::bytes::human(received - (32 << 10)));
+    assert!(plan.contains(&told), "{told}: {plan}");
     server.fail(|number, _| (number == 0).then_some(Fault::Status(503)));
     assert_eq!(
         stats(&bench.run(&format!("info {url} --sidecars never --remote-stats")).stderr)[..3],

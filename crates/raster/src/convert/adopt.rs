@@ -1,19 +1,25 @@
 //! Blocks of the input that are stored as the output stores them, copied without being decoded.
 
+use super::reads::Requests;
 use crate::dataset::{Dataset, Target};
 use crate::error::{Error, Result};
 use crate::open::io_error;
 use crate::options::ReadOptions;
-use crate::read::{Fetched, layout_of, locate};
+use crate::read::{Fetched, coalesce, layout_of, locate, requests_of};
+use crate::source::Source;
 use crate::window::Window;
 use crate::write::{PredictorChoice, RasterSpec, WriteOptions, Writer, chosen_layout};
+use std::ops::Range;
 use std::sync::Arc;
-use strile_engine::{BlockAddress, BlockLayout, Context, Fill};
+use strile_engine::{BlockAddress, BlockLayout, Context, Fill, Span};
 use strile_tiff::gdal::NoData;
 use strile_tiff::{BlockKind, Compression};
 
 /// Bytes of blocks that are read at once.
 const READ_BYTES: u64 = 16 << 20;
+
+/// Blocks that are read at once.
+type Batch = [(BlockAddress, Option<Span>)];
 
 /// The blocks of an image that can be copied.
 pub(crate) struct Adopted<'a> {
@@ -78,12 +84,34 @@ impl<'a> Adopted<'a> {
 
     /// Copies all blocks, in the order of the output.
     pub(crate) fn copy(self, writer: &mut Writer, context: &Context) -> Result<()> {
+        self.batches(context, |batch| self.copy_batch(batch, writer, context))?;
+        let source = self.target.file.source.as_ref();
+        source.check_unchanged().map_err(|error| io_error(source, error))
+    }
+
+    /// Counts the requests that copying sends.
+    pub(super) fn count(&self, requests: &mut Requests, context: &Context) -> Result<()> {
+        let source = self.target.file.source.as_ref();
+        self.batches(context, |batch| {
+            for range in coalesce(&ranges_of(batch), gap_of(source)) {
+                let (count, bytes) = requests_of(&range, source);
+                requests.add(count, bytes);
+            }
+            Ok(())
+        })
+    }
+
+    /// Gives the blocks in batches that are read at once, in the order of the output.
+    fn batches(&self, context: &Context, mut give: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
         let Target { file, image, .. } = &self.target;
         let grid = &image.grid;
         let decoded = self.layout.decoded_len(self.layout.height).ok_or(Error::Cancelled)?;
         let mut batch = Vec::new();
         let mut bytes = 0;
         for row in 0..grid.down {
+            if context.cancel.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
             // A row of blocks of every plane, so that tables of any size are read in pieces.
             let runs: Vec<_> = (0..grid.planes)
                 .map(|plane| {
@@ -99,35 +127,21 @@ impl<'a> Adopted<'a> {
                     bytes += span.map_or(0, |span| span.len);
                     batch.push((BlockAddress { level: 0, row, column, plane }, span));
                     if bytes >= READ_BYTES {
-                        self.copy_batch(&std::mem::take(&mut batch), writer, context)?;
+                        give(&std::mem::take(&mut batch))?;
                         bytes = 0;
                     }
                 }
             }
         }
-        self.copy_batch(&batch, writer, context)?;
-        let source = file.source.as_ref();
-        source.check_unchanged().map_err(|error| io_error(source, error))
+        give(&batch)
     }
 
-    fn copy_batch(
-        &self,
-        batch: &[(BlockAddress, Option<strile_engine::Span>)],
-        writer: &mut Writer,
-        context: &Context,
-    ) -> Result<()> {
+    fn copy_batch(&self, batch: &Batch, writer: &mut Writer, context: &Context) -> Result<()> {
         if context.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
         let source = self.target.file.source.as_ref();
-        let ranges: Vec<_> = batch
-            .iter()
-            .filter_map(|(_, span)| *span)
-            .map(|span| span.offset..span.offset + span.len)
-            .collect();
-        // Near blocks of a remote file are one request.
-        let gap = if source.local().is_some() { 0 } else { source.merge_gap() };
-        let fetched = Fetched::fetch(source, &ranges, gap, &context.cancel)?;
+        let fetched = Fetched::fetch(source, &ranges_of(batch), gap_of(source), &context.cancel)?;
         for (address, span) in batch {
             let range = span.map(|span| span.offset..span.offset + span.len);
             writer.adopt(*address, range.and_then(|range| fetched.bytes(&range)))?;
@@ -137,6 +151,15 @@ impl<'a> Adopted<'a> {
         }
         Ok(())
     }
+}
+
+/// Near blocks of a remote file are one request.
+fn gap_of(source: &dyn Source) -> u64 {
+    if source.local().is_some() { 0 } else { source.merge_gap() }
+}
+
+fn ranges_of(batch: &Batch) -> Vec<Range<u64>> {
+    batch.iter().filter_map(|(_, span)| *span).map(|span| span.offset..span.offset + span.len).collect()
 }
 
 /// Whether samples are stored as the same colours. Codecs of bytes do not know what they store; those of pictures do.

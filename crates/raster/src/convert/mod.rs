@@ -3,7 +3,8 @@
 //! The input is read piece by piece, along its own blocks, so that none is decoded twice, and goes to a `Writer`;
 //! the raster is never in memory as a whole. Blocks that are stored the same way in both files are copied as they
 //! are. `spec` what is written of the input; `tags` which of its tags go along; `pieces` in which order it is read;
-//! `adopt` which blocks are copied. `alike` stores as a file does; `loaded` writes an image that is in memory.
+//! `adopt` which blocks are copied. `alike` stores as a file does; `loaded` writes an image that is in memory. `reads`
+//! which windows are read, and what they ask of servers.
 //!
 //! Pixels may change on their way: `shape` decides which part is written and at what size, `resample` computes it
 //! (`taps` has the weights, `weighted` the sums); `change` decides what happens to values and what no longer holds of
@@ -20,6 +21,7 @@ mod numbers;
 mod options;
 mod pieces;
 mod range;
+mod reads;
 mod resample;
 mod shape;
 mod spec;
@@ -36,6 +38,7 @@ pub use loaded::{LoadedImage, Written};
 pub use many::{ManyItem, ManyOptions, ManyOutcome, ManyProgress, convert_many, plan_many};
 pub use options::{ConvertArea, ConvertOptions, ConvertSize, Expand, Rescale, Side, SourceLevel};
 pub(crate) use pieces::{Cut, cut};
+pub use reads::Requests;
 pub(crate) use spec::{colours_as_read, has_grey_table, spec_of};
 pub(crate) use tags::tags_of;
 pub use taps::Method;
@@ -57,7 +60,7 @@ use crate::write::{
 use adopt::Adopted;
 use change::{Change, Facts};
 use numbers::Counts;
-use range::Ranges;
+use reads::{both, found_values};
 use resample::{Limits, Made, Resampling};
 use shape::{Shape, Taken};
 use spec::{alpha_becomes_mask, keeps_depth, picture_options, write_options};
@@ -277,7 +280,7 @@ impl<'a> Conversion<'a> {
         Ok(Self { input, read, cut, before, adopted, changed, writer, warnings })
     }
 
-    /// What will be done, in words.
+    /// What will be done, in words. [`requests`](Self::requests) counts what remote files are asked for.
     pub fn explain(&self) -> String {
         let Window { width, height, .. } = self.cut.window;
         let pixels = match (&self.adopted, self.writer.needs_pixels()) {
@@ -398,12 +401,14 @@ impl<'a> Conversion<'a> {
 
 impl Changed {
     fn is_cut_by_columns(&self, masked: bool) -> bool {
-        let (Some(shape), Some(change)) = (&self.shape, &self.change) else { return false };
-        let values = change.planned();
-        let bands = values.source_nodata.len();
-        let (alpha, block_rows) = (self.alpha, self.block_rows);
-        let limits = Limits::default();
-        Resampling { shape, values, bands, masked, alpha, block_rows, limits }.is_cut_by_columns()
+        self.resampling(masked).is_some_and(|resampling| resampling.is_cut_by_columns())
+    }
+
+    /// What is resampled, with values as they are planned.
+    fn resampling(&self, masked: bool) -> Option<Resampling<'_>> {
+        let (shape, values) = (self.shape.as_ref()?, self.change.as_ref()?.planned());
+        let (bands, alpha, block_rows) = (values.source_nodata.len(), self.alpha, self.block_rows);
+        Some(Resampling { shape, values, bands, masked, alpha, block_rows, limits: Limits::default() })
     }
 }
 
@@ -439,58 +444,6 @@ fn with_corners(
         options.transform = Some(shape::transform_of(corners, size)?);
     }
     Ok(options)
-}
-
-/// The values, once ranges that were not given are found.
-fn found_values(
-    input: &Input,
-    (change, whole): (Change, &ReadOptions),
-    source: &impl Fn(&ReadOptions) -> Result<Source>,
-    masked: bool,
-    context: &Context,
-) -> Result<Values> {
-    let refuse = |problem: String| shape::named(input, problem);
-    let bands = change.sources();
-    let found = match bands.is_empty() {
-        true => Vec::new(),
-        false => {
-            let count = u16::try_from(change.source_nodata().len()).unwrap_or(u16::MAX);
-            let read = RasterSpec::new(1, 1, count, change.planned().from);
-            let cut = match input {
-                Input::Tiff(dataset) => cut(dataset, whole, &read)?,
-                Input::Vrt(vrt) => Cut::of_rows(vrt.target(whole)?.0, &read),
-            };
-            let pieces = cut.windows().map(|window| Ok(both(source, whole, window, masked)?.0));
-            let ranges = Ranges { bands: &bands, nodata: change.source_nodata() };
-            ranges.find(pieces, context, refuse)?
-        }
-    };
-    change.values(&found).map_err(refuse)
-}
-
-/// Pixels of a window, its mask, and the faults that were filled.
-type Both = ((Raster, Option<Raster>), Vec<LocatedFault>);
-
-/// Reads a window of the input and its mask into host memory.
-fn both(
-    source: &impl Fn(&ReadOptions) -> Result<Source>,
-    read: &ReadOptions,
-    window: Window,
-    masked: bool,
-) -> Result<Both> {
-    let host = |options: &ReadOptions| match source(options)? {
-        Source::Host(raster) => Ok(raster),
-        Source::Device(_) => Err(Error::Engine(EngineError::Abandoned)),
-    };
-    let options = ReadOptions { window: Some(window), ..read.clone() };
-    let raster = host(&options)?;
-    let mask = match masked {
-        true => Some(host(&ReadOptions { layer: Layer::Mask, bands: None, ..options })?),
-        false => None,
-    };
-    let mut faults = raster.faults.clone();
-    faults.extend(mask.iter().flat_map(|mask| mask.faults.iter()).cloned());
-    Ok(((raster, mask), faults))
 }
 
 /// Gives resampled pixels to the writer.

@@ -73,9 +73,7 @@ impl Resampling<'_> {
         let mut counts = Counts::default();
         let _rows = context.take(taps_bytes(&down, self.shape.method), "weights of rows")?;
         let rows = down.axis(self.shape.method, 0..down.count);
-        let step = self.panel_columns();
-        for first in (0..across.count).step_by(step.max(1) as usize) {
-            let columns = first..first.saturating_add(step).min(across.count);
+        for columns in self.panels(&across) {
             let part = Span { count: columns.end - columns.start, ..across };
             let _columns = context.take(taps_bytes(&part, self.shape.method), "weights of columns")?;
             counts.add(match self.shape.method {
@@ -86,6 +84,45 @@ impl Resampling<'_> {
             });
         }
         Ok(counts)
+    }
+
+    /// The windows of the input that `run` reads, in that order.
+    pub(super) fn windows(&self, context: &Context) -> Result<Vec<Window>> {
+        let ((across, down), method) = (self.shape.spans(), self.shape.method);
+        let _rows = context.take(taps_bytes(&down, method), "weights of rows")?;
+        let rows = down.axis(method, 0..down.count);
+        let mut windows = Vec::new();
+        for columns in self.panels(&across) {
+            let width = columns.end - columns.start;
+            let _columns =
+                context.take(taps_bytes(&Span { count: width, ..across }, method), "weights of columns")?;
+            let under = across.axis(method, columns).under();
+            match method {
+                Method::Nearest => {
+                    let step = self.chunk_rows(under.end - under.start);
+                    let picked = picked(&rows, step, self.made_rows(width) as usize);
+                    windows.extend(picked.filter_map(|(_, rows)| window_of(&under, &rows)));
+                }
+                _ => windows.extend(self.chunks(under, rows.under())),
+            }
+        }
+        Ok(windows)
+    }
+
+    /// Columns of the result that are made together.
+    fn panels(&self, across: &Span) -> impl Iterator<Item = Range<u32>> + use<> {
+        let (step, count) = (self.panel_columns().max(1), across.count);
+        (0..count).step_by(step as usize).map(move |first| first..first.saturating_add(step).min(count))
+    }
+
+    /// Windows of the input under a panel, each of whole rows of blocks.
+    fn chunks(&self, under: Range<u32>, down: Range<u32>) -> impl Iterator<Item = Window> + use<> {
+        let (left, width) = (under.start, under.end - under.start);
+        let (step, bottom) = (self.chunk_rows(width), if width == 0 { down.start } else { down.end });
+        let end = move |top: u32| (top / step).saturating_add(1).saturating_mul(step).min(bottom);
+        let first = Some(down.start).filter(|top| *top < bottom);
+        let tops = std::iter::successors(first, move |&top| Some(end(top)).filter(|top| *top < bottom));
+        tops.map(move |top| Window::new(left, top, width, end(top) - top))
     }
 
     /// Bytes of a pixel of the input, with its mask.
@@ -171,14 +208,11 @@ impl Resampling<'_> {
             let made = self.collect(&mut workers, &columns, &mut first_row);
             return made.map_or(Ok(()), &mut *give).map(|()| counts);
         }
-        let step = self.chunk_rows(under.end - under.start);
         let ratio = f64::from(down.end - down.start) / rows.len().max(1) as f64;
         let at_once =
             u32::try_from(bytes(f64::from(self.made_rows(width)) * ratio).max(1)).unwrap_or(u32::MAX);
-        let mut top = down.start;
-        while top < down.end {
-            let end = (top / step).saturating_add(1).saturating_mul(step).min(down.end);
-            let window = Window::new(under.start, top, under.end - under.start, end - top);
+        for window in self.chunks(under, down.clone()) {
+            let (top, end) = (window.row, window.row + window.height);
             let _chunk = context.take(
                 self.pixel() * u64::from(window.width) * u64::from(window.height),
                 "pixels to resample",
@@ -210,7 +244,6 @@ impl Resampling<'_> {
                 }
                 from = to;
             }
-            top = end;
         }
         workers.iter().for_each(|worker| counts.add(worker.counts));
         Ok(counts)
@@ -266,27 +299,13 @@ impl Resampling<'_> {
         let _made =
             context.take(2 * self.made_pixel() * u64::from(width) * most as u64, "resampled pixels")?;
         let mut counts = Counts::default();
-        let mut from = 0;
-        while from < rows.len() {
+        for (Range { start: from, end: to }, picked) in picked(rows, step, most) {
             if context.cancel.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            // Rows of one chunk, or rows outside the image.
-            let chunk = |row: usize| {
-                Some(rows.get(row)).filter(|taps| !taps.is_empty()).map(|taps| taps.first / step)
-            };
-            let own = chunk(from);
-            let to = (from..rows.len().min(from + most)).find(|&row| chunk(row) != own);
-            let to = to.unwrap_or(rows.len().min(from + most));
-            let picked: Vec<Option<u32>> = (from..to).map(|row| own.map(|_| rows.get(row).first)).collect();
-            let (low, high) = (picked.iter().flatten().min(), picked.iter().flatten().max());
-            let given = match (low, high) {
-                (Some(&low), Some(&high)) if !under.is_empty() => {
-                    let (x, width) = (under.start, under.end - under.start);
-                    let window = Window::new(x, low, width, high - low + 1);
-                    Some((read(window)?, (x, low)))
-                }
-                _ => None,
+            let given = match window_of(&under, &picked) {
+                Some(window) => Some((read(window)?, (window.column, window.row))),
+                None => None,
             };
             let y = u32::try_from(from).unwrap_or(u32::MAX);
             let height = u32::try_from(to - from).unwrap_or(u32::MAX);
@@ -294,7 +313,6 @@ impl Resampling<'_> {
             let (made, told) = self.pick((&axis, &picked), given, window, context)?;
             counts.add(told);
             give(made)?;
-            from = to;
         }
         Ok(counts)
     }
@@ -366,6 +384,31 @@ impl Resampling<'_> {
         }
         Ok((Made { window, pixels: made.pixels, mask }, counts))
     }
+}
+
+/// Rows of the result that are made together, at most so many, and the rows of the input that they show: those of one chunk
+/// of `step` rows, or none, outside the image.
+fn picked(
+    rows: &Axis,
+    step: u32,
+    most: usize,
+) -> impl Iterator<Item = (Range<usize>, Vec<Option<u32>>)> + '_ {
+    let chunk =
+        move |row: usize| Some(rows.get(row)).filter(|taps| !taps.is_empty()).map(|taps| taps.first / step);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let (start, own, last) = (from, chunk(from), rows.len().min(from + most));
+        from = (start..last).find(|&row| chunk(row) != own).unwrap_or(last);
+        let shown = (start..from).map(|row| own.map(|_| rows.get(row).first)).collect();
+        (start < from).then_some((start..from, shown))
+    })
+}
+
+/// The window of the input that has these rows; `None` if there is none.
+fn window_of(under: &Range<u32>, rows: &[Option<u32>]) -> Option<Window> {
+    let (low, high) = (*rows.iter().flatten().min()?, *rows.iter().flatten().max()?);
+    let width = under.end - under.start;
+    (!under.is_empty()).then(|| Window::new(under.start, low, width, high - low + 1))
 }
 
 /// Bytes of the weights of an axis.

@@ -1,12 +1,13 @@
 //! What the engine says of a read that is ready to run.
 
+use super::cut::Rows;
 use super::deliver::stored_job;
 use super::plan::{Fetch, MemoryNeed, PlanFigures};
 use super::planned::{Blocks, Planned, in_flight};
 use super::ranges::{fetches, requests};
 use super::reading::len;
 use super::sheet::{Then, len_of};
-use super::stage::Arranged;
+use super::stage::{Arranged, least_of};
 use super::tasks::Target;
 use crate::device::Choice;
 use crate::error::Result;
@@ -64,16 +65,27 @@ impl Planned {
         let (mut plans, mut answers) = (Vec::with_capacity(self.batches.len()), Vec::new());
         for batch in &self.batches {
             let mut tasks = batch.clone();
+            let mut jobs = Vec::new();
             if supply == Supply::Staged {
                 let arranged = Arranged::new(&mut tasks, &self.sources)?;
-                arranged.apply(&mut tasks);
                 answers.push(arranged.answers(&self.sources));
+                match (engine.location(), Rows::of(&tasks)) {
+                    // Ranges are decoded one by one; none takes more memory than all of them.
+                    (Location::Host, _) => arranged.apply(&mut tasks),
+                    (Location::Cuda(_), rows) => {
+                        let groups = arranged.grouped(&tasks, least_of(engine)).into_iter();
+                        jobs.extend(groups.flat_map(|group| rows.cut(group.tasks)));
+                        tasks.clear();
+                    }
+                }
             }
-            let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), tasks);
-            let job = job.map_err(|_| EngineError::Abandoned)?;
-            plans.push(engine.plan(&job, &submission, context)?);
+            jobs.extend(Some(tasks).filter(|tasks| !tasks.is_empty()));
+            for tasks in jobs {
+                let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), tasks);
+                let job = job.map_err(|_| EngineError::Abandoned)?;
+                plans.push(engine.plan(&job, &submission, context)?);
+            }
         }
-        let of_sources = plans.len();
         let found = self.ask_cached(engine, (&kinds, supply, held), context)?;
         plans.extend(found.whole);
         let read = plans.len();
@@ -126,7 +138,7 @@ impl Planned {
             range_bytes,
             requests,
             request_bytes,
-            batches: of_sources,
+            batches: self.batches.len(),
             cached: self.cached.blocks,
             cached_bytes: self.cached.bytes,
             engine_batches: plans

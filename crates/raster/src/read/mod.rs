@@ -62,7 +62,7 @@ pub(crate) use mask::{all_valid, from_alpha, same};
 pub use onto_doors::{files_onto, plan_onto, read_onto, read_onto_device, read_onto_into};
 pub(crate) use part::rows_of_part;
 pub use plan::{Fetch, MemoryNeed, MosaicFigures, PlanFigures, ReadPlan};
-pub(crate) use ranges::coalesce;
+pub(crate) use ranges::{coalesce, requests as requests_of};
 pub(crate) use reading::{Done, Reading};
 pub(crate) use request::{Asked, Of, Request, Shape};
 pub use run::WindowFault;

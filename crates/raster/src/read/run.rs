@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::Scope;
 use strile_engine::{
     BlockAddress, BlockLayout, BlockTask, Claim, Context, DecodeJob, Encoded, Engine, EngineError, JobError,
-    LocatedFault, Output, OutputBox, ReadAt, Report, Ticket,
+    LocatedFault, Location, Output, OutputBox, ReadAt, Report, Ticket,
 };
 
 /// Batches decoded or under way at one time, and jobs that keep all threads busy.
@@ -240,10 +240,11 @@ impl Flight<'_> {
         Ok(())
     }
 
-    /// Whether another job would only wait: there are two, and each thread has a block.
+    /// Whether another job would only wait: there are two, and each thread has a block. A device has memory for two.
     fn is_busy(&self) -> bool {
         let tasks: usize = self.flights.iter().map(|flying| flying.tasks).sum();
-        self.flights.len() >= IN_FLIGHT && tasks >= self.context.threads.get()
+        let is_full = self.engine.location() != Location::Host || tasks >= self.context.threads.get();
+        self.flights.len() >= IN_FLIGHT && is_full
     }
 
     /// Whether two jobs may write the same samples. Outputs may lie in the same memory.

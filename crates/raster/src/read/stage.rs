@@ -1,8 +1,8 @@
 //! The bytes of blocks that an engine does not fetch itself: the ranges of all files of a batch in one arena.
 //!
 //! All reads are submitted before the first is waited for. Bytes go on to the engine as they arrive, in any order: each range
-//! with the blocks that it holds, for an engine of the host, or all at once, for one that copies them to a device. Sources
-//! whose `submit` waits are submitted to by threads of their own, many at a time.
+//! with the blocks that it holds, for an engine of the host, or some megabytes of neighbouring ranges, for one that copies them
+//! to a device. Sources whose `submit` waits are submitted to by threads of their own, many at a time.
 
 use super::ranges::fetches;
 use super::together::{AT_ONCE, together};
@@ -21,6 +21,17 @@ use strile_engine::{
 
 /// How often it is looked whether the caller still waits.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// Bytes that a device is given at once, unless there are fewer: each of its jobs costs a few launches and copies.
+const DEVICE_BYTES: u64 = 8 << 20;
+
+/// Bytes that an engine is given at once, unless there are fewer.
+pub(super) fn least_of(engine: &dyn Engine) -> u64 {
+    match engine.location() {
+        Location::Host => 0,
+        Location::Cuda(_) => DEVICE_BYTES,
+    }
+}
 
 /// Bytes that staging a batch takes.
 pub(super) fn staged_len(tasks: &[BlockTask], sources: &[Arc<dyn Source>]) -> u64 {
@@ -102,27 +113,42 @@ impl Arranged {
         lens.iter().take(AT_ONCE).sum()
     }
 
-    /// The tasks in groups, each with the ranges that hold its bytes: those of one range, and those without bytes. Spans are
-    /// offsets into the bytes of the group.
-    fn grouped(&self, tasks: &[BlockTask]) -> Vec<Group> {
-        let count = self.files.last().map_or(0, |file| file.first + file.ranges.len());
-        let mut groups: Vec<Group> = (0..count).map(|at| Group::new(at..at + 1)).collect();
-        let mut empty = Group::new(count..count);
+    /// The tasks in groups, each with the neighbouring ranges that hold its bytes: one range, or more until they have `least`
+    /// bytes. Spans are offsets into the bytes of the group. Tasks without bytes are a group of their own, unless groups are
+    /// to be large.
+    pub(super) fn grouped(&self, tasks: &[BlockTask], least: u64) -> Vec<Group> {
+        let (mut groups, mut group_of, mut bytes): (Vec<Group>, Vec<usize>, u64) =
+            (Vec::new(), Vec::new(), 0);
+        for (start, range) in self.files.iter().flat_map(|file| file.starts.iter().zip(&file.ranges)) {
+            let number = group_of.len();
+            match groups.last_mut().filter(|_| bytes < least) {
+                Some(group) => group.ranges.end = number + 1,
+                None => {
+                    bytes = 0;
+                    groups.push(Group::new(number, *start));
+                }
+            }
+            group_of.push(groups.len() - 1);
+            bytes = bytes.saturating_add(range.end - range.start);
+        }
+        let mut empty = Group::new(group_of.len(), self.len);
+        empty.ranges.end = group_of.len();
+        let (mut last, is_large) = (0, least > 0);
         let of_sources = tasks.chunk_by(|a, b| a.source == b.source);
         for (of_source, file) in of_sources.zip(&self.files) {
             for task in of_source {
-                let at = task.span.and_then(|span| Some((span, file.range_of(span)?)));
-                let found = at.and_then(|(span, (at, start))| Some((span, start, groups.get_mut(at)?)));
-                match found {
-                    Some((span, start, group)) => {
-                        let span = Span { offset: span.offset - start, len: span.len };
-                        group.tasks.push(BlockTask { span: Some(span), ..*task });
-                    }
-                    None => empty.tasks.push(task.clone()),
-                }
+                let of = task.span.and_then(|span| group_of.get(file.range_of(span)?).copied());
+                last = of.unwrap_or(last);
+                let group = groups.get_mut(last).filter(|_| of.is_some() || is_large).unwrap_or(&mut empty);
+                let span = task.span.map(|span| {
+                    let Span { offset, len } = file.moved(span);
+                    Span { offset: offset.saturating_sub(group.start), len }
+                });
+                group.tasks.push(BlockTask { span, ..task.clone() });
             }
         }
         groups.push(empty);
+        groups.iter_mut().for_each(Group::ready);
         groups
     }
 }
@@ -132,19 +158,27 @@ fn abandoned() -> Error {
 }
 
 /// Blocks whose bytes come together.
-struct Group {
-    tasks: Vec<BlockTask>,
+pub(super) struct Group {
+    pub(super) tasks: Vec<BlockTask>,
     /// The numbers of their ranges in the batch.
     ranges: Range<usize>,
+    /// Where their bytes begin in the arena.
+    start: u64,
     /// Of ranges that have arrived.
     slots: Vec<Option<Slot>>,
     left: usize,
 }
 
 impl Group {
-    fn new(ranges: Range<usize>) -> Self {
-        let left = ranges.len();
-        Self { tasks: Vec::new(), ranges, slots: (0..left).map(|_| None).collect(), left }
+    /// A group of one range, to which others are added.
+    fn new(range: usize, start: u64) -> Self {
+        Self { tasks: Vec::new(), ranges: range..range + 1, start, slots: Vec::new(), left: 0 }
+    }
+
+    /// Waits for all of its ranges.
+    fn ready(&mut self) {
+        self.left = self.ranges.len();
+        self.slots = self.ranges.clone().map(|_| None).collect();
     }
 
     /// Takes what has arrived; the bytes of all ranges if this is the last.
@@ -200,13 +234,7 @@ impl Arriving {
         let answers = context.take(arranged.answers(sources), "answers of remote files")?;
         let arena = engine.staging(usize::try_from(arranged.len).map_err(|_| abandoned())?)?;
         let (_, slots) = arena.split(&lens).ok_or_else(abandoned)?;
-        let groups = match engine.location() {
-            Location::Host => arranged.grouped(&tasks),
-            Location::Cuda(_) => {
-                arranged.apply(&mut tasks);
-                vec![Group { tasks, ..Group::new(0..lens.len()) }]
-            }
-        };
+        let groups = arranged.grouped(&tasks, least_of(engine));
         let (mut slots, mut near, mut afar) = (slots.into_iter(), Vec::new(), Vec::new());
         let mut of_ranges = Vec::with_capacity(lens.len());
         for file in &arranged.files {
@@ -315,10 +343,10 @@ impl Drop for Arriving {
 }
 
 impl Ranges {
-    /// The number of the range that holds a span, and where in the file it begins.
-    fn range_of(&self, span: Span) -> Option<(usize, u64)> {
+    /// The number of the range that holds a span.
+    fn range_of(&self, span: Span) -> Option<usize> {
         let at = self.ranges.partition_point(|range| range.start <= span.offset).checked_sub(1)?;
-        Some((self.first + at, self.ranges.get(at)?.start))
+        Some(self.first + at)
     }
 
     /// A span of the file, inside one of the ranges, as a span of the arena.

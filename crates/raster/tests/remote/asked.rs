@@ -152,7 +152,7 @@ fn a_plan_counts_what_is_asked() {
 
 /// Counts blocks.
 #[derive(Default)]
-struct Decoded(AtomicU64);
+pub(crate) struct Decoded(pub(crate) AtomicU64);
 
 impl Progress for Decoded {
     fn advance(&self, blocks: u64) {

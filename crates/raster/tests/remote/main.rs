@@ -4,11 +4,14 @@
 mod answers;
 mod asked;
 mod beside;
+mod converted;
 mod failures;
 mod hedged;
 mod hosts;
 mod index;
 mod mosaics;
+#[cfg(feature = "cuda")]
+mod on_device;
 
 use std::sync::Arc;
 use strile::io::{RemoteOptions, RemoteSource};

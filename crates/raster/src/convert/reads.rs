@@ -1,0 +1,154 @@
+//! The reads of a conversion: ranges of values that are found first, windows with their masks, and what all of them ask
+//! of servers, counted before they are done.
+
+use super::change::Change;
+use super::pieces::{Cut, cut};
+use super::range::Ranges;
+use super::values::Values;
+use super::{Conversion, Source, shape};
+use crate::error::{Error, Result};
+use crate::input::Input;
+use crate::options::{Layer, ReadOptions};
+use crate::raster::Raster;
+use crate::source::url_of;
+use crate::window::Window;
+use crate::write::RasterSpec;
+use strile_engine::{Context, EngineError, LocatedFault};
+
+/// Windows that are counted, at most: a small file can state billions of them.
+const MOST_READS: usize = 1 << 16;
+
+/// Requests for pixels of remote files, if none fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Requests {
+    /// Their number.
+    pub count: usize,
+    /// Bytes of their answers.
+    pub bytes: u64,
+    /// There may be more: sources of a mosaic that are blended are not counted, nor are parts beyond the first 65,536.
+    pub is_least: bool,
+}
+
+impl Requests {
+    /// Adds requests.
+    pub(super) fn add(&mut self, count: usize, bytes: u64) {
+        self.count = self.count.saturating_add(count);
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+impl Conversion<'_> {
+    /// Counts the requests that the conversion will send for pixels of its input; `None` if no file of it is remote. Large
+    /// tables of blocks are fetched to count them, and sources of mosaics are opened; no pixel is read.
+    pub fn requests(&self, context: &Context) -> Result<Option<Requests>> {
+        let is_remote = match self.input {
+            Input::Tiff(dataset) => dataset.target(&self.read)?.file.source.local().is_none(),
+            Input::Vrt(vrt) => {
+                let is_url =
+                    |path: Option<std::path::PathBuf>| path.is_some_and(|path| url_of(&path).is_some());
+                vrt.listed_sources().into_iter().any(|source| is_url(source.path))
+            }
+        };
+        if !is_remote {
+            return Ok(None);
+        }
+        let mut requests = Requests::default();
+        if let Some(adopted) = &self.adopted {
+            adopted.count(&mut requests, context)?;
+        }
+        let mut reads = Vec::new();
+        let mut read = |options: &ReadOptions, mut windows: Box<dyn Iterator<Item = Window>>| {
+            let left = MOST_READS.saturating_sub(reads.len());
+            reads.extend(windows.by_ref().take(left).map(|window| (options.clone(), window)));
+            windows.next().is_some()
+        };
+        let changed = &self.changed;
+        if let Some(change) = &changed.change
+            && let Some(cut) = cut_for_ranges(self.input, change, &changed.whole)?
+        {
+            requests.is_least |= read(&changed.whole, Box::new(cut.windows()));
+        }
+        let masked = self.writer.spec().is_some_and(|spec| spec.mask);
+        requests.is_least |= match changed.resampling(masked) {
+            _ if !self.writer.needs_pixels() => false,
+            Some(resampling) => read(&self.read, Box::new(resampling.windows(context)?.into_iter())),
+            None => read(&self.read, Box::new(self.cut.windows())),
+        };
+        for (options, window) in reads {
+            let (pixels, mask) = layers(&options, window, masked);
+            for options in std::iter::once(pixels).chain(mask) {
+                if context.cancel.is_cancelled() {
+                    return Err(Error::Cancelled);
+                }
+                let plan = self.input.plan(&options, context)?;
+                let figures = plan.figures();
+                requests.add(figures.requests, figures.request_bytes);
+                requests.is_least |= plan.mosaics.is_some_and(|mosaics| mosaics.blended > 0);
+            }
+        }
+        Ok(Some(requests))
+    }
+}
+
+/// The reads of one window: of its pixels, and of its mask.
+fn layers(read: &ReadOptions, window: Window, masked: bool) -> (ReadOptions, Option<ReadOptions>) {
+    let options = ReadOptions { window: Some(window), ..read.clone() };
+    let mask = masked.then(|| ReadOptions { layer: Layer::Mask, bands: None, ..options.clone() });
+    (options, mask)
+}
+
+/// The values, once ranges that were not given are found.
+pub(super) fn found_values(
+    input: &Input,
+    (change, whole): (Change, &ReadOptions),
+    source: &impl Fn(&ReadOptions) -> Result<Source>,
+    masked: bool,
+    context: &Context,
+) -> Result<Values> {
+    let refuse = |problem: String| shape::named(input, problem);
+    let bands = change.sources();
+    let found = match cut_for_ranges(input, &change, whole)? {
+        None => Vec::new(),
+        Some(cut) => {
+            let pieces = cut.windows().map(|window| Ok(both(source, whole, window, masked)?.0));
+            let ranges = Ranges { bands: &bands, nodata: change.source_nodata() };
+            ranges.find(pieces, context, refuse)?
+        }
+    };
+    change.values(&found).map_err(refuse)
+}
+
+/// The pieces in which ranges of values are found; `None` if all are known.
+fn cut_for_ranges(input: &Input, change: &Change, whole: &ReadOptions) -> Result<Option<Cut>> {
+    if change.sources().is_empty() {
+        return Ok(None);
+    }
+    let count = u16::try_from(change.source_nodata().len()).unwrap_or(u16::MAX);
+    let read = RasterSpec::new(1, 1, count, change.planned().from);
+    Ok(Some(match input {
+        Input::Tiff(dataset) => cut(dataset, whole, &read)?,
+        Input::Vrt(vrt) => Cut::of_rows(vrt.target(whole)?.0, &read),
+    }))
+}
+
+/// Pixels of a window, its mask, and the faults that were filled.
+pub(super) type Both = ((Raster, Option<Raster>), Vec<LocatedFault>);
+
+/// Reads a window of the input and its mask into host memory.
+pub(super) fn both(
+    source: &impl Fn(&ReadOptions) -> Result<Source>,
+    read: &ReadOptions,
+    window: Window,
+    masked: bool,
+) -> Result<Both> {
+    let host = |options: &ReadOptions| match source(options)? {
+        Source::Host(raster) => Ok(raster),
+        Source::Device(_) => Err(Error::Engine(EngineError::Abandoned)),
+    };
+    let (options, mask) = layers(read, window, masked);
+    let raster = host(&options)?;
+    let mask = mask.map(|mask| host(&mask)).transpose()?;
+    let mut faults = raster.faults.clone();
+    faults.extend(mask.iter().flat_map(|mask| mask.faults.iter()).cloned());
+    Ok(((raster, mask), faults))
+}
