@@ -14,6 +14,9 @@ mod output;
 mod progress;
 mod samples;
 
+#[cfg(feature = "serve")]
+pub use commands::info::described;
+
 use args::{Arguments, Command};
 use clap::Parser as _;
 use failure::{Failure, Outcome};

@@ -11,6 +11,6 @@ pub use crate::spool::Spool;
 pub use strile_engine::ReadAt;
 #[cfg(feature = "remote")]
 pub use strile_remote::{
-    PrivateHost, RemoteOptions, RemoteStats, Unfinished, UploadOptions, check_host, is_remote,
+    Listing, PrivateHost, RemoteOptions, RemoteStats, Unfinished, UploadOptions, check_host, is_remote, list,
     remove_unfinished, stats as remote_stats, unfinished,
 };

@@ -37,7 +37,7 @@ pub mod io;
 mod link;
 pub mod measure;
 mod metadata;
-mod number;
+pub mod number;
 mod open;
 mod options;
 pub mod overview;

@@ -1,6 +1,15 @@
-//! Samples as 64-bit floats, for figures and pictures of them.
+//! Samples as 64-bit floats and back, for figures and pictures of them.
+//!
+//! ```
+//! use strile::DataType;
+//! use strile::number::{numbers, writer};
+//!
+//! let mut samples = Vec::new();
+//! writer(DataType::U16)(7.4, &mut samples);
+//! assert_eq!(numbers(&samples, DataType::U16).collect::<Vec<_>>(), [7.0]);
+//! ```
 
-use strile_tiff::{DataType, from_half};
+use strile_tiff::{DataType, from_half, to_half};
 
 macro_rules! read {
     ($bytes:expr, $type:ty) => {
@@ -8,9 +17,9 @@ macro_rules! read {
     };
 }
 
-/// How a sample, or one part of a complex sample, is read as a number. 64-bit integers are rounded.
+/// Returns how a sample, or one part of a complex sample, is read as a number. 64-bit integers are rounded.
 #[expect(clippy::cast_precision_loss, reason = "the nearest value is what is asked for")]
-pub(crate) fn reader(data_type: DataType) -> fn(&[u8]) -> f64 {
+pub fn reader(data_type: DataType) -> fn(&[u8]) -> f64 {
     match data_type {
         DataType::U8 => |bytes| f64::from(read!(bytes, u8)),
         DataType::I8 => |bytes| f64::from(read!(bytes, i8)),
@@ -26,13 +35,56 @@ pub(crate) fn reader(data_type: DataType) -> fn(&[u8]) -> f64 {
     }
 }
 
-/// Whether a sample has a real and an imaginary part.
-pub(crate) fn is_complex(data_type: DataType) -> bool {
+/// Returns how a sample is read as one number: a complex one by its magnitude.
+pub fn magnitude(data_type: DataType) -> fn(&[u8]) -> f64 {
+    match data_type {
+        DataType::C64 => |bytes| {
+            let read = reader(DataType::C64);
+            read(bytes).hypot(bytes.get(4..).map_or(0.0, read))
+        },
+        DataType::C128 => |bytes| {
+            let read = reader(DataType::C128);
+            read(bytes).hypot(bytes.get(8..).map_or(0.0, read))
+        },
+        real => reader(real),
+    }
+}
+
+/// Returns samples of one band or more as numbers, complex ones by their magnitude.
+pub fn numbers(samples: &[u8], data_type: DataType) -> impl Iterator<Item = f64> + Clone {
+    samples.chunks_exact(data_type.size()).map(magnitude(data_type))
+}
+
+/// Returns how a number is stored as a sample, or as one part of a complex sample: rounded to the nearest, and within the type. NaN
+/// is 0 as an integer.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounded and saturated, NaN becomes 0"
+)]
+pub fn writer(data_type: DataType) -> fn(f64, &mut Vec<u8>) {
+    match data_type {
+        DataType::U8 => |value, into| into.push(value.round() as u8),
+        DataType::I8 => |value, into| into.extend((value.round() as i8).to_ne_bytes()),
+        DataType::U16 => |value, into| into.extend((value.round() as u16).to_ne_bytes()),
+        DataType::I16 => |value, into| into.extend((value.round() as i16).to_ne_bytes()),
+        DataType::U32 => |value, into| into.extend((value.round() as u32).to_ne_bytes()),
+        DataType::I32 => |value, into| into.extend((value.round() as i32).to_ne_bytes()),
+        DataType::U64 => |value, into| into.extend((value.round() as u64).to_ne_bytes()),
+        DataType::I64 => |value, into| into.extend((value.round() as i64).to_ne_bytes()),
+        DataType::F16 => |value, into| into.extend(to_half(value).to_ne_bytes()),
+        DataType::F32 | DataType::C64 => |value, into| into.extend((value as f32).to_ne_bytes()),
+        DataType::F64 | DataType::C128 => |value, into| into.extend(value.to_ne_bytes()),
+    }
+}
+
+/// Returns whether a sample has a real and an imaginary part.
+pub fn is_complex(data_type: DataType) -> bool {
     matches!(data_type, DataType::C64 | DataType::C128)
 }
 
-/// Whether samples are floats, which may be NaN.
-pub(crate) fn is_float(data_type: DataType) -> bool {
+/// Returns whether samples are floats, which may be NaN.
+pub fn is_float(data_type: DataType) -> bool {
     use DataType as D;
     matches!(data_type, D::F16 | D::F32 | D::F64 | D::C64 | D::C128)
 }

@@ -20,6 +20,7 @@
 //!   host      per host: how many requests are in flight; latency and rate; what is slow
 //!   tries     how often a request is sent, of reads and of writes
 //!   store     place -> signed request -> answer; redirects
+//!   listing   the keys of a bucket under a prefix
 //!   upload    one object that is written: parts in flight, conditions, what is left of uploads that were killed
 //!   client    connections; `guard` refuses private addresses, for all of them
 //! stats       what the process has asked for
@@ -33,6 +34,7 @@ mod failure;
 mod fetch;
 mod guard;
 mod host;
+mod listing;
 mod object;
 mod options;
 mod place;
@@ -45,6 +47,7 @@ mod upload;
 
 pub use address::Address;
 pub use guard::{PrivateHost, check_host, is_public};
+pub use listing::{Listing, list};
 pub use object::{Object, Opening};
 pub use options::RemoteOptions;
 pub use place::{is_remote, name_of};

@@ -31,7 +31,6 @@ mod reduced;
 mod request;
 mod sources;
 mod tiles;
-mod values;
 mod view;
 mod work;
 
@@ -46,8 +45,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use strile::device::devices;
 use strile::vrt::VrtOptions;
-use strile::{Budget, Cancel};
+use strile::{Budget, Cancel, Processor};
 use thiserror::Error;
 use tiles::Tiles;
 use view::View;
@@ -79,6 +79,8 @@ pub struct ServerOptions {
     pub budget: Arc<Budget>,
     /// How files and mosaics are opened.
     pub open: VrtOptions,
+    /// Who decodes. Tiles are drawn and encoded by the CPU.
+    pub decode_on: Processor,
     /// Says what `strile info` prints of a file; for the viewer.
     pub describe: Option<Describe>,
     /// End when the page is closed; for the viewer.
@@ -100,6 +102,7 @@ impl Default for ServerOptions {
             threads: None,
             budget: Arc::new(Budget::of_process()),
             open: VrtOptions::default(),
+            decode_on: Processor::Auto,
             describe: None,
             exit_with_page: false,
             cors: None,
@@ -124,15 +127,21 @@ pub struct Server {
 }
 
 impl Server {
-    /// Prepares the viewer of files, folders and URLs. Files are opened when the page asks for them.
+    /// Prepares the viewer of files, folders, buckets and URLs. Files are opened when the page asks for them.
     ///
     /// # Errors
-    /// If a path does not exist, a folder has no raster, or the address cannot be listened on.
+    /// If a path does not exist, a folder has no raster, a bucket cannot be listed, there is no such device, or the address cannot be
+    /// listened on.
     pub fn view(given: &[PathBuf], options: ServerOptions) -> Result<Self, ServeError> {
+        check_device(options.decode_on)?;
         let allowed = Allowed::new(given).map_err(ServeError)?;
-        let files = allowed.list();
+        let (files, problems) = allowed.list(&options.open.open.remote, &options.open.open.cancel);
+        if !problems.is_empty() {
+            return Err(ServeError(problems.join("; ")));
+        }
         if files.is_empty() {
-            let names: Vec<String> = given.iter().map(|path| path.display().to_string()).collect();
+            let shown = |path: &PathBuf| strile::io::redacted(&path.display().to_string());
+            let names: Vec<String> = given.iter().map(shown).collect();
             return Err(ServeError(format!("found no GeoTIFF or VRT in {}", names.join(", "))));
         }
         let token = token()?;
@@ -140,21 +149,24 @@ impl Server {
         let hosts = Hosts::new(options.allowed_hosts.iter().cloned().chain([options.host.clone()]));
         let closed = Arc::new(AtomicBool::new(false));
         let (describe, open, flag) = (options.describe.clone(), options.open.clone(), Arc::clone(&closed));
+        let decode_on = options.decode_on;
         let make = move |work| {
             let counts = Counts::default();
-            let pool = Pool::new(open, Arc::clone(&counts.bytes_read));
+            let pool = Pool::new(open, decode_on, Arc::clone(&counts.bytes_read));
             View { token, hosts, files, pool, work, counts, describe, closed: flag }
         };
         Self::listen(options, path, closed, Kind::View(Box::new(make)))
     }
 
-    /// Prepares the tile server of files, folders and URLs; a URL that ends in `/` allows all files below it.
+    /// Prepares the tile server of files, folders, buckets and URLs; a URL that ends in `/` allows all files below it.
     ///
     /// # Errors
-    /// If a path does not exist, or the address cannot be listened on.
+    /// If a path does not exist, there is no such device, or the address cannot be listened on.
     pub fn tiles(given: &[PathBuf], options: ServerOptions) -> Result<Self, ServeError> {
+        check_device(options.decode_on)?;
         let allowed = Allowed::new(given).map_err(ServeError)?;
-        let (open, cors, max_age) = (options.open.clone(), options.cors.clone(), options.max_age);
+        let open = (options.open.clone(), options.decode_on);
+        let (cors, max_age) = (options.cors.clone(), options.max_age);
         let hosts = Hosts::new(options.allowed_hosts.iter().cloned().chain([options.host.clone()]));
         let make = move |work, is_local| {
             let hosts = if is_local { hosts } else { Hosts::new(["*".to_owned()]) };
@@ -239,6 +251,21 @@ impl Server {
         stop.cancel();
         runtime.shutdown_timeout(Duration::from_millis(150));
         served.map_err(failed)
+    }
+}
+
+/// Refuses a GPU that cannot be used, before anybody asks for a tile.
+fn check_device(decode_on: Processor) -> Result<(), ServeError> {
+    let Processor::Cuda(index) = decode_on else { return Ok(()) };
+    let (name, all) = (format!("cuda:{index}"), devices());
+    let own = all.iter().find(|device| device.name == name || device.name == "cuda");
+    match own {
+        Some(device) if device.usable => Ok(()),
+        Some(device) => Err(ServeError(format!("cannot decode on {name}: {}", device.description))),
+        None => {
+            let there: Vec<&str> = all.iter().map(|device| device.name.as_str()).collect();
+            Err(ServeError(format!("cannot decode on {name}: this machine has {}", there.join(", "))))
+        }
     }
 }
 

@@ -7,20 +7,21 @@
 //! ```
 
 use crate::answer::Refusal;
+use crate::reading::Of;
 use crate::reduced::Reduced;
-use crate::values::is_complex;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use strile::crs::{Area, Crs, TransformOptions, Transformer};
 use strile::file::Page;
+use strile::number::is_complex;
 use strile::picture::palette_of;
 use strile::read::MaskSource;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{Image, Photometric};
 use strile::vrt::VrtOptions;
-use strile::{DataType, Input, ReadOptions, Window};
+use strile::{DataType, Input, Processor, ReadOptions, Window};
 
 /// A viewer needs no level that is larger than this on both sides.
 pub(crate) const SMALLEST: u32 = 512;
@@ -70,7 +71,11 @@ pub(crate) struct Opened {
     pub(crate) reduced: Reduced,
     /// Encoded bytes that were decoded.
     pub(crate) bytes_read: Arc<AtomicU64>,
+    /// Who decodes its blocks.
+    pub(crate) decode_on: Processor,
     to_degrees: OnceLock<Option<Transformer>>,
+    /// From coordinates of a web map to those of the file.
+    pub(crate) from_web: OnceLock<Option<Transformer>>,
     /// Metres across a pixel of the file on a web map.
     pub(crate) web_pixel: OnceLock<Option<f64>>,
     /// Ranges of bands that pictures are stretched between.
@@ -83,12 +88,18 @@ impl Opened {
         path: &Path,
         name: &str,
         options: &VrtOptions,
+        decode_on: Processor,
         bytes_read: Arc<AtomicU64>,
     ) -> Result<Self, Refusal> {
-        Self::new(Input::open_with(path, options)?, name, bytes_read)
+        Self::new(Input::open_with(path, options)?, name, decode_on, bytes_read)
     }
 
-    fn new(input: Input, name: &str, bytes_read: Arc<AtomicU64>) -> Result<Self, Refusal> {
+    pub(crate) fn new(
+        input: Input,
+        name: &str,
+        decode_on: Processor,
+        bytes_read: Arc<AtomicU64>,
+    ) -> Result<Self, Refusal> {
         let unable = |problem: &str| Refusal::unable(format!("{name}: {problem}"));
         let (width, height, bands, data_type) = match &input {
             Input::Tiff(_) => {
@@ -115,7 +126,9 @@ impl Opened {
             palette,
             reduced,
             bytes_read,
+            decode_on,
             to_degrees: OnceLock::new(),
+            from_web: OnceLock::new(),
             web_pixel: OnceLock::new(),
             ranges: Mutex::default(),
         })
@@ -141,6 +154,11 @@ impl Opened {
     /// The first level that is kept in memory.
     pub(crate) fn first_reduced(&self) -> Option<Level> {
         self.levels.iter().find(|level| level.place == Place::Reduced(0)).copied()
+    }
+
+    /// A level of the file, of this number there.
+    pub(crate) fn of(&self, level: usize, size: (u32, u32)) -> Of<'_> {
+        Of { input: &self.input, level, size, decode_on: self.decode_on }
     }
 
     /// All bands.

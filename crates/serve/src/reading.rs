@@ -2,11 +2,11 @@
 
 use crate::answer::Refusal;
 use crate::opened::{Level, Opened, Place, mask_source, nodata};
-use crate::values::{is_complex, is_integer, numbers, reader, writer};
 use std::sync::atomic::Ordering;
 use strile::batch::{BatchWindow, Sampling};
+use strile::number::{is_complex, is_float, magnitude, numbers, writer};
 use strile::read::{Area, MaskSource};
-use strile::{BatchOptions, Context, DataType, Input, Layer, ReadOptions, Window, read_batch};
+use strile::{BatchOptions, Context, DataType, Input, Layer, Processor, ReadOptions, Window, read_batch};
 
 /// Samples band by band, with one byte per pixel, 0 or 255, where pixels can be missing.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ impl Samples {
         if !is_complex(self.data_type) {
             return self;
         }
-        let (read, write) = (reader(self.data_type), writer(DataType::F32));
+        let (read, write) = (magnitude(self.data_type), writer(DataType::F32));
         let mut pixels = Vec::with_capacity(self.pixels.len() / 2);
         self.pixels.chunks_exact(self.data_type.size()).for_each(|sample| write(read(sample), &mut pixels));
         Self { data_type: DataType::F32, pixels, ..self }
@@ -64,14 +64,15 @@ impl Opened {
     ) -> Result<Samples, Refusal> {
         let read = match (level.place, reduced) {
             (Place::Stored(number), _) => {
-                let read = stored(&self.input, number, window, bands, context);
+                let read = stored(&self.of(number, (level.width, level.height)), window, bands, context);
                 read.map(|(samples, encoded)| {
                     self.bytes_read.fetch_add(encoded, Ordering::Relaxed);
                     samples
                 })
             }
             (Place::Reduced(number), Some(reduced)) => {
-                stored(reduced, number, window, bands, context).map(|(samples, _)| samples)
+                let of = Of::in_memory(reduced, number, (level.width, level.height));
+                stored(&of, window, bands, context).map(|(samples, _)| samples)
             }
             (Place::OnDemand | Place::Reduced(_), _) => {
                 let (number, from) = self.smallest_stored();
@@ -86,7 +87,7 @@ impl Opened {
                     f64::from(window.height) * scale.1,
                 ];
                 let sampling = if self.is_categorical() { Sampling::Nearest } else { Sampling::Average };
-                let of = Of { input: &self.input, level: number, size: (from.width, from.height) };
+                let of = self.of(number, (from.width, from.height));
                 self.resampled(&of, part, (window.width, window.height), (bands, sampling), context)
             }
         };
@@ -103,7 +104,7 @@ impl Opened {
         context: &Context,
     ) -> Result<Samples, Refusal> {
         if let Some(window) = whole_pixels(part, (width, height), of.size) {
-            let (samples, encoded) = stored(of.input, of.level, window, bands, context)?;
+            let (samples, encoded) = stored(of, window, bands, context)?;
             self.bytes_read.fetch_add(encoded, Ordering::Relaxed);
             return Ok(samples);
         }
@@ -112,7 +113,11 @@ impl Opened {
         // Averages must not count pixels that are hidden; a mosaic cannot leave them out.
         let is_masked = by_mask && of.input.tiff().is_some() && !is_complex(self.data_type);
         let window = BatchWindow::new(0, Area::Part(part)).level(of.level).bands(bands.iter().copied());
-        let options = BatchOptions::new().size((width, height)).sampling(sampling).masked(is_masked);
+        let options = BatchOptions::new()
+            .size((width, height))
+            .sampling(sampling)
+            .masked(is_masked)
+            .decode_on(of.decode_on);
         let tensor = read_batch(&[of.input], &[window], &options, context)?;
         self.bytes_read.fetch_add(tensor.report.encoded_bytes, Ordering::Relaxed);
         let data_type = tensor.output.spec().data_type;
@@ -123,7 +128,7 @@ impl Opened {
             MaskSource::AllValid => None,
             MaskSource::Image | MaskSource::Alpha(_) if is_masked => {
                 let valid = by_nan(&samples);
-                if is_integer(self.data_type) {
+                if !is_float(self.data_type) {
                     samples = as_type(samples, self.data_type);
                 }
                 Some(valid)
@@ -142,6 +147,15 @@ pub(crate) struct Of<'a> {
     pub(crate) input: &'a Input,
     pub(crate) level: usize,
     pub(crate) size: (u32, u32),
+    /// Who decodes it.
+    pub(crate) decode_on: Processor,
+}
+
+impl<'a> Of<'a> {
+    /// A level of what is kept in memory, which is not compressed: a GPU has nothing to do there.
+    pub(crate) fn in_memory(input: &'a Input, level: usize, size: (u32, u32)) -> Self {
+        Self { input, level, size, decode_on: Processor::Cpu }
+    }
 }
 
 /// The pixels of a part that needs no resampling and lies inside of the level.
@@ -176,7 +190,8 @@ fn nearest_mask(
     let count = width as usize * height as usize;
     let Some(((x0, x1), (y0, y1))) = ends(&columns).zip(ends(&rows)) else { return Ok(vec![0; count]) };
     let window = Window::new(x0, y0, x1 - x0 + 1, y1 - y0 + 1);
-    let options = ReadOptions::new().level(of.level).window(window).layer(Layer::Mask);
+    let options =
+        ReadOptions::new().level(of.level).window(window).layer(Layer::Mask).decode_on(of.decode_on);
     let mask = of.input.read(&options, context)?;
     let mut valid = Vec::with_capacity(count);
     for row in &rows {
@@ -199,13 +214,13 @@ fn pixel(place: f64, size: u32) -> Option<u32> {
 
 /// Reads a window of a level of a file, with its validity; returns the encoded bytes of a TIFF, too.
 fn stored(
-    input: &Input,
-    level: usize,
+    &Of { input, level, decode_on, .. }: &Of<'_>,
     window: Window,
     bands: &[u16],
     context: &Context,
 ) -> Result<(Samples, u64), Refusal> {
-    let options = ReadOptions::new().level(level).window(window).bands(bands.iter().copied());
+    let options =
+        ReadOptions::new().level(level).window(window).bands(bands.iter().copied()).decode_on(decode_on);
     let (raster, encoded) = match input {
         Input::Tiff(dataset) => {
             let (raster, report) = dataset.read_with_report(&options, context)?;
@@ -225,7 +240,8 @@ fn stored(
         MaskSource::AllValid => None,
         MaskSource::NoData => Some(by_nodata(input, &samples, bands)),
         MaskSource::Image | MaskSource::Alpha(_) => {
-            let options = ReadOptions::new().level(level).window(window).layer(Layer::Mask);
+            let options =
+                ReadOptions::new().level(level).window(window).layer(Layer::Mask).decode_on(decode_on);
             let mut mask = input.read(&options, context)?.pixels;
             mask.iter_mut().for_each(|value| *value = if *value == 0 { 0 } else { 255 });
             Some(mask)
@@ -235,46 +251,82 @@ fn stored(
 }
 
 /// A pixel is missing if all bands that were read have their nodata value.
-fn by_nodata(input: &Input, samples: &Samples, bands: &[u16]) -> Vec<u8> {
+pub(crate) fn by_nodata(input: &Input, samples: &Samples, bands: &[u16]) -> Vec<u8> {
     let mut valid = vec![0_u8; samples.plane()];
-    let read = reader(samples.data_type);
+    let (data_type, size) = (samples.data_type, samples.data_type.size());
     for (at, band) in bands.iter().enumerate() {
-        let missing = nodata(input, *band).and_then(|nodata| nodata.to_sample(samples.data_type));
-        let size = samples.data_type.size();
-        let missing = missing.as_ref().and_then(|missing| missing.get(..size));
-        let is_float = !is_integer(samples.data_type);
-        for (valid, sample) in valid.iter_mut().zip(samples.band(at).chunks_exact(size)) {
-            let is_missing = missing.is_some_and(|missing| match is_float {
-                false => sample == missing,
-                true => {
-                    let (value, missing) = (read(sample), read(missing));
-                    value == missing || (value.is_nan() && missing.is_nan())
-                }
-            });
-            if !is_missing {
-                *valid = 255;
+        let missing = nodata(input, *band).and_then(|nodata| nodata.to_sample(data_type));
+        let bytes = samples.band(at);
+        let Some(missing) = missing.as_ref().and_then(|missing| missing.get(..size)) else {
+            valid.fill(255);
+            break;
+        };
+        // A comparison of a size that is known needs no call per sample.
+        match (is_float(data_type), missing) {
+            (false, [one]) => mark(&mut valid, bytes.iter().map(|sample| sample == one)),
+            (false, [one, two]) => {
+                mark(&mut valid, bytes.as_chunks().0.iter().map(|sample| *sample == [*one, *two]));
+            }
+            (false, missing) => mark(&mut valid, bytes.chunks_exact(size).map(|sample| sample == missing)),
+            (true, missing) => {
+                let read = magnitude(data_type);
+                let missing = read(missing);
+                let is_missing = |value: f64| value == missing || (value.is_nan() && missing.is_nan());
+                mark(&mut valid, bytes.chunks_exact(size).map(|sample| is_missing(read(sample))));
             }
         }
     }
     valid
 }
 
+/// A pixel is valid if a band has a number there.
 pub(crate) fn by_nan(samples: &Samples) -> Vec<u8> {
     let mut valid = vec![0_u8; samples.plane()];
     for band in 0..samples.bands {
-        for (valid, value) in valid.iter_mut().zip(numbers(samples.band(band), samples.data_type)) {
-            if !value.is_nan() {
-                *valid = 255;
-            }
+        let bytes = samples.band(band);
+        // Masked reads are of these types: without a call per sample.
+        match samples.data_type {
+            DataType::F32 => mark(&mut valid, floats(bytes).map(f32::is_nan)),
+            DataType::F64 => mark(&mut valid, doubles(bytes).map(f64::is_nan)),
+            other => mark(&mut valid, numbers(bytes, other).map(f64::is_nan)),
         }
     }
     valid
 }
 
+fn mark(valid: &mut [u8], missing: impl Iterator<Item = bool>) {
+    valid.iter_mut().zip(missing).for_each(|(valid, is_missing)| *valid |= if is_missing { 0 } else { 255 });
+}
+
+fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    bytes.as_chunks().0.iter().map(|raw| f32::from_ne_bytes(*raw))
+}
+
+fn doubles(bytes: &[u8]) -> impl Iterator<Item = f64> {
+    bytes.as_chunks().0.iter().map(|raw| f64::from_ne_bytes(*raw))
+}
+
+/// Samples as those of another type, rounded and within it. NaN becomes 0.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounded and saturated, NaN becomes 0"
+)]
 pub(crate) fn as_type(samples: Samples, data_type: DataType) -> Samples {
-    let write = writer(data_type);
-    let mut pixels = Vec::with_capacity(samples.pixels.len());
-    numbers(&samples.pixels, samples.data_type).for_each(|value| write(value, &mut pixels));
+    let bytes = samples.pixels.as_slice();
+    let pixels = match (samples.data_type, data_type) {
+        // Without a call per sample.
+        (DataType::F32, DataType::U8) => floats(bytes).map(|value| value.round() as u8).collect(),
+        (DataType::F64, DataType::U8) => doubles(bytes).map(|value| value.round() as u8).collect(),
+        (DataType::F32, DataType::U16) => {
+            floats(bytes).flat_map(|value| (value.round() as u16).to_ne_bytes()).collect()
+        }
+        (from, to) => {
+            let (write, mut pixels) = (writer(to), Vec::with_capacity(bytes.len()));
+            numbers(bytes, from).for_each(|value| write(value, &mut pixels));
+            pixels
+        }
+    };
     Samples { data_type, pixels, ..samples }
 }
 

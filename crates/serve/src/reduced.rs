@@ -9,7 +9,7 @@ use strile::convert::{Conversion, ConvertOptions, ConvertSize, Method, Side};
 use strile::engine::Progress;
 use strile::io::{MemorySink, MemorySource};
 use strile::write::{BlockChoice, Overviews};
-use strile::{Compression, Context, Dataset, Input, OpenOptions, Resampling, WriteOptions};
+use strile::{Compression, Context, Dataset, Input, OpenOptions, ReadOptions, Resampling, WriteOptions};
 use tokio::sync::watch;
 
 /// What is kept of a pass, and its memory in the budget.
@@ -111,6 +111,7 @@ fn make(opened: &Opened, context: &Context) -> Result<Arc<Kept>, Refusal> {
         ..WriteOptions::default()
     };
     let options = ConvertOptions {
+        read: ReadOptions::new().decode_on(opened.decode_on),
         write,
         size: Some(ConvertSize::Sides(Side::Pixels(first.width), Side::Pixels(first.height))),
         resampling: if nearest { Method::Nearest } else { Method::Average },

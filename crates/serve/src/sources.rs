@@ -6,8 +6,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use strile::Cancel;
+use strile::io::{RemoteOptions, redacted};
 use strile::vrt::VrtOptions;
+use strile::{Cancel, Processor};
 
 /// Files kept open.
 const MOST_OPEN: usize = 64;
@@ -15,6 +16,8 @@ const MOST_OPEN: usize = 64;
 const REMOTE_AGE: Duration = Duration::from_secs(300);
 /// Most files of folders that are listed.
 const MOST_LISTED: usize = 10_000;
+/// The list of a bucket is asked for anew after this time.
+const LISTED_AGE: Duration = Duration::from_secs(60);
 /// Folders in folders that are searched.
 const DEEPEST: usize = 8;
 /// Longest name of a file that a client may ask for.
@@ -34,7 +37,16 @@ enum Given {
     /// A folder without links in its path.
     Folder(PathBuf),
     /// A URL that ends in `/`: all files below it.
-    Below(String),
+    Below(Below),
+}
+
+/// All files below a URL.
+#[derive(Debug, Clone)]
+struct Below {
+    /// It ends in `/`.
+    url: String,
+    /// The files of a bucket, as they were found some time ago.
+    known: Arc<Mutex<Option<(Instant, Vec<Listed>)>>>,
 }
 
 /// All that may be read.
@@ -57,9 +69,9 @@ impl Allowed {
     pub(crate) fn new(given: &[PathBuf]) -> Result<Self, String> {
         let one = |path: &PathBuf| {
             if let Some(url) = path.to_str().filter(|_| is_url(path)) {
-                return Ok(match url.ends_with('/') {
-                    true => Given::Below(url.to_owned()),
-                    false => Given::File(Listed { path: path.clone(), name: url_name(url) }),
+                return Ok(match below(url) {
+                    Some(url) => Given::Below(Below { url, known: Arc::default() }),
+                    None => Given::File(Listed { path: path.clone(), name: url_name(url) }),
                 });
             }
             let failed = |error: std::io::Error| format!("cannot open {}: {error}", path.display());
@@ -75,9 +87,9 @@ impl Allowed {
         given.iter().map(one).collect::<Result<_, String>>().map(Self)
     }
 
-    /// All files, those of folders sorted by name. Files behind a URL that ends in `/` cannot be listed.
-    pub(crate) fn list(&self) -> Vec<Listed> {
-        let mut all = Vec::new();
+    /// All files, those of folders and buckets sorted by name, and what could not be listed.
+    pub(crate) fn list(&self, remote: &RemoteOptions, cancel: &Cancel) -> (Vec<Listed>, Vec<String>) {
+        let (mut all, mut problems) = (Vec::new(), Vec::new());
         for given in &self.0 {
             match given {
                 Given::File(file) => all.push(file.clone()),
@@ -87,11 +99,16 @@ impl Allowed {
                     found.sort_by(|one, other| one.name.cmp(&other.name));
                     all.extend(found);
                 }
-                Given::Below(_) => {}
+                Given::Below(below) => match below.list(remote, cancel) {
+                    Ok(found) => all.extend(found),
+                    Err(problem) => {
+                        problems.push(format!("cannot list {}: {problem}", redacted(&below.url)));
+                    }
+                },
             }
         }
         all.truncate(MOST_LISTED);
-        all
+        (all, problems)
     }
 
     /// Takes the paths of the folders out of a text.
@@ -122,11 +139,40 @@ impl Allowed {
                 is_it.then(|| file.clone())
             }
             Given::Folder(folder) => below_folder(folder, name),
-            Given::Below(url) => below_url(url, name),
+            Given::Below(below) => below_url(&below.url, name),
         });
         // The same answer whether there is such a file elsewhere or not.
         found.ok_or_else(|| Refusal::not_found("no such file among those that are served"))
     }
+}
+
+impl Below {
+    fn list(&self, remote: &RemoteOptions, cancel: &Cancel) -> std::io::Result<Vec<Listed>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((when, found)) = &*known
+            && when.elapsed() < LISTED_AGE
+        {
+            return Ok(found.clone());
+        }
+        let wanted = |key: &str| is_raster(Path::new(key));
+        let listing = strile::io::list(&self.url, wanted, MOST_LISTED, remote, cancel)?;
+        let start = self.url.splitn(4, '/').nth(3).unwrap_or("").len();
+        let names = listing.keys.iter().filter_map(|key| key.get(start..));
+        let found: Vec<Listed> = names.filter_map(|name| below_url(&self.url, name)).collect();
+        *known = Some((Instant::now(), found.clone()));
+        Ok(found)
+    }
+}
+
+/// The URL that files lie below: one that ends in `/`, a bucket, or the name of a folder in a bucket.
+fn below(url: &str) -> Option<String> {
+    if url.ends_with('/') {
+        return Some(url.to_owned());
+    }
+    let (scheme, rest) = url.split_once("://")?;
+    let is_bucket = !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str());
+    let is_folder = !rest.contains('/') || !is_raster(Path::new(url.split(['?', '#']).next().unwrap_or(url)));
+    (is_bucket && is_folder).then(|| format!("{url}/"))
 }
 
 /// The last part of a URL, without what follows `?`.
@@ -212,14 +258,15 @@ impl Stamp {
 /// Files that are open, the one used last at the end.
 pub(crate) struct Pool {
     options: VrtOptions,
+    decode_on: Processor,
     /// Encoded bytes that were decoded, of all files.
     bytes_read: Arc<AtomicU64>,
     held: Mutex<Vec<(PathBuf, Stamp, Arc<Opened>)>>,
 }
 
 impl Pool {
-    pub(crate) fn new(options: VrtOptions, bytes_read: Arc<AtomicU64>) -> Self {
-        Self { options, bytes_read, held: Mutex::default() }
+    pub(crate) fn new(options: VrtOptions, decode_on: Processor, bytes_read: Arc<AtomicU64>) -> Self {
+        Self { options, decode_on, bytes_read, held: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(PathBuf, Stamp, Arc<Opened>)>> {
@@ -254,7 +301,8 @@ impl Pool {
         let open = self.options.open.clone().cancel(cancel.clone());
         let options = VrtOptions { open, ..self.options.clone() };
         let name = file.path.to_string_lossy();
-        let opened = Opened::open(&file.path, &file.name, &options, Arc::clone(&self.bytes_read));
+        let opened =
+            Opened::open(&file.path, &file.name, &options, self.decode_on, Arc::clone(&self.bytes_read));
         let opened = Arc::new(opened.map_err(|error| error.naming(&name, &file.name))?);
         let mut held = self.lock();
         held.retain(|(path, ..)| *path != file.path);
@@ -269,6 +317,12 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn listed(allowed: &Allowed) -> Vec<String> {
+        let (files, problems) = allowed.list(&RemoteOptions::new(), &Cancel::default());
+        assert!(problems.is_empty(), "{problems:?}");
+        files.into_iter().map(|file| file.name).collect()
+    }
 
     #[test]
     fn names_never_leave_the_folder() {
@@ -319,7 +373,7 @@ mod tests {
             assert!(allowed.find(Some(bad)).is_err(), "{bad}");
         }
         assert!(allowed.find(None).is_err());
-        let names: Vec<String> = allowed.list().into_iter().map(|file| file.name).collect();
+        let names = listed(&allowed);
         let mut expected = vec!["a.tif", "deep/b.TIFF"];
         if cfg!(unix) {
             expected.push("inner.tif");
@@ -356,6 +410,17 @@ mod tests {
             "a.txt",
         ] {
             assert!(allowed.find(Some(bad)).is_err(), "{bad}");
+        }
+        let (files, problems) = allowed.list(&RemoteOptions::new(), &Cancel::default());
+        assert!(files.is_empty() && problems[0].contains("plain HTTP has no list"), "{problems:?}");
+        for (url, prefix) in [
+            ("s3://bucket", Some("s3://bucket/")),
+            ("s3://bucket/", Some("s3://bucket/")),
+            ("gs://bucket/scenes", Some("gs://bucket/scenes/")),
+            ("s3://bucket/a.tif", None),
+            ("https://example.org/scenes", None),
+        ] {
+            assert_eq!(below(url).as_deref(), prefix, "{url}");
         }
         let one = Allowed::new(&[PathBuf::from("s3://bucket/a.tif?versionId=1")]).unwrap();
         assert_eq!(one.find(None).unwrap().name, "a.tif");

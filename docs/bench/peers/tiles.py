@@ -1,6 +1,6 @@
-"""Measures `strile serve` beside titiler: PNG tiles of a local Deflate COG, in the file's own system and in Web Mercator.
+"""Measures `strile serve` beside titiler and localtileserver: PNG tiles of a local Deflate COG, in the file's own system and in Web Mercator.
 
-    tiles.py DATA --strile PATH [--titiler PYTHON] [--seconds 20] [--clients 8] [--workers 2] [--size 8192] [--output PATH]
+    tiles.py DATA --strile PATH [--titiler PYTHON] [--localtileserver PYTHON] [--seconds 20] [--clients 8] [--workers 2] [--size 8192] [--output PATH]
 
 Both serve the same file on loopback, with as many workers (titiler, under uvicorn) or threads (strile) as `--workers`. Clients ask for
 random tiles over connections that stay open, the same tiles in the same order of both; the first second is not counted. Of each server: tiles per
@@ -188,6 +188,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--strile", required=True)
     parser.add_argument("--titiler", help="a Python with titiler.core and uvicorn")
+    parser.add_argument("--localtileserver", help="a Python with localtileserver")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--workers", type=int, default=2)
@@ -218,6 +219,14 @@ def main() -> None:
             for what, paths in (("Native", boxes), ("WebMercatorQuad", tiles)):
                 figures[f"titiler {what}"] = asyncio.run(load(port, paths, asked.seconds, asked.clients))
                 figures[f"titiler {what}"]["resident_mib"] = resident(server.pid)
+    if asked.localtileserver:
+        port = free_port()
+        script = f"import time; from localtileserver import TileClient; kept = TileClient({str(path.resolve())!r}, port={port}); time.sleep(3600)"
+        tiles = [f"/api/tiles/{z}/{x}/{y}.png?filename={name}" for z, x, y in web]
+        # It has one process, and no tiles in the file's own system.
+        with running([asked.localtileserver, "-c", script], port, tiles[0]) as server:
+            figures["localtileserver WebMercatorQuad"] = asyncio.run(load(port, tiles, asked.seconds, asked.clients))
+            figures["localtileserver WebMercatorQuad"]["resident_mib"] = resident(server.pid)
     text = json.dumps(figures, indent=2)
     print(text)
     if asked.output:

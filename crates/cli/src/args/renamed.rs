@@ -2,8 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// Commands that had the former options.
-const COMMANDS: [&str; 5] = ["dump", "convert", "info", "compare", "bench"];
+/// Commands that had the former options, and those that people try them with.
+const COMMANDS: [&str; 7] = ["dump", "convert", "info", "compare", "bench", "view", "serve"];
 
 /// Replaces former options after the name of the command, at `first`. Returns a warning for each.
 pub(super) fn replace(words: &mut Vec<OsString>, first: usize) -> Vec<String> {

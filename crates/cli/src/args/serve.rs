@@ -1,7 +1,7 @@
 //! `strile view` and `strile serve`.
 
 use super::values::parse_size;
-use super::{MosaicArgs, RemoteArgs};
+use super::{DecodeArgs, MosaicArgs, RemoteArgs};
 use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ Examples:
   strile view before.tif after.tif
   strile view --port 8000 --no-open https://example.org/dem.tif")]
 pub struct ViewArgs {
-    /// Files, folders, which are searched for GeoTIFFs and VRTs, or URLs
+    /// Files, folders and buckets (`s3://bucket/folder`), which are searched for GeoTIFFs and VRTs, or URLs
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Do not open a browser
@@ -33,6 +33,8 @@ pub struct ViewArgs {
     pub port: u16,
     #[command(flatten)]
     pub server: ServerArgs,
+    #[command(flatten)]
+    pub decode: DecodeArgs,
     #[command(flatten)]
     pub mosaic: MosaicArgs,
     #[command(flatten)]
@@ -49,9 +51,10 @@ pub struct ViewArgs {
 Examples:
   strile serve scenes/
   strile serve dem.tif --port 8080
-  strile serve scenes/ https://example.org/cogs/ --cors '*'")]
+  strile serve scenes/ https://example.org/cogs/ --cors '*'
+  strile serve s3://bucket/scenes --region eu-central-1")]
 pub struct ServeArgs {
-    /// Folders, files, or URLs; a URL that ends in `/` allows all files below it
+    /// Folders, files, buckets (`s3://bucket/folder`) or URLs; a URL that ends in `/` allows all files below it
     #[arg(required = true, value_name = "FOLDER")]
     pub files: Vec<PathBuf>,
     /// Port to listen on; 0 for a free one
@@ -65,6 +68,8 @@ pub struct ServeArgs {
     pub max_age: u32,
     #[command(flatten)]
     pub server: ServerArgs,
+    #[command(flatten)]
+    pub decode: DecodeArgs,
     #[command(flatten)]
     pub mosaic: MosaicArgs,
     #[command(flatten)]

@@ -15,6 +15,7 @@ use strile_serve::{ServeError, Server, ServerOptions};
 pub fn view(args: &ViewArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut options = options(&args.files, (&args.server, &args.mosaic, &args.remote), session)?;
     options.port = args.port;
+    options.decode_on = args.decode.decode_on;
     options.exit_with_page = args.exit_with_page;
     options.describe = Some(Arc::new(info::described));
     let server = Server::view(&args.files, options).map_err(failed)?;
@@ -34,6 +35,7 @@ pub fn view(args: &ViewArgs, session: &Session) -> Result<Outcome, Failure> {
 pub fn serve(args: &ServeArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut options = options(&args.files, (&args.server, &args.mosaic, &args.remote), session)?;
     options.port = args.port;
+    options.decode_on = args.decode.decode_on;
     options.cors.clone_from(&args.cors);
     options.max_age = args.max_age;
     let server = Server::tiles(&args.files, options).map_err(failed)?;

@@ -5,6 +5,7 @@ use crate::answer::Refusal;
 use crate::reading::Samples;
 use http::StatusCode;
 use strile::io::MemorySink;
+use strile::number::writer;
 use strile::read::Interleave;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::{Crs, GeoTransform};
@@ -133,8 +134,8 @@ pub(crate) fn npy(samples: &Samples) -> Vec<u8> {
     bytes.extend(header.as_bytes());
     let start = bytes.len();
     bytes.extend(&samples.pixels);
-    let write = crate::values::writer(samples.data_type);
-    let is_complex = crate::values::is_complex(samples.data_type);
+    let write = writer(samples.data_type);
+    let is_complex = strile::number::is_complex(samples.data_type);
     for at in 0..samples.plane() {
         let valid = samples.valid.as_ref().and_then(|valid| valid.get(at)).copied().unwrap_or(255);
         // Integers of 8 bits with a sign have no 255.

@@ -43,7 +43,7 @@ pub(super) fn point(
     if samples.inside.first() != Some(&true) {
         return Err(outside());
     }
-    let read = crate::values::reader(samples.data_type);
+    let read = strile::number::magnitude(samples.data_type);
     let all = samples.values.chunks_exact(samples.data_type.size()).zip(&samples.valid);
     let values: Vec<Value> =
         all.map(|(sample, valid)| if *valid { number(read(sample)) } else { Value::Null }).collect();

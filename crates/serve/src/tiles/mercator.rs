@@ -2,18 +2,22 @@
 
 use super::style::Style;
 use crate::answer::Refusal;
-use crate::opened::Opened;
-use crate::reading::{Samples, as_type, by_nan};
-use crate::values::is_integer;
+use crate::opened::{Opened, mask_source, nodata};
+use crate::reading::{Samples, as_type, by_nan, by_nodata};
 use strile::batch::Sampling;
 use strile::crs::{Area, Crs, TransformOptions, Transformer};
 use strile::grid::{Grid, WarpOptions, WarpSampling};
-use strile::{Context, Input, ReadOptions};
+use strile::number::is_float;
+use strile::read::MaskSource;
+use strile::{Context, Input, Processor, ReadOptions};
 
 /// Largest zoom of a tile.
 pub(super) const LARGEST_ZOOM: u32 = 24;
 /// Metres across a pixel of the only tile of zoom 0, with 256 pixels on each side.
 pub(super) const PIXEL_AT_0: f64 = 156_543.033_928_040_97;
+
+/// Cells of the lattice of points that tells whether a tile lies in the image.
+const LATTICE: u32 = 6;
 
 /// The grid of a tile.
 pub(super) fn grid((zoom, column, row): (u32, u32, u32), side: u32) -> Result<Grid, Refusal> {
@@ -41,12 +45,7 @@ pub(super) fn bounds(opened: &Opened) -> Option<[f64; 4]> {
 /// Metres across a pixel in the middle of the file, on a web map.
 pub(super) fn pixel(opened: &Opened) -> Option<f64> {
     *opened.web_pixel.get_or_init(|| {
-        let place = &opened.input.metadata().georeference;
-        let (crs, transform) = (place.crs.as_ref()?, place.transform?);
-        let mercator = Crs::from_epsg(3857)?;
-        let all = transform.bounds(0.0, 0.0, opened.width.into(), opened.height.into());
-        let area = Area::of(crs, (all.min_x, all.min_y), (all.max_x, all.max_y)).ok()?;
-        let to = Transformer::new(crs, &mercator, &TransformOptions::default().area(area)).ok()?;
+        let (to, transform) = (from_web(opened)?.inverse(), opened.input.metadata().georeference.transform?);
         let (x, y) = (f64::from(opened.width) / 2.0, f64::from(opened.height) / 2.0);
         let at = |x: f64, y: f64| {
             let (east, north) = transform.to_world(x, y);
@@ -54,6 +53,73 @@ pub(super) fn pixel(opened: &Opened) -> Option<f64> {
         };
         let (from, next) = (at(x, y)?, at(x + 1.0, y)?);
         Some((next.0 - from.0).hypot(next.1 - from.1)).filter(|pixel| pixel.is_normal())
+    })
+}
+
+/// From coordinates of the web map to those of the file.
+fn from_web(opened: &Opened) -> Option<&Transformer> {
+    let found = opened.from_web.get_or_init(|| {
+        let place = &opened.input.metadata().georeference;
+        let (crs, transform) = (place.crs.as_ref()?, place.transform?);
+        let mercator = Crs::from_epsg(3857)?;
+        let all = transform.bounds(0.0, 0.0, opened.width.into(), opened.height.into());
+        let area = Area::of(crs, (all.min_x, all.min_y), (all.max_x, all.max_y)).ok()?;
+        let to = Transformer::new(crs, &mercator, &TransformOptions::default().area(area)).ok()?;
+        Some(to.inverse())
+    });
+    found.as_ref()
+}
+
+/// Whether all pixels of a tile surely lie in the image: points of a lattice do, by more than the distance between neighbours.
+fn is_covered(opened: &Opened, grid: &Grid) -> bool {
+    // Lines of larger tiles may bend by more than that.
+    if grid.transform().a > PIXEL_AT_0 / 128.0 {
+        return false;
+    }
+    let placed = || {
+        let (from, own) = (from_web(opened)?, opened.input.metadata().georeference.transform?.inverse()?);
+        let side = |size: u32, at: u32| f64::from(size) * f64::from(at) / f64::from(LATTICE);
+        let place = |column: u32, row: u32| {
+            let (x, y) = grid.transform().to_world(side(grid.width(), column), side(grid.height(), row));
+            from.transform(x, y).map(|(x, y)| own.to_world(x, y))
+        };
+        let (mut all, mut step) = (Vec::new(), 0.0_f64);
+        for row in 0..=LATTICE {
+            for column in 0..=LATTICE {
+                let here = place(column, row)?;
+                for next in [place(column + 1, row)?, place(column, row + 1)?] {
+                    step = step.max((next.0 - here.0).abs()).max((next.1 - here.1).abs());
+                }
+                all.push(here);
+            }
+        }
+        Some((all, step))
+    };
+    let Some((all, step)) = placed() else { return false };
+    let is_inside = |place: f64, size: u32| place > step && place < f64::from(size) - step;
+    all.iter().all(|(x, y)| is_inside(*x, opened.width) && is_inside(*y, opened.height))
+}
+
+/// How the pixels of a tile that are missing are told from others.
+enum Missing {
+    /// There are none.
+    None,
+    /// They have the nodata value, also outside the image.
+    NoData,
+    /// They are NaN: samples are read as floats, which takes twice as long.
+    NaN,
+}
+
+fn missing(opened: &Opened, input: &Input, grid: &Grid, style: &Style) -> Result<Missing, Refusal> {
+    if style.sampling != Sampling::Nearest || is_float(opened.data_type) {
+        return Ok(Missing::NaN);
+    }
+    let is_stored =
+        |band: &u16| nodata(input, *band).is_some_and(|value| value.to_sample(opened.data_type).is_some());
+    Ok(match mask_source(input)? {
+        MaskSource::AllValid if is_covered(opened, grid) => Missing::None,
+        MaskSource::NoData if style.bands.iter().all(is_stored) => Missing::NoData,
+        _ => Missing::NaN,
     })
 }
 
@@ -80,12 +146,14 @@ pub(super) fn read(
         Sampling::Bilinear => WarpSampling::Bilinear,
         Sampling::Average => WarpSampling::Average,
     };
+    let input = kept.unwrap_or(&opened.input);
+    let missing = missing(opened, input, &grid, style)?;
     let options = ReadOptions::new()
         .bands(style.bands.iter().copied())
-        .masked(true)
+        .masked(matches!(missing, Missing::NaN))
+        .decode_on(if kept.is_some() { Processor::Cpu } else { opened.decode_on })
         .onto(grid, WarpOptions::new().resampling(resampling));
-    let raster =
-        kept.unwrap_or(&opened.input).read(&options, context).map_err(|error| opened.blame(error))?;
+    let raster = input.read(&options, context).map_err(|error| opened.blame(error))?;
     let mut samples = Samples {
         data_type: raster.data_type,
         bands: style.bands.len(),
@@ -94,10 +162,15 @@ pub(super) fn read(
         pixels: raster.pixels,
         valid: None,
     };
-    let valid = by_nan(&samples);
-    if is_integer(opened.data_type) && samples.data_type != opened.data_type {
+    let valid = match missing {
+        Missing::None => return Ok(samples),
+        Missing::NoData => by_nodata(input, &samples, &style.bands),
+        Missing::NaN => by_nan(&samples),
+    };
+    if !is_float(opened.data_type) && samples.data_type != opened.data_type {
         samples = as_type(samples, opened.data_type);
     }
-    samples.valid = Some(valid);
+    // A picture without alpha is smaller and sooner encoded.
+    samples.valid = valid.contains(&0).then_some(valid);
     Ok(samples)
 }

@@ -41,8 +41,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use strile::grid::Grid;
+use strile::io::RemoteOptions;
 use strile::vrt::VrtOptions;
-use strile::{Context, Input};
+use strile::{Context, Input, Processor};
 use style::{PARAMETERS, Style};
 
 /// Largest side of a preview, and the usual one.
@@ -58,6 +59,8 @@ const MOST_NAMES: usize = 1000;
 /// The tile server of what was given.
 pub(crate) struct Tiles {
     allowed: Arc<Allowed>,
+    /// How buckets are listed.
+    remote: RemoteOptions,
     pool: Arc<Pool>,
     work: Arc<Work>,
     counts: Arc<Counts>,
@@ -102,14 +105,16 @@ impl Handler for Tiles {
 impl Tiles {
     pub(crate) fn new(
         allowed: Allowed,
-        open: VrtOptions,
+        (open, decode_on): (VrtOptions, Processor),
         work: Arc<Work>,
         hosts: Hosts,
         (cors, max_age): (Option<String>, u32),
     ) -> Self {
         let counts = Counts::default();
-        let pool = Arc::new(Pool::new(open, Arc::clone(&counts.bytes_read)));
-        Self { allowed: Arc::new(allowed), pool, work, counts: Arc::new(counts), hosts, cors, max_age }
+        let remote = open.open.remote.clone();
+        let pool = Arc::new(Pool::new(open, decode_on, Arc::clone(&counts.bytes_read)));
+        let (allowed, counts) = (Arc::new(allowed), Arc::new(counts));
+        Self { allowed, remote, pool, work, counts, hosts, cors, max_age }
     }
 
     async fn route(&self, parts: &Parts) -> Result<Answer, Refusal> {
@@ -182,12 +187,13 @@ impl Tiles {
     }
 
     async fn index(&self) -> Result<Answer, Refusal> {
-        let allowed = Arc::clone(&self.allowed);
-        let list = move |_: &Context| {
-            let names: Vec<String> =
-                allowed.list().into_iter().take(MOST_NAMES).map(|file| file.name).collect();
+        let (allowed, remote) = (Arc::clone(&self.allowed), self.remote.clone());
+        let list = move |context: &Context| {
+            let (files, problems) = allowed.list(&remote, &context.cancel);
+            let names: Vec<String> = files.into_iter().take(MOST_NAMES).map(|file| file.name).collect();
             Ok(json_answer(&json!({
                 "files": names,
+                "problems": problems,
                 "addresses": [
                     "/tiles/{z}/{x}/{y}.{png,jpg,webp,npy,tif}", "/tiles/{Native,WebMercatorQuad}/{z}/{x}/{y}.{format}",
                     "/tilejson.json", "/WMTSCapabilities.xml", "/info", "/point/{longitude},{latitude}", "/preview.{format}",
@@ -437,15 +443,11 @@ fn read(
 ) -> Result<Samples, Refusal> {
     let level = opened.level(opened.level_for(part.scale()))?;
     let of = match (level.place, kept) {
-        (Place::Reduced(number), Some(kept)) => {
-            Of { input: kept, level: number, size: (level.width, level.height) }
-        }
-        (Place::Stored(number), _) => {
-            Of { input: &opened.input, level: number, size: (level.width, level.height) }
-        }
+        (Place::Reduced(number), Some(kept)) => Of::in_memory(kept, number, (level.width, level.height)),
+        (Place::Stored(number), _) => opened.of(number, (level.width, level.height)),
         (Place::Reduced(_) | Place::OnDemand, _) => {
             let (number, level) = opened.smallest_stored();
-            Of { input: &opened.input, level: number, size: (level.width, level.height) }
+            opened.of(number, (level.width, level.height))
         }
     };
     let across = f64::from(of.size.0) / f64::from(opened.width);

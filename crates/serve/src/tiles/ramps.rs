@@ -2,8 +2,8 @@
 //!
 //! Between stops colours are interpolated; they are at most 9 of 255 from matplotlib's tables.
 
+use super::render::byte;
 use crate::answer::Refusal;
-use crate::values::byte;
 
 const RAMPS: [(&str, &str); 14] = [
     (

@@ -2,8 +2,18 @@
 
 use super::ramps::Ramp;
 use crate::reading::Samples;
-use crate::values::{byte, numbers};
 use strile::DataType;
+use strile::number::numbers;
+
+/// A number as a byte: rounded, and within 0 to 255.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounded and saturated, NaN becomes 0"
+)]
+pub(super) fn byte(value: f64) -> u8 {
+    (value + 0.5) as u8
+}
 
 /// A picture of 8 bits: pixel by pixel, 1 or 3 channels, and its alpha.
 pub(crate) struct Picture {

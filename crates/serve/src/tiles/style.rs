@@ -7,9 +7,9 @@ use crate::answer::Refusal;
 use crate::opened::Opened;
 use crate::reading::Samples;
 use crate::request::{Asked, parsed};
-use crate::values::{is_complex, reader, writer};
 use strile::DataType;
 use strile::batch::Sampling;
+use strile::number::{is_complex, magnitude, writer};
 use strile::read::MaskSource;
 
 /// Most bands of an answer.
@@ -129,7 +129,7 @@ impl Style {
         if let Some(nodata) = self.nodata {
             let plane = samples.plane();
             let mut shown = vec![0_u8; plane];
-            let read = reader(samples.data_type);
+            let read = magnitude(samples.data_type);
             for band in 0..samples.bands {
                 let all = samples.band(band).chunks_exact(samples.data_type.size());
                 for (shown, sample) in shown.iter_mut().zip(all) {

@@ -3,8 +3,8 @@
 use crate::answer::{Answer, Refusal, json_answer, number};
 use crate::opened::{Level, Opened};
 use crate::reduced::Kept;
-use crate::values::{is_complex, reader};
 use serde_json::{Value, json};
+use strile::number::{is_complex, is_float, magnitude, reader};
 use strile::{Context, DataType, Window};
 
 /// The values of all bands at a pixel, its place in the file's reference system, and its longitude and latitude.
@@ -43,8 +43,7 @@ pub(super) fn value(
     {
         let part = |sample: &[u8], at: usize| {
             let half = size / 2;
-            let data_type = if half == 4 { DataType::F32 } else { DataType::F64 };
-            number(sample.get(at * half..(at + 1) * half).map_or(0.0, reader(data_type)))
+            number(sample.get(at * half..(at + 1) * half).map_or(0.0, reader(samples.data_type)))
         };
         let parts = samples.pixels.chunks_exact(size).map(|sample| json!([part(sample, 0), part(sample, 1)]));
         map.insert("complex".into(), parts.collect());
@@ -71,7 +70,7 @@ pub(super) fn places(
 
 /// A sample as JSON: integers exactly, floats that are not finite as text.
 pub(super) fn exact(sample: &[u8], data_type: DataType) -> Value {
-    let value = reader(data_type)(sample);
+    let value = magnitude(data_type)(sample);
     match (data_type, sample.first_chunk::<8>()) {
         (DataType::U64, Some(raw)) => json!(u64::from_ne_bytes(*raw)),
         (DataType::I64, Some(raw)) => json!(i64::from_ne_bytes(*raw)),
@@ -79,7 +78,7 @@ pub(super) fn exact(sample: &[u8], data_type: DataType) -> Value {
         _ if value == f64::INFINITY => json!("inf"),
         _ if value == f64::NEG_INFINITY => json!("-inf"),
         #[expect(clippy::cast_possible_truncation, reason = "a whole number of at most 32 bits")]
-        _ if crate::values::is_integer(data_type) => json!(value as i64),
+        _ if !is_float(data_type) => json!(value as i64),
         _ => number(value),
     }
 }

@@ -5,7 +5,7 @@ use crate::opened::{Level, Opened};
 use crate::reading::Samples;
 use crate::reduced::Kept;
 use crate::request::Asked;
-use crate::values::is_complex;
+use strile::number::is_complex;
 use strile::{Context, Window};
 
 /// Side of a tile.

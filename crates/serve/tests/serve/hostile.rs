@@ -281,3 +281,60 @@ fn answers_follow_each_other_on_one_connection() {
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     assert_eq!(Answer::read(stream).status, 200);
 }
+
+/// Raises the limit of open files; whether so many may be open.
+#[cfg(target_os = "linux")]
+fn may_open(files: u64) -> bool {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|now| now >= files) {
+        return true;
+    }
+    let raised = Rlimit { current: limit.maximum.map_or(Some(files), |most| Some(most.min(files))), ..limit };
+    limit.maximum.is_none_or(|most| most >= files) && setrlimit(Resource::Nofile, raised).is_ok()
+}
+
+/// Resident memory of this process in bytes.
+#[cfg(target_os = "linux")]
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// 10,000 connections are open at once: most send nothing, some a part of a request, some ask for a tile and do not read it.
+#[cfg(target_os = "linux")]
+#[test]
+fn ten_thousand_connections_take_little_memory_and_the_service_goes_on() {
+    const MANY: usize = 10_000;
+    if !may_open(12_000) {
+        eprintln!("skipped: fewer than 12,000 files may be open");
+        return;
+    }
+    let folder = folder();
+    let mut server = Running::tiles(&[folder.path().join("served")], ServerOptions::default());
+    assert_eq!(server.get("tiles/0/0/0.png?url=a.tif").status, 200);
+    let before = resident();
+    let mut all: Vec<TcpStream> = Vec::with_capacity(MANY);
+    for number in 0..MANY {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let part = match number % 20 {
+            0 => "GET /tiles/0/0/0.png?url=a.tif HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            1..=8 => "GET /tiles/0/0/0.png?url=a.tif HTTP/1.1\r\nHost: local",
+            _ => "",
+        };
+        // Those that make room for others are closed by the server.
+        let _closed = stream.write_all(part.as_bytes());
+        all.push(stream);
+        if number % 1000 == 999 {
+            let begun = Instant::now();
+            assert_eq!(server.get("health").status, 200, "after {number} connections");
+            assert!(begun.elapsed() < Duration::from_secs(10), "after {number} connections");
+        }
+    }
+    let grown = resident().saturating_sub(before) >> 20;
+    assert!(grown < 128, "{grown} MiB more");
+    assert_eq!(server.get("tiles/0/0/0.png?url=a.tif").status, 200);
+    let ended = server.stop();
+    assert!(ended < Duration::from_millis(500), "{ended:?}");
+    drop(all);
+}

@@ -10,6 +10,7 @@
     reason = "tests"
 )]
 
+mod bucket;
 mod client;
 mod hostile;
 mod tiles;

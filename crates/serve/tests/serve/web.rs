@@ -6,7 +6,7 @@ use serde_json::json;
 use strile::grid::{Grid as MapGrid, WarpOptions};
 use strile::{Context, Dataset, ReadOptions};
 use strile_serve::ServerOptions;
-use testkit::{Grid, ImageSpec, geo_tags};
+use testkit::{Grid, ImageSpec, geo_tags, nodata_tag};
 
 #[test]
 fn tiles_of_web_maps_are_reads_onto_their_grid() {
@@ -30,9 +30,22 @@ fn tiles_of_web_maps_are_reads_onto_their_grid() {
         (((longitude + 180.0) / 360.0 * side) as u32, (y * side) as u32)
     };
     let dataset = Dataset::open(&path).unwrap();
+    // The same with a nodata value, which is told from others in another way.
+    let spec = spec.tag(nodata_tag("100"));
+    let pixels = bytes([3, 600, 600], |_, y, x| (x / 3 + y / 4) as u8);
+    let other = write(folder.path(), "nodata.tif", &spec, &pixels);
+    let others = Running::tiles(std::slice::from_ref(&other), ServerOptions::default());
+    let datasets = [(&server, dataset), (&others, Dataset::open(&other).unwrap())];
+    let places = [
+        (14, (15.04, 49.62)),
+        (14, (15.02, 49.63)),
+        (13, (15.04, 49.62)),
+        (11, (15.04, 49.62)),
+        (14, (15.001, 49.652)),
+    ];
     let mut transparent = 0;
-    for (zoom, place) in
-        [(14, (15.04, 49.62)), (13, (15.04, 49.62)), (11, (15.04, 49.62)), (14, (15.001, 49.652))]
+    for ((server, dataset), (zoom, place)) in
+        datasets.iter().flat_map(|served| places.map(|place| (served, place)))
     {
         let (column, row) = tile(place.0, place.1, zoom);
         let (_, _, channels, found) = png(&server.get(&format!("tiles/{zoom}/{column}/{row}.png")));
