@@ -35,6 +35,8 @@ pub(crate) struct Canvas {
     /// The part of them that the mosaic has.
     pub(crate) inside: Option<Window>,
     pub(crate) content: Content,
+    /// Which of the pixels inside the mosaic count, where they are put onto a grid: a byte for each, 0 for those that do not.
+    pub(crate) mask: Option<Arc<dyn Source>>,
     /// Sources that are blended on the host.
     pub(crate) blended: usize,
 }

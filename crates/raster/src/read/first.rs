@@ -31,7 +31,8 @@ impl First {
         let abandoned = || Error::Engine(EngineError::Abandoned);
         let request = asked.requests.first().ok_or_else(abandoned)?;
         let blended = resolved.canvases.iter().filter(|(_, laid)| laid.blended.is_some()).count();
-        let files = resolved.sources.len() - blended;
+        let masks = resolved.canvases.iter().filter(|(_, laid)| laid.mask.is_some()).count();
+        let files = resolved.sources.len().saturating_sub(blended + masks);
         let mosaics = MosaicFigures::of(resolved.canvases.iter().map(|(_, laid)| laid.canvas));
         if let (Some(canvas), Some((_, Laid { convert, .. }))) = (request.canvas(), resolved.canvases.first())
         {

@@ -75,7 +75,8 @@ impl<'a> Found<'a> {
             Content::Blended(source) => Some(self.sources.add(source)),
             Content::Files { .. } => None,
         };
-        self.canvases.push((window, Laid { canvas, convert: None, blended }));
+        let mask = canvas.mask.as_ref().map(|mask| self.sources.add(mask));
+        self.canvases.push((window, Laid { canvas, convert: None, blended, mask }));
         Ok(())
     }
 

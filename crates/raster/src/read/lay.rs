@@ -170,13 +170,14 @@ impl Laying {
                 }
             }
         }
-        for (window, Laid { canvas, .. }) in canvases {
+        for (window, Laid { canvas, mask, .. }) in canvases {
             let given = self.nodata.and_then(|nodata| nodata.to_sample(canvas.data_type)).map(Fill);
             if let Some(kind) = kinds.get_mut(*window) {
                 (kind.data_type, kind.nodata) = match asked.is_masked() {
                     true => (common, nan),
                     false => (canvas.data_type, given.or(canvas.nodata)),
                 };
+                kind.mask = mask.map(|_| DataType::U8);
             }
         }
         kinds

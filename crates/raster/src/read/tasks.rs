@@ -120,6 +120,8 @@ struct Tasks<'a> {
     /// For each window its masks, and its band there.
     masked: Vec<MaskPlace>,
     data_type: DataType,
+    /// The type of each sheet.
+    types: Vec<DataType>,
     leases: Vec<Lease>,
     layouts: Vec<Arc<BlockLayout>>,
     /// Whether a layout is that of filled parts.
@@ -202,52 +204,60 @@ impl Tasks<'_> {
 
     /// Adds what no file fills in a window of a mosaic, and what was blended.
     fn add_canvas(&mut self, window: usize, laid: Laid<'_>) -> Result<()> {
-        let Laid { canvas, convert, blended } = laid;
+        let Laid { canvas, convert, blended, mask } = laid;
+        let data_type = self.type_of(window);
         let Canvas { data_type: stored, fills, frame, inside, .. } = canvas;
         let (first_band, size) = (self.first_band(window), (frame.width, frame.height));
         let (left, top) = canvas.corner();
         for Gap { at, bands: (first, count), fill } in canvas.gaps() {
-            let fill = filled((*stored, *fill), convert, self.data_type);
-            let edge = self.edge_of(fill, *count, size)?;
+            let fill = filled((*stored, *fill), convert, data_type);
+            let edge = self.edge_of((data_type, fill), *count, size)?;
             let at = Window { column: left + at.column, row: top + at.row, ..*at };
             let output = FILLED + single(*count as usize);
             self.fill(vec![at], &edge, (window, 0), (output, first_band.saturating_add(*first)));
         }
         let around = if self.asked.batch.is_some() { frame.around(*inside) } else { Vec::new() };
         if !around.is_empty() {
-            let edge = |fill: &Fill| self.asked.edge((*stored, *fill), convert, self.data_type);
+            let edge = |fill: &Fill| self.asked.edge((*stored, *fill), convert, data_type);
             let edges = fills.iter().map(edge).collect::<Result<Vec<_>>>()?;
             for (first, count, fill) in alike(&edges) {
-                let edge = self.edge_of(fill, count, size)?;
+                let edge = self.edge_of((data_type, fill), count, size)?;
                 let output = FILLED + single(count as usize);
                 self.fill(around.clone(), &edge, (window, 0), (output, first_band.saturating_add(first)));
             }
         }
         if let (Some(source), Some(inside)) = (blended, *inside) {
             let output = self.output(convert, *stored).saturating_add(SINGLE);
-            self.blended(canvas, inside, (window, source), (output, first_band))?;
+            let planes = u32::try_from(canvas.bands.len()).unwrap_or(u32::MAX);
+            self.in_memory((*stored, planes), (canvas, inside), (window, source), (output, first_band))?;
+        }
+        if let (Some(source), Some(inside), Some((masks, band))) =
+            (mask, *inside, self.masked.get(window).copied().flatten())
+        {
+            let output = MASKS + masks;
+            self.in_memory((DataType::U8, 1), (canvas, inside), (window, source), (output, band))?;
         }
         Ok(())
     }
 
-    /// Adds pixels that were blended: contiguous in host memory, in blocks of some rows.
-    fn blended(
+    /// Adds bands of a mosaic that were made before: contiguous in host memory, in blocks of some rows.
+    fn in_memory(
         &mut self,
-        canvas: &Canvas,
-        inside: Window,
+        (data_type, planes): (DataType, u32),
+        (canvas, inside): (&Canvas, Window),
         (window, source): (usize, u32),
         (output, first_band): (u32, u32),
     ) -> Result<()> {
         let asked = self.asked;
         let too_large = || asked.refuse("the mosaic is larger than memory can address".into());
         let Window { width, height, .. } = inside;
-        let row_len = u64::from(width).checked_mul(canvas.data_type.size() as u64).ok_or_else(too_large)?;
+        let row_len = u64::from(width).checked_mul(data_type.size() as u64).ok_or_else(too_large)?;
         let rows = u32::try_from(BLENDED_BYTES / row_len.max(1)).unwrap_or(u32::MAX).clamp(1, height.max(1));
-        let layout = Arc::new(BlockLayout::stored(canvas.data_type, (width, rows), 1));
+        let layout = Arc::new(BlockLayout::stored(data_type, (width, rows), 1));
         let layout = self.layout(&layout, false);
         let selection = self.selection(vec![0]);
         let (left, top) = canvas.corner();
-        for (plane, _) in (0u32..).zip(&canvas.bands) {
+        for plane in 0..planes {
             for (row, first) in (0u32..).zip((0..height).step_by(rows as usize)) {
                 let count = rows.min(height - first);
                 let offset = (u64::from(plane) * u64::from(height) + u64::from(first)).checked_mul(row_len);
@@ -278,6 +288,12 @@ impl Tasks<'_> {
         self.places.get(window).map_or(u32::MAX, |(_, place)| place.saturating_mul(bands))
     }
 
+    /// The type that a window is decoded into.
+    fn type_of(&self, window: usize) -> DataType {
+        let sheet = self.places.get(window).and_then(|(sheet, _)| self.types.get(*sheet as usize));
+        sheet.copied().unwrap_or(self.data_type)
+    }
+
     /// A block of nothing but the value of pixels outside the image, as large as a window. Masks are valid there: the pixels
     /// have their value already.
     fn edge(&self, group: &Group<'_>) -> Result<BlockLayout> {
@@ -289,14 +305,19 @@ impl Tasks<'_> {
         }
         let fill = (group.facts.layout.data_type, group.facts.layout.extras.fill);
         let fill = self.asked.edge(fill, group.convert, self.data_type)?;
-        self.edge_of(fill, bands, (columns, rows)).map(Arc::unwrap_or_clone)
+        self.edge_of((self.data_type, fill), bands, (columns, rows)).map(Arc::unwrap_or_clone)
     }
 
     /// A block of nothing but that value in so many bands, as large as a window.
-    fn edge_of(&self, fill: Fill, bands: u32, size: (u32, u32)) -> Result<Arc<BlockLayout>> {
+    fn edge_of(
+        &self,
+        (data_type, fill): (DataType, Fill),
+        bands: u32,
+        size: (u32, u32),
+    ) -> Result<Arc<BlockLayout>> {
         let too_many = || self.asked.refuse(format!("{bands} bands are more than a block can have"));
         let samples = u16::try_from(bands).map_err(|_| too_many())?;
-        let mut layout = BlockLayout::stored(self.data_type, size, samples);
+        let mut layout = BlockLayout::stored(data_type, size, samples);
         layout.extras.fill = fill;
         Ok(Arc::new(layout))
     }
@@ -389,6 +410,7 @@ impl Asked<'_> {
             places: places_of(&sheets),
             masked,
             data_type: result.data_type,
+            types: sheets.iter().map(|sheet| sheet.spec.data_type).collect(),
             leases: Vec::new(),
             layouts: Vec::new(),
             edges: Vec::new(),
@@ -408,7 +430,7 @@ impl Asked<'_> {
         }
         if tasks.layouts.is_empty() {
             // Windows of mosaics that lie outside and are resampled from nothing: an engine is chosen by a layout.
-            let edge = tasks.edge_of(Fill::default(), 1, (1, 1))?;
+            let edge = tasks.edge_of((tasks.data_type, Fill::default()), 1, (1, 1))?;
             tasks.layout(&edge, true);
         }
         let Tasks { places, leases, layouts, edges, selections, converts, filled, mut list, .. } = tasks;

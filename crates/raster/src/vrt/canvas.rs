@@ -48,6 +48,7 @@ pub(crate) struct Made {
     /// Sources that it is made of.
     pub(super) sources: u64,
     _lease: Option<Lease>,
+    _mask: Option<Lease>,
     _expanded: Option<Expanded>,
 }
 
@@ -55,9 +56,9 @@ pub(crate) struct Made {
 pub(crate) type Named = BTreeMap<String, u32>;
 
 impl Made {
-    /// The files that may fail.
-    pub(crate) fn named(&self) -> Named {
-        named(&self.canvas)
+    /// The mosaic, and those of its files that may fail.
+    pub(crate) fn named(&self) -> (usize, Named) {
+        (self.canvas.mosaic, named(&self.canvas))
     }
 
     /// The canvas, whose blended pixels are read like those of a file.
@@ -67,6 +68,19 @@ impl Made {
             self.canvas.content = Content::Blended(Arc::new(source));
         }
         self
+    }
+
+    /// Adds the mask of the window's pixels, `None` for a plan.
+    pub(super) fn with_mask(mut self, mask: Option<Raster>, window: Window, call: &Call<'_>) -> Result<Self> {
+        let len = u64::from(window.width).saturating_mul(window.height.into());
+        self.canvas.mask = Some(match mask {
+            Some(mask) => {
+                self._mask = Some(call.take(len, "the mask of a mosaic")?);
+                Arc::new(MemorySource::new(self.canvas.name.clone(), mask.pixels))
+            }
+            None => Arc::new(Unread { len }),
+        });
+        Ok(self)
     }
 }
 
@@ -81,7 +95,7 @@ pub(super) fn named(canvas: &Canvas) -> Named {
 }
 
 /// The file that an error tells of.
-pub(crate) fn file_of(named: &Named, error: &Error) -> Option<u32> {
+pub(super) fn file_of(named: &Named, error: &Error) -> Option<u32> {
     match error {
         Error::Blocks { file, .. } | Error::File { file, .. } => named.get(file).copied(),
         Error::Io { path, .. } => named.get(path.to_str()?).copied(),
@@ -91,7 +105,7 @@ pub(crate) fn file_of(named: &Named, error: &Error) -> Option<u32> {
 }
 
 /// An error of several files as errors of one file each.
-pub(crate) fn by_file(error: Error) -> Vec<Error> {
+pub(super) fn by_file(error: Error) -> Vec<Error> {
     match error {
         Error::Blocks { file, first, count, also } => {
             let own = count.saturating_sub(also.iter().map(|other| other.count).sum());
@@ -183,20 +197,29 @@ impl Vrt {
         }
     }
 
+    /// What says which pixels of some bands are missing.
+    pub(super) fn missing_pixels(&self, bands: &[u16], options: &ReadOptions) -> Result<Missing> {
+        let given = options.onto.as_ref().and_then(|onto| onto.warp.nodata);
+        let nodata = given.map_or_else(|| self.one_nodata(bands), |given| Ok(Some(given)))?;
+        Ok(match (nodata, self.alpha()) {
+            (Some(value), _) => Missing::Value(value),
+            (None, _) if self.has_mask() => Missing::Image,
+            (None, Some(band)) => Missing::Alpha(band),
+            (None, None) => Missing::None,
+        })
+    }
+
     /// How samples of some bands become floats: nodata to NaN, scale and offset.
     pub(super) fn unpacking(&self, bands: &[u16], options: &ReadOptions) -> Result<Option<Unpacking>> {
         if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
             return Ok(None);
         }
-        let missing = match self.one_nodata(bands)? {
-            Some(value) => Missing::Value(value),
-            None if self.has_mask() || self.alpha().is_some() => {
-                let problem = "pixels are not masked by the mask band or the alpha of a VRT; read the mask by \
-                               itself, or the pixels as they are";
-                return Err(self.refuse(problem.into()));
-            }
-            None => Missing::None,
-        };
+        let missing = self.missing_pixels(bands, options)?;
+        if options.onto.is_none() && matches!(missing, Missing::Image | Missing::Alpha(_)) {
+            let problem = "pixels are not masked by the mask band or the alpha of a VRT; read the mask by \
+                           itself, or the pixels as they are";
+            return Err(self.refuse(problem.into()));
+        }
         let refuse = |problem| self.refuse(problem);
         let scaled = if options.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
         Unpacking::new(self.data_type(), missing, scaled, options.float_type).map_err(refuse)
@@ -207,7 +230,14 @@ impl Vrt {
     pub(crate) fn made(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Made> {
         let Some(inside) = wanted.inside else {
             let canvas = self.canvas(wanted, Content::Files { tiles: Vec::new(), gaps: Vec::new() });
-            return Ok(Made { canvas, blended: None, sources: 0, _lease: None, _expanded: None });
+            return Ok(Made {
+                canvas,
+                blended: None,
+                sources: 0,
+                _lease: None,
+                _mask: None,
+                _expanded: None,
+            });
         };
         let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
         let request = (part(inside.column, inside.width), part(inside.row, inside.height));
@@ -225,7 +255,7 @@ impl Vrt {
                 let sources = expanded.groups.first().map_or(0, |group| group.items.len()) as u64;
                 let canvas = self.canvas(wanted, content);
                 let (_lease, _expanded) = (Some(lease), Some(expanded));
-                return Ok(Made { canvas, blended: None, sources, _lease, _expanded });
+                return Ok(Made { canvas, blended: None, sources, _lease, _mask: None, _expanded });
             }
             let len = expanded.len();
             let mut made = Made {
@@ -233,6 +263,7 @@ impl Vrt {
                 blended: None,
                 sources: 0,
                 _lease: None,
+                _mask: None,
                 _expanded: None,
             };
             made.canvas.blended = layers;
@@ -265,6 +296,7 @@ impl Vrt {
             frame: wanted.frame,
             inside: wanted.inside,
             content,
+            mask: None,
             blended: 0,
         }
     }

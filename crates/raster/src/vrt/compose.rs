@@ -96,6 +96,7 @@ impl Vrt {
             frame: Frame::exactly(whole),
             inside: Some(whole),
             content,
+            mask: None,
             blended: 0,
         };
         if let Err(error) = read_into(&canvas, &output, sources, call) {

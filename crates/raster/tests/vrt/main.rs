@@ -12,6 +12,7 @@ mod batches;
 mod engines;
 mod hardening;
 mod limits;
+mod onto;
 
 use std::path::{Path, PathBuf};
 use strile::read::Interleave;
