@@ -2,6 +2,7 @@
 
 use crate::dataset::{Dataset, Target};
 use crate::error::Result;
+use crate::grid::Grid;
 use crate::options::{Layer, ReadOptions};
 use crate::read::MaskSource;
 use crate::window::Window;
@@ -27,9 +28,8 @@ impl Dataset {
     /// a grid that of the grid.
     /// `None` where the file has none, for pages after the first, and where the result is turned.
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
-        if let Some(onto) = &options.onto {
-            let corner = options.window.map_or((0, 0), |window| (window.column, window.row));
-            return Ok(Some(onto.grid.transform().window(corner.0.into(), corner.1.into())));
+        if let Some(transform) = transform_onto(options) {
+            return Ok(Some(transform));
         }
         let target = self.footprint(options)?;
         let turned = options.apply_orientation && target.image.orientation != 1;
@@ -49,14 +49,25 @@ impl Dataset {
     /// The window of the requested level that covers what of a box (west, south, east, north) is in the image.
     pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
         if let Some(onto) = &options.onto {
-            let (size, transform) = ((onto.grid.width(), onto.grid.height()), onto.grid.transform());
-            return window_of(Some(transform), size, sides).map_err(|problem| self.refuse(problem));
+            return window_on(&onto.grid, sides).map_err(|problem| self.refuse(problem));
         }
         let image = self.footprint(&ReadOptions { window: None, ..options.clone() })?.image;
         let (width, height) = (image.width, image.height);
         let transform = self.level_transform(options, (width, height));
         window_of(transform, (width, height), sides).map_err(|problem| self.refuse(problem))
     }
+}
+
+/// The transform of what is read onto a grid.
+pub(crate) fn transform_onto(options: &ReadOptions) -> Option<GeoTransform> {
+    let corner = options.window.map_or((0, 0), |window| (window.column, window.row));
+    let onto = options.onto.as_ref()?;
+    Some(onto.grid.transform().window(corner.0.into(), corner.1.into()))
+}
+
+/// The window of a grid that covers what of a box is in it, or why there is none.
+pub(crate) fn window_on(grid: &Grid, sides: [f64; 4]) -> std::result::Result<Window, String> {
+    window_of(Some(grid.transform()), (grid.width(), grid.height()), sides)
 }
 
 /// The window of an image that covers what of a box is in it, or why there is none.

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use strile_engine::{Context, LocatedFault};
 use strile_tiff::Warning;
+use strile_tiff::gdal::NoData;
 use strile_tiff::geo::GeoTransform;
 
 /// An opened TIFF or VRT.
@@ -91,7 +92,7 @@ impl Input {
     pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
         match self {
             Self::Tiff(dataset) => dataset.window_of_box(options, sides),
-            Self::Vrt(vrt) => vrt.window_of_box(sides),
+            Self::Vrt(vrt) => vrt.window_of_box(options, sides),
         }
     }
 
@@ -157,6 +158,58 @@ pub enum InputRef<'a> {
     Tiff(&'a Dataset),
     /// A mosaic.
     Vrt(&'a Vrt),
+}
+
+impl<'a> InputRef<'a> {
+    /// The name of the file, for messages.
+    pub fn name(self) -> &'a str {
+        match self {
+            Self::Tiff(dataset) => dataset.name(),
+            Self::Vrt(vrt) => vrt.name(),
+        }
+    }
+
+    /// Georeference, nodata, scales, names.
+    pub fn metadata(self) -> &'a Metadata {
+        match self {
+            Self::Tiff(dataset) => dataset.metadata(),
+            Self::Vrt(vrt) => vrt.metadata(),
+        }
+    }
+
+    /// Columns and rows of the full image.
+    pub fn size(self) -> (u32, u32) {
+        match self {
+            Self::Tiff(dataset) => {
+                let full = dataset.pages().first().and_then(|page| page.full());
+                full.map_or((0, 0), |level| (level.image.width, level.image.height))
+            }
+            Self::Vrt(vrt) => (vrt.width(), vrt.height()),
+        }
+    }
+
+    /// The nodata value of some bands, of all without: that of a file, or the one that all these bands of a mosaic have.
+    pub(crate) fn nodata(self, bands: Option<&[u16]>) -> Result<Option<NoData>> {
+        match self {
+            Self::Tiff(dataset) => Ok(dataset.metadata().nodata),
+            Self::Vrt(vrt) => match bands {
+                Some(bands) => vrt.one_nodata(bands),
+                None => vrt.one_nodata(&(1..=vrt.bands()).collect::<Vec<_>>()),
+            },
+        }
+    }
+
+    /// Bytes that it is stored in: those of its files.
+    pub(crate) fn stored_len(self) -> u64 {
+        match self {
+            Self::Tiff(dataset) => dataset.stored_len(),
+            Self::Vrt(vrt) => vrt.stored(),
+        }
+    }
+
+    pub(crate) fn refuse(self, problem: String) -> Error {
+        Error::Request { file: self.name().to_owned(), problem }
+    }
 }
 
 /// What can be a file of a batch.

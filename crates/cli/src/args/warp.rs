@@ -1,7 +1,7 @@
 //! `strile warp`.
 
 use super::values::{parse_nodata, parse_tolerance};
-use super::{DecodeArgs, EngineArgs, FaultPolicy, Nodata, RemoteArgs, WriteArgs};
+use super::{DecodeArgs, EngineArgs, FaultPolicy, MosaicArgs, Nodata, RemoteArgs, WriteArgs};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ Examples:
   strile warp scene.tif part.tif -te 12 50 13 51 -te_srs EPSG:4326 -ts 2000 0
   strile warp --explain scene.tif web.tif -t_srs EPSG:3857")]
 pub struct WarpArgs {
-    /// IN… and OUT, files or URLs
+    /// IN… and OUT, files or URLs; IN may be VRTs
     #[arg(required = true, num_args = 2.., value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Reference system of OUT: EPSG:N, WKT or PROJ; that of the first IN by default
@@ -86,6 +86,8 @@ pub struct WarpArgs {
     pub decode: DecodeArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
+    #[command(flatten)]
+    pub mosaic: MosaicArgs,
     #[command(flatten)]
     pub remote: RemoteArgs,
     /// Show what would be done; write nothing

@@ -9,12 +9,13 @@ use crate::progress::Bar;
 use std::time::Instant;
 use strile::convert::TilingScheme;
 use strile::crs::TransformOptions;
+use strile::file::AsInput as _;
 use strile::grid::{Grid, GridChoice, Top, WarpOptions, WarpWriter};
 use strile::io::redacted;
 use strile::read::OnFault;
 use strile::tiff::geo::Bounds;
 use strile::write::BlockChoice;
-use strile::{Context, Dataset, ReadOptions, WriteOptions};
+use strile::{Context, Input, ReadOptions, WriteOptions};
 
 pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut context = session.context(&args.engine);
@@ -25,9 +26,9 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let open = args.remote.open_all(args.files.iter().map(|file| file.as_path()), &session.cancel)?;
     let mut files = Vec::with_capacity(from.len());
     for path in from {
-        let dataset = session.open(path, &open, &mut context)?;
-        session.warn(&dataset);
-        files.push(dataset);
+        let input = session.open_input(path, &args.mosaic, open.clone(), &mut context)?;
+        session.warn_of(input.name(), &input.warnings());
+        files.push(input);
     }
     let grid = grid(args, &files, tiling, write.blocks)?;
     let read = read_options(args, grid);
@@ -37,7 +38,6 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let target =
         Target { output: to, explain: args.explain, overwrite: args.write.overwrite, command: "warp" };
     let sink = sink(&target, &open.remote, session)?;
-    let files: Vec<&Dataset> = files.iter().collect();
     let warp = WarpWriter::plan(&files, sink, &read, (&write, tiling), &context)?;
     if args.explain {
         return print(warp.explain().trim_end()).map(|()| Outcome::Clean);
@@ -65,7 +65,7 @@ fn request(problem: impl Into<String>) -> Failure {
 /// The grid that is asked for, and what of it is chosen for the files.
 fn grid(
     args: &WarpArgs,
-    files: &[Dataset],
+    files: &[Input],
     tiling: Option<TilingScheme>,
     blocks: BlockChoice,
 ) -> Result<Grid, Failure> {
@@ -75,8 +75,7 @@ fn grid(
         if let Some(crs) = &args.s_srs {
             georeference.crs = Some(crs.clone());
         }
-        let image = file.pages().first().and_then(|page| page.full()).map(|level| &level.image);
-        let (width, height) = image.map_or((0, 0), |image| (image.width, image.height));
+        let (width, height) = file.as_input().size();
         let raster = Grid::like(&georeference, width, height);
         rasters.push(raster.map_err(|problem| request(format!("{}: {problem}", file.name())))?);
     }

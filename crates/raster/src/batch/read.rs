@@ -7,8 +7,7 @@ use crate::error::{Error, Result};
 use crate::input::{AsInput, InputRef};
 use crate::options::ReadOptions;
 use crate::read::{Asked, Done, Frame, ReadPlan, Reading, Request, Shape, WindowFault};
-use crate::vrt::{Made, Named, Shared, Vrt, Work, by_file, file_of};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::vrt::{Calls, Made, Mosaics, Named, Shared, Vrt};
 use strile_engine::{Context, Location, Report, Sampling};
 use strile_tiff::DataType;
 
@@ -181,22 +180,13 @@ impl<'a> Batch<'a> {
         context: &Context,
         mut read: impl FnMut(Reading<'_>, Asked<'_>) -> Result<R>,
     ) -> Result<(R, Told)> {
-        let mut works: BTreeMap<usize, (&Vrt, Work)> = BTreeMap::new();
-        for (file, _) in &self.windows {
-            if let InputRef::Vrt(vrt) = file {
-                works.entry(std::ptr::from_ref(*vrt).addr()).or_insert_with(|| (vrt, vrt.work()));
-            }
-        }
-        let calls: BTreeMap<usize, Shared<'_>> = works
-            .iter()
-            .map(|(&at, (vrt, work))| (at, Shared::new(vrt, &self.options, context, work)))
-            .collect();
+        let mosaics = Mosaics::among(self.windows.iter().map(|(file, _)| *file));
+        let calls = mosaics.calls(&self.options, context);
         let mut first = true;
         loop {
             let (made, faults) = self.made(&calls, Pass { pixels, first })?;
             first = false;
-            let named: Vec<(usize, Named)> =
-                made.iter().flatten().map(|(mosaic, made)| (*mosaic, made.named())).collect();
+            let named: Vec<(usize, Named)> = made.iter().flatten().map(Made::named).collect();
             let requests: Vec<Request<'_>> = self
                 .windows
                 .iter()
@@ -204,55 +194,31 @@ impl<'a> Batch<'a> {
                 .filter_map(|((file, window), made)| match (file, made) {
                     (InputRef::Tiff(dataset), _) => Some(window.request(dataset)),
                     (InputRef::Vrt(_), made) => {
-                        made.as_ref().map(|(_, made)| Request::of_mosaic(&made.canvas, Some(window.area)))
+                        made.as_ref().map(|made| Request::of_mosaic(&made.canvas, Some(window.area)))
                     }
                 })
                 .collect();
             let asked =
                 Asked { requests: &requests, options: &self.options, batch: Some(&self.shape), laying: None };
             let done = Reading::new(asked, to, Vec::new(), context).and_then(|reading| read(reading, asked));
-            let error = match done {
-                Ok(done) => {
-                    let holes = calls.values().flat_map(Shared::holes).collect();
-                    return Ok((done, Told { faults, holes }));
-                }
-                Err(error) => error,
-            };
-            if works.values().all(|(vrt, _)| vrt.raises()) {
-                return Err(error);
-            }
-            for error in by_file(error) {
-                let known =
-                    named.iter().filter_map(|(mosaic, named)| Some((*mosaic, file_of(named, &error)?)));
-                let known: BTreeSet<(usize, u32)> = known.collect();
-                if known.is_empty() {
-                    return Err(error);
-                }
-                for (mosaic, file) in known {
-                    if let Some(((vrt, _), call)) = works.get(&mosaic).zip(calls.get(&mosaic)) {
-                        vrt.go_without(file, error.clone(), &call.call())?;
-                    }
-                }
+            match done {
+                Ok(done) => return Ok((done, Told { faults, holes: calls.holes() })),
+                Err(error) => calls.go_without(&named, error)?,
             }
         }
     }
 
-    /// What the windows of mosaics are made of, and the faults of what was blended.
-    fn made(
-        &self,
-        calls: &BTreeMap<usize, Shared<'_>>,
-        pass: Pass,
-    ) -> Result<(Vec<OfMosaic>, Vec<WindowFault>)> {
+    /// What the windows of mosaics are made of, `None` for windows of files, and the faults of what was blended.
+    fn made(&self, calls: &Calls<'_>, pass: Pass) -> Result<(Vec<Option<Made>>, Vec<WindowFault>)> {
         let mut faults = Vec::new();
         let one = |(at, (file, window)): (usize, &(InputRef<'_>, &BatchWindow))| {
             let InputRef::Vrt(vrt) = file else { return Ok(None) };
-            let mosaic = std::ptr::from_ref(*vrt).addr();
-            let Some(call) = calls.get(&mosaic) else { return Ok(None) };
+            let Some(call) = calls.of(vrt) else { return Ok(None) };
             call.begin_window();
             let made = self.made_of(vrt, window, pass, call).map_err(|error| window.fail(at, error))?;
             let found = call.take_faults().into_iter();
             faults.extend(found.map(|(file, fault)| WindowFault { window: at, file, fault }));
-            Ok(Some((mosaic, made.ready())))
+            Ok(Some(made.ready()))
         };
         let all = self.windows.iter().enumerate().map(one).collect::<Result<Vec<_>>>()?;
         Ok((all, faults))
@@ -288,9 +254,6 @@ impl<'a> Batch<'a> {
         vrt.made(&wanted, &call.call())
     }
 }
-
-/// What a window of a mosaic is made of, with its mosaic; `None` for a window of a file.
-type OfMosaic = Option<(usize, Made)>;
 
 /// One pass over the windows of a batch.
 #[derive(Debug, Clone, Copy)]

@@ -43,6 +43,7 @@ pub(crate) use spec::{colours_as_read, has_grey_table, spec_of};
 pub(crate) use tags::tags_of;
 pub use taps::Method;
 pub use tiling::TilingScheme;
+pub(crate) use vrt::spec_of_vrt;
 pub use words::{GivenScale, data_type_named, rescales};
 
 use crate::cache::Cache;
@@ -69,7 +70,7 @@ use strile_engine::{Context, EngineError, LocatedFault, Location};
 use strile_tiff::{DataType, Planar, SampleFormat};
 use tiling::Aligned;
 use values::Values;
-use vrt::{bits_of_vrt, spec_of_vrt};
+use vrt::bits_of_vrt;
 
 /// Rows of padding that are given at once.
 const PAD_ROWS: u32 = 16;

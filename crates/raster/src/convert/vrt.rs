@@ -13,7 +13,7 @@ use strile_tiff::gdal::NoData;
 use strile_tiff::{DataType, ExtraSample, Photometric};
 
 /// The raster that is written of a mosaic, and the window of it that is read.
-pub(super) fn spec_of_vrt(
+pub(crate) fn spec_of_vrt(
     vrt: &Vrt,
     read: &ReadOptions,
     options: &ConvertOptions,

@@ -2,9 +2,9 @@
 
 use super::{WarpFile, plan_onto, read_onto, read_onto_device};
 use crate::cache::Cache;
-use crate::convert::{ConvertOptions, TilingScheme, spec_of};
-use crate::dataset::Dataset;
+use crate::convert::{ConvertOptions, TilingScheme, spec_of, spec_of_vrt};
 use crate::error::{Error, Result};
+use crate::input::{AsInput, InputRef};
 use crate::options::{Interleave, ReadOptions};
 use crate::read::ReadPlan;
 use crate::sink::Sink;
@@ -30,12 +30,12 @@ const PIECE_BYTES: u64 = 128 << 20;
 /// let sink = Box::new(FileSink::create("tile.tif".as_ref(), false)?);
 /// let context = Context::default();
 /// let write = (&WriteOptions::default(), None);
-/// let report = WarpWriter::plan(&[&scene], sink, &read, write, &context)?.run(&context)?;
+/// let report = WarpWriter::plan(&[scene], sink, &read, write, &context)?.run(&context)?;
 /// println!("{} blocks", report.blocks);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct WarpWriter<'a> {
-    files: Vec<&'a Dataset>,
+    files: Vec<InputRef<'a>>,
     read: ReadOptions,
     plan: ReadPlan,
     /// Columns and rows of a piece.
@@ -50,14 +50,15 @@ impl<'a> WarpWriter<'a> {
     ///
     /// # Errors
     /// If there is no file or no grid, or as a read onto the grid and as [`Writer::create`].
-    pub fn plan(
-        files: &[&'a Dataset],
+    pub fn plan<F: AsInput>(
+        files: &'a [F],
         sink: Box<dyn Sink>,
         read: &ReadOptions,
         (write, tiling): (&WriteOptions, Option<TilingScheme>),
         context: &Context,
     ) -> Result<Self> {
-        let Some((onto, first)) = read.onto.clone().zip(files.first()) else {
+        let files: Vec<InputRef<'a>> = files.iter().map(AsInput::as_input).collect();
+        let Some((onto, &first)) = read.onto.clone().zip(files.first()) else {
             return Err(refused("a warp needs a file and a grid".into()));
         };
         if read.masked || read.unpack {
@@ -76,10 +77,13 @@ impl<'a> WarpWriter<'a> {
         };
         let mut warnings = Vec::new();
         let size = (onto.grid.width(), onto.grid.height());
-        let nodata = onto.warp.fill.or(onto.warp.nodata).or(first.metadata().nodata);
+        let nodata = match onto.warp.fill.or(onto.warp.nodata) {
+            Some(given) => Some(given),
+            None => first.nodata(read.bands.as_deref())?,
+        };
         // The type and the bands are those of any piece.
         let corner = ReadOptions { window: Some(Window::full(1, 1)), ..read.clone() };
-        let probe = plan_onto(Location::Host, files, &corner, context)?;
+        let probe = plan_onto(Location::Host, &files, &corner, context)?;
         let mut spec = Self::spec(first, &read, (size, nodata), &mut warnings)?;
         spec.data_type = probe.output.data_type;
         spec.metadata.georeference.crs = Some(onto.grid.crs().clone());
@@ -112,24 +116,28 @@ impl<'a> WarpWriter<'a> {
         write.spooled |= write.format == Format::GeoTiff && piece.0 < size.0;
         let first_piece = Window::full(piece.0.min(size.0), piece.1.min(size.1));
         let plan = match size == (first_piece.width, first_piece.height) {
-            true => plan_onto(Location::Host, files, &read, context)?,
+            true => plan_onto(Location::Host, &files, &read, context)?,
             false => {
                 let options = ReadOptions { window: Some(first_piece), ..read.clone() };
-                plan_onto(Location::Host, files, &options, context)?
+                plan_onto(Location::Host, &files, &options, context)?
             }
         };
         let writer = Writer::create(sink, spec, &write, context)?;
-        Ok(Self { files: files.to_vec(), read, plan, piece, size, writer, warnings })
+        Ok(Self { files, read, plan, piece, size, writer, warnings })
     }
 
     fn spec(
-        first: &Dataset,
+        first: InputRef<'_>,
         read: &ReadOptions,
         ((width, height), nodata): ((u32, u32), Option<NoData>),
         warnings: &mut Vec<String>,
     ) -> Result<RasterSpec> {
         let own = ReadOptions { onto: None, window: None, ..read.clone() };
-        let mut spec = spec_of(first, &own, &ConvertOptions::default(), warnings)?;
+        let options = ConvertOptions::default();
+        let mut spec = match first {
+            InputRef::Tiff(dataset) => spec_of(dataset, &own, &options, warnings)?,
+            InputRef::Vrt(vrt) => spec_of_vrt(vrt, &own, &options, warnings)?.0,
+        };
         (spec.width, spec.height) = (width, height);
         if spec.mask {
             spec.mask = false;
@@ -211,6 +219,11 @@ impl<'a> WarpWriter<'a> {
         let mut report = writer.finish()?;
         report.faults = faults;
         report.warnings.splice(0..0, warnings);
+        for file in &files {
+            if let InputRef::Vrt(vrt) = file {
+                report.warnings.extend(vrt.missing().iter().map(|warning| warning.to_string()));
+            }
+        }
         Ok(report)
     }
 }

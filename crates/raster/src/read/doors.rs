@@ -12,6 +12,7 @@ use super::steps::{Step, steps};
 use crate::dataset::Dataset;
 use crate::device::{self, Choice};
 use crate::error::{Error, Result};
+use crate::input::InputRef;
 use crate::options::{Layer, ReadOptions};
 use crate::raster::{DeviceRaster, Raster};
 use crate::window::Window;
@@ -39,7 +40,7 @@ impl Dataset {
 
     fn planned(&self, options: &ReadOptions, to: Location, context: &Context) -> Result<ReadPlan> {
         if options.onto.is_some() {
-            return OntoRead::new(&[self], options, context)?.explained(to);
+            return OntoRead::new(&[InputRef::Tiff(self)], options, context)?.explained(to);
         }
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         // A mask that needs no pixel is explained by the pixels that it is of.
@@ -56,7 +57,8 @@ impl Dataset {
     /// Reads pixels into new host memory, and returns the engine's report with them.
     pub fn read_with_report(&self, options: &ReadOptions, context: &Context) -> Result<(Raster, Report)> {
         if options.onto.is_some() {
-            return OntoRead::new(&[self], options, context)?.raster();
+            let read = OntoRead::new(&[InputRef::Tiff(self)], options, context)?.raster();
+            return read.map(|(raster, report, _)| (raster, report));
         }
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         let Some(pixels) = pixels else { return Ok((self.all_valid(options, context)?, Report::default())) };
@@ -74,7 +76,8 @@ impl Dataset {
         context: &Context,
     ) -> Result<DeviceRaster> {
         if options.onto.is_some() {
-            return OntoRead::new(&[self], options, context)?.on_device(device);
+            let read = OntoRead::new(&[InputRef::Tiff(self)], options, context)?.on_device(device);
+            return read.map(|(raster, _)| raster);
         }
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         let Some(pixels) = pixels else {
@@ -100,7 +103,8 @@ impl Dataset {
     /// output in its memory, unless `decode_on` is the CPU, whose pixels are then copied there.
     pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
         if options.onto.is_some() {
-            return OntoRead::new(&[self], options, context)?.laid_into(output);
+            let read = OntoRead::new(&[InputRef::Tiff(self)], options, context)?.laid_into(output);
+            return read.map(|(report, _)| report);
         }
         let to = output.location();
         let Decoded { options: pixels, steps } = self.decoded(options)?;

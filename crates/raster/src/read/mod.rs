@@ -59,6 +59,7 @@ pub(crate) use limits::{Size, check_result};
 pub(crate) use locate::{Fetched, locate, table_entries};
 pub use mask::MaskSource;
 pub(crate) use mask::{all_valid, from_alpha, same};
+pub(crate) use onto::OntoRead;
 pub use onto_doors::{files_onto, plan_onto, read_onto, read_onto_device, read_onto_into};
 pub(crate) use part::rows_of_part;
 pub use plan::{Fetch, MemoryNeed, MosaicFigures, PlanFigures, ReadPlan};

@@ -15,11 +15,12 @@ use super::request::{Asked, Of, Request};
 use super::run::WindowFault;
 use super::squares::{aligned, around, halves, pixels, side_by_side, squares, within_map};
 use super::under::File;
-use crate::dataset::Dataset;
 use crate::device;
 use crate::error::{Error, Result};
 use crate::grid::{CoordinateMap, MapOptions, Onto, Placed, Top, WarpFile, WarpPlan, WarpPoints};
+use crate::input::InputRef;
 use crate::options::{FloatType, Interleave, Processor, ReadOptions};
+use crate::vrt::{Calls, Made, Mosaics};
 use crate::window::Window;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -84,6 +85,17 @@ struct Ran {
     faults: Vec<WindowFault>,
 }
 
+/// Sources that mosaics went on without, each with the problem.
+pub(crate) type Holes = Vec<(String, String)>;
+
+/// The processor of an engine.
+fn processor(engine: &dyn Engine) -> Processor {
+    match engine.location() {
+        Location::Host => Processor::Cpu,
+        Location::Cuda(index) => Processor::Cuda(index),
+    }
+}
+
 /// What is known of a file after all maps were made.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
@@ -102,8 +114,8 @@ struct Cut {
 
 impl<'a> OntoRead<'a> {
     /// Finds the level of every file, and what it takes to put it onto the grid.
-    pub(crate) fn new(datasets: &[&'a Dataset], options: &ReadOptions, context: &'a Context) -> Result<Self> {
-        let Some((onto, first)) = options.onto.clone().zip(datasets.first()) else {
+    pub(crate) fn new(inputs: &[InputRef<'a>], options: &ReadOptions, context: &'a Context) -> Result<Self> {
+        let Some((onto, first)) = options.onto.clone().zip(inputs.first()) else {
             return Err(Error::Request {
                 file: String::new(),
                 problem: "no file is read onto a grid".into(),
@@ -118,9 +130,9 @@ impl<'a> OntoRead<'a> {
             )));
         }
         let options = ReadOptions { window: None, ..options.clone() };
-        let mut files = Vec::with_capacity(datasets.len());
-        for dataset in datasets {
-            files.push(File::new(dataset, &options, &onto)?);
+        let mut files = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            files.push(File::new(*input, &options, &onto)?);
         }
         let first = match onto.warp.top {
             Top::Last => 0,
@@ -147,7 +159,7 @@ impl<'a> OntoRead<'a> {
             .iter()
             .zip(seen)
             .map(|(file, seen)| WarpFile {
-                name: file.dataset.name().to_owned(),
+                name: file.of.name().to_owned(),
                 crs: file.placed.grid.crs().clone(),
                 operation: file.placed.operation(),
                 level: file.placed.level,
@@ -167,7 +179,9 @@ impl<'a> OntoRead<'a> {
 
     /// Plans the read without touching a pixel.
     pub(crate) fn explained(&self, to: Location) -> Result<ReadPlan> {
-        let given = self.given()?;
+        let (mosaics, quiet) = (self.mosaics(), self.quiet());
+        let calls = mosaics.calls(&self.options, &quiet);
+        let given = self.given(&calls)?;
         let need = len(&given.spec);
         match to {
             Location::Host => self.context.budget.fits(need, PIXELS)?,
@@ -178,7 +192,8 @@ impl<'a> OntoRead<'a> {
         }
         let (mut plan, mut parts) = (None::<ReadPlan>, 0);
         let cut = self.parts(to, |part, decode_on| {
-            let (part, engine) = self.part((part, decode_on), &given, to, |reading| {
+            let made = (&given, &calls, false);
+            let ((part, engine), _) = self.part((part, decode_on), made, to, |reading| {
                 let engine = Arc::clone(&reading.choice.engine);
                 Ok((reading.explained()?, engine))
             })?;
@@ -202,9 +217,12 @@ impl<'a> OntoRead<'a> {
         Ok(plan)
     }
 
-    /// Reads into new memory where the result is wanted. Returns the value of pixels that no file fills, too.
-    pub(crate) fn read(&self, to: Location) -> Result<(Done, Fill)> {
-        let given = self.given()?;
+    /// Reads into new memory where the result is wanted. Returns the value of pixels that no file fills, too, and the sources
+    /// that mosaics went on without.
+    pub(crate) fn read(&self, to: Location) -> Result<(Done, Fill, Holes)> {
+        let (mosaics, quiet) = (self.mosaics(), self.quiet());
+        let calls = mosaics.calls(&self.options, &quiet);
+        let given = self.given(&calls)?;
         let (spec, fill) = (given.spec.clone(), given.fill);
         let lease = |place: Location| {
             let need = if place == Location::Host { len(&spec) } else { 0 };
@@ -216,7 +234,7 @@ impl<'a> OntoRead<'a> {
         };
         let _lease = lease(to)?;
         let mut _through = None;
-        let Ran { output, engine, report, faults } = self.run(&given, to, |engine| {
+        let Ran { output, engine, report, faults } = self.run((&given, &calls), to, |engine| {
             let place = engine.location();
             if place != to {
                 _through = Some(lease(place)?);
@@ -242,12 +260,14 @@ impl<'a> OntoRead<'a> {
                 (there, holder)
             }
         };
-        Ok((Done { output, report, faults, engine }, fill))
+        Ok((Done { output, report, faults, engine }, fill, calls.holes()))
     }
 
     /// Reads into an output, which must have the type and shape of the result.
-    pub(crate) fn read_into(&self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
-        let given = self.given()?;
+    pub(crate) fn read_into(&self, output: &Output) -> Result<(Report, Vec<WindowFault>, Holes)> {
+        let (mosaics, quiet) = (self.mosaics(), self.quiet());
+        let calls = mosaics.calls(&self.options, &quiet);
+        let given = self.given(&calls)?;
         let (have, want) = (output.spec(), &given.spec);
         let shape = |spec: &OutputSpec| (spec.data_type, spec.bands, spec.rows, spec.columns);
         if shape(have) != shape(want) {
@@ -258,7 +278,7 @@ impl<'a> OntoRead<'a> {
         }
         let to = output.location();
         let mut _lease = None;
-        let Ran { output: made, engine, report, faults } = self.run(&given, to, |engine| {
+        let Ran { output: made, engine, report, faults } = self.run((&given, &calls), to, |engine| {
             let place = engine.location();
             if place == to {
                 return Ok(output.clone());
@@ -278,7 +298,7 @@ impl<'a> OntoRead<'a> {
                 moved_to(made, Interleave::BandFirst, holder.as_ref(), output, self.context)?;
             }
         }
-        Ok((report, faults))
+        Ok((report, faults, calls.holes()))
     }
 
     /// Memory of an engine that the result goes through.
@@ -291,31 +311,31 @@ impl<'a> OntoRead<'a> {
     /// Reads part after part into an output of the first part's engine, which `make` makes.
     fn run(
         &self,
-        given: &Given,
+        (given, calls): (&Given, &Calls<'_>),
         to: Location,
         mut make: impl FnMut(&Arc<dyn Engine>) -> Result<Output>,
     ) -> Result<Ran> {
         let mut ready: Option<(Arc<dyn Engine>, Output)> = None;
         let (mut report, mut faults) = (Report::default(), Vec::new());
         let cut = self.parts(to, |part, decode_on| {
-            self.part((part, decode_on), given, to, |reading| {
-                let (engine, output) = match ready.take() {
-                    Some(ready) => ready,
-                    None => {
+            let ((part, found, engine), blended) =
+                self.part((part, decode_on), (given, calls, true), to, |reading| {
+                    if ready.is_none() {
                         let engine = Arc::clone(&reading.choice.engine);
                         let output = make(&engine)?;
-                        (engine, output)
+                        ready = Some((engine, output));
                     }
-                };
-                let (part, found) = reading.read_into(&output)?;
-                report.blocks += part.blocks;
-                report.encoded_bytes += part.encoded_bytes;
-                report.host_blocks += part.host_blocks;
-                report.times.add(&part.times);
-                faults.extend(found);
-                ready = Some((Arc::clone(&engine), output));
-                Ok(engine)
-            })
+                    let (engine, output) = ready.as_ref().ok_or(EngineError::Abandoned)?;
+                    let (part, found) = reading.read_into(output)?;
+                    Ok((part, found, Arc::clone(engine)))
+                })?;
+            report.blocks += part.blocks;
+            report.encoded_bytes += part.encoded_bytes;
+            report.host_blocks += part.host_blocks;
+            report.times.add(&part.times);
+            faults.extend(blended);
+            faults.extend(found);
+            Ok(engine)
         })?;
         let (engine, output) = ready.ok_or(EngineError::Abandoned)?;
         fill_boxes(engine.as_ref(), &output, &cut.empty, given.fill, self.context)?;
@@ -323,16 +343,20 @@ impl<'a> OntoRead<'a> {
     }
 
     /// The shape and type of the result, and what the parts have to know of it.
-    fn given(&self) -> Result<Given> {
+    fn given(&self, calls: &Calls<'_>) -> Result<Given> {
         let first = self.files.get(self.first).ok_or(EngineError::Abandoned)?;
         let others = self.files.iter().enumerate().filter(|(at, _)| *at != self.first);
-        let requests: Vec<_> = std::iter::once(first)
-            .chain(others.map(|(_, file)| file))
-            .map(|file| self.nothing_of(file))
-            .collect();
+        let all: Vec<_> = std::iter::once(first).chain(others.map(|(_, file)| file)).collect();
+        let made = all.iter().map(|file| self.made(file, None, (false, true), calls));
+        let made = made.collect::<Result<Vec<_>>>()?;
+        let requests: Vec<_> =
+            all.into_iter().zip(&made).filter_map(|(file, made)| self.request(file, None, made)).collect();
         let warp = &self.onto.warp;
         let is_masked = self.options.masked || self.options.unpack;
-        let nodata = warp.nodata.or(first.dataset.metadata().nodata);
+        let nodata = match warp.nodata {
+            Some(given) => Some(given),
+            None => first.of.nodata(self.options.bands.as_deref())?,
+        };
         let mut laying = Laying {
             size: (self.window.width, self.window.height),
             sampling: warp.resampling,
@@ -346,9 +370,8 @@ impl<'a> OntoRead<'a> {
         let (spec, decoded) = (resolved.result, resolved.sheets.first().map(|sheet| sheet.spec.data_type));
         let fill = laying.fill(&asked, spec.data_type)?;
         let size = Size::new((spec.bands, spec.rows, spec.columns), spec.data_type.size());
-        let stored =
-            || self.files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.dataset.stored_len()));
-        check_result((first.dataset.name(), "the files"), size, self.options.max_pixels, stored)?;
+        let stored = || self.files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.of.stored_len()));
+        check_result((first.of.name(), "the files"), size, self.options.max_pixels, stored)?;
         laying.data_type = Some(spec.data_type);
         let mut options = self.options.clone();
         if is_masked {
@@ -361,51 +384,105 @@ impl<'a> OntoRead<'a> {
         Ok(Given { spec, fill, laying, options })
     }
 
-    /// Plans one part and gives it to `then`.
+    /// Plans one part and gives it to `then`: again without sources of mosaics that prove damaged, if these are only to be
+    /// warned of. Returns the faults of what was blended, too. `pixels` is `false` for a plan.
     fn part<R>(
         &self,
-        (part, decode_on): (Part, Processor),
-        given: &Given,
+        (part, mut decode_on): (Part, Processor),
+        (given, calls, pixels): (&Given, &Calls<'_>, bool),
         to: Location,
-        then: impl FnOnce(Reading<'_>) -> Result<R>,
-    ) -> Result<R> {
-        let requests: Vec<_> = match part.windows.is_empty() {
-            true => self.files.iter().map(|file| self.nothing_of(file)).collect(),
-            false => part
-                .windows
-                .iter()
-                .filter_map(|lay| Some(self.request(self.files.get(lay.layer)?, lay.under)))
-                .collect(),
+        mut then: impl FnMut(Reading<'_>) -> Result<R>,
+    ) -> Result<(R, Vec<WindowFault>)> {
+        let wanted: Vec<(&File<'_>, Option<Window>)> = match part.windows.is_empty() {
+            true => self.files.iter().map(|file| (file, None)).collect(),
+            false => {
+                let of = |lay: &Lay| Some((self.files.get(lay.layer)?, Some(lay.under)));
+                part.windows.iter().filter_map(of).collect()
+            }
         };
         let Laying { size, sampling, data_type, nodata, fill, .. } = given.laying;
         let laying = Laying { size, sampling, data_type, nodata, fill, windows: part.windows };
-        let options = ReadOptions { decode_on, ..given.options.clone() };
-        let asked = Asked { requests: &requests, options: &options, batch: None, laying: Some(&laying) };
-        then(Reading::of_part(asked, to, self.context)?)
+        let mut first = true;
+        loop {
+            let made = wanted.iter().map(|(file, under)| self.made(file, *under, (pixels, first), calls));
+            let made = made.collect::<Result<Vec<_>>>()?;
+            first = false;
+            let named: Vec<_> = made.iter().flatten().map(Made::named).collect();
+            let requests: Vec<_> = wanted
+                .iter()
+                .zip(&made)
+                .filter_map(|((file, under), made)| self.request(file, *under, made))
+                .collect();
+            let options = ReadOptions { decode_on, ..given.options.clone() };
+            let asked = Asked { requests: &requests, options: &options, batch: None, laying: Some(&laying) };
+            let done = Reading::of_part(asked, to, self.context).and_then(|reading| {
+                decode_on = processor(reading.choice.engine.as_ref());
+                then(reading)
+            });
+            let faults = calls.take_faults().into_iter();
+            match done {
+                Ok(done) => {
+                    let of_window = |(file, fault)| WindowFault { window: 0, file, fault };
+                    return Ok((done, faults.map(of_window).collect()));
+                }
+                Err(error) => calls.go_without(&named, error)?,
+            }
+        }
     }
 
-    fn request<'b>(&'b self, file: &'b File<'_>, under: Window) -> Request<'b> {
-        let bands = self.options.bands.as_deref();
-        let (of, level) = (Of::File(file.dataset), file.placed.level);
-        Request { of, page: 0, level, bands, area: Some(Area::from(under)) }
+    /// The mosaics among the files.
+    fn mosaics(&self) -> Mosaics<'a> {
+        Mosaics::among(self.files.iter().map(|file| file.of))
     }
 
-    /// A request for a file that nothing is read of.
-    fn nothing_of<'b>(&'b self, file: &'b File<'_>) -> Request<'b> {
-        self.request(file, Window::full(1, 1))
+    /// For what is blended: progress counts blocks.
+    fn quiet(&self) -> Context {
+        Context { progress: None, ..self.context.clone() }
+    }
+
+    /// What a window of a mosaic is made of; `None` for a file.
+    fn made(
+        &self,
+        file: &File<'_>,
+        under: Option<Window>,
+        pass: (bool, bool),
+        calls: &Calls<'_>,
+    ) -> Result<Option<Made>> {
+        let InputRef::Vrt(vrt) = file.of else { return Ok(None) };
+        let call = calls.of(vrt).ok_or(EngineError::Abandoned)?;
+        vrt.made_onto(under, &self.options, pass, call).map(Some)
+    }
+
+    /// A request for a window of a file; without one nothing is read of it.
+    fn request<'b>(
+        &'b self,
+        file: &'b File<'_>,
+        under: Option<Window>,
+        made: &'b Option<Made>,
+    ) -> Option<Request<'b>> {
+        let under = Area::from(under.unwrap_or(Window::full(1, 1)));
+        match file.of {
+            InputRef::Vrt(_) => made.as_ref().map(|made| Request::of_mosaic(&made.canvas, Some(under))),
+            InputRef::Tiff(dataset) => {
+                let (bands, level) = (self.options.bands.as_deref(), file.placed.level);
+                Some(Request { of: Of::File(dataset), page: 0, level, bands, area: Some(under) })
+            }
+        }
     }
 
     fn refuse(&self, problem: String) -> Error {
-        let file = self.files.get(self.first).map_or("", |file| file.dataset.name()).to_owned();
-        Error::Request { file, problem }
+        Error::Request { file: self.name().to_owned(), problem }
+    }
+
+    /// The name of the first file.
+    fn name(&self) -> &str {
+        self.files.get(self.first).map_or("", |file| file.of.name())
     }
 
     /// The engine of a GPU that decodes nothing.
     fn holder(&self, index: u32) -> Result<Arc<dyn Engine>> {
-        device::holder(index, gpu(&self.options)).map_err(|problem| Error::Device {
-            file: self.files.get(self.first).map_or("", |file| file.dataset.name()).to_owned(),
-            problem,
-        })
+        device::holder(index, gpu(&self.options))
+            .map_err(|problem| Error::Device { file: self.name().to_owned(), problem })
     }
 
     /// Cuts the grid, and gives the parts in order to `each`, which returns the engine that all of them have. There is one part
@@ -425,10 +502,7 @@ impl<'a> OntoRead<'a> {
         let (mut part, any) = (Part::default(), Cell::new(false));
         let mut give = |part: &mut Part| -> Result<()> {
             let engine = each(std::mem::take(part), decode_on)?;
-            decode_on = match engine.location() {
-                Location::Host => Processor::Cpu,
-                Location::Cuda(index) => Processor::Cuda(index),
-            };
+            decode_on = processor(engine.as_ref());
             any.set(true);
             Ok(())
         };
@@ -494,8 +568,8 @@ impl<'a> OntoRead<'a> {
             let Some(under) = under else { continue };
             *sought = sought.saturating_add(pixels(under).saturating_mul(file.bytes));
             let size = Size { samples: 0, bytes: *sought };
-            check_result((file.dataset.name(), "the file"), size, self.options.max_pixels, || {
-                file.dataset.stored_len()
+            check_result((file.of.name(), "the file"), size, self.options.max_pixels, || {
+                file.of.stored_len()
             })?;
         }
         Ok(())
@@ -562,7 +636,7 @@ impl<'a> OntoRead<'a> {
             let map = CoordinateMap::of_window(target, grid, (transformer, *scale), &options);
             map.map_err(|problem| match self.context.cancel.is_cancelled() {
                 true => Error::Cancelled,
-                false => file.dataset.refuse(problem.to_string()),
+                false => file.of.refuse(problem.to_string()),
             })
         };
         let count = squares.len().saturating_mul(self.files.len());

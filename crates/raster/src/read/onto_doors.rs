@@ -1,19 +1,18 @@
-//! Reads of several files onto one grid. One file is read by the doors of `Dataset`, which come here too.
+//! Reads of several files onto one grid. One file is read by the doors of `Dataset` and `Vrt`, which come here too.
 
 use super::doors::with_faults;
-use super::onto::OntoRead;
+use super::onto::{Holes, OntoRead};
 use super::plan::ReadPlan;
 use super::reading::Done;
-use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::grid::WarpFile;
 use crate::input::{AsInput, InputRef};
 use crate::options::ReadOptions;
 use crate::raster::{DeviceRaster, Raster};
 use strile_engine::{Context, Location, Output, Report};
 
-/// Reads files onto the grid of the options, in host memory. Files may have any reference system, and types that differ; which
-/// of them is on top is [`WarpOptions::top`](crate::grid::WarpOptions::top).
+/// Reads files onto the grid of the options, in host memory. Files are TIFFs or mosaics, and may have any reference system, and
+/// types that differ; which of them is on top is [`WarpOptions::top`](crate::grid::WarpOptions::top).
 ///
 /// ```no_run
 /// use strile::grid::{Grid, WarpOptions, read_onto};
@@ -26,7 +25,7 @@ use strile_engine::{Context, Location, Output, Report};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_onto<F: AsInput>(files: &[F], options: &ReadOptions, context: &Context) -> Result<Raster> {
-    OntoRead::new(&datasets(files)?, options, context)?.raster().map(|(raster, _)| raster)
+    OntoRead::new(&inputs(files), options, context)?.raster().map(|(raster, ..)| raster)
 }
 
 /// Reads files onto the grid of the options, in memory of the CUDA device `device`.
@@ -36,7 +35,7 @@ pub fn read_onto_device<F: AsInput>(
     options: &ReadOptions,
     context: &Context,
 ) -> Result<DeviceRaster> {
-    OntoRead::new(&datasets(files)?, options, context)?.on_device(device)
+    OntoRead::new(&inputs(files), options, context)?.on_device(device).map(|(raster, _)| raster)
 }
 
 /// Reads files onto the grid of the options, into the caller's output, which has the type and shape of the result.
@@ -46,7 +45,7 @@ pub fn read_onto_into<F: AsInput>(
     options: &ReadOptions,
     context: &Context,
 ) -> Result<Report> {
-    OntoRead::new(&datasets(files)?, options, context)?.laid_into(output)
+    OntoRead::new(&inputs(files), options, context)?.laid_into(output).map(|(report, _)| report)
 }
 
 /// Plans a read of files onto the grid of the options, into the memory `to`, without touching a pixel.
@@ -56,7 +55,7 @@ pub fn plan_onto<F: AsInput>(
     options: &ReadOptions,
     context: &Context,
 ) -> Result<ReadPlan> {
-    OntoRead::new(&datasets(files)?, options, context)?.explained(to)
+    OntoRead::new(&inputs(files), options, context)?.explained(to)
 }
 
 /// Returns how each file is put onto the grid of the options: its level, and the operation between the datums. Nothing is
@@ -66,42 +65,32 @@ pub fn files_onto<F: AsInput>(
     options: &ReadOptions,
     context: &Context,
 ) -> Result<Vec<WarpFile>> {
-    Ok(OntoRead::new(&datasets(files)?, options, context)?.files())
+    Ok(OntoRead::new(&inputs(files), options, context)?.files())
 }
 
-fn datasets<F: AsInput>(files: &[F]) -> Result<Vec<&Dataset>> {
-    let mut all = Vec::with_capacity(files.len());
-    for file in files {
-        match file.as_input() {
-            InputRef::Tiff(dataset) => all.push(dataset),
-            InputRef::Vrt(vrt) => {
-                let problem = "a VRT cannot be read onto a grid; give its files".into();
-                return Err(Error::Request { file: vrt.name().to_owned(), problem });
-            }
-        }
-    }
-    Ok(all)
+fn inputs<F: AsInput>(files: &[F]) -> Vec<InputRef<'_>> {
+    files.iter().map(AsInput::as_input).collect()
 }
 
 impl OntoRead<'_> {
     /// Reads into new host memory.
-    pub(super) fn raster(&self) -> Result<(Raster, Report)> {
-        let (Done { output, report, faults, .. }, fill) = self.read(Location::Host)?;
+    pub(crate) fn raster(&self) -> Result<(Raster, Report, Holes)> {
+        let (Done { output, report, faults, .. }, fill, holes) = self.read(Location::Host)?;
         let report = with_faults(report, faults);
         let raster = Raster::from_output(output, self.interleave(), fill, report.faults.clone())?;
-        Ok((raster, report))
+        Ok((raster, report, holes))
     }
 
     /// Reads into new memory of a GPU.
-    pub(super) fn on_device(&self, device: u32) -> Result<DeviceRaster> {
-        let (Done { output, report, faults, engine }, fill) = self.read(Location::Cuda(device))?;
+    pub(crate) fn on_device(&self, device: u32) -> Result<(DeviceRaster, Holes)> {
+        let (Done { output, report, faults, engine }, fill, holes) = self.read(Location::Cuda(device))?;
         let report = with_faults(report, faults);
-        Ok(DeviceRaster { output, interleave: self.interleave(), fill, report, engine })
+        Ok((DeviceRaster { output, interleave: self.interleave(), fill, report, engine }, holes))
     }
 
     /// Reads into an output.
-    pub(super) fn laid_into(&self, output: &Output) -> Result<Report> {
-        let (report, faults) = self.read_into(output)?;
-        Ok(with_faults(report, faults))
+    pub(crate) fn laid_into(&self, output: &Output) -> Result<(Report, Holes)> {
+        let (report, faults, holes) = self.read_into(output)?;
+        Ok((with_faults(report, faults), holes))
     }
 }

@@ -157,7 +157,7 @@ impl<'a> Asked<'a> {
         let size = self.batch.and_then(|batch| batch.size);
         let wanted = size.or(self.laying.map(|laying| laying.size));
         let wanted = wanted.map(|(columns, rows)| (rows, columns)).or(rows_columns);
-        let kinds = kinds(&groups, &canvases);
+        let kinds = kinds(&groups, &slots, &canvases);
         let (Some(first), Some((rows, columns))) = (kinds.first(), wanted) else {
             return Err(self.refuse("no window is asked for".into()));
         };
@@ -506,19 +506,28 @@ pub(super) fn filled(
     converted.map_or(fill, Option::unwrap_or_default)
 }
 
-/// What files and mosaics give, in the order of the groups; tiles give what their mosaic gives.
-fn kinds<'b>(groups: &'b [Group<'_>], canvases: &'b [(usize, Laid<'_>)]) -> Vec<Kind<'b>> {
-    let of_file = groups.iter().filter(|group| group.role == Role::Pixels).map(|group| Kind {
-        name: group.dataset.name(),
-        stored: group.facts.layout.data_type,
-        unpacking: group.facts.unpacking,
-        bands: group.facts.bands.len(),
+/// What files and mosaics give, in the order of their first windows; tiles give what their mosaic gives.
+fn kinds<'b>(groups: &'b [Group<'_>], slots: &[Slot], canvases: &'b [(usize, Laid<'_>)]) -> Vec<Kind<'b>> {
+    let of_file = groups.iter().filter(|group| group.role == Role::Pixels).map(|group| {
+        let window = group.members.first().and_then(|&at| slots.get(at)).map_or(0, |slot| slot.window);
+        let kind = Kind {
+            name: group.dataset.name(),
+            stored: group.facts.layout.data_type,
+            unpacking: group.facts.unpacking,
+            bands: group.facts.bands.len(),
+        };
+        (window, kind)
     });
-    let of_mosaic = canvases.iter().map(|(_, Laid { canvas, .. })| Kind {
-        name: &canvas.name,
-        stored: canvas.data_type,
-        unpacking: canvas.unpacking(0),
-        bands: canvas.bands.len(),
+    let of_mosaic = canvases.iter().map(|(window, Laid { canvas, .. })| {
+        let kind = Kind {
+            name: &canvas.name,
+            stored: canvas.data_type,
+            unpacking: canvas.unpacking(0),
+            bands: canvas.bands.len(),
+        };
+        (*window, kind)
     });
-    of_file.chain(of_mosaic).collect()
+    let mut all: Vec<_> = of_file.chain(of_mosaic).collect();
+    all.sort_by_key(|(window, _)| *window);
+    all.into_iter().map(|(_, kind)| kind).collect()
 }

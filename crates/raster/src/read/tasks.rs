@@ -120,6 +120,8 @@ struct Tasks<'a> {
     /// For each window its masks, and its band there.
     masked: Vec<MaskPlace>,
     data_type: DataType,
+    /// The type of each sheet.
+    types: Vec<DataType>,
     leases: Vec<Lease>,
     layouts: Vec<Arc<BlockLayout>>,
     /// Whether a layout is that of filled parts.
@@ -211,24 +213,24 @@ impl Tasks<'_> {
     /// Adds what no file fills in a window of a mosaic, and what was blended.
     fn add_canvas(&mut self, window: usize, laid: &Laid<'_>) -> Result<()> {
         let canvas = laid.canvas;
+        let data_type = self.type_of(window);
         let Canvas { data_type: stored, fills, frame, inside, .. } = canvas;
         let (first_band, size) = (self.first_band(window), (frame.width, frame.height));
         let (left, top) = canvas.corner();
         for Gap { at, bands: (first, count), fill } in canvas.gaps() {
-            let fill = filled((*stored, *fill), laid.convert(*first), self.data_type);
-            let edge = self.edge_of(fill, *count, size)?;
+            let fill = filled((*stored, *fill), laid.convert(*first), data_type);
+            let edge = self.edge_of((data_type, fill), *count, size)?;
             let at = Window { column: left + at.column, row: top + at.row, ..*at };
             let output = FILLED + single(*count as usize);
             self.fill(vec![at], &edge, (window, 0), (output, first_band.saturating_add(*first)));
         }
         let around = if self.asked.batch.is_some() { frame.around(*inside) } else { Vec::new() };
         if !around.is_empty() {
-            let edge = |(at, fill): (u32, &Fill)| {
-                self.asked.edge((*stored, *fill), laid.convert(at), self.data_type)
-            };
+            let edge =
+                |(at, fill): (u32, &Fill)| self.asked.edge((*stored, *fill), laid.convert(at), data_type);
             let edges = (0u32..).zip(fills).map(edge).collect::<Result<Vec<_>>>()?;
             for (first, count, fill) in alike(&edges) {
-                let edge = self.edge_of(fill, count, size)?;
+                let edge = self.edge_of((data_type, fill), count, size)?;
                 let output = FILLED + single(count as usize);
                 self.fill(around.clone(), &edge, (window, 0), (output, first_band.saturating_add(first)));
             }
@@ -280,10 +282,10 @@ impl Tasks<'_> {
     ) -> Result<()> {
         let asked = self.asked;
         let too_large = || asked.refuse("the mosaic is larger than memory can address".into());
-        let Window { width, height, .. } = inside;
-        let row_len = u64::from(width).checked_mul(canvas.data_type.size() as u64).ok_or_else(too_large)?;
+        let (Window { width, height, .. }, data_type) = (inside, canvas.data_type);
+        let row_len = u64::from(width).checked_mul(data_type.size() as u64).ok_or_else(too_large)?;
         let rows = u32::try_from(BLENDED_BYTES / row_len.max(1)).unwrap_or(u32::MAX).clamp(1, height.max(1));
-        let layout = Arc::new(BlockLayout::stored(canvas.data_type, (width, rows), 1));
+        let layout = Arc::new(BlockLayout::stored(data_type, (width, rows), 1));
         let layout = self.layout(&layout, false);
         let selection = self.selection(vec![0]);
         let (left, top) = canvas.corner();
@@ -319,6 +321,12 @@ impl Tasks<'_> {
         self.places.get(window).map_or(u32::MAX, |(_, place)| place.saturating_mul(bands))
     }
 
+    /// The type that a window is decoded into.
+    fn type_of(&self, window: usize) -> DataType {
+        let sheet = self.places.get(window).and_then(|(sheet, _)| self.types.get(*sheet as usize));
+        sheet.copied().unwrap_or(self.data_type)
+    }
+
     /// A block of nothing but the value of pixels outside the image, as large as a window. Masks are valid there: the pixels
     /// have their value already.
     fn edge(&self, group: &Group<'_>) -> Result<BlockLayout> {
@@ -330,14 +338,19 @@ impl Tasks<'_> {
         }
         let fill = (group.facts.layout.data_type, group.facts.layout.extras.fill);
         let fill = self.asked.edge(fill, group.convert, self.data_type)?;
-        self.edge_of(fill, bands, (columns, rows)).map(Arc::unwrap_or_clone)
+        self.edge_of((self.data_type, fill), bands, (columns, rows)).map(Arc::unwrap_or_clone)
     }
 
     /// A block of nothing but that value in so many bands, as large as a window.
-    fn edge_of(&self, fill: Fill, bands: u32, size: (u32, u32)) -> Result<Arc<BlockLayout>> {
+    fn edge_of(
+        &self,
+        (data_type, fill): (DataType, Fill),
+        bands: u32,
+        size: (u32, u32),
+    ) -> Result<Arc<BlockLayout>> {
         let too_many = || self.asked.refuse(format!("{bands} bands are more than a block can have"));
         let samples = u16::try_from(bands).map_err(|_| too_many())?;
-        let mut layout = BlockLayout::stored(self.data_type, size, samples);
+        let mut layout = BlockLayout::stored(data_type, size, samples);
         layout.extras.fill = fill;
         Ok(Arc::new(layout))
     }
@@ -430,6 +443,7 @@ impl Asked<'_> {
             places: places_of(&sheets),
             masked,
             data_type: result.data_type,
+            types: sheets.iter().map(|sheet| sheet.spec.data_type).collect(),
             leases: Vec::new(),
             layouts: Vec::new(),
             edges: Vec::new(),
@@ -449,7 +463,7 @@ impl Asked<'_> {
         }
         if tasks.layouts.is_empty() {
             // Windows of mosaics that lie outside and are resampled from nothing: an engine is chosen by a layout.
-            let edge = tasks.edge_of(Fill::default(), 1, (1, 1))?;
+            let edge = tasks.edge_of((tasks.data_type, Fill::default()), 1, (1, 1))?;
             tasks.layout(&edge, true);
         }
         let Tasks { places, leases, layouts, edges, selections, converts, filled, mut list, .. } = tasks;

@@ -1,14 +1,14 @@
 //! A file that is read onto a grid, checked.
 
 use super::steps::is_inverted;
-use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::grid::{Onto, Placed};
+use crate::input::InputRef;
 use crate::options::{Layer, ReadOptions};
 
 /// A file under the grid.
 pub(super) struct File<'a> {
-    pub(super) dataset: &'a Dataset,
+    pub(super) of: InputRef<'a>,
     pub(super) placed: Placed,
     /// Bytes that a pixel takes when it is decoded.
     pub(super) bytes: u64,
@@ -16,8 +16,8 @@ pub(super) struct File<'a> {
 
 impl<'a> File<'a> {
     /// Finds the level of a file that is read, or says why it cannot be.
-    pub(super) fn new(dataset: &'a Dataset, options: &ReadOptions, onto: &Onto) -> Result<Self> {
-        let refuse = |problem: &str| Err(dataset.refuse(format!("cannot read onto a grid: {problem}")));
+    pub(super) fn new(of: InputRef<'a>, options: &ReadOptions, onto: &Onto) -> Result<Self> {
+        let refuse = |problem: &str| Err(of.refuse(format!("cannot read onto a grid: {problem}")));
         match options {
             _ if options.page > 0 => return refuse("the georeference of pages after the first is not known"),
             _ if options.level > 0 => return refuse("the `level` is one of the options of the warp"),
@@ -27,24 +27,31 @@ impl<'a> File<'a> {
             }
             _ => {}
         }
-        let image = dataset.target(options)?.image;
-        match options {
-            _ if options.apply_orientation && image.orientation != 1 => {
-                return refuse("the image is turned by its Orientation; read it as it is stored");
+        let (levels, bands, stored) = match of {
+            InputRef::Tiff(dataset) => {
+                let target = dataset.target(options)?;
+                match options {
+                    _ if options.apply_orientation && target.image.orientation != 1 => {
+                        return refuse("the image is turned by its Orientation; read it as it is stored");
+                    }
+                    _ if is_inverted(&target.image, options) => {
+                        return refuse("white as maximum is not available; read stored values");
+                    }
+                    _ => {}
+                }
+                let levels = dataset.pages().first().map(|page| page.levels.as_slice()).unwrap_or_default();
+                let levels = levels.iter().map(|level| (level.image.width, level.image.height)).collect();
+                (levels, target.bands.len(), target.image.sample.data_type())
             }
-            _ if is_inverted(&image, options) => {
-                return refuse("white as maximum is not available; read stored values");
+            InputRef::Vrt(vrt) => {
+                let (_, bands) = vrt.target(&ReadOptions { onto: None, ..options.clone() })?;
+                (vec![of.size()], bands.len(), Some(vrt.data_type()))
             }
-            _ => {}
-        }
-        let levels = dataset.pages().first().map(|page| page.levels.as_slice()).unwrap_or_default();
-        let levels: Vec<_> = levels.iter().map(|level| (level.image.width, level.image.height)).collect();
-        let georeference = &dataset.metadata().georeference;
-        let placed = Placed::new(georeference, &levels, onto);
-        let placed = placed.map_err(|problem| dataset.refuse(problem.to_string()))?;
-        let bands = dataset.target(options)?.bands.len() as u64;
-        let stored = image.sample.data_type().map_or(16, |data_type| data_type.size() as u64);
+        };
+        let placed = Placed::new(&of.metadata().georeference, &levels, onto);
+        let placed = placed.map_err(|problem| of.refuse(problem.to_string()))?;
+        let stored = stored.map_or(16, |data_type| data_type.size() as u64);
         let sample = if options.masked || options.unpack { 8 } else { stored };
-        Ok(Self { dataset, placed, bytes: bands.saturating_mul(sample).saturating_add(1) })
+        Ok(Self { of, placed, bytes: (bands as u64).saturating_mul(sample).saturating_add(1) })
     }
 }

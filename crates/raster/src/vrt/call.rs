@@ -104,6 +104,11 @@ impl<'a> Shared<'a> {
         Call { shared: self, vrt: self.outermost, outer: None }
     }
 
+    /// The outermost mosaic.
+    pub(crate) fn vrt(&self) -> &'a Vrt {
+        self.outermost
+    }
+
     /// Sources that the call went on without, by the names their mosaic has for them, and why.
     pub(crate) fn holes(&self) -> Vec<(String, String)> {
         let (set_aside, inner) = (locked(&self.set_aside), locked(&self.inner_holes));

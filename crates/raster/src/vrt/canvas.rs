@@ -36,7 +36,7 @@ pub(crate) struct Wanted {
     bands: Vec<u16>,
     frame: Frame,
     inside: Option<Window>,
-    meaning: Meaning,
+    pub(super) meaning: Meaning,
     /// `false` for a plan: nothing is blended.
     pixels: bool,
 }
@@ -56,9 +56,9 @@ pub(crate) struct Made {
 pub(crate) type Named = BTreeMap<String, u32>;
 
 impl Made {
-    /// The files that may fail.
-    pub(crate) fn named(&self) -> Named {
-        named(&self.canvas)
+    /// The mosaic, and those of its files that may fail.
+    pub(crate) fn named(&self) -> (usize, Named) {
+        (self.canvas.mosaic, named(&self.canvas))
     }
 
     /// The canvas, whose blended pixels are read like those of a file.
@@ -83,7 +83,7 @@ pub(super) fn named(canvas: &Canvas) -> Named {
 }
 
 /// The file that an error tells of.
-pub(crate) fn file_of(named: &Named, error: &Error) -> Option<u32> {
+pub(super) fn file_of(named: &Named, error: &Error) -> Option<u32> {
     match error {
         Error::Blocks { file, .. } | Error::File { file, .. } => named.get(file).copied(),
         Error::Io { path, .. } => named.get(path.to_str()?).copied(),
@@ -93,7 +93,7 @@ pub(crate) fn file_of(named: &Named, error: &Error) -> Option<u32> {
 }
 
 /// An error of several files as errors of one file each.
-pub(crate) fn by_file(error: Error) -> Vec<Error> {
+pub(super) fn by_file(error: Error) -> Vec<Error> {
     match error {
         Error::Blocks { file, first, count, also } => {
             let own = count.saturating_sub(also.iter().map(|other| other.count).sum());

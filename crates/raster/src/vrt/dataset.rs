@@ -3,7 +3,7 @@
 use super::Vrt;
 use super::call::Work;
 use crate::error::{Error, Result};
-use crate::footprint::window_of;
+use crate::footprint::{transform_onto, window_of, window_on};
 use crate::options::{Layer, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
 use crate::raster::Raster;
@@ -20,7 +20,9 @@ impl Vrt {
     /// The window and the bands of a request, checked.
     pub(crate) fn target(&self, options: &ReadOptions) -> Result<(Window, Vec<u16>)> {
         if options.onto.is_some() {
-            return Err(self.refuse("a VRT cannot be read onto a grid; give its files".into()));
+            return Err(self.refuse(
+                "a read onto a grid is not cut into pieces of its file; read windows of the grid".into(),
+            ));
         }
         if options.page > 0 {
             return Err(self.refuse(format!("there is no page {}, a VRT has 1 (from 0)", options.page)));
@@ -102,13 +104,19 @@ impl Vrt {
 
     /// The transform of a request's own pixels.
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
+        if let Some(transform) = transform_onto(options) {
+            return Ok(Some(transform));
+        }
         let (window, _) = self.target(options)?;
         let transform = self.metadata.georeference.transform;
         Ok(transform.map(|transform| transform.window(window.column.into(), window.row.into())))
     }
 
-    /// The window that covers what of a box (west, south, east, north) is in the image.
-    pub fn window_of_box(&self, sides: [f64; 4]) -> Result<Window> {
+    /// The window that covers what of a box (west, south, east, north) is in the image, or of the grid that is read onto.
+    pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
+        if let Some(onto) = &options.onto {
+            return window_on(&onto.grid, sides).map_err(|problem| self.refuse(problem));
+        }
         window_of(self.metadata.georeference.transform, (self.width, self.height), sides)
             .map_err(|problem| self.refuse(problem))
     }

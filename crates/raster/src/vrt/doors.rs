@@ -8,11 +8,12 @@ use super::canvas::{Made, Wanted};
 use super::number::{Number, reader};
 use super::opened::is_nodata;
 use crate::error::{Error, Result};
+use crate::input::InputRef;
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::{DeviceRaster, Raster};
 use crate::read::{
-    Asked, Canvas, Content, Done, Frame, MaskSource, ReadPlan, Reading, Request, WindowFault, all_valid,
-    from_alpha,
+    Asked, Canvas, Content, Done, Frame, MaskSource, OntoRead, ReadPlan, Reading, Request, WindowFault,
+    all_valid, from_alpha,
 };
 use crate::source::MemorySource;
 use crate::window::Window;
@@ -45,6 +46,9 @@ impl Vrt {
     }
 
     fn planned(&self, options: &ReadOptions, to: Location, context: &Context) -> Result<ReadPlan> {
+        if options.onto.is_some() {
+            return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.explained(to);
+        }
         let checked = self.checked(options)?;
         let work = self.work();
         let shared = Shared::new(self, options, context, &work);
@@ -89,6 +93,10 @@ impl Vrt {
     }
 
     fn read_counted(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<(Raster, Holes)> {
+        if options.onto.is_some() {
+            let (raster, _, holes) = OntoRead::new(&[InputRef::Vrt(self)], options, context)?.raster()?;
+            return Ok((raster, holes));
+        }
         let checked = self.checked(options)?;
         let shared = Shared::new(self, options, context, work);
         let raster = {
@@ -121,6 +129,9 @@ impl Vrt {
         options: &ReadOptions,
         context: &Context,
     ) -> Result<(DeviceRaster, Holes)> {
+        if options.onto.is_some() {
+            return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.on_device(device);
+        }
         let checked = self.checked(options)?;
         let work = self.work();
         let shared = Shared::new(self, options, context, &work);
@@ -146,6 +157,10 @@ impl Vrt {
         options: &ReadOptions,
         context: &Context,
     ) -> Result<Vec<LocatedFault>> {
+        if options.onto.is_some() {
+            let (report, _) = OntoRead::new(&[InputRef::Vrt(self)], options, context)?.laid_into(output)?;
+            return Ok(report.faults);
+        }
         let checked = self.checked(options)?;
         let work = self.work();
         let shared = Shared::new(self, options, context, &work);
@@ -208,7 +223,7 @@ impl<'a> Checked<'a> {
         let before = call.faults();
         loop {
             let made = self.vrt.made(wanted, call)?;
-            let named = made.named();
+            let (_, named) = made.named();
             match read(made) {
                 Err(error) => self.vrt.go_without_all(&named, error, call)?,
                 done => return done,

@@ -31,6 +31,9 @@ pub(super) struct MaskBy {
 impl Vrt {
     /// What becomes of the samples of some bands: missing pixels to NaN, scale and offset.
     pub(super) fn meaning(&self, bands: &[u16], options: &ReadOptions) -> Result<Meaning> {
+        if let Some(onto) = &options.onto {
+            return self.meaning_onto(bands, options, onto.warp.nodata);
+        }
         if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
             return Ok(Meaning::default());
         }
@@ -58,6 +61,31 @@ impl Vrt {
             unpackings.truncate(1);
         }
         Ok(Meaning { unpackings, mask })
+    }
+
+    /// The same of bands that are put onto a grid. Missing pixels do not count there, so that their mask is read in any case.
+    fn meaning_onto(&self, bands: &[u16], options: &ReadOptions, given: Option<NoData>) -> Result<Meaning> {
+        let nodata = given.map_or_else(|| self.one_nodata(bands), |given| Ok(Some(given)))?;
+        let alpha = || self.alpha().map(|alpha| (Which::Band(alpha), Missing::Alpha(alpha)));
+        let which = match nodata {
+            Some(_) => None,
+            None if self.has_mask() => Some((Which::Mask, Missing::Image)),
+            None => alpha(),
+        };
+        let all = (0, u32::try_from(bands.len()).unwrap_or(u32::MAX));
+        let mask = which.map(|(which, missing)| MaskBy { which, missing, bands: all, spared: None });
+        let missing = nodata.map_or(Missing::None, Missing::Value);
+        let missing = mask.map_or(missing, |mask| mask.missing);
+        let refuse = |problem| self.refuse(problem);
+        let unpacking = match options.masked || options.unpack {
+            true => {
+                let scaled =
+                    if options.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
+                Unpacking::new(self.data_type(), missing, scaled, options.float_type).map_err(refuse)?
+            }
+            false => None,
+        };
+        Ok(Meaning { unpackings: unpacking.into_iter().collect(), mask })
     }
 
     /// The mask of some bands. Alpha is that of bands without a nodata value.

@@ -4,7 +4,8 @@
 //! `place` where their pixels lie; `pool` the files that are open; `expand` a window as rectangles of files and as layers;
 //! `carve` which pixels of them are seen; `canvas` what `crate::read` takes; `dataset` and `doors` the reads. Layers are blended on
 //! the host: `compose` in which order, `opened` samples of one source, `values` and `number` what is done to a value,
-//! `blend` one source laid upon a band. `call` what one read asks for and may do; `write` an index of tiles made from
+//! `blend` one source laid upon a band. `call` what one read asks for and may do,
+//! `several` the calls of many mosaics; `onto` windows that are put onto a grid; `write` an index of tiles made from
 //! files.
 //!
 //! The pixels are those that GDAL gives. What is not a mosaic (warped, derived, pansharpened and processed
@@ -25,19 +26,22 @@ mod index;
 mod listing;
 mod missing;
 mod number;
+mod onto;
 mod opened;
 mod parse;
 mod paths;
 mod place;
 mod pool;
+mod several;
 mod stored;
 mod values;
 mod write;
 
-pub(crate) use call::{Shared, Work};
-pub(crate) use canvas::{Made, Named, by_file, file_of};
+pub(crate) use call::Shared;
+pub(crate) use canvas::{Made, Named};
 pub use listing::{VrtBand, VrtSource};
 pub(crate) use parse::table_entries;
+pub(crate) use several::{Calls, Mosaics};
 pub use write::{IndexOptions, WrittenIndex, write_index};
 
 use crate::error::{Error, Result};

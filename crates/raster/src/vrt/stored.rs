@@ -18,12 +18,14 @@ const REMOTE_LOOKED_AT: u32 = 64;
 impl Vrt {
     /// Refuses a result of so many samples and bytes by the rule of every read; see `ReadOptions::max_pixels`.
     pub fn check_size(&self, samples: u64, bytes: u64, max_pixels: Option<u64>) -> Result<()> {
-        let stored = || {
-            let (options, context, work) = (ReadOptions::default(), Context::default(), self.work());
-            let shared = Shared::new(self, &options, &context, &work);
-            self.stored_len(&mut LOOKED_AT.clone(), &shared.call())
-        };
-        check_result((&self.name, "its sources"), Size { samples, bytes }, max_pixels, stored)
+        check_result((&self.name, "its sources"), Size { samples, bytes }, max_pixels, || self.stored())
+    }
+
+    /// Bytes of all sources.
+    pub(crate) fn stored(&self) -> u64 {
+        let (options, context, work) = (ReadOptions::default(), Context::default(), self.work());
+        let shared = Shared::new(self, &options, &context, &work);
+        self.stored_len(&mut LOOKED_AT.clone(), &shared.call())
     }
 
     pub(super) fn check_result(&self, size: Size, options: &ReadOptions) -> Result<()> {

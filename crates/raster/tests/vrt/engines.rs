@@ -89,7 +89,7 @@ pub(crate) fn mosaic(folder: &Folder, name: &str, bands: &[(&str, Vec<Laid<'_>>)
 }
 
 /// Mosaics of every kind of source; those that are laid without blending are named `plain…`.
-fn mosaics(folder: &Folder) -> Vec<PathBuf> {
+pub(crate) fn mosaics(folder: &Folder) -> Vec<PathBuf> {
     mosaics_of(folder, &[Codec::Deflate, Codec::None, Codec::Lzw, Codec::Zstd])
 }
 

@@ -13,6 +13,7 @@ mod engines;
 mod hardening;
 mod limits;
 mod masked;
+mod onto;
 
 use std::path::{Path, PathBuf};
 use strile::read::Interleave;

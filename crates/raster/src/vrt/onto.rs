@@ -1,0 +1,34 @@
+//! Windows of a mosaic that are put onto a grid: their pixels, and the mask of those that count.
+
+use super::Vrt;
+use super::call::Shared;
+use super::canvas::Made;
+use crate::error::Result;
+use crate::options::ReadOptions;
+use crate::read::Frame;
+use crate::window::Window;
+
+impl Vrt {
+    /// Makes a window that is put onto a grid. `None` is a window that nothing is read of: it says what the mosaic gives.
+    /// `pixels` is `false` for a plan, `first` says whether the window is made for the first time.
+    pub(crate) fn made_onto(
+        &self,
+        under: Option<Window>,
+        options: &ReadOptions,
+        (pixels, first): (bool, bool),
+        shared: &Shared<'_>,
+    ) -> Result<Made> {
+        let (_, bands) = self.target(&ReadOptions { onto: None, window: None, ..options.clone() })?;
+        let frame = Frame::exactly(under.unwrap_or(Window::full(1, 1)));
+        let mut wanted = self.wanted(&bands, (frame, under), options, pixels)?;
+        if under.is_none() {
+            wanted.meaning.mask = None;
+        }
+        shared.begin_window();
+        let call = shared.call();
+        if first {
+            self.allow(&wanted, &call);
+        }
+        Ok(self.made(&wanted, &call)?.ready())
+    }
+}
