@@ -201,7 +201,7 @@ fn pictures(
         let parsing = parsing.saturating_mul(threads.min(tasks.len()) as u64);
         let supplies = Supplies { working, up, ramp: limits.ramp, free, host, parsing };
         let fixed = Sizes::fixed(which.fixed());
-        Pictures::new((which.clone(), tasks), (fixed, sizes, streams), place_len, supplies)
+        Pictures::new((*which, tasks), (fixed, sizes, streams), place_len, supplies)
     };
     all.into_iter().map(plan).collect()
 }
