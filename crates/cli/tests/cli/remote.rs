@@ -77,6 +77,7 @@ fn the_plan_the_stats_and_the_server_agree() {
     let (requests, bytes) = (requests - 1, strile::bytes::human(received - (32 << 10)));
     let told = format!("remote  {requests} request{} for {bytes}", if requests == 1 { "" } else { "s" });
     assert!(plan.contains(&told), "{told}: {plan}");
+    server.counts();
     server.fail(|number, _| (number == 0).then_some(Fault::Status(503)));
     assert_eq!(
         stats(&bench.run(&format!("info {url} --sidecars never --remote-stats")).stderr)[..3],
