@@ -74,9 +74,10 @@ fn the_plan_the_stats_and_the_server_agree() {
     assert_eq!(server.counts().requests, 1);
     let run = bench.run(&format!("convert {words} --remote-stats"));
     let [requests, received, ..] = stats(&run.stderr);
-    let told =
-        format!("remote  {} requests for {}", requests - 1, strile::bytes::human(received - (32 << 10)));
+    let (requests, bytes) = (requests - 1, strile::bytes::human(received - (32 << 10)));
+    let told = format!("remote  {requests} request{} for {bytes}", if requests == 1 { "" } else { "s" });
     assert!(plan.contains(&told), "{told}: {plan}");
+    server.counts();
     server.fail(|number, _| (number == 0).then_some(Fault::Status(503)));
     assert_eq!(
         stats(&bench.run(&format!("info {url} --sidecars never --remote-stats")).stderr)[..3],

@@ -53,12 +53,12 @@ fn a_plan_tells_the_requests_beforehand() {
     assert_eq!(server.counts().requests, 1, "a plan asks for nothing");
 }
 
-/// One connection of 20 MB/s would take 0.8 s.
+/// One connection of 5 MB/s would take 3.3 s.
 #[test]
 fn a_large_range_is_spread_over_connections() {
     let (server, bytes) = server(2880);
     server.delay(Duration::from_millis(20));
-    server.rate(20_000_000);
+    server.rate(5_000_000);
     let dataset = open(&server.url("a.tif"), hasty()).unwrap();
     let begun = Instant::now();
     let found = dataset.read(&whole(), &Context::default()).unwrap();
@@ -67,7 +67,7 @@ fn a_large_range_is_spread_over_connections() {
     let counts = server.counts();
     assert!(counts.at_once >= 6, "{} at once", counts.at_once);
     assert!(counts.bytes <= bytes.len() as u64 + (64 << 10), "{} bytes", counts.bytes);
-    assert!(took < Duration::from_millis(600), "{took:?}");
+    assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
 #[test]
