@@ -25,7 +25,6 @@ import batch
 import bench
 import corpus
 import facts
-import fuzz
 import gather
 import growth
 import nvcomp
@@ -43,6 +42,7 @@ from goals import Goals
 from session import Session, State
 from source_hash import source_hash
 
+import fuzz
 import python
 
 

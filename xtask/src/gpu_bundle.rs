@@ -219,6 +219,7 @@ fn wheel(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let mut command = Command::new(maturin);
+    process::without_package(&mut command);
     command.current_dir(&package).args([
         "build",
         "--profile",

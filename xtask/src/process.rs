@@ -16,7 +16,20 @@ pub struct Ended {
 pub fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
+    without_package(&mut command);
     command
+}
+
+/// Removes what `cargo run` told us about our own package. Build scripts of dependencies look at these variables (ring's does):
+/// they would run again, and everything above them would be compiled anew, whenever cargo is started from a shell and from
+/// here by turns.
+pub fn without_package(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        if name.to_str().is_some_and(of_package) {
+            command.env_remove(name);
+        }
+    }
 }
 
 /// Runs to the end with our own stdout and stderr; a non-zero exit is a failure.
@@ -88,4 +101,20 @@ fn describe(command: &Command) -> String {
         .map(OsStr::to_string_lossy)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_hears_nothing_of_our_package() {
+        // `cargo test` sets them for us.
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+        let command = cargo(Path::new("."));
+        let removed: Vec<&OsStr> =
+            command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        assert!(removed.contains(&OsStr::new("CARGO_PKG_NAME")));
+        assert!(removed.contains(&OsStr::new("CARGO_MANIFEST_DIR")));
+    }
 }

@@ -195,6 +195,7 @@ fn install(python: &Path, wheel: &Path) -> Result<(), Failure> {
 pub fn module(workspace: &Workspace, python: &Path, name: &str) -> Command {
     let mut command = Command::new(python);
     command.current_dir(&workspace.root).args(["-B", "-m", name]);
+    process::without_package(&mut command);
     command
 }
 

@@ -4,7 +4,6 @@ use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use strile::device::Decode;
 use strile::read::{Fetch, ReadPlan};
@@ -108,7 +107,19 @@ impl Drop for Sink {
 
 /// Standard output itself looks for line ends in all that passes; its descriptor does not.
 fn stdout() -> Result<File, Failure> {
-    Ok(io::stdout().as_fd().try_clone_to_owned().map_err(Failure::on_stdout)?.into())
+    own_stdout().map_err(Failure::on_stdout)
+}
+
+#[cfg(unix)]
+fn own_stdout() -> io::Result<File> {
+    use std::os::fd::AsFd as _;
+    io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+#[cfg(windows)]
+fn own_stdout() -> io::Result<File> {
+    use std::os::windows::io::AsHandle as _;
+    io::stdout().as_handle().try_clone_to_owned().map(File::from)
 }
 
 /// Standard output, unless it is a terminal.

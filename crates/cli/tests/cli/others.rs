@@ -117,13 +117,26 @@ fn commands_of_the_how_to_pages_run() {
         let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
         for line in blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("strile ")) {
             // No shell expands names here.
-            let line = line.replace("cogs/*.tif", "cogs/a.tif cogs/b.tif");
+            let names = |line: &str, folder: &str| {
+                line.replace(&format!("{folder}/*.tif"), &format!("{folder}/a.tif {folder}/b.tif"))
+            };
+            let line = names(&names(line, "cogs"), "scenes");
             let run = bench.run(line.split(" #").next().unwrap());
             assert_eq!(run.code, 0, "{}: {line}: {}{}", path.display(), run.stderr, run.text());
             seen += 1;
         }
     }
     assert!(seen >= 20, "{seen} commands");
+}
+
+#[test]
+fn a_folder_given_to_vrt_is_refused_with_what_to_do() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("scenes")).unwrap();
+    let run = bench.run("vrt all.vrt scenes");
+    assert_eq!(run.code, 2);
+    let told = ["scenes: expected a file, got a folder", "FOLDER/*.tif"];
+    assert!(told.iter().all(|words| run.stderr.contains(words)), "{}", run.stderr);
 }
 
 #[test]
