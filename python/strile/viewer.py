@@ -174,7 +174,8 @@ def _written(array: Any, folder: Path, dims: Sequence[str] | None) -> str:
     size = getattr(array, "nbytes", None)
     if isinstance(size, int) and size > MOST_BYTES:
         raise StrileError(
-            f"view: the array has {size:,} bytes, and at most {MOST_BYTES:,} are copied to be viewed; write it by `to_geotiff` and view the file"
+            f"view: the array has {size:,} bytes, and at most {MOST_BYTES:,} are copied to be viewed; write it by `to_geotiff` and "
+            "view the file"
         )
     path = folder / "array.tif"
     to_geotiff(array, str(path), cog=True, compression="zstd", compression_level=1, dims=dims)
