@@ -52,7 +52,7 @@ def view(
     from . import _core
 
     # Looked at before anything is written.
-    checked = {
+    checked: dict[str, Any] = {
         "port": _port_of(port),
         "threads": count_of(threads, "threads"),
         "memory": count_of(memory, "memory"),
