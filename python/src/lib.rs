@@ -36,6 +36,7 @@ mod source;
 mod spec;
 mod tags;
 mod validity;
+mod view;
 mod vrt_index;
 mod write_options;
 mod writer;
@@ -57,6 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<placement::Placement>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<raster::Raster>()?;
+    module.add_class::<view::Viewer>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<parts::Parts>()?;
     module.add_class::<shared::SharedObject>()?;

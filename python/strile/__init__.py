@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from .opening import open_geotiff
     from .pixel_window import Window
     from .planning import plan
+    from .viewer import View, view
     from .write import to_geotiff
 
 # Where each name lives that is loaded when it is first used. No module of the package has the name of a
@@ -88,6 +89,7 @@ _LAZY = {
     "Headers": "_core",
     "Plan": "_core",
     "Raster": "_core",
+    "View": "viewer",
     "Window": "pixel_window",
     "add_overviews": "commands",
     "cache_stats": "_core",
@@ -109,6 +111,7 @@ _LAZY = {
     "set_cache_limit": "_core",
     "to_geotiff": "write",
     "validate_cog": "commands",
+    "view": "viewer",
     "vrt": "mosaic",
     "write_header_index": "header_index",
 }
@@ -154,6 +157,7 @@ __all__ = [
     "UnsupportedGeoTIFFFeatureError",
     "VRTStableSourcesOnlyError",
     "VRTUnsupportedError",
+    "View",
     "Window",
     "add_overviews",
     "cache_stats",
@@ -175,6 +179,7 @@ __all__ = [
     "set_cache_limit",
     "to_geotiff",
     "validate_cog",
+    "view",
     "vrt",
     "write_header_index",
 ]

@@ -346,6 +346,18 @@ class SharedObject:
     ) -> None: ...
     def abort(self) -> None: ...
 
+class Viewer:
+    """The viewer of files, folders and URLs: a server that answers in the background until it is closed."""
+
+    url: str
+    port: int
+    def __init__(
+        self, paths: list[str], *, port: int, memory: int | None, threads: int | None, decode_on: str, sidecars: str, remote: dict[str, Any] | None
+    ) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    def close(self) -> None: ...
+
 def devices() -> list[dict[str, Any]]: ...
 def set_cache_limit(bytes: int) -> None:
     """Limits the bytes that the block cache of the process holds, from now on; 0 turns it off for all reads. At first it is
@@ -561,14 +573,7 @@ def files_onto(files: Sequence[Dataset], **keywords: Any) -> list[dict[str, Any]
 def resampling_name(name: str) -> str:
     """The name of a method of resampling as plans have it."""
 def placed(
-    dataset: Dataset,
-    placement: Placement,
-    level: int,
-    row: int,
-    column: int,
-    *,
-    shifted: bool = False,
-    allow_unparseable_crs: bool = False,
+    dataset: Dataset, placement: Placement, level: int, row: int, column: int, *, shifted: bool = False, allow_unparseable_crs: bool = False
 ) -> dict[str, Any]:
     """Attributes: status of the georeference, reference system, transform or control points of a window."""
 def stated(dataset: Dataset, level: int) -> dict[str, Any]:
@@ -582,19 +587,10 @@ def check_tables(dataset: Dataset, level: int) -> None:
 def categories(dataset: Dataset) -> tuple[dict[str, Any], str | None, list[str]]:
     """Names and colours of classes as attributes, tables as the text of a sidecar, and what was ignored."""
 def aux_xml(
-    names: Sequence[str],
-    colours: Sequence[tuple[int, ...]],
-    items: Sequence[tuple[str, str]],
-    tables: str | None = None,
-    bands: Sequence[int] = (),
+    names: Sequence[str], colours: Sequence[tuple[int, ...]], items: Sequence[tuple[str, str]], tables: str | None = None, bands: Sequence[int] = ()
 ) -> bytes | None:
     """The text of `.aux.xml`; None where there is nothing to say."""
 def one_array(
-    path: str,
-    *,
-    band: int | None = None,
-    mixed_nodata: bool = False,
-    max_bytes: int | None = None,
-    remote: dict[str, Any] | None = None,
+    path: str, *, band: int | None = None, mixed_nodata: bool = False, max_bytes: int | None = None, remote: dict[str, Any] | None = None
 ) -> tuple[str, list[int | float | None], bool]:
     """The type of the bands of a VRT as one array, their nodata values, and whether these differ."""

@@ -84,6 +84,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any], s
         "compare": (strile.compare, {"a": path, "b": path}, set()),
         "validate_cog": (strile.validate_cog, {"source": path}, set()),
         "info": (strile.info, {"source": path}, set()),
+        "view": (strile.view, {"source": path}, set()),
         "vrt": (strile.vrt, {"sources": [path], "path": folder / "out.vrt", "overwrite": True}, {"path"}),
     }  # fmt: skip
     for name, file in (("Dataset", handle), ("VRT", vrt)):

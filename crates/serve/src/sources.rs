@@ -46,7 +46,14 @@ struct Below {
     /// It ends in `/`.
     url: String,
     /// The files of a bucket, as they were found some time ago.
-    known: Arc<Mutex<Option<(Instant, Vec<Listed>)>>>,
+    known: Arc<Mutex<Option<Known>>>,
+}
+
+/// Files of a bucket, and when they were listed.
+#[derive(Debug)]
+struct Known {
+    when: Instant,
+    files: Vec<Listed>,
 }
 
 /// All that may be read.
@@ -149,17 +156,17 @@ impl Allowed {
 impl Below {
     fn list(&self, remote: &RemoteOptions, cancel: &Cancel) -> std::io::Result<Vec<Listed>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((when, found)) = &*known
+        if let Some(Known { when, files }) = &*known
             && when.elapsed() < LISTED_AGE
         {
-            return Ok(found.clone());
+            return Ok(files.clone());
         }
         let wanted = |key: &str| is_raster(Path::new(key));
         let listing = strile::io::list(&self.url, wanted, MOST_LISTED, remote, cancel)?;
         let start = self.url.splitn(4, '/').nth(3).unwrap_or("").len();
         let names = listing.keys.iter().filter_map(|key| key.get(start..));
         let found: Vec<Listed> = names.filter_map(|name| below_url(&self.url, name)).collect();
-        *known = Some((Instant::now(), found.clone()));
+        *known = Some(Known { when: Instant::now(), files: found.clone() });
         Ok(found)
     }
 }

@@ -87,5 +87,5 @@ fn report(so_far: u64, times: &mut [Duration], taken: Duration, process: &str) {
 fn resident(process: &str) -> String {
     let text = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    pages.map_or_else(String::new, |pages| (pages * 4096 >> 20).to_string())
+    pages.map_or_else(String::new, |pages| ((pages * 4096) >> 20).to_string())
 }

@@ -83,21 +83,22 @@ fn is_covered(opened: &Opened, grid: &Grid) -> bool {
             let (x, y) = grid.transform().to_world(side(grid.width(), column), side(grid.height(), row));
             from.transform(x, y).map(|(x, y)| own.to_world(x, y))
         };
-        let (mut all, mut step) = (Vec::new(), 0.0_f64);
-        for row in 0..=LATTICE {
-            for column in 0..=LATTICE {
-                let here = place(column, row)?;
-                for next in [place(column + 1, row)?, place(column, row + 1)?] {
-                    step = step.max((next.0 - here.0).abs()).max((next.1 - here.1).abs());
-                }
-                all.push(here);
-            }
+        let line = |row: u32| (0..=LATTICE).map(|column| place(column, row)).collect::<Option<Vec<_>>>();
+        let all = (0..=LATTICE).map(line).collect::<Option<Vec<_>>>()?;
+        let apart =
+            |one: &(f64, f64), other: &(f64, f64)| (one.0 - other.0).abs().max((one.1 - other.1).abs());
+        let mut step = 0.0_f64;
+        for line in &all {
+            step = line.iter().zip(line.iter().skip(1)).fold(step, |step, (a, b)| step.max(apart(a, b)));
+        }
+        for (above, below) in all.iter().zip(all.iter().skip(1)) {
+            step = above.iter().zip(below).fold(step, |step, (a, b)| step.max(apart(a, b)));
         }
         Some((all, step))
     };
     let Some((all, step)) = placed() else { return false };
     let is_inside = |place: f64, size: u32| place > step && place < f64::from(size) - step;
-    all.iter().all(|(x, y)| is_inside(*x, opened.width) && is_inside(*y, opened.height))
+    all.iter().flatten().all(|(x, y)| is_inside(*x, opened.width) && is_inside(*y, opened.height))
 }
 
 /// How the pixels of a tile that are missing are told from others.

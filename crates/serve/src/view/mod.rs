@@ -59,7 +59,9 @@ impl Handler for View {
         set(&mut answer, "content-security-policy", POLICY);
         set(&mut answer, "x-content-type-options", "nosniff");
         set(&mut answer, "referrer-policy", "no-referrer");
-        set(&mut answer, "cross-origin-resource-policy", "same-site");
+        if !answer.headers().contains_key("cross-origin-resource-policy") {
+            set(&mut answer, "cross-origin-resource-policy", "same-origin");
+        }
         if !answer.headers().contains_key("cache-control") {
             set(&mut answer, "cache-control", "no-store");
         }

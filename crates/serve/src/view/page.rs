@@ -13,6 +13,10 @@ pub(super) fn file(name: &str) -> Option<Answer> {
     };
     let mut answer = text_answer(kind, bytes);
     set(&mut answer, "cache-control", "no-cache");
+    if name == "app.css" {
+        // A notebook of another port asks for it, to learn whether the server can be reached.
+        set(&mut answer, "cross-origin-resource-policy", "cross-origin");
+    }
     Some(answer)
 }
 

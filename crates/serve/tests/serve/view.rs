@@ -270,6 +270,9 @@ fn only_the_token_opens_the_page_and_the_page_can_end_the_server() {
     for file in ["app.js", "app.css", "index.html"] {
         assert_eq!(server.get(file).status, 200, "{file}");
     }
+    for (file, policy) in [("", "same-origin"), ("app.css", "cross-origin"), ("api/sources", "same-origin")] {
+        assert_eq!(server.get(file).header("cross-origin-resource-policy"), Some(policy), "{file}");
+    }
     assert_eq!(server.get("app.mjs").status, 404);
     let token = server.path.trim_matches('/').to_owned();
     let address = server.address;
