@@ -392,7 +392,7 @@ fn a_polygon_clips_the_result_and_what_is_read() {
     let device = clipped.clone().decode_on(Processor::Cuda(0)).window(Window::new(90, 80, 120, 100));
     let there = dataset.read_on_device(0, &device, &context).unwrap().into_host(&context).unwrap();
     let here = dataset.read(&device.decode_on(Processor::Cpu), &context).unwrap();
-    assert!(there == here.pixels);
+    assert!(there.pixels == here.pixels);
     // The part that its box touches, and one that it does not lie on.
     let part = grid.cropped_to(&polygon, strile::crs::DatumShift::Required).unwrap();
     assert_eq!((part.width(), part.height()), (421 - 100, 481 - 90));
