@@ -185,6 +185,8 @@ impl<'py> Asked<'py> {
             "fill" => Some(OnFault::Fill),
             _ => None,
         })?;
+        let onto = keys.typed("onto", "a dict of the grid", |value| value.cast::<PyDict>().ok().cloned())?;
+        let onto = onto.map(|onto| crate::onto::parsed(&onto)).transpose()?;
         let sampling = keys.word("resampling", &["nearest", "bilinear", "average"], |word| match word {
             "nearest" => Some(Sampling::Nearest),
             "bilinear" => Some(Sampling::Bilinear),
@@ -214,6 +216,9 @@ impl<'py> Asked<'py> {
             options.cache = cache.parse().map_err(|error| refused(format!("cache: {error}")))?;
         }
         options.fill = fill;
+        if let Some((grid, warp)) = onto {
+            options = options.onto(grid, warp);
+        }
         options.size = keys.typed("size", "columns and rows", |value| value.extract().ok())?;
         options.max_pixels = keys.integer("max_pixels", "a number of samples")?;
         options.max_block_bytes = request::max_block_bytes()?;
@@ -309,9 +314,8 @@ fn read(
         }
         (None, Location::Host) => strile::read_batch(&files, &windows, options, context)?,
     };
-    let levels = windows.iter().map(|window| window.level);
-    let holes = tensor.holes.clone();
-    let raster = Raster::batch(tensor, levels.collect(), context)?;
+    let (levels, holes) = (tensor.levels.clone(), tensor.holes.clone());
+    let raster = Raster::batch(tensor, levels, context)?;
     Ok(Result::Pixels(raster.with_holes(holes)))
 }
 

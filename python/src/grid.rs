@@ -270,6 +270,13 @@ impl Grid {
             .map_err(|problem| refused(format!("{}: {problem}", input.name())))
     }
 
+    /// The part of the grid that the box around a polygon touches; `crs` as in `crate::onto::polygon`.
+    fn cropped(&self, polygon: &str, crs: Option<&Bound<'_, PyAny>>, datum_shift: &str) -> PyResult<Self> {
+        let polygon = crate::onto::polygon(polygon, crs)?;
+        let made = self.0.cropped_to(&polygon, self::datum_shift(datum_shift)?);
+        made.map(Self).map_err(|problem| invalid(&problem))
+    }
+
     /// `EPSG:n` where the reference system has a code, else WKT.
     #[getter]
     fn crs(&self) -> String {

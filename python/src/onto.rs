@@ -11,13 +11,13 @@ use crate::request::Request;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
-use strile::grid::{Top, WarpFile, WarpOptions, files_onto, name_of, sampling_named};
+use strile::grid::{Polygon, Top, WarpFile, WarpOptions, files_onto, name_of, sampling_named};
 use strile::grid::{plan_onto, read_onto, read_onto_device, read_onto_into};
 use strile::tiff::gdal::NoData;
 use strile::{Context, Input, Location, Processor, ReadOptions};
 
 /// Keywords of the grid; the others are those of every read.
-const OWN: [&str; 10] = [
+const OWN: [&str; 12] = [
     "grid",
     "resampling",
     "tolerance",
@@ -28,6 +28,8 @@ const OWN: [&str; 10] = [
     "fill",
     "dtype",
     "top",
+    "polygon",
+    "polygon_crs",
 ];
 
 /// The files, and a request whose options have the grid.
@@ -48,32 +50,7 @@ impl<'py> Asked<'py> {
             if OWN.contains(&name.as_str()) { &own } else { &rest }.set_item(key, value)?;
         }
         let mut request = Request::parse(Some(&rest))?;
-        let mut keys = Keys::new("a read onto a grid", &own);
-        let grid = keys.typed("grid", "a Grid", |value| Some(value.cast::<Grid>().ok()?.get().0.clone()))?;
-        let grid = keys.needed("grid", grid)?;
-        let mut warp = WarpOptions::new();
-        if let Some(name) = keys.text("resampling")? {
-            let found = sampling_named(&name);
-            warp.resampling = found.map_err(|problem| refused(format!("resampling: {problem}")))?;
-        }
-        warp.tolerance = keys.float("tolerance")?.unwrap_or(warp.tolerance);
-        warp.level = keys.integer("level", "0 for full resolution, k for the k-th overview, or None")?;
-        if let Some(word) = keys.text("datum_shift")? {
-            warp.datum_shift = datum_shift(&word)?;
-        }
-        warp.source_crs = keys.get("source_crs")?.map(|crs| system(&crs)).transpose()?;
-        warp.nodata = keys.typed("nodata", "a number", number)?;
-        warp.fill = keys.typed("fill", "a number", number)?;
-        if let Some(name) = keys.text("dtype")? {
-            warp.data_type = Some(crate::dataset::data_type(&name)?);
-        }
-        let top = keys.word("top", &["first", "last"], |word| match word {
-            "first" => Some(Top::First),
-            "last" => Some(Top::Last),
-            _ => None,
-        })?;
-        warp.top = top.unwrap_or_default();
-        keys.finish()?;
+        let (grid, warp) = parsed(&own)?;
         request.options = request.options.onto(grid, warp);
         let files = files.iter().map(|file| file.get().input(py)).collect::<PyResult<Vec<_>>>()?;
         if files.is_empty() {
@@ -81,6 +58,48 @@ impl<'py> Asked<'py> {
         }
         Ok(Self { files, request })
     }
+}
+
+/// The grid and how pixels get there, by the keywords `OWN`.
+pub(crate) fn parsed(own: &Bound<'_, PyDict>) -> PyResult<(strile::grid::Grid, WarpOptions)> {
+    let mut keys = Keys::new("a read onto a grid", own);
+    let grid = keys.typed("grid", "a Grid", |value| Some(value.cast::<Grid>().ok()?.get().0.clone()))?;
+    let grid = keys.needed("grid", grid)?;
+    let mut warp = WarpOptions::new();
+    if let Some(name) = keys.text("resampling")? {
+        let found = sampling_named(&name);
+        warp.resampling = found.map_err(|problem| refused(format!("resampling: {problem}")))?;
+    }
+    warp.tolerance = keys.float("tolerance")?.unwrap_or(warp.tolerance);
+    warp.level = keys.integer("level", "0 for full resolution, k for the k-th overview, or None")?;
+    if let Some(word) = keys.text("datum_shift")? {
+        warp.datum_shift = datum_shift(&word)?;
+    }
+    warp.source_crs = keys.get("source_crs")?.map(|crs| system(&crs)).transpose()?;
+    warp.nodata = keys.typed("nodata", "a number", number)?;
+    warp.fill = keys.typed("fill", "a number", number)?;
+    if let Some(name) = keys.text("dtype")? {
+        warp.data_type = Some(crate::dataset::data_type(&name)?);
+    }
+    let top = keys.word("top", &["first", "last"], |word| match word {
+        "first" => Some(Top::First),
+        "last" => Some(Top::Last),
+        _ => None,
+    })?;
+    warp.top = top.unwrap_or_default();
+    let text = keys.text("polygon")?;
+    let crs = keys.get("polygon_crs")?;
+    warp.polygon = text.map(|text| polygon(&text, crs.as_ref())).transpose()?.map(Arc::new);
+    keys.finish()?;
+    Ok((grid, warp))
+}
+
+/// A polygon of a text. Its system is that of the text without `crs`, that of the result if `crs` is an empty text.
+pub(crate) fn polygon(text: &str, crs: Option<&Bound<'_, PyAny>>) -> PyResult<Polygon> {
+    let found = Polygon::from_text(text).map_err(|problem| refused(format!("polygon: {problem}")))?;
+    let Some(crs) = crs else { return Ok(found) };
+    let is_of_result = crs.extract::<String>().is_ok_and(|text| text.is_empty());
+    Ok(found.with_crs(if is_of_result { None } else { Some(system(crs)?) }))
 }
 
 /// A number of Python or numpy, exact where it is whole.
@@ -134,7 +153,13 @@ pub(crate) fn read<'py>(
         }
         Ok(result)
     };
-    match (call::run(py, &context.cancel, watch, work)?, &request.out) {
+    let result = call::run(py, &context.cancel, watch, work)?;
+    for input in &files {
+        if let Input::Vrt(vrt) = input.as_ref() {
+            warn_of_missing(py, vrt)?;
+        }
+    }
+    match (result, &request.out) {
         (Result::Filled(faults), Some(out)) => {
             crate::dataset::warn(py, "a read onto a grid", &faults)?;
             Ok(out.clone())
@@ -142,6 +167,16 @@ pub(crate) fn read<'py>(
         (Result::Filled(_), None) => Err(refused("an output that was not given: a bug in strile")),
         (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
     }
+}
+
+/// Warns of sources that a mosaic went on without.
+fn warn_of_missing(py: Python<'_>, vrt: &strile::Vrt) -> PyResult<()> {
+    for warning in vrt.warnings().iter().filter(|warning| warning.code == "missing-source") {
+        let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
+        let sentence = format!("{}: {warning}", vrt.name());
+        py.import("warnings")?.call_method1("warn", (strile::tiff::printable(&sentence).as_ref(), class))?;
+    }
+    Ok(())
 }
 
 /// The plan of `read_onto` with these keywords; touches no pixel.

@@ -222,7 +222,8 @@ def read_batch(
 ) -> Raster | Any:
     """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
     height), (west, south, east, north) or (x, y, width, height) as `kind` says: pixels, bounds, points. Other keywords:
-    page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, on_fault, device, decode_on, device_memory,
+    page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, onto (keywords of `read_onto`: then the four
+    numbers are those of the grid), on_fault, device, decode_on, device_memory,
     out (windows, bands, rows, columns), stream, memory, threads, max_pixels, cache, remote; see `strile.batch`."""
 
 def write_header_index(
@@ -518,6 +519,9 @@ class Grid:
     @staticmethod
     def of_dataset(dataset: Dataset) -> Grid:
         """The pixels of an open file at full resolution."""
+    def cropped(self, polygon: str, crs: Any, datum_shift: str) -> Grid:
+        """The part that the box around a polygon (GeoJSON or WKT) touches. `crs` is its reference system: None as the text says, empty
+        that of the grid."""
     @property
     def crs(self) -> str:
         """`EPSG:n` where the reference system has a code, else WKT."""

@@ -42,6 +42,8 @@ def read_batch(
     bounds: Any = None,
     points: Any = None,
     size: int | tuple[int, int] | None = None,
+    grid: Any = None,
+    crs: Any = None,
     resampling: str = "nearest",
     bands: Sequence[int] | None = None,
     level: int | Sequence[int] | None = None,
@@ -65,6 +67,10 @@ def read_batch(
     store: Any = None,
     sidecars: str = "auto",
     allowed_hosts: Sequence[str] = (),
+    tolerance: float | None = None,
+    datum_shift: str = "required",
+    source_crs: Any = None,
+    nodata: int | float | None = None,
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
@@ -82,6 +88,12 @@ def read_batch(
     All windows have one size, or are resampled to `size` (width, height): `nearest`, `bilinear` between the four pixels
     around the centre (also where windows shrink, as in PyTorch; GDAL widens it then), or `average` of all that lie
     under it; nodata and pixels outside do not count. Bands count from 1.
+
+    With `grid` (as in `strile.read`) windows are put onto it, whatever reference system each file has: windows are then in pixels of the
+    grid, `bounds` and `points` in its reference system, and may lie outside of it. With `size` each window has so many pixels,
+    whatever those of the grid are; for `bounds` with `size` the reference system `crs` suffices in place of a grid.
+    `resampling` may then be any method of `strile.read`, and `tolerance`, `datum_shift`, `source_crs` and `nodata` are those of
+    `strile.read`, too. `level` is one number, or None for the coarsest level that suffices for each window.
 
     `level` is 0 for the full image and k for its k-th overview, one number or one for each window; windows are in pixels of
     that level. Without it windows are in pixels of the full image. Windows that shrink are then read from the smallest
@@ -103,11 +115,14 @@ def read_batch(
 
     kind, rows, wanted = _areas(windows, bounds, points, size)
     listed = _listed(files)
-    numbers = _numbers(kind, rows, wanted, 0 if level is None else level, len(listed))
+    onto = _onto(
+        grid, crs, kind, wanted, level, resampling=resampling, tolerance=tolerance, datum_shift=datum_shift, source_crs=source_crs, nodata=nodata
+    )
+    numbers = _numbers(kind, rows, wanted, 0 if level is None or onto is not None else level, len(listed))
     used, numbers = _used(numbers, len(listed))
     resampled = _is_resampled(kind, rows, wanted)
-    chooses = level is None and resampled
-    deepest = int(chooses) if level is None else int(np.max(level, initial=0))
+    chooses = level is None and resampled and onto is None
+    deepest = int(chooses or onto is not None) if level is None else int(np.max(level, initial=0))
     kept = headers_of_process() if headers is None else headers
     places = {"storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars}
     hosts = _hosts_of_mosaics(listed, allowed_hosts)
@@ -125,7 +140,7 @@ def read_batch(
         "unpack": flag_of(unpack, "unpack"),
         "fill": None if fill is None else number_of(fill, "fill"),
         "size": wanted if resampled else None,
-        "resampling": text_of(resampling, "resampling"),
+        "resampling": text_of(resampling, "resampling") if onto is None else "nearest",
         "on_fault": text_of(on_fault, "on_fault"),
         "device": device_of(device, out),
         "decode_on": text_of(decode_on, "decode_on"),
@@ -138,7 +153,30 @@ def read_batch(
     }
     if chooses:
         keywords["sufficient"] = True
+    if onto is not None:
+        keywords["onto"] = onto
     return read(opened, numbers, kept, **keywords, remote=Storage().for_core("http://"))
+
+
+def _onto(
+    grid: Any, crs: Any, kind: str, size: tuple[int, int] | None, level: Any, **given: Any
+) -> dict[str, Any] | None:
+    """The grid that windows are put onto, as the core takes it; None where they are pixels of their files."""
+    from ._core import Grid
+    from .onto import onto_of, refuse_without_grid
+
+    if grid is None and crs is None:
+        refuse_without_grid({name: value for name, value in given.items() if name != "resampling"})
+        return None
+    if grid is not None and crs is not None:
+        raise StrileError("expected grid or crs, got both: a grid has a reference system")
+    if grid is None:
+        if kind != "bounds" or size is None:
+            raise StrileError("crs without a grid does not say how large a pixel is: pass bounds and size with it, or a grid")
+        grid = Grid(crs, (1, 0, 0, 0, -1, 0), (1, 1))
+    if level is not None and np.ndim(level) != 0:
+        raise StrileError("level is a list: expected one number for windows that are put onto a grid, or None")
+    return onto_of(grid, level=level, **given).keywords()
 
 
 def _listed(files: Any) -> Sequence[Any]:

@@ -92,6 +92,8 @@ def read(
     nodata: float | None = None,
     fill: float | None = None,
     top: str = "last",
+    polygon: Any = None,
+    polygon_crs: Any = None,
 ) -> Raster | Any:
     """Reads pixels of a path, a URL, a binary file or an open `Dataset`: all of a page, or a `Window` (column, row,
     width, height) of it. `level` 0 is full resolution, 1 the largest overview; windows are in pixels of the level.
@@ -125,7 +127,11 @@ def read(
     the first). `resampling` takes all of GDAL's methods. `level` None reads the coarsest overview that suffices. `tolerance` is how far
     interpolated coordinates may be off, in pixels of the file: 1/8 by default, 0 for exact ones. `datum_shift="none"` accepts systems
     between whose datums no operation is known. `source_crs` and `nodata` take the place of what the file states; pixels without a value
-    are `fill`, else NaN if `masked`, else nodata, else 0. The operation between the datums is in `Raster.attrs`."""
+    are `fill`, else NaN if `masked`, else nodata, else 0. The operation between the datums is in `Raster.attrs`.
+
+    `polygon` makes pixels missing whose centre lies outside, and reads only blocks under it: WKT, GeoJSON (a text, a dict, or the path of a
+    file), or a geometry with `__geo_interface__`. Its coordinates are in `polygon_crs`; without it GeoJSON is in WGS 84, and others in the
+    reference system of the result. Without a grid the result is the part of the file that the polygon's box touches."""
     places: dict[str, Any] = {
         "allow_outside": allow_outside, "allowed_roots": allowed_roots, "allowed_hosts": allowed_hosts,
         "storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars,
@@ -134,12 +140,17 @@ def read(
     reduce = halvings(reduce)
     of_grid = {
         "tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata, "fill": fill, "top": top,
+        "polygon": polygon, "polygon_crs": polygon_crs,
     }  # fmt: skip
-    if grid is not None:
+    if grid is not None or polygon is not None:
         onto.refuse_with_grid({"size": size, "reduce": reduce})
+        files = opened.datasets(path, places)
+        if grid is None:
+            onto.refuse_with_polygon({"window": window, "level": level})
+            grid = onto.own_grid(files[0], polygon, polygon_crs, datum_shift)
         wanted = onto.onto_of(grid, resampling=resampling, level=level, **of_grid)
         return onto.read(
-            opened.datasets(path, places), wanted, bands=bands_of(bands), masked=masked, unpack=unpack, window=window_of(window), page=page,
+            files, wanted, bands=bands_of(bands), masked=masked, unpack=unpack, window=window_of(window), page=page,
             device=device_of(device, out), decode_on=text_of(decode_on, "decode_on"), out=out, stream=stream,
             max_pixels=pixel_limit(max_pixels), cache=text_of(cache, "cache"), progress=resolve(progress, "read"),
         )  # fmt: skip

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from . import _core
@@ -21,7 +24,9 @@ Window = tuple[int, int, int, int]
 
 MADE_OF = ("crs", "resolution", "bounds", "shape")
 """Keywords that make a grid together with a file."""
-OF_GRIDS = {"tolerance": None, "datum_shift": "required", "source_crs": None, "nodata": None, "fill": None, "top": "last"}
+OF_GRIDS = {
+    "tolerance": None, "datum_shift": "required", "source_crs": None, "nodata": None, "fill": None, "top": "last", "polygon_crs": None,
+}  # fmt: skip
 """Keywords that only reads onto a grid take, with their defaults."""
 
 
@@ -38,6 +43,8 @@ class Onto:
     nodata: int | float | None
     fill: int | float | None
     top: str
+    polygon: str | None = None
+    polygon_crs: str | None = None
 
     def keywords(self) -> dict[str, Any]:
         """Those of the core."""
@@ -63,6 +70,8 @@ def onto_of(
     nodata: Any = None,
     fill: Any = None,
     top: Any = "last",
+    polygon: Any = None,
+    polygon_crs: Any = None,
 ) -> Onto:
     """The request, checked as far as it can be without a file. rasterio's methods are taken by their names."""
     if tolerance is not None:
@@ -79,7 +88,38 @@ def onto_of(
         nodata=None if nodata is None else number_of(nodata, "nodata"),
         fill=None if fill is None else number_of(fill, "fill"),
         top=text_of(top, "top"),
+        **dict(zip(("polygon", "polygon_crs"), polygon_of(polygon, polygon_crs), strict=True)),
     )
+
+
+def polygon_of(polygon: Any, crs: Any) -> tuple[str | None, str | None]:
+    """A polygon as the core takes it: a text, and its reference system (None: as the text says, empty: that of the result)."""
+    if polygon is None:
+        if crs is not None:
+            raise StrileError("polygon_crs is the reference system of a polygon: pass polygon with it, or drop it")
+        return None, None
+    own = crs
+    if isinstance(polygon, os.PathLike) or (isinstance(polygon, str) and polygon.lower().endswith((".geojson", ".json"))):
+        text = Path(polygon).read_text(encoding="utf-8")
+    elif isinstance(polygon, str):
+        text = polygon
+    elif isinstance(polygon, dict):
+        text = json.dumps(polygon)
+    elif hasattr(polygon, "__geo_interface__"):
+        text = json.dumps(polygon.__geo_interface__)
+        own = crs if crs is not None else getattr(polygon, "crs", None)
+        own = "" if own is None else own
+    else:
+        raise TypeError(
+            f"polygon is {type(polygon).__name__}: expected WKT, GeoJSON (a text, a dict or a path), or a geometry with __geo_interface__"
+        )
+    return text, own if own is None or own == "" else Grid(own, (1, 0, 0, 0, -1, 0), (1, 1)).crs
+
+
+def own_grid(dataset: Any, polygon: Any, crs: Any, datum_shift: Any) -> Grid:
+    """The pixels of a file that the box around a polygon touches."""
+    text, own = polygon_of(polygon, crs)
+    return Grid.of_dataset(dataset).cropped(text or "", own, text_of(datum_shift, "datum_shift"))
 
 
 def is_usual(value: Any, usual: Any) -> bool:
@@ -101,11 +141,21 @@ def refuse_with_grid(given: dict[str, Any]) -> None:
             raise StrileError(f"{name} cannot be combined with grid: the grid says where and how large the result is")
 
 
+def refuse_with_polygon(given: dict[str, Any]) -> None:
+    """Refuses keywords that have no meaning in a read of the pixels under a polygon."""
+    for name, value in given.items():
+        if value is not None:
+            raise StrileError(f"{name} cannot be combined with polygon: pass a grid of the part with it, or drop it")
+
+
 def grid_of(datasets: Sequence[Any], given: dict[str, Any]) -> Grid:
     """The grid of `grid`, `like`, or `crs`, `resolution`, `bounds` and `shape` for open files."""
     aligned = flag_of(given["target_aligned"], "target_aligned")
     made = [name for name in MADE_OF if given[name] is not None]
+    polygon = given.get("polygon")
     named = [name for name in ("grid", "like") if given[name] is not None]
+    if polygon is not None and not named and not made:
+        return own_grid(datasets[0], polygon, given["polygon_crs"], given["datum_shift"])
     if len(named) + bool(made) != 1:
         raise StrileError(f"expected one grid: grid=, like=, or {', '.join(MADE_OF)} together; got {', '.join([*named, *made])}")
     if named:

@@ -65,6 +65,8 @@ def open_geotiff(
     datum_shift: str = "required",
     source_crs: Any = None,
     top: str = "last",
+    polygon: Any = None,
+    polygon_crs: Any = None,
 ) -> xr.DataArray:
     """Opens a GeoTIFF, COG or VRT as a DataArray with dims `(y, x)`, or `(y, x, band)` for several bands.
 
@@ -168,6 +170,12 @@ def open_geotiff(
         The reference system of the file, in place of the one it states.
     top
         Which of several files is seen where they overlap: the 'first' or the 'last'.
+    polygon
+        Clip by a polygon: pixels whose centre lies outside are missing, and only blocks under it are read. WKT, GeoJSON (a text, a dict,
+        or the path of a file), or a geometry with `__geo_interface__`, such as shapely's. Without a grid the result is the part of the
+        file that the box around the polygon touches.
+    polygon_crs
+        The reference system of the polygon. Without it GeoJSON is in WGS 84, and others are in the reference system of the result.
 
     Returns
     -------

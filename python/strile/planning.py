@@ -45,6 +45,8 @@ def plan(
     nodata: float | None = None,
     fill: float | None = None,
     top: str = "last",
+    polygon: Any = None,
+    polygon_crs: Any = None,
 ) -> Plan:
     """The plan of a read: engine and reason, blocks, byte ranges, memory; `print(plan.explain())`.
 
@@ -56,13 +58,18 @@ def plan(
     }  # fmt: skip
     of_grid = {
         "tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata, "fill": fill, "top": top,
+        "polygon": polygon, "polygon_crs": polygon_crs,
     }  # fmt: skip
-    if grid is not None:
+    if grid is not None or polygon is not None:
         onto.refuse_with_grid({"reduce": reduce})
+        files = opened.datasets(source, places)
+        if grid is None:
+            onto.refuse_with_polygon({"window": window, "level": level})
+            grid = onto.own_grid(files[0], polygon, polygon_crs, datum_shift)
         wanted = onto.onto_of(grid, resampling=resampling, level=level, **of_grid)
         window = window_of(window)
         return _core.plan_onto(
-            opened.datasets(source, places),
+            files,
             page=index_of(page, "page"),
             window=None if window is None else tuple(window),
             bands=bands_of(bands),

@@ -13,7 +13,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use strile::crs::{Crs, TransformOptions};
 use strile::grid::{
-    CoordinateMap, Grid, MapOptions, Top, WarpOptions, WarpSampling, files_onto, plan_onto, read_onto,
+    CoordinateMap, Grid, MapOptions, Polygon, Top, WarpOptions, WarpSampling, files_onto, plan_onto,
+    read_onto,
 };
 use strile::io::{MemorySink, MemorySource};
 use strile::read::Interleave;
@@ -352,6 +353,51 @@ fn absurd_grids_are_errors_after_bounded_work() {
     assert!(begun.elapsed().as_secs() < 10);
     let local = GeoTransform { a: 10.0, b: 0.0, c: f64::NAN, d: 0.0, e: -10.0, f: 0.0 };
     assert!(Grid::new(crs("EPSG:3857"), local, 10, 10).is_err());
+}
+
+/// On the CPU, and on the stand-in for a GPU, or with `STRILE_REQUIRE_GPU=1` on the first GPU.
+#[test]
+fn a_polygon_clips_the_result_and_what_is_read() {
+    if std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1") {
+        strile_emulate::StandIn::load().unwrap();
+    }
+    let dataset = scene((900, 800), 2);
+    let grid = mercator(11.0, (700, 600));
+    let (transform, context) = (grid.transform(), Context::default());
+    // A triangle, in columns and rows.
+    let corners = [(100.3, 90.1), (420.7, 200.83), (150.2, 480.4)];
+    let ring = corners.map(|(x, y)| transform.to_world(x, y)).to_vec();
+    let polygon = Polygon::new(None, vec![ring]).unwrap();
+    let inside = |x: f64, y: f64| {
+        let side = |(ax, ay): (f64, f64), (bx, by): (f64, f64)| (bx - ax) * (y - ay) - (by - ay) * (x - ax);
+        let sides =
+            [side(corners[0], corners[1]), side(corners[1], corners[2]), side(corners[2], corners[0])];
+        sides.iter().all(|v| *v > 0.0) || sides.iter().all(|v| *v < 0.0)
+    };
+    let warp = WarpOptions::new().resampling(WarpSampling::Bilinear).fill(NoData::Integer(65_535));
+    let whole = ReadOptions::new().onto(grid.clone(), warp.clone());
+    let clipped = ReadOptions::new().onto(grid.clone(), warp.polygon(polygon.clone()));
+    let all = samples(&dataset.read(&whole, &context).unwrap().pixels);
+    let found = dataset.read(&clipped, &context).unwrap().pixels;
+    let mut count = 0;
+    for (at, &found) in samples(&found).iter().enumerate() {
+        let (row, column) = (at / 700 % 600, at % 700);
+        let within = inside(column as f64 + 0.5, row as f64 + 0.5);
+        assert_eq!(found, if within { all[at] } else { 65_535 }, "column {column}, row {row}");
+        count += usize::from(within);
+    }
+    assert!(count > 50_000);
+    let blocks = |options: &ReadOptions| dataset.plan(options, &context).unwrap().figures().blocks;
+    assert!(blocks(&clipped) * 2 < blocks(&whole), "{} of {}", blocks(&clipped), blocks(&whole));
+    let device = clipped.clone().decode_on(Processor::Cuda(0)).window(Window::new(90, 80, 120, 100));
+    let there = dataset.read_on_device(0, &device, &context).unwrap().into_host(&context).unwrap();
+    let here = dataset.read(&device.decode_on(Processor::Cpu), &context).unwrap();
+    assert!(there.pixels == here.pixels);
+    // The part that its box touches, and one that it does not lie on.
+    let part = grid.cropped_to(&polygon, strile::crs::DatumShift::Required).unwrap();
+    assert_eq!((part.width(), part.height()), (421 - 100, 481 - 90));
+    let far = Polygon::from_text("POLYGON ((0 0, 1 0, 1 1))").unwrap();
+    assert!(grid.cropped_to(&far, strile::crs::DatumShift::Required).is_err());
 }
 
 /// On the stand-in for a GPU, which runs the kernels on the CPU; with `STRILE_REQUIRE_GPU=1` on the first GPU.

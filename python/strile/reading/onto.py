@@ -16,7 +16,7 @@ from .. import _core
 from ..errors import DeviceError, GeoTIFFFallbackWarning, StrileError
 from ..facts import Facts
 from ..onto import Onto, grid_of, is_usual, onto_of, told
-from . import cuda, lazy, opened
+from . import cuda, lazy, opened, vrt
 from .arguments import Arguments, check
 from .description import Description
 from .request import Window
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .._core import Grid
 
-KEYWORDS = ("grid", "like", "crs", "resolution", "bounds", "shape")
+KEYWORDS = ("grid", "like", "crs", "resolution", "bounds", "shape", "polygon")
 """Any of them makes a read onto a grid."""
 CHUNK_BYTES = 32 << 20
 
@@ -48,6 +48,9 @@ class GridRequest:
     max_pixels: int | None
     max_cloud_bytes: int | None
     gpu: bool
+    missing: str
+    # What the bands of mosaics are given in, for each source.
+    types: tuple[str | None, ...]
 
     def identity(self) -> tuple[Any, ...]:
         """What tells this request from others."""
@@ -60,7 +63,8 @@ class GridRequest:
         """The open files; an error where one is another than the one that was described."""
         level = 1 if self.onto.level is None else self.onto.level
         return [
-            opened.dataset(source, level=level, version=version) for source, version in zip(self.sources, self.versions, strict=True)
+            opened.dataset(source, level=level, missing=self.missing if source.is_vrt else "raise", dtype=dtype, version=version)
+            for source, dtype, version in zip(self.sources, self.types, self.versions, strict=True)
         ]
 
     def keywords(self, window: Window) -> dict[str, Any]:
@@ -94,7 +98,7 @@ def is_wanted(given: dict[str, Any]) -> bool:
 
 def refuse(given: dict[str, Any]) -> None:
     """Refuses keywords of reads onto a grid where none is given."""
-    usual = {"target_aligned": False, "resampling": "nearest", "tolerance": None, "datum_shift": "required", "source_crs": None, "top": "last"}
+    usual = {"target_aligned": False, "resampling": "nearest", "tolerance": None, "datum_shift": "required", "source_crs": None, "top": "last", "polygon_crs": None}
     for name, default in usual.items():
         if not is_usual(given[name], default):
             raise StrileError(f"{name} is for reads onto a grid: pass grid=, like= or crs= with it, or drop it")
@@ -114,8 +118,12 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
             raise StrileError(f"{name} cannot be combined with a grid: pass bounds= or a grid of the part")
     if call.gpu:
         cuda.require()
-    datasets = [opened.dataset(call.source, level=1) for call in calls]
-    description = _described(calls, datasets, given)
+    mosaics = [vrt.inspect(call.source, call.band, call.band_nodata) if call.source.is_vrt else None for call in calls]
+    datasets = [
+        opened.dataset(call.source, level=1, missing=call.missing_sources if mosaic else "raise", dtype=mosaic.dtype if mosaic else None)
+        for call, mosaic in zip(calls, mosaics, strict=True)
+    ]
+    description = _described(calls, datasets, mosaics, given)
     request: Any = description.request
     if call.gpu:
         _planned(call, request, datasets)
@@ -129,13 +137,13 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
     return array
 
 
-def _described(calls: list[Arguments], datasets: list[Any], given: dict[str, Any]) -> Description:
+def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mosaic | None], given: dict[str, Any]) -> Description:
     call, first = calls[0], Facts.of(datasets[0])
     grid = grid_of(datasets, given)
     onto = onto_of(
         grid,
         level=None if given["overview_level"] is None else call.level,
-        **{name: given[name] for name in ("resampling", "tolerance", "datum_shift", "source_crs", "top")},
+        **{name: given[name] for name in ("resampling", "tolerance", "datum_shift", "source_crs", "top", "polygon", "polygon_crs")},
     )
     count = first.level().bands
     if call.band is not None and not 0 <= call.band < count:
@@ -151,6 +159,8 @@ def _described(calls: list[Arguments], datasets: list[Any], given: dict[str, Any
         raise StrileError(f"pixels of {call.source} are {made} and dtype is {dtype}: fractions would be lost, cast the result yourself")
     attrs: dict[str, Any] = _core.placed_on(grid)
     nodata = onto.result_nodata(datasets[0], False)
+    if mosaics[0] is not None and onto.fill is None and onto.nodata is None:
+        nodata = mosaics[0].nodata(call.band)[0]
     if nodata is not None:
         attrs |= {"nodata": nodata, "masked_nodata": masked}
     if scaling is not None:
@@ -173,6 +183,8 @@ def _described(calls: list[Arguments], datasets: list[Any], given: dict[str, Any
         max_pixels=call.max_pixels,
         max_cloud_bytes=call.max_cloud_bytes,
         gpu=call.gpu,
+        missing=call.missing_sources,
+        types=tuple(None if mosaic is None else mosaic.dtype for mosaic in mosaics),
     )
     height, width = grid.shape
     samples = height * width * len(bands)

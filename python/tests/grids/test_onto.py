@@ -256,3 +256,27 @@ def test_absurd_grids_take_bounded_work(path):
         strile.read(path, grid=strile.Grid(32633, UTM, (500, 500)), max_pixels=1000)
     far = strile.Grid("EPSG:3857", (1e20, 0, 1e25, 0, -1e20, 1e25), (10, 10))
     assert (strile.read(path, grid=far).numpy() == -9).all()
+
+
+def test_sources_without_a_transform_are_refused_by_name(tmp_path):
+    from rasterio.control import GroundControlPoint
+    from rasterio.rpc import RPC
+
+    points = [GroundControlPoint(row, column, 15 + column / 1000, 50 - row / 1000) for row in (0, 20) for column in (0, 20)]
+    line = [1.0] + [0.0] * 19
+    rpc = RPC(
+        height_off=0, height_scale=500, lat_off=50, lat_scale=1, line_off=10, line_scale=10, line_num_coeff=line, line_den_coeff=line,
+        long_off=15, long_scale=1, samp_off=10, samp_scale=10, samp_num_coeff=line, samp_den_coeff=line,
+    )  # fmt: skip
+    grid = strile.Grid(4326, (0.001, 0, 15, 0, -0.001, 50), (20, 20))
+    for name, placed, words in [
+        ("gcp.tif", {"gcps": points, "crs": "EPSG:4326"}, "control points"),
+        ("rpc.tif", {"rpcs": rpc}, "RPC"),
+        ("plain.tif", {"crs": "EPSG:4326"}, "transform"),
+    ]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with rasterio.open(tmp_path / name, "w", driver="GTiff", width=20, height=20, count=1, dtype="uint8", **placed) as file:
+                file.write(np.ones((1, 20, 20), np.uint8))
+        with pytest.raises(strile.StrileError, match=words):
+            strile.read(tmp_path / name, grid=grid)

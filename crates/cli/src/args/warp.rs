@@ -71,6 +71,15 @@ pub struct WarpArgs {
     /// Type of samples: Byte, Int8, UInt16, Int16, UInt32, Int32, UInt64, Int64, Float16, Float32, Float64, CFloat32, CFloat64
     #[arg(long, value_name = "TYPE", value_parser = data_type_named)]
     pub ot: Option<DataType>,
+    /// Clip by a polygon: a GeoJSON file, GeoJSON or WKT; pixels whose centre lies outside are missing
+    #[arg(long, value_name = "POLYGON")]
+    pub cutline: Option<String>,
+    /// Reference system of the polygon; WGS 84 for GeoJSON and that of OUT for WKT by default
+    #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true, requires = "cutline")]
+    pub cutline_srs: Option<Crs>,
+    /// Write only the pixels that the box around the polygon touches
+    #[arg(long, requires = "cutline")]
+    pub crop_to_cutline: bool,
     /// Bands to read, from 1, in this order; all by default
     #[arg(short, long, alias = "bands", value_name = "N", value_delimiter = ',')]
     pub band: Vec<u16>,
@@ -119,7 +128,7 @@ fn parse_datum_shift(text: &str) -> Result<DatumShift, String> {
 }
 
 /// Options of gdalwarp, which begin with one dash.
-pub(super) const GDAL: [(&str, &str); 18] = [
+pub(super) const GDAL: [(&str, &str); 23] = [
     ("-t_srs", "--t-srs"),
     ("-s_srs", "--s-srs"),
     ("-te", "--te"),
@@ -135,19 +144,22 @@ pub(super) const GDAL: [(&str, &str); 18] = [
     ("-of", "--of"),
     ("-co", "--co"),
     ("-overwrite", "--overwrite"),
+    ("-cutline", "--cutline"),
+    ("-cutline_srs", "--cutline-srs"),
+    ("-crop_to_cutline", "--crop-to-cutline"),
+    ("--cutline_srs", "--cutline-srs"),
+    ("--crop_to_cutline", "--crop-to-cutline"),
     ("--t_srs", "--t-srs"),
     ("--s_srs", "--s-srs"),
     ("--te_srs", "--te-srs"),
 ];
 
 /// Options of gdalwarp that strile does not have, and what there is instead.
-const UNAVAILABLE: [(&str, &str); 26] = [
-    ("-cutline", "clip with `-te`, or mask the result"),
-    ("-cl", "clip with `-te`, or mask the result"),
-    ("-cwhere", "there are no cutlines"),
-    ("-csql", "there are no cutlines"),
-    ("-cblend", "there are no cutlines"),
-    ("-crop_to_cutline", "there are no cutlines"),
+const UNAVAILABLE: [(&str, &str); 24] = [
+    ("-cl", "all polygons of the cutline count"),
+    ("-cwhere", "all polygons of the cutline count"),
+    ("-csql", "all polygons of the cutline count"),
+    ("-cblend", "pixels are inside the cutline or outside"),
     ("-wm", "`--memory SIZE` limits memory"),
     ("-multi", "all cores work; `--threads N` limits them"),
     ("-wo", "there are no warp options"),

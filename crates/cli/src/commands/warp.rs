@@ -6,16 +6,20 @@ use crate::failure::{Failure, Outcome, tell};
 use crate::input::Session;
 use crate::output::print;
 use crate::progress::Bar;
+use std::io::Read as _;
 use std::time::Instant;
 use strile::convert::TilingScheme;
 use strile::crs::TransformOptions;
 use strile::file::AsInput as _;
-use strile::grid::{Grid, GridChoice, Top, WarpOptions, WarpWriter};
+use strile::grid::{Grid, GridChoice, Polygon, Top, WarpOptions, WarpWriter};
 use strile::io::redacted;
 use strile::read::OnFault;
 use strile::tiff::geo::Bounds;
 use strile::write::BlockChoice;
 use strile::{Context, Input, ReadOptions, WriteOptions};
+
+/// Bytes of a file with a polygon; a longer one is cut, and then no valid text.
+const LONGEST_CUTLINE: u64 = 64 << 20;
 
 pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut context = session.context(&args.engine);
@@ -30,8 +34,16 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
         session.warn_of(input.name(), &input.warnings());
         files.push(input);
     }
-    let grid = grid(args, &files, tiling, write.blocks)?;
-    let read = read_options(args, grid);
+    let polygon = args.cutline.as_deref().map(|cutline| polygon(cutline, args)).transpose()?;
+    let mut grid = grid(args, &files, tiling, write.blocks)?;
+    if let Some(polygon) = polygon.as_ref().filter(|_| args.crop_to_cutline) {
+        if tiling.is_some() {
+            return Err(request("TILING_SCHEME chooses the grid; leave out -crop_to_cutline"));
+        }
+        let cropped = grid.cropped_to(polygon, args.datum_shift);
+        grid = cropped.map_err(|problem| request(format!("-crop_to_cutline: {problem}")))?;
+    }
+    let read = read_options(args, grid, polygon);
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);
     let start = Instant::now();
@@ -109,7 +121,28 @@ fn grid(
     choice.grid(&rasters, &transform).map_err(|problem| request(problem.to_string()))
 }
 
-fn read_options(args: &WarpArgs, grid: Grid) -> ReadOptions {
+/// The polygon that OUT is clipped by: a text, or that of a file.
+fn polygon(cutline: &str, args: &WarpArgs) -> Result<Polygon, Failure> {
+    let start = cutline.trim_start().to_ascii_uppercase();
+    let is_text = ["{", "POLYGON", "MULTIPOLYGON"].iter().any(|word| start.starts_with(word));
+    let text = match is_text {
+        true => cutline.to_owned(),
+        false => {
+            let fail = |error| Failure::Io(cutline.into(), error);
+            let mut text = String::new();
+            let file = std::fs::File::open(cutline).map_err(fail)?;
+            file.take(LONGEST_CUTLINE).read_to_string(&mut text).map_err(fail)?;
+            text
+        }
+    };
+    let found = Polygon::from_text(&text).map_err(|problem| request(format!("-cutline: {problem}")))?;
+    Ok(match &args.cutline_srs {
+        Some(crs) => found.with_crs(Some(crs.clone())),
+        None => found,
+    })
+}
+
+fn read_options(args: &WarpArgs, grid: Grid, polygon: Option<Polygon>) -> ReadOptions {
     let warp = WarpOptions::new()
         .resampling(args.resampling)
         .tolerance(args.et)
@@ -119,6 +152,7 @@ fn read_options(args: &WarpArgs, grid: Grid) -> ReadOptions {
         .nodata(args.srcnodata.and_then(|nodata| nodata.0))
         .fill(args.dstnodata.and_then(|nodata| nodata.0))
         .data_type(args.ot)
+        .polygon(polygon)
         .top(if args.first_on_top { Top::First } else { Top::Last });
     let on_fault = match args.on_fault {
         FaultPolicy::Fail => OnFault::Fail,

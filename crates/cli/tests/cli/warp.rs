@@ -67,7 +67,10 @@ fn what_cannot_be_done_is_refused_by_name() {
             .bytes,
     );
     for (line, words) in [
-        ("warp in.tif out.tif -cutline a.geojson", "`-cutline` is not available"),
+        ("warp in.tif out.tif -cutline POINT(1,2)", "POINT"),
+        ("warp in.tif out.tif -cutline nothing.geojson", "nothing.geojson"),
+        ("warp in.tif out.tif -crop_to_cutline", "--cutline"),
+        ("warp in.tif out.tif -cblend 3", "`-cblend` is not available"),
         ("warp plain.tif out.tif -t_srs EPSG:3857", "reference system"),
         ("warp in.tif out.tif -tr 0 10", "positive resolution"),
         ("warp in.tif out.tif -tr 0.000001 0.000001", "--max-pixels"),

@@ -1,7 +1,9 @@
 //! What can be chosen for a batch, and every default.
 
 use crate::cache::Cache;
-use crate::options::{FloatType, OnFault, Processor, limits, setters};
+use crate::grid::{Grid, Onto, WarpOptions};
+use crate::options::{FloatType, OnFault, Processor, ReadOptions, limits, setters};
+use std::sync::Arc;
 use strile_engine::Sampling;
 use strile_tiff::gdal::NoData;
 
@@ -25,6 +27,10 @@ pub struct BatchOptions {
     pub size: Option<(u32, u32)>,
     /// How, where they are.
     pub sampling: Sampling,
+    /// The grid that windows are put onto, and how; `None`: windows are pixels of their files. Areas of windows are then
+    /// those of the grid: its pixels, and boxes and places in its reference system, also outside of it. With a `size` each
+    /// window has so many pixels, whatever those of the grid are. Files may have any reference system.
+    pub onto: Option<Arc<Onto>>,
     /// Faulty blocks fail the read unless told otherwise.
     pub on_fault: OnFault,
     /// The most samples of a window before it is resampled, as in `ReadOptions::max_pixels`.
@@ -49,6 +55,13 @@ impl BatchOptions {
     #[must_use]
     pub fn float_type(mut self, float_type: impl Into<Option<FloatType>>) -> Self {
         self.float_type = float_type.into();
+        self
+    }
+
+    /// Puts windows onto a grid; `sampling` is then that of the warp.
+    #[must_use]
+    pub fn onto(mut self, grid: Grid, warp: WarpOptions) -> Self {
+        self.onto = Some(Arc::new(Onto { grid, warp }));
         self
     }
 
@@ -78,6 +91,22 @@ impl BatchOptions {
         max_block_bytes: u64,
         /// Limits the memory of the GPU, for the whole process.
         device_memory: u64,
+    }
+
+    /// Those that a read has, too.
+    pub(super) fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            masked: self.masked,
+            unpack: self.unpack,
+            float_type: self.float_type,
+            on_fault: self.on_fault,
+            max_pixels: self.max_pixels,
+            max_block_bytes: self.max_block_bytes,
+            cache: self.cache,
+            decode_on: self.decode_on,
+            device_memory: self.device_memory,
+            ..ReadOptions::default()
+        }
     }
 
     /// Whether samples become floats whatever files say.

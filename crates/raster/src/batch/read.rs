@@ -1,5 +1,6 @@
 //! Reads of many windows of many files as one tensor.
 
+use super::onto::BatchOnto;
 use super::options::BatchOptions;
 use super::tensor::{BatchOutput, Tensor};
 use super::window::BatchWindow;
@@ -19,6 +20,9 @@ pub fn plan_batch<F: AsInput>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<ReadPlan> {
+    if let Some(onto) = &options.onto {
+        return BatchOnto::new(files, windows, (options, onto), context)?.plan(to);
+    }
     let batch = Batch::new(files, windows, options)?;
     batch.run((to, false), context, |reading, _| reading.explained()).map(|(plan, _)| plan)
 }
@@ -58,7 +62,7 @@ pub fn read_batch<F: AsInput>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<Tensor> {
-    Batch::new(files, windows, options)?.read(Location::Host, context)
+    read_to(Location::Host, files, windows, options, context)
 }
 
 /// Reads windows of files into memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
@@ -70,7 +74,20 @@ pub fn read_batch_on_device<F: AsInput>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<Tensor> {
-    Batch::new(files, windows, options)?.read(Location::Cuda(device), context)
+    read_to(Location::Cuda(device), files, windows, options, context)
+}
+
+fn read_to<F: AsInput>(
+    to: Location,
+    files: &[F],
+    windows: &[BatchWindow],
+    options: &BatchOptions,
+    context: &Context,
+) -> Result<Tensor> {
+    match &options.onto {
+        Some(onto) => BatchOnto::new(files, windows, (options, onto), context)?.read(to),
+        None => Batch::new(files, windows, options)?.read(to, context),
+    }
 }
 
 /// Reads windows of files into the caller's output, which has exactly the shape and the type of the batch.
@@ -81,6 +98,9 @@ pub fn read_batch_into<F: AsInput>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<(Report, Vec<WindowFault>)> {
+    if let Some(onto) = &options.onto {
+        return BatchOnto::new(files, windows, (options, onto), context)?.read_into(output);
+    }
     let (shape, output) = (output.shape(), output.output());
     let batch = Batch::new(files, windows, options)?;
     let done = batch.run((output.location(), true), context, |reading, asked| {
@@ -147,26 +167,15 @@ impl<'a> Batch<'a> {
             size: options.size,
             sampling: options.sampling,
         };
-        let options = ReadOptions {
-            masked: options.masked,
-            unpack: options.unpack,
-            float_type: options.float_type,
-            on_fault: options.on_fault,
-            max_pixels: options.max_pixels,
-            max_block_bytes: options.max_block_bytes,
-            cache: options.cache,
-            decode_on: options.decode_on,
-            device_memory: options.device_memory,
-            ..ReadOptions::default()
-        };
-        Ok(Self { windows, options, shape })
+        Ok(Self { windows, options: options.read_options(), shape })
     }
 
     fn read(&self, to: Location, context: &Context) -> Result<Tensor> {
         let (tensor, told) = self.run((to, true), context, |reading, _| {
             let shape = reading.planned.shape;
             let Done { output, report, faults, engine } = reading.delivered()?;
-            Ok(Tensor { shape, output, report, faults, holes: Vec::new(), engine })
+            let levels = self.windows.iter().map(|(_, window)| window.level).collect();
+            Ok(Tensor { shape, output, report, faults, holes: Vec::new(), levels, engine })
         })?;
         let (holes, faults) = (told.holes.clone(), told.with(tensor.faults));
         Ok(Tensor { holes, faults, ..tensor })

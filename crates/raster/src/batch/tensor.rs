@@ -18,6 +18,8 @@ pub struct Tensor {
     pub faults: Vec<WindowFault>,
     /// Sources that mosaics went on without, by the names these have for them, and why.
     pub holes: Vec<(String, String)>,
+    /// The level that each window was read from.
+    pub levels: Vec<usize>,
     pub(super) engine: Arc<dyn Engine>,
 }
 

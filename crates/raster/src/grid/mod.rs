@@ -3,13 +3,14 @@
 //! `Grid` is made from bounds, from a tile of a web map, from a georeferenced raster, or by suggestion (`suggest`):
 //! the grid that GDAL would choose for a raster in another system. `map` says which pixel of a source lies under each
 //! pixel of a grid, and `scale` how many of one are one of the other. Engines put samples there. `onto` is what a read onto a
-//! grid asks for, `placed` the level that it takes of a raster, `plan` what its plan says.
+//! grid asks for, `polygon` what it may be clipped by, `placed` the level that it takes of a raster, `plan` what its plan says.
 
 mod chosen;
 mod map;
 mod onto;
 mod placed;
 mod plan;
+mod polygon;
 mod scale;
 mod suggest;
 mod words;
@@ -26,6 +27,8 @@ pub use map::{CoordinateMap, MapOptions};
 pub use onto::{Onto, Top, WarpOptions};
 pub(crate) use placed::Placed;
 pub use plan::{WarpFile, WarpPlan};
+pub use polygon::Polygon;
+pub(crate) use polygon::{Inside, Outline};
 pub use strile_engine::{WarpPoints, WarpSampling};
 pub use words::{name_of, sampling_named};
 pub use write::WarpWriter;

@@ -1,6 +1,7 @@
 //! What a read onto a grid asks for: the grid, and how pixels get there.
 
-use super::Grid;
+use super::{Grid, Polygon};
+use std::sync::Arc;
 use strile_crs::{Crs, DatumShift};
 use strile_engine::{WarpSampling, setters};
 use strile_tiff::DataType;
@@ -55,6 +56,8 @@ pub struct WarpOptions {
     pub data_type: Option<DataType>,
     /// Which of several files is seen where they overlap.
     pub top: Top,
+    /// Pixels of the result whose centre lies outside are missing, and only blocks under the polygon are read.
+    pub polygon: Option<Arc<Polygon>>,
 }
 
 impl Default for WarpOptions {
@@ -69,6 +72,7 @@ impl Default for WarpOptions {
             fill: None,
             data_type: None,
             top: Top::default(),
+            polygon: None,
         }
     }
 }
@@ -104,6 +108,13 @@ impl WarpOptions {
     #[must_use]
     pub fn fill(mut self, fill: impl Into<Option<NoData>>) -> Self {
         self.fill = fill.into();
+        self
+    }
+
+    /// Clips the result by a polygon.
+    #[must_use]
+    pub fn polygon(mut self, polygon: impl Into<Option<Polygon>>) -> Self {
+        self.polygon = polygon.into().map(Arc::new);
         self
     }
 

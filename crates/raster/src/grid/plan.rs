@@ -7,6 +7,9 @@ use std::fmt;
 use strile_crs::{Crs, Operation};
 use strile_engine::WarpSampling;
 
+/// Files that are shown in words.
+const SHOWN: usize = 16;
+
 /// How files are put onto a grid.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -15,6 +18,8 @@ pub struct WarpPlan {
     pub grid: Grid,
     /// The pixels of it that are read.
     pub window: Window,
+    /// How many windows of a batch are made, each on a grid of its own, of which `grid` is the first; 1 in other reads.
+    pub windows: usize,
     /// How the value of a pixel is made.
     pub sampling: WarpSampling,
     /// How far an interpolated place may be from the exact one, in pixels of the level that is read.
@@ -60,6 +65,9 @@ fn system(crs: &Crs) -> String {
 impl fmt::Display for WarpPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (across, down) = self.grid.transform().resolution();
+        if self.windows != 1 {
+            writeln!(f, "grids    {}, the first one:", windows(self.windows))?;
+        }
         writeln!(
             f,
             "grid     {} × {} pixels of {across} × {down}, {}, window {}",
@@ -68,7 +76,7 @@ impl fmt::Display for WarpPlan {
             system(self.grid.crs()),
             self.window
         )?;
-        for file in &self.files {
+        for file in self.files.iter().take(SHOWN) {
             let (width, height) = file.level_size;
             let ratio = file
                 .ratio
@@ -81,6 +89,9 @@ impl fmt::Display for WarpPlan {
                 None => writeln!(f, "  under  nothing: the file lies outside")?,
             }
             writeln!(f, "  nodes  {} coordinates, {} of single pixels", file.points, file.exact)?;
+        }
+        if let Some(more) = self.files.len().checked_sub(SHOWN + 1) {
+            writeln!(f, "from     {} more", more + 1)?;
         }
         let within = match self.tolerance {
             0.0 => "exact places".to_owned(),

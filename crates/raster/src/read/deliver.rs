@@ -69,45 +69,39 @@ pub(crate) fn place_bands(
 pub(super) fn fill_boxes(
     engine: &dyn Engine,
     output: &Output,
-    boxes: &[Window],
+    (boxes, chips): (&[(usize, Window)], u32),
     fill: Fill,
     context: &Context,
 ) -> Result<()> {
-    let OutputSpec { data_type, bands, .. } = *output.spec();
+    let OutputSpec { data_type, bands, rows, columns, .. } = *output.spec();
+    let bands = bands / chips.max(1);
     let samples = u16::try_from(bands).map_err(|_| EngineError::Abandoned)?;
-    let (mut layouts, mut tasks) = (Vec::new(), Vec::new());
-    for &Window { column, row, width, height } in boxes {
-        let mut layout = BlockLayout::stored(data_type, (width, height), samples);
-        layout.extras.fill = fill;
-        let at =
-            layouts.iter().position(|known: &Arc<BlockLayout>| **known == layout).unwrap_or(layouts.len());
-        if at == layouts.len() {
-            layouts.push(Arc::new(layout));
-        }
-        tasks.push(BlockTask {
-            source: 0,
-            layout: u32::try_from(at).unwrap_or(u32::MAX),
-            selection: 0,
-            output: 0,
-            span: None,
-            address: BlockAddress::default(),
-            placement: Placement {
-                rows: height,
-                image_rows: height,
-                block_x: 0,
-                block_y: 0,
-                width,
-                height,
-                out_x: column,
-                out_y: row,
-                first_band: 0,
-            },
-        });
-    }
+    let mut layout = BlockLayout::stored(data_type, (columns, rows), samples);
+    layout.extras.fill = fill;
+    let task = |&(chip, Window { column, row, width, height }): &(usize, Window)| BlockTask {
+        source: 0,
+        layout: 0,
+        selection: 0,
+        output: 0,
+        span: None,
+        address: BlockAddress::default(),
+        placement: Placement {
+            rows,
+            image_rows: rows,
+            block_x: column,
+            block_y: row,
+            width,
+            height,
+            out_x: column,
+            out_y: row,
+            first_band: u32::try_from(chip).unwrap_or(u32::MAX).saturating_mul(bands),
+        },
+    };
+    let tasks: Vec<BlockTask> = boxes.iter().map(task).collect();
     if tasks.is_empty() {
         return Ok(());
     }
-    let job = DecodeJob::new(layouts, vec![(0..samples).collect()], tasks);
+    let job = DecodeJob::new(vec![Arc::new(layout)], vec![(0..samples).collect()], tasks);
     let job = job.map_err(|_| EngineError::Abandoned)?;
     submit(job, Encoded::Staged(Arc::new(Arena::from_vec(Vec::new()))), engine, output, context)
 }

@@ -13,8 +13,10 @@ use strile_tiff::gdal::NoData;
 
 /// How the windows of a read are laid onto a grid.
 pub(crate) struct Laying {
-    /// Columns and rows of the result.
+    /// Columns and rows of each chip.
     pub(crate) size: (u32, u32),
+    /// How many chips there are: the windows of a batch, or one.
+    pub(crate) count: u32,
     pub(crate) sampling: WarpSampling,
     /// The type of the result; `None` is that of the first file.
     pub(crate) data_type: Option<DataType>,
@@ -29,8 +31,12 @@ pub(crate) struct Laying {
 /// How one window is laid onto a grid.
 #[derive(Clone)]
 pub(crate) struct Lay {
-    /// The number of its file, from the lowest to the one on top.
-    pub(crate) layer: usize,
+    /// The number of the chip that it is laid onto.
+    pub(crate) chip: usize,
+    /// The number of its file.
+    pub(crate) file: usize,
+    /// How many files of the chip lie below it.
+    pub(crate) depth: usize,
     pub(crate) map: Arc<WarpMap>,
     /// Pixels of the map that it fills.
     pub(crate) target: Window,
@@ -56,7 +62,7 @@ impl Lay {
         WarpWindow {
             map: Arc::clone(&self.map),
             target: rect(self.target),
-            first_band: 0,
+            first_band: u32::try_from(self.chip).unwrap_or(u32::MAX).saturating_mul(bands),
             row: self.at.1,
             column: self.at.0,
             source_band: place.saturating_mul(bands),
@@ -106,11 +112,11 @@ impl Laying {
         let fill = self.fill(asked, result.data_type)?;
         let kinds = self.kinds(asked, (groups, slots, canvases), common);
         let avoid = self.fill.map(|_| fill);
-        // Windows of one file are laid together, one file after the other.
+        // Files that lie on each other are laid one after the other.
         let mut classes: BTreeMap<(usize, String, Option<String>), Vec<usize>> = BTreeMap::new();
         for (at, kind) in kinds.iter().enumerate() {
-            let layer = self.windows.get(at).map_or(at, |lay| lay.layer);
-            let key = (layer, kind.data_type.to_string(), kind.mask.map(|mask| mask.to_string()));
+            let depth = self.windows.get(at).map_or(at, |lay| lay.depth);
+            let key = (depth, kind.data_type.to_string(), kind.mask.map(|mask| mask.to_string()));
             classes.entry(key).or_default().push(at);
         }
         let (mut sheets, mut masks) = (Vec::new(), Vec::new());

@@ -1,70 +1,51 @@
 //! Reads onto a grid: which windows of which files lie under it, and in which parts they are read.
 //!
-//! The grid is cut into squares. Each has a map of coordinates for each file, made by all threads, and the window of the file
-//! under it. A square is cut further where the windows of its halves are much smaller than its own (long shapes that lie
-//! across the file), or too large for memory. Windows are then read in parts, as many at once as memory holds. Maps are
-//! aligned to the grid, so what becomes of a pixel does not depend on the cut.
+//! A batch has many chips, each with a grid and a file of its own; any other read has one chip and all files (`chip`). Grids are cut into
+//! squares, and the windows of the files under them are read in parts, as many at once as memory holds (`onto_cut`).
 
 use super::area::Area;
+use super::chip::Chip;
 use super::deliver::{fill_boxes, moved_to, place_bands};
 use super::lay::{Lay, Laying};
 use super::limits::{Size, check_result};
+use super::onto_cut::{Part, Seen};
 use super::plan::ReadPlan;
 use super::reading::{Done, Reading, gpu, len};
 use super::request::{Asked, Of, Request};
 use super::run::WindowFault;
-use super::squares::{aligned, around, halves, pixels, side_by_side, squares, within_map};
+use super::squares::side_by_side;
 use super::under::File;
 use crate::device;
 use crate::error::{Error, Result};
-use crate::grid::{CoordinateMap, MapOptions, Onto, Placed, Top, WarpFile, WarpPlan, WarpPoints};
+use crate::grid::{Grid, Onto, Outline, Top, WarpFile, WarpPlan};
 use crate::input::InputRef;
 use crate::options::{FloatType, Interleave, Processor, ReadOptions};
 use crate::vrt::{Calls, Made, Mosaics};
 use crate::window::Window;
-use std::cell::Cell;
 use std::sync::Arc;
-use strile_engine::{Context, Engine, EngineError, Fill, Location, Output, OutputSpec, Report, WarpMap};
-use strile_tiff::DataType;
+use strile_engine::{Context, Engine, EngineError, Fill, Location, Output, OutputSpec, Report};
+use strile_tiff::{DataType, InvalidValue};
 
-/// A square is not cut into smaller ones.
-const LEAST: u32 = 256;
-/// Coordinates that a map of a square may take: those of each pixel's corners, and the nodes before it is cut.
-const MOST_POINTS: u64 = 1 << 23;
-/// Windows of fewer pixels are not cut because of their shape.
-const SMALL_WINDOW: u64 = 1 << 18;
-/// Bytes of the windows of a part in host memory, and on a device.
-const PART_BYTES: u64 = 1 << 30;
-const DEVICE_PART_BYTES: u64 = 4 << 30;
 /// Largest result on a device that is planned.
 const MOST_BYTES: u64 = 1 << 40;
+/// Rectangles that are filled at once.
+const FILLED_AT_ONCE: usize = 1 << 16;
 /// What the memory of a result is for, in messages of the budget.
 const PIXELS: &str = "the pixels of the grid";
 
 /// A read onto a grid, checked.
 pub(crate) struct OntoRead<'a> {
-    /// From the lowest to the one on top.
-    files: Vec<File<'a>>,
+    /// Those of one chip after those of another, from the lowest to the one on top.
+    pub(super) files: Vec<File<'a>>,
+    /// What is made: all have one size.
+    pub(super) chips: Vec<Chip>,
+    /// The polygon that the only chip is clipped by.
+    pub(super) outline: Option<Outline>,
     /// The file that the result has its type and nodata of: the first one.
     first: usize,
-    onto: Arc<Onto>,
-    /// Pixels of the grid.
-    window: Window,
-    options: ReadOptions,
-    context: &'a Context,
-}
-
-/// Windows that are read together.
-#[derive(Default)]
-struct Part {
-    windows: Vec<Lay>,
-    bytes: u64,
-}
-
-/// A part of the grid, and the windows of the files under it.
-struct Leaf {
-    target: Window,
-    unders: Vec<Option<Window>>,
+    pub(super) onto: Arc<Onto>,
+    pub(super) options: ReadOptions,
+    pub(super) context: &'a Context,
 }
 
 /// What all parts share.
@@ -88,28 +69,18 @@ struct Ran {
 /// Sources that mosaics went on without, each with the problem.
 pub(crate) type Holes = Vec<(String, String)>;
 
+/// A problem of the grid, in a read of these files.
+fn refused(inputs: &[InputRef<'_>], problem: &InvalidValue) -> Error {
+    let file = inputs.first().map_or("", |input| input.name()).to_owned();
+    Error::Request { file, problem: problem.to_string() }
+}
+
 /// The processor of an engine.
-fn processor(engine: &dyn Engine) -> Processor {
+pub(super) fn processor(engine: &dyn Engine) -> Processor {
     match engine.location() {
         Location::Host => Processor::Cpu,
         Location::Cuda(index) => Processor::Cuda(index),
     }
-}
-
-/// What is known of a file after all maps were made.
-#[derive(Debug, Clone, Copy, Default)]
-struct Seen {
-    points: u64,
-    exact: u64,
-    windows: usize,
-    under: Option<Window>,
-}
-
-/// What came of cutting the grid.
-struct Cut {
-    seen: Vec<Seen>,
-    /// Parts of the result that no file lies under.
-    empty: Vec<Window>,
 }
 
 impl<'a> OntoRead<'a> {
@@ -141,7 +112,70 @@ impl<'a> OntoRead<'a> {
                 files.len() - 1
             }
         };
-        Ok(Self { files, first, onto, window, options, context })
+        let outline = match &onto.warp.polygon {
+            None => None,
+            Some(polygon) => {
+                let made = Outline::new(polygon, &onto.grid, onto.warp.datum_shift);
+                Some(made.map_err(|problem| refused(inputs, &problem))?)
+            }
+        };
+        let chips = vec![Chip { grid: onto.grid.clone(), window, files: 0..files.len() }];
+        Ok(Self { files, chips, outline, first, onto, options, context })
+    }
+
+    /// A batch: for each chip its file and its grid, which have one size and are in the reference system of the options' grid.
+    /// `fail` adds the place of a chip to an error.
+    pub(crate) fn of_batch(
+        chips: Vec<(InputRef<'a>, Grid)>,
+        options: &ReadOptions,
+        context: &'a Context,
+        fail: impl Fn(usize, Error) -> Error + Sync,
+    ) -> Result<Self> {
+        let none =
+            || Error::Request { file: "batch of 0 windows".into(), problem: "no window is asked for".into() };
+        let (onto, (input, first)) = options.onto.clone().zip(chips.first()).ok_or_else(none)?;
+        if onto.warp.polygon.is_some() {
+            return Err(input.refuse("windows of a batch are not clipped by a polygon".into()));
+        }
+        let size = (first.width(), first.height());
+        let find = |at: usize| {
+            let (input, grid) = chips.get(at).ok_or(EngineError::Abandoned)?;
+            if (grid.width(), grid.height()) != size {
+                let problem = format!(
+                    "{} × {} pixels, window 0 has {} × {}: all windows of a batch have one size, or are resampled to a \
+                     `size`",
+                    grid.width(),
+                    grid.height(),
+                    size.0,
+                    size.1
+                );
+                return Err(fail(at, input.refuse(problem)));
+            }
+            let own = Onto { grid: grid.clone(), warp: onto.warp.clone() };
+            File::new(*input, options, &own).map_err(|error| fail(at, error))
+        };
+        let files = side_by_side(chips.len(), context.threads.get(), find)?;
+        let whole = Window::full(size.0, size.1);
+        let chip =
+            |(at, (_, grid)): (usize, (InputRef<'a>, Grid))| Chip { grid, window: whole, files: at..at + 1 };
+        let chips = chips.into_iter().enumerate().map(chip).collect();
+        let options = ReadOptions { window: None, ..options.clone() };
+        Ok(Self { files, chips, outline: None, first: 0, onto, options, context })
+    }
+
+    /// Columns and rows of each chip.
+    fn size(&self) -> (u32, u32) {
+        self.chips.first().map_or((0, 0), |chip| (chip.window.width, chip.window.height))
+    }
+
+    /// How many chips there are.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.chips.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The types that the files store, each with the name of its file.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = (&'a str, Option<DataType>)> {
+        self.files.iter().map(|file| (file.of.name(), file.data_type))
     }
 
     pub(super) fn interleave(&self) -> Interleave {
@@ -206,9 +240,11 @@ impl<'a> OntoRead<'a> {
         })?;
         let mut plan = plan.ok_or(EngineError::Abandoned)?;
         let warp = &self.onto.warp;
+        let first = self.chips.first().ok_or(EngineError::Abandoned)?;
         plan.onto = Some(WarpPlan {
-            grid: self.onto.grid.clone(),
-            window: self.window,
+            grid: first.grid.clone(),
+            window: first.window,
+            windows: self.chips.len(),
             sampling: warp.resampling,
             tolerance: warp.tolerance,
             files: self.told(&cut.seen),
@@ -318,6 +354,7 @@ impl<'a> OntoRead<'a> {
         let mut ready: Option<(Arc<dyn Engine>, Output)> = None;
         let (mut report, mut faults) = (Report::default(), Vec::new());
         let cut = self.parts(to, |part, decode_on| {
+            let chips: Vec<usize> = part.windows.iter().map(|lay| lay.chip).collect();
             let ((part, found, engine), blended) =
                 self.part((part, decode_on), (given, calls, true), to, |reading| {
                     if ready.is_none() {
@@ -334,11 +371,17 @@ impl<'a> OntoRead<'a> {
             report.host_blocks += part.host_blocks;
             report.times.add(&part.times);
             faults.extend(blended);
-            faults.extend(found);
+            let of_chip = |fault: WindowFault| {
+                let window = chips.get(fault.window).copied().unwrap_or(0);
+                WindowFault { window, ..fault }
+            };
+            faults.extend(found.into_iter().map(of_chip));
             Ok(engine)
         })?;
         let (engine, output) = ready.ok_or(EngineError::Abandoned)?;
-        fill_boxes(engine.as_ref(), &output, &cut.empty, given.fill, self.context)?;
+        for boxes in cut.empty.chunks(FILLED_AT_ONCE) {
+            fill_boxes(engine.as_ref(), &output, (boxes, self.count()), given.fill, self.context)?;
+        }
         Ok(Ran { output, engine, report, faults })
     }
 
@@ -358,7 +401,8 @@ impl<'a> OntoRead<'a> {
             None => first.of.nodata(self.options.bands.as_deref())?,
         };
         let mut laying = Laying {
-            size: (self.window.width, self.window.height),
+            size: self.size(),
+            count: self.count(),
             sampling: warp.resampling,
             data_type: warp.data_type,
             nodata: warp.nodata,
@@ -369,7 +413,8 @@ impl<'a> OntoRead<'a> {
         let resolved = asked.resolve()?;
         let (spec, decoded) = (resolved.result, resolved.sheets.first().map(|sheet| sheet.spec.data_type));
         let fill = laying.fill(&asked, spec.data_type)?;
-        let size = Size::new((spec.bands, spec.rows, spec.columns), spec.data_type.size());
+        let bands = spec.bands / self.count().max(1);
+        let size = Size::new((bands, spec.rows, spec.columns), spec.data_type.size());
         let stored = || self.files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.of.stored_len()));
         check_result((first.of.name(), "the files"), size, self.options.max_pixels, stored)?;
         laying.data_type = Some(spec.data_type);
@@ -396,12 +441,12 @@ impl<'a> OntoRead<'a> {
         let wanted: Vec<(&File<'_>, Option<Window>)> = match part.windows.is_empty() {
             true => self.files.iter().map(|file| (file, None)).collect(),
             false => {
-                let of = |lay: &Lay| Some((self.files.get(lay.layer)?, Some(lay.under)));
+                let of = |lay: &Lay| Some((self.files.get(lay.file)?, Some(lay.under)));
                 part.windows.iter().filter_map(of).collect()
             }
         };
-        let Laying { size, sampling, data_type, nodata, fill, .. } = given.laying;
-        let laying = Laying { size, sampling, data_type, nodata, fill, windows: part.windows };
+        let Laying { size, count, sampling, data_type, nodata, fill, .. } = given.laying;
+        let laying = Laying { size, count, sampling, data_type, nodata, fill, windows: part.windows };
         let mut first = true;
         loop {
             let made = wanted.iter().map(|(file, under)| self.made(file, *under, (pixels, first), calls));
@@ -470,7 +515,7 @@ impl<'a> OntoRead<'a> {
         }
     }
 
-    fn refuse(&self, problem: String) -> Error {
+    pub(super) fn refuse(&self, problem: String) -> Error {
         Error::Request { file: self.name().to_owned(), problem }
     }
 
@@ -483,165 +528,5 @@ impl<'a> OntoRead<'a> {
     fn holder(&self, index: u32) -> Result<Arc<dyn Engine>> {
         device::holder(index, gpu(&self.options))
             .map_err(|problem| Error::Device { file: self.name().to_owned(), problem })
-    }
-
-    /// Cuts the grid, and gives the parts in order to `each`, which returns the engine that all of them have. There is one part
-    /// at least.
-    fn parts(
-        &self,
-        to: Location,
-        mut each: impl FnMut(Part, Processor) -> Result<Arc<dyn Engine>>,
-    ) -> Result<Cut> {
-        let of_budget = self.context.budget.limit() / 4;
-        let limit = match (to, self.options.decode_on) {
-            (Location::Host, Processor::Auto | Processor::Cpu) => PART_BYTES.min(of_budget),
-            _ => self.options.device_memory.map_or(DEVICE_PART_BYTES, |most| most / 4),
-        };
-        let mut decode_on = self.options.decode_on;
-        let mut cut = Cut { seen: vec![Seen::default(); self.files.len()], empty: Vec::new() };
-        let (mut part, any) = (Part::default(), Cell::new(false));
-        let mut give = |part: &mut Part| -> Result<()> {
-            let engine = each(std::mem::take(part), decode_on)?;
-            decode_on = processor(engine.as_ref());
-            any.set(true);
-            Ok(())
-        };
-        let mut all = squares(self.window);
-        let mut sought = vec![0u64; self.files.len()];
-        loop {
-            let squares: Vec<Window> = all.by_ref().take(self.context.threads.get().max(1)).collect();
-            if squares.is_empty() {
-                break;
-            }
-            if self.context.cancel.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
-            for (square, maps) in squares.iter().zip(self.maps(&squares)?) {
-                for (seen, map) in cut.seen.iter_mut().zip(&maps) {
-                    seen.points = seen.points.saturating_add(map.points());
-                    seen.exact = seen.exact.saturating_add(map.exact_pixels() as u64);
-                }
-                let mut leaves = Vec::new();
-                self.cut(*square, *square, &maps, limit, &mut leaves);
-                for Leaf { target, unders } in leaves {
-                    let bytes = self.bytes(&unders);
-                    self.check_sought(&unders, &mut sought)?;
-                    if part.bytes > 0 && part.bytes.saturating_add(bytes) > limit {
-                        give(&mut part)?;
-                    }
-                    let before = part.windows.len();
-                    for (layer, (map, under)) in maps.iter().zip(unders).enumerate() {
-                        let Some(under) = under else { continue };
-                        if let Some(seen) = cut.seen.get_mut(layer) {
-                            seen.windows += 1;
-                            seen.under = Some(seen.under.map_or(under, |old| around(old, under)));
-                        }
-                        part.windows.push(Lay {
-                            layer,
-                            map: Arc::clone(map.map()),
-                            target: within_map(target, *square),
-                            at: (target.column - self.window.column, target.row - self.window.row),
-                            under,
-                            scale: map.scale(),
-                            keep: part.windows.len() > before,
-                        });
-                    }
-                    if part.windows.len() == before {
-                        let (x, y) = (target.column - self.window.column, target.row - self.window.row);
-                        cut.empty.push(Window { column: x, row: y, ..target });
-                    }
-                    part.bytes = part.bytes.saturating_add(bytes);
-                }
-                let of_maps = maps.iter().fold(0, |sum: u64, map| sum.saturating_add(map.bytes() as u64));
-                part.bytes = part.bytes.saturating_add(if part.windows.is_empty() { 0 } else { of_maps });
-            }
-        }
-        if !part.windows.is_empty() || !any.get() {
-            give(&mut part)?;
-        }
-        Ok(cut)
-    }
-
-    /// Refuses to decode implausibly much of a file for a result that may be small.
-    fn check_sought(&self, unders: &[Option<Window>], sought: &mut [u64]) -> Result<()> {
-        for ((file, under), sought) in self.files.iter().zip(unders).zip(sought) {
-            let Some(under) = under else { continue };
-            *sought = sought.saturating_add(pixels(under).saturating_mul(file.bytes));
-            let size = Size { samples: 0, bytes: *sought };
-            check_result((file.of.name(), "the file"), size, self.options.max_pixels, || {
-                file.of.stored_len()
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Bytes of windows of the files once they are decoded.
-    fn bytes(&self, unders: &[Option<Window>]) -> u64 {
-        let one = |(file, under): (&File<'_>, &Option<Window>)| {
-            under.map_or(0, |under| pixels(&under).saturating_mul(file.bytes))
-        };
-        self.files.iter().zip(unders).map(one).fold(0, u64::saturating_add)
-    }
-
-    /// The windows of the files under a part of a square.
-    fn unders(&self, target: Window, square: Window, maps: &[CoordinateMap]) -> Vec<Option<Window>> {
-        let sampling = self.onto.warp.resampling;
-        maps.iter().map(|map| map.source_window(within_map(target, square), sampling)).collect()
-    }
-
-    /// Cuts a part of a square until its windows fit and none is much larger than those of its halves.
-    fn cut(
-        &self,
-        target: Window,
-        square: Window,
-        maps: &[CoordinateMap],
-        limit: u64,
-        leaves: &mut Vec<Leaf>,
-    ) {
-        let unders = self.unders(target, square, maps);
-        let bytes = self.bytes(&unders);
-        let long = unders.iter().flatten().any(|under| pixels(under) > SMALL_WINDOW);
-        let least = if bytes > limit { WarpMap::LARGE } else { LEAST };
-        let halves = if bytes > limit || long { halves(target, least) } else { None };
-        if let Some(halves) = halves {
-            let sum = halves
-                .iter()
-                .map(|half| self.bytes(&self.unders(*half, square, maps)))
-                .fold(0, u64::saturating_add);
-            if bytes > limit || sum < bytes / 4 * 3 {
-                for half in halves {
-                    self.cut(half, square, maps, limit, leaves);
-                }
-                return;
-            }
-        }
-        leaves.push(Leaf { target, unders });
-    }
-
-    /// The maps of all files of some squares, made by all threads.
-    fn maps(&self, squares: &[Window]) -> Result<Vec<Vec<CoordinateMap>>> {
-        let warp = &self.onto.warp;
-        let options = MapOptions::default()
-            .tolerance(warp.tolerance)
-            .most_points(MOST_POINTS)
-            .points(WarpPoints::of(warp.resampling))
-            .cancel(self.context.cancel.clone());
-        let make = |at: usize| -> Result<CoordinateMap> {
-            let (square, file) = (at / self.files.len(), at % self.files.len());
-            let (Some(square), Some(file)) = (squares.get(square), self.files.get(file)) else {
-                return Err(EngineError::Abandoned.into());
-            };
-            let Placed { grid, transformer, scale, .. } = &file.placed;
-            let target = (&self.onto.grid, aligned(*square));
-            let map = CoordinateMap::of_window(target, grid, (transformer, *scale), &options);
-            map.map_err(|problem| match self.context.cancel.is_cancelled() {
-                true => Error::Cancelled,
-                false => file.of.refuse(problem.to_string()),
-            })
-        };
-        let count = squares.len().saturating_mul(self.files.len());
-        let made = side_by_side(count, self.context.threads.get(), make)?;
-        let mut made = made.into_iter();
-        Ok(squares.iter().map(|_| made.by_ref().take(self.files.len()).collect()).collect())
     }
 }

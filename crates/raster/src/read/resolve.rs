@@ -166,7 +166,10 @@ impl<'a> Asked<'a> {
         self.check_alike(&kinds)?;
         self.check_sizes(&groups, &slots, data_type)?;
         let too_many = || self.refuse(format!("{bands} bands of that many windows are more than 2^32"));
-        let count = if self.laying.is_some() { Some(1) } else { u32::try_from(self.requests.len()).ok() };
+        let count = match self.laying {
+            Some(laying) => Some(laying.count),
+            None => u32::try_from(self.requests.len()).ok(),
+        };
         let bands = u32::try_from(bands).ok();
         let (count, bands) = count.zip(bands).ok_or_else(too_many)?;
         let all = count.checked_mul(bands).ok_or_else(too_many)?;

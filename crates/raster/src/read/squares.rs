@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use strile_engine::{EngineError, WarpMap};
 
 /// Columns and rows of a square: a multiple of the cells of maps.
-const SQUARE: u32 = 2048;
+pub(super) const SQUARE: u32 = 2048;
 
 /// Squares of a window, row by row. They begin where those of the whole grid do.
 pub(super) fn squares(window: Window) -> impl Iterator<Item = Window> {

@@ -5,11 +5,14 @@ use crate::error::Result;
 use crate::grid::{Onto, Placed};
 use crate::input::InputRef;
 use crate::options::{Layer, ReadOptions};
+use strile_tiff::DataType;
 
 /// A file under the grid.
 pub(super) struct File<'a> {
     pub(super) of: InputRef<'a>,
     pub(super) placed: Placed,
+    /// The type that it stores, where that is known.
+    pub(super) data_type: Option<DataType>,
     /// Bytes that a pixel takes when it is decoded.
     pub(super) bytes: u64,
 }
@@ -50,8 +53,9 @@ impl<'a> File<'a> {
         };
         let placed = Placed::new(&of.metadata().georeference, &levels, onto);
         let placed = placed.map_err(|problem| of.refuse(problem.to_string()))?;
+        let data_type = stored;
         let stored = stored.map_or(16, |data_type| data_type.size() as u64);
         let sample = if options.masked || options.unpack { 8 } else { stored };
-        Ok(Self { of, placed, bytes: (bands as u64).saturating_mul(sample).saturating_add(1) })
+        Ok(Self { of, placed, data_type, bytes: (bands as u64).saturating_mul(sample).saturating_add(1) })
     }
 }

@@ -20,6 +20,7 @@ mod growth;
 mod headers;
 mod made;
 mod masked;
+mod onto;
 mod peers;
 mod refusals;
 mod sizes;

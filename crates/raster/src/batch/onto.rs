@@ -1,0 +1,131 @@
+//! Windows of a batch that are put onto a grid: each has a grid of its own, in the system of the one that is given.
+
+use super::options::BatchOptions;
+use super::tensor::{BatchOutput, Tensor};
+use super::window::BatchWindow;
+use crate::error::{Error, Result};
+use crate::grid::{Grid, Onto};
+use crate::input::{AsInput, InputRef};
+use crate::options::{FloatType, ReadOptions};
+use crate::read::{Done, Frame, OntoRead, ReadPlan, WindowFault};
+use std::sync::Arc;
+use strile_engine::{Context, Location, Report};
+use strile_tiff::DataType;
+use strile_tiff::geo::GeoTransform;
+
+/// A batch that is put onto a grid, checked.
+pub(super) struct BatchOnto<'a>(OntoRead<'a>);
+
+impl<'a> BatchOnto<'a> {
+    pub(super) fn new<F: AsInput>(
+        files: &'a [F],
+        windows: &'a [BatchWindow],
+        (options, onto): (&BatchOptions, &Onto),
+        context: &'a Context,
+    ) -> Result<Self> {
+        let name = || format!("batch of {} windows", windows.len());
+        let refuse = |problem: &str| Error::Request { file: name(), problem: problem.to_owned() };
+        let fail = |at: usize, error: Error| match windows.get(at) {
+            Some(window) => window.fail(at, error),
+            None => error,
+        };
+        let bands = windows.first().and_then(|window| window.bands.clone());
+        let mut chips = Vec::with_capacity(windows.len());
+        for (at, window) in windows.iter().enumerate() {
+            let input = files.get(window.file).map(AsInput::as_input);
+            let missing =
+                || format!("there is no file {}, the batch has {} (from 0)", window.file, files.len());
+            let input = input.ok_or_else(|| fail(at, refuse(&missing())))?;
+            let problem = match window {
+                _ if window.page > 0 => "pages after the first are not put onto a grid",
+                _ if window.level > 0 => "the `level` is one of the options of the warp",
+                _ if window.bands != bands => "windows of one batch onto a grid have the same bands",
+                _ => "",
+            };
+            if !problem.is_empty() {
+                return Err(fail(at, input.refuse(problem.to_owned())));
+            }
+            let grid = chip(window, &onto.grid, options.size, input).map_err(|error| fail(at, error))?;
+            chips.push((input, grid));
+        }
+        let mut warp = onto.warp.clone();
+        warp.fill = warp.fill.or(options.fill);
+        let is_masked = options.masked || options.unpack;
+        if let Some(float_type) = options.float_type.filter(|_| !is_masked) {
+            warp.data_type = warp.data_type.or(Some(match float_type {
+                FloatType::Float16 => DataType::F16,
+                FloatType::Float32 => DataType::F32,
+                FloatType::Float64 => DataType::F64,
+            }));
+        }
+        let casts = is_masked || warp.data_type.is_some();
+        let read = ReadOptions {
+            bands,
+            onto: Some(Arc::new(Onto { grid: onto.grid.clone(), warp })),
+            ..options.read_options()
+        };
+        let read = OntoRead::of_batch(chips, &read, context, fail)?;
+        if !casts {
+            check_types(&read.stored().collect::<Vec<_>>()).map_err(|problem| refuse(&problem))?;
+        }
+        Ok(Self(read))
+    }
+
+    pub(super) fn plan(&self, to: Location) -> Result<ReadPlan> {
+        self.0.explained(to)
+    }
+
+    pub(super) fn read(&self, to: Location) -> Result<Tensor> {
+        let (Done { output, report, faults, engine }, _, holes) = self.0.read(to)?;
+        let spec = output.spec();
+        let count = self.0.count();
+        let shape = [count, spec.bands / count.max(1), spec.rows, spec.columns];
+        let levels = self.0.files().iter().map(|file| file.level).collect();
+        Ok(Tensor { shape, output, report, faults, holes, levels, engine })
+    }
+
+    pub(super) fn read_into(&self, output: &BatchOutput) -> Result<(Report, Vec<WindowFault>)> {
+        let [windows, ..] = output.shape();
+        if windows != self.0.count() {
+            let problem = format!("the output has {windows} windows, the batch {}", self.0.count());
+            return Err(Error::Request { file: format!("batch of {} windows", self.0.count()), problem });
+        }
+        let (report, faults, _) = self.0.read_into(output.output())?;
+        Ok((report, faults))
+    }
+}
+
+/// The grid of a window: pixels of the grid that is given, or so many that fill the same place.
+fn chip(window: &BatchWindow, grid: &Grid, size: Option<(u32, u32)>, input: InputRef<'_>) -> Result<Grid> {
+    let refuse = |problem: &str| input.refuse(problem.to_owned());
+    let frame = Frame::found(&window.area, || Ok(Some(grid.transform())), refuse)?;
+    let (transform, (width, height)) = match size {
+        Some(size) => {
+            let [left, top, wide, high] = frame.exact;
+            let transform = moved(grid.transform(), left, top);
+            (transform.scaled(wide / f64::from(size.0), high / f64::from(size.1)), size)
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a pixel of a grid")]
+        None => (moved(grid.transform(), frame.x as f64, frame.y as f64), (frame.width, frame.height)),
+    };
+    Grid::new(grid.crs().clone(), transform, width, height).map_err(|problem| refuse(&problem.to_string()))
+}
+
+fn moved(transform: GeoTransform, column: f64, row: f64) -> GeoTransform {
+    let (c, f) = transform.to_world(column, row);
+    GeoTransform { c, f, ..transform }
+}
+
+/// Refuses files that store different types.
+fn check_types(stored: &[(&str, Option<DataType>)]) -> std::result::Result<(), String> {
+    let Some(first) = stored.first() else { return Ok(()) };
+    let Some(other) = stored.iter().find(|other| other.1 != first.1) else { return Ok(()) };
+    let told = |data_type: Option<DataType>| data_type.map_or("no known type".into(), |it| it.to_string());
+    Err(format!(
+        "{} stores {} and {} stores {}: ask for a float type, or read them in batches of their own",
+        first.0,
+        told(first.1),
+        other.0,
+        told(other.1)
+    ))
+}

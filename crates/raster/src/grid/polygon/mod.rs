@@ -1,0 +1,126 @@
+//! Polygons that a result is clipped by: rings of coordinates in a reference system.
+//!
+//! `geojson` and `wkt` read them from text, `outline` puts them onto a grid, and `inside` says which pixels have their centre
+//! within.
+
+mod geojson;
+mod inside;
+mod outline;
+mod wkt;
+
+pub(crate) use inside::Inside;
+pub(crate) use outline::Outline;
+
+use strile_crs::Crs;
+use strile_tiff::InvalidValue;
+use strile_tiff::geo::Bounds;
+
+/// Most vertices of all rings.
+const MOST_VERTICES: usize = 1 << 20;
+/// Longest text, in bytes.
+const MOST_BYTES: usize = 64 << 20;
+
+/// One ring: the last vertex is joined to the first one.
+type Ring = Vec<(f64, f64)>;
+
+/// Rings that a result is clipped by: pixels whose centre lies within an odd number of them are inside, so that rings within
+/// others are holes. Several polygons are the rings of all of them.
+///
+/// ```
+/// use strile::grid::Polygon;
+///
+/// let wkt = Polygon::from_text("POLYGON ((0 0, 10 0, 10 10, 0 10, 0 0), (2 2, 4 2, 4 4, 2 4, 2 2))")?;
+/// assert_eq!(wkt.bounds().max_x, 10.0);
+/// let text = r#"{"type": "Polygon", "coordinates": [[[0, 0], [10, 0], [10, 10], [0, 0]]]}"#;
+/// assert_eq!(Polygon::from_text(text)?.crs().and_then(|crs| crs.epsg), Some(4326));
+/// # Ok::<(), strile::InvalidValue>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Polygon {
+    crs: Option<Crs>,
+    rings: Vec<Ring>,
+    bounds: Bounds,
+}
+
+impl Polygon {
+    /// Makes a polygon of rings. `crs` is `None` for coordinates in the reference system of the result.
+    ///
+    /// # Errors
+    /// If there is no ring, a ring has fewer than three vertices, a coordinate is not finite, or there are more than 2²⁰
+    /// vertices.
+    pub fn new(crs: Option<Crs>, rings: Vec<Vec<(f64, f64)>>) -> Result<Self, InvalidValue> {
+        let count = rings.iter().fold(0_usize, |sum, ring| sum.saturating_add(ring.len()));
+        if count > MOST_VERTICES {
+            return Err(
+                format!("the polygon has {count} vertices; at most {MOST_VERTICES} are possible").into()
+            );
+        }
+        if rings.is_empty() {
+            return Err("the polygon is empty".to_owned().into());
+        }
+        let mut bounds: Option<Bounds> = None;
+        for ring in &rings {
+            if ring.len() < 3 {
+                let problem = format!("expected rings of three vertices or more, got one of {}", ring.len());
+                return Err(problem.into());
+            }
+            for &(x, y) in ring {
+                if !(x.is_finite() && y.is_finite()) {
+                    return Err("a coordinate of the polygon is not finite".to_owned().into());
+                }
+                let old = bounds.unwrap_or(Bounds { min_x: x, min_y: y, max_x: x, max_y: y });
+                bounds = Some(Bounds {
+                    min_x: old.min_x.min(x),
+                    min_y: old.min_y.min(y),
+                    max_x: old.max_x.max(x),
+                    max_y: old.max_y.max(y),
+                });
+            }
+        }
+        let bounds = bounds.ok_or_else(|| "the polygon is empty".to_owned())?;
+        Ok(Self { crs, rings, bounds })
+    }
+
+    /// Reads GeoJSON (a polygon, several, a feature, or a collection of them) or WKT (`POLYGON`, `MULTIPOLYGON`). Coordinates of
+    /// GeoJSON are in WGS 84, longitude first, unless it names another reference system as `crs`; those of WKT in that of the result.
+    ///
+    /// # Errors
+    /// If the text is neither, has geometries that are no polygons, or as [`Polygon::new`].
+    pub fn from_text(text: &str) -> Result<Self, InvalidValue> {
+        if text.len() > MOST_BYTES {
+            return Err(
+                format!("the polygon has {} bytes; at most {MOST_BYTES} are possible", text.len()).into()
+            );
+        }
+        let text = text.trim_start_matches('\u{feff}').trim();
+        match text.starts_with('{') {
+            true => geojson::polygon(text),
+            false => Self::new(None, wkt::rings(text)?),
+        }
+    }
+
+    /// Sets the reference system of the coordinates; `None` is that of the result.
+    #[must_use]
+    pub fn with_crs(mut self, crs: Option<Crs>) -> Self {
+        self.crs = crs;
+        self
+    }
+
+    /// Returns the reference system; `None` is that of the result.
+    pub const fn crs(&self) -> Option<&Crs> {
+        self.crs.as_ref()
+    }
+
+    /// Returns the rings.
+    pub fn rings(&self) -> &[Vec<(f64, f64)>] {
+        &self.rings
+    }
+
+    /// Returns the box around all vertices.
+    pub const fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+}
+
+#[cfg(test)]
+mod tests;

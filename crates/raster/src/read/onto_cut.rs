@@ -1,0 +1,288 @@
+//! How a read onto a grid is cut: into squares, and into parts that fit into memory.
+//!
+//! Each square has a map of coordinates for each file, made by all threads, and the window of the file under it. A square is cut
+//! further where the windows of its halves are much smaller than its own (long shapes that lie across the file), or too
+//! large for memory. Maps are aligned to the grid, so what becomes of a pixel does not depend on the cut.
+
+use super::chip::Chip;
+use super::lay::Lay;
+use super::limits::{Size, check_result};
+use super::onto::{OntoRead, processor};
+use super::squares::{SQUARE, aligned, around, halves, pixels, side_by_side, squares, within_map};
+use super::under::File;
+use crate::error::{Error, Result};
+use crate::grid::{CoordinateMap, Inside, MapOptions, Placed, WarpPoints};
+use crate::options::Processor;
+use crate::window::Window;
+use std::cell::Cell;
+use std::sync::Arc;
+use strile_engine::{Engine, EngineError, Location, WarpMap};
+
+/// A square is not cut into smaller ones.
+const LEAST: u32 = 256;
+/// Coordinates that a map of a square may take: those of each pixel's corners, and the nodes before it is cut.
+const MOST_POINTS: u64 = 1 << 23;
+/// Windows of fewer pixels are not cut because of their shape.
+const SMALL_WINDOW: u64 = 1 << 18;
+/// Bytes of the windows of a part in host memory, and on a device.
+const PART_BYTES: u64 = 1 << 30;
+const DEVICE_PART_BYTES: u64 = 4 << 30;
+
+/// Most rectangles that are outside a polygon.
+const MOST_BOXES: usize = 1 << 22;
+
+/// Windows that are read together.
+#[derive(Default)]
+pub(super) struct Part {
+    pub(super) windows: Vec<Lay>,
+    bytes: u64,
+}
+
+/// A part of a square, and the windows of the files under it.
+struct Leaf {
+    target: Window,
+    unders: Vec<Option<Window>>,
+}
+
+/// What is known of a file after all maps were made.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    pub(super) points: u64,
+    pub(super) exact: u64,
+    pub(super) windows: usize,
+    pub(super) under: Option<Window>,
+}
+
+/// What came of cutting the grids.
+pub(super) struct Cut {
+    pub(super) seen: Vec<Seen>,
+    /// Parts of chips that no file lies under, each with the number of its chip.
+    pub(super) empty: Vec<(usize, Window)>,
+}
+
+/// A square of a chip, by the number of the chip.
+#[derive(Clone, Copy)]
+struct Square {
+    chip: usize,
+    at: Window,
+}
+
+impl<'a> OntoRead<'a> {
+    /// Cuts the grids, and gives the parts in order to `each`, which returns the engine that all of them have. There is one
+    /// part at least.
+    pub(super) fn parts(
+        &self,
+        to: Location,
+        mut each: impl FnMut(Part, Processor) -> Result<Arc<dyn Engine>>,
+    ) -> Result<Cut> {
+        let of_budget = self.context.budget.limit() / 4;
+        let limit = match (to, self.options.decode_on) {
+            (Location::Host, Processor::Auto | Processor::Cpu) => PART_BYTES.min(of_budget),
+            _ => self.options.device_memory.map_or(DEVICE_PART_BYTES, |most| most / 4),
+        };
+        let mut decode_on = self.options.decode_on;
+        let mut cut = Cut { seen: vec![Seen::default(); self.files.len()], empty: Vec::new() };
+        let (mut part, any) = (Part::default(), Cell::new(false));
+        let mut give = |part: &mut Part| -> Result<()> {
+            let engine = each(std::mem::take(part), decode_on)?;
+            decode_on = processor(engine.as_ref());
+            any.set(true);
+            Ok(())
+        };
+        let of_chip = |(chip, of): (usize, &Chip)| squares(of.window).map(move |at| Square { chip, at });
+        let mut all = self.chips.iter().enumerate().flat_map(of_chip);
+        let mut sought = vec![0u64; self.files.len()];
+        loop {
+            let squares = self.some(&mut all);
+            if squares.is_empty() {
+                break;
+            }
+            if self.context.cancel.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            for (square, maps) in squares.iter().zip(self.maps(&squares)?) {
+                let chip = self.chips.get(square.chip).ok_or(EngineError::Abandoned)?;
+                let first = chip.files.start;
+                for (seen, map) in cut.seen.iter_mut().skip(first).zip(&maps) {
+                    seen.points = seen.points.saturating_add(map.points());
+                    seen.exact = seen.exact.saturating_add(map.exact_pixels() as u64);
+                }
+                let files = self.files.get(chip.files.clone()).unwrap_or_default();
+                let inside = self.inside(square.at)?;
+                if let Some(inside) = &inside {
+                    let shift = |at: Window| {
+                        let (column, row) = (at.column - chip.window.column, at.row - chip.window.row);
+                        (square.chip, Window { column, row, ..at })
+                    };
+                    cut.empty.extend(inside.outside().into_iter().map(shift));
+                    self.check_boxes(cut.empty.len())?;
+                }
+                let mut leaves = Vec::new();
+                self.cut((square.at, square.at), (files, &maps, inside.as_ref()), limit, &mut leaves);
+                for Leaf { target, unders } in leaves {
+                    let bytes = bytes(files, &unders);
+                    self.check_sought(files, &unders, sought.get_mut(first..).unwrap_or_default())?;
+                    if part.bytes > 0 && part.bytes.saturating_add(bytes) > limit {
+                        give(&mut part)?;
+                    }
+                    let before = part.windows.len();
+                    let at = (target.column - chip.window.column, target.row - chip.window.row);
+                    for (depth, (map, under)) in maps.iter().zip(unders).enumerate() {
+                        let Some(under) = under else { continue };
+                        if let Some(seen) = cut.seen.get_mut(first + depth) {
+                            seen.windows += 1;
+                            seen.under = Some(seen.under.map_or(under, |old| around(old, under)));
+                        }
+                        part.windows.push(Lay {
+                            chip: square.chip,
+                            file: first + depth,
+                            depth,
+                            map: Arc::clone(map.map()),
+                            target: within_map(target, square.at),
+                            at,
+                            under,
+                            scale: map.scale(),
+                            keep: part.windows.len() > before,
+                        });
+                    }
+                    if part.windows.len() == before {
+                        cut.empty.push((square.chip, Window { column: at.0, row: at.1, ..target }));
+                    }
+                    part.bytes = part.bytes.saturating_add(bytes);
+                }
+                let of_maps = maps.iter().fold(0, |sum: u64, map| sum.saturating_add(map.bytes() as u64));
+                part.bytes = part.bytes.saturating_add(if part.windows.is_empty() { 0 } else { of_maps });
+            }
+        }
+        if !part.windows.is_empty() || !any.get() {
+            give(&mut part)?;
+        }
+        Ok(cut)
+    }
+
+    /// The pixels of a square that a polygon leaves.
+    fn inside(&self, square: Window) -> Result<Option<Inside>> {
+        let Some(outline) = &self.outline else { return Ok(None) };
+        let inside = outline.inside(square, &self.context.cancel);
+        inside.map(Some).map_err(|problem| match self.context.cancel.is_cancelled() {
+            true => Error::Cancelled,
+            false => self.refuse(problem.to_string()),
+        })
+    }
+
+    /// Refuses a polygon that cuts the result into too many rectangles.
+    fn check_boxes(&self, count: usize) -> Result<()> {
+        match count <= MOST_BOXES {
+            true => Ok(()),
+            false => Err(self.refuse(format!(
+                "the polygon cuts the result into more than {MOST_BOXES} rectangles; simplify it, or read windows of the grid"
+            ))),
+        }
+    }
+
+    /// The next squares: about one large one for each thread.
+    fn some(&self, all: &mut impl Iterator<Item = Square>) -> Vec<Square> {
+        let room =
+            (self.context.threads.get().max(1) as u64).saturating_mul(u64::from(SQUARE) * u64::from(SQUARE));
+        let (mut squares, mut taken) = (Vec::new(), 0u64);
+        while taken < room
+            && let Some(square) = all.next()
+        {
+            taken = taken.saturating_add(pixels(&square.at));
+            squares.push(square);
+        }
+        squares
+    }
+
+    /// Refuses to decode implausibly much of a file for a result that may be small.
+    fn check_sought(&self, files: &[File<'_>], unders: &[Option<Window>], sought: &mut [u64]) -> Result<()> {
+        for ((file, under), sought) in files.iter().zip(unders).zip(sought) {
+            let Some(under) = under else { continue };
+            *sought = sought.saturating_add(pixels(under).saturating_mul(file.bytes));
+            let size = Size { samples: 0, bytes: *sought };
+            check_result((file.of.name(), "the file"), size, self.options.max_pixels, || {
+                file.of.stored_len()
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The windows of the files under a part of a square.
+    fn unders(&self, (target, square): (Window, Window), maps: &[CoordinateMap]) -> Vec<Option<Window>> {
+        let sampling = self.onto.warp.resampling;
+        maps.iter().map(|map| map.source_window(within_map(target, square), sampling)).collect()
+    }
+
+    /// Cuts a part of a square until its windows fit and none is much larger than those of its halves.
+    fn cut(
+        &self,
+        (target, square): (Window, Window),
+        (files, maps, inside): (&[File<'_>], &[CoordinateMap], Option<&Inside>),
+        limit: u64,
+        leaves: &mut Vec<Leaf>,
+    ) {
+        let target = match inside {
+            None => target,
+            Some(inside) => match inside.bounds(target) {
+                Some(part) => part,
+                None => return,
+            },
+        };
+        let unders = self.unders((target, square), maps);
+        let own = bytes(files, &unders);
+        let long = unders.iter().flatten().any(|under| pixels(under) > SMALL_WINDOW);
+        let least = if own > limit { WarpMap::LARGE } else { LEAST };
+        let halves = if own > limit || long || inside.is_some() { halves(target, least) } else { None };
+        if let Some(halves) = halves {
+            let sum = halves
+                .iter()
+                .map(|half| bytes(files, &self.unders((*half, square), maps)))
+                .fold(0, u64::saturating_add);
+            if own > limit || sum < own / 4 * 3 || inside.is_some() {
+                for half in halves {
+                    self.cut((half, square), (files, maps, inside), limit, leaves);
+                }
+                return;
+            }
+        }
+        leaves.push(Leaf { target, unders });
+    }
+
+    /// The maps of the files of some squares, made by all threads.
+    fn maps(&self, squares: &[Square]) -> Result<Vec<Vec<CoordinateMap>>> {
+        let warp = &self.onto.warp;
+        let options = MapOptions::default()
+            .tolerance(warp.tolerance)
+            .most_points(MOST_POINTS)
+            .points(WarpPoints::of(warp.resampling))
+            .cancel(self.context.cancel.clone());
+        let of_square = |square: &Square| {
+            let chip = self.chips.get(square.chip);
+            let files = chip.and_then(|chip| self.files.get(chip.files.clone())).unwrap_or_default();
+            let (grid, at) = (chip.map(|chip| &chip.grid), square.at);
+            files.iter().filter_map(move |file| Some((grid?, at, file)))
+        };
+        let all: Vec<_> = squares.iter().flat_map(of_square).collect();
+        let make = |at: usize| -> Result<CoordinateMap> {
+            let (target, square, file) = all.get(at).ok_or(EngineError::Abandoned)?;
+            let Placed { grid, transformer, scale, .. } = &file.placed;
+            let map =
+                CoordinateMap::of_window((*target, aligned(*square)), grid, (transformer, *scale), &options);
+            map.map_err(|problem| match self.context.cancel.is_cancelled() {
+                true => Error::Cancelled,
+                false => file.of.refuse(problem.to_string()),
+            })
+        };
+        let mut made = side_by_side(all.len(), self.context.threads.get(), make)?.into_iter();
+        let count = |square: &Square| self.chips.get(square.chip).map_or(0, |chip| chip.files.len());
+        Ok(squares.iter().map(|square| made.by_ref().take(count(square)).collect()).collect())
+    }
+}
+
+/// Bytes of windows of files once they are decoded.
+fn bytes(files: &[File<'_>], unders: &[Option<Window>]) -> u64 {
+    let one = |(file, under): (&File<'_>, &Option<Window>)| {
+        under.map_or(0, |under| pixels(&under).saturating_mul(file.bytes))
+    };
+    files.iter().zip(unders).map(one).fold(0, u64::saturating_add)
+}
