@@ -90,7 +90,7 @@ def read_batch(
     under it; nodata and pixels outside do not count. Bands count from 1.
 
     With `grid` (as in `strile.read`) windows are put onto it, whatever reference system each file has: windows are then in pixels of the
-    grid, `bounds` and `points` in its reference system, and may lie outside of it. With `size` each window has so many pixels,
+    grid, `bounds` and `points` in its reference system, and may lie outside of it. With `size` each window has that size,
     whatever those of the grid are; for `bounds` with `size` the reference system `crs` suffices in place of a grid.
     `resampling` may then be any method of `strile.read`, and `tolerance`, `datum_shift`, `source_crs` and `nodata` are those of
     `strile.read`, too. `level` is one number, or None for the coarsest level that suffices for each window.

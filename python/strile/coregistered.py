@@ -11,7 +11,6 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-
 from ._core import Grid
 from .asked import flag_of
 from .errors import StrileError

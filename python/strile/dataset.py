@@ -15,11 +15,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core, notebook, onto, placement
-from .asked import bands_of, cast, device_of, dtype_of, flag_of, index_of, is_listed, level_of, level_of_overview, number_of, sides_of, text_of, whole, window_of
+from .asked import (
+    bands_of,
+    cast,
+    device_of,
+    dtype_of,
+    flag_of,
+    index_of,
+    is_listed,
+    level_of,
+    level_of_overview,
+    number_of,
+    sides_of,
+    text_of,
+    whole,
+    window_of,
+)
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
-from .placement import BoundingBox
 from .origin import Origin
+from .placement import BoundingBox
 from .progress import resolve
 from .reading import opened
 from .reading import sidecars as beside
