@@ -91,7 +91,7 @@ impl Bench {
 
     pub(crate) fn run_with(&self, line: &str, input: &[u8]) -> Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_strile"));
-        command.args(line.split_whitespace()).current_dir(self.folder());
+        command.args(words(line)).current_dir(self.folder());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let _ignored_by_some = child.stdin.take().unwrap().write_all(input);
@@ -129,6 +129,14 @@ pub(crate) fn dem() -> (Pixels, Vec<u8>) {
     let frame = FileFrame { order: ByteOrder::Little, big: false, file_order: FileOrder::DirectoriesFirst };
     let built = spec.build_with(&pixels, &[(overview, half), (mask, mask_pixels)], frame);
     (pixels, built.bytes)
+}
+
+/// The words of a line, as a shell finds them: what stands in double quotes is one.
+fn words(line: &str) -> Vec<&str> {
+    let parts = line.split('"').enumerate();
+    parts
+        .flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
+        .collect()
 }
 
 /// Three interleaved bytes a pixel, 20 × 12, in strips of 5 rows; BigTIFF, big-endian.
