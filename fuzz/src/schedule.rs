@@ -67,6 +67,8 @@ struct Report {
 
 /// A long run of a target is cut into this many pieces, so that little is lost when it is stopped.
 const PIECES: u64 = 96;
+/// A piece has at least this many mutants: a worker needs a second to start, and in that time most targets run thousands.
+const PIECE: u64 = 20_000;
 /// In a fixed time, the kernels' share in percent: they are slow, and need processes of their own.
 const DEVICE_SHARE: u64 = 30;
 /// A worker that died is given this many seconds to die again.
@@ -131,7 +133,7 @@ impl Schedule {
                 Amount::Mutants(mutants) => mutants,
                 _ => target.goal().saturating_sub(done).div_ceil(per_mutant),
             };
-            let piece = mutants.div_ceil(PIECES).max(1000);
+            let piece = mutants.div_ceil(PIECES).max(PIECE);
             for (turn, offset) in (0..mutants).step_by(piece as usize).enumerate() {
                 let whole = range(target, mutants);
                 let first = whole.first + offset;

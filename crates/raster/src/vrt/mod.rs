@@ -50,7 +50,7 @@ use crate::open::OpenOptions;
 use crate::source::{Source, Version, open_regular, open_url, read_ranges, url_of};
 use index::Index;
 use parse::{Band, Problem, SourceFile};
-use pool::Pool;
+use pool::Pooled;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -143,7 +143,7 @@ pub struct Vrt {
     path: Option<(PathBuf, Version)>,
     alpha: Option<u16>,
     ignored_resampling: Option<String>,
-    pool: Arc<Pool>,
+    pool: Pooled,
     /// Sources that reads went on without, and why.
     missing: Mutex<BTreeMap<String, String>>,
 }
@@ -180,7 +180,7 @@ impl Vrt {
         let fail = |error| Error::Io { path: path.to_owned(), error: Arc::new(error) };
         let resolved = path.canonicalize().map_err(fail)?;
         let root = resolved.parent().map(Path::to_owned).filter(|_| !options.allow_outside);
-        Self::open_at(path.display().to_string(), resolved, root, Pool::new(options.max_open), options)
+        Self::open_at(path.display().to_string(), resolved, root, Pooled::new(options.max_open), options)
     }
 
     /// A VRT whose text is at hand, read as if it were a file in `folder`.
@@ -189,21 +189,21 @@ impl Vrt {
         let fail = |error| Error::Io { path: folder.to_owned(), error: Arc::new(error) };
         let resolved = folder.canonicalize().map_err(fail)?;
         let root = Some(resolved.clone()).filter(|_| !options.allow_outside);
-        let pool = Pool::new(options.max_open);
+        let pool = Pooled::new(options.max_open);
         Self::of_text(name.to_owned(), text, (resolved, root), (None, pool), options)
     }
 
     /// The VRT of a URL that is open.
     pub(crate) fn open_remote(url: &str, source: &dyn Source, options: &VrtOptions) -> Result<Self> {
         let folder = folder_of_url(url);
-        Self::of_source(url, source, Some(folder), Pool::new(options.max_open), options)
+        Self::of_source(url, source, Some(folder), Pooled::new(options.max_open), options)
     }
 
     fn of_source(
         url: &str,
         source: &dyn Source,
         root: Option<PathBuf>,
-        pool: Arc<Pool>,
+        pool: Pooled,
         options: &VrtOptions,
     ) -> Result<Self> {
         let (name, version) = (source.name().to_owned(), source.version());
@@ -222,7 +222,7 @@ impl Vrt {
         name: String,
         resolved: PathBuf,
         root: Option<PathBuf>,
-        pool: Arc<Pool>,
+        pool: Pooled,
         options: &VrtOptions,
     ) -> Result<Self> {
         let (text, version) = text_of(&name, &resolved, options.max_bytes)?;
@@ -234,7 +234,7 @@ impl Vrt {
         name: String,
         text: &str,
         (folder, root): (PathBuf, Option<PathBuf>),
-        (path, pool): (Option<(PathBuf, Version)>, Arc<Pool>),
+        (path, pool): (Option<(PathBuf, Version)>, Pooled),
         options: &VrtOptions,
     ) -> Result<Self> {
         let wrong = |error| Error::File { file: name.clone(), error };

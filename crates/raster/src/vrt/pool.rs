@@ -16,6 +16,7 @@ use crate::read::together;
 use crate::redact::redacted;
 use crate::source::{FilePool, PooledSource, Source, Version, open_url, url_of, version_at};
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_engine::{Cancel, Lease};
@@ -83,13 +84,45 @@ impl Found {
     }
 }
 
-impl Pool {
-    /// Keeps so many files open at most.
-    pub(super) fn new(most: usize) -> Arc<Self> {
+/// The pool as a mosaic has it. Mosaics that the pool keeps have it, too: it is emptied with the outermost one, or these would keep
+/// each other for ever.
+pub(super) struct Pooled {
+    pool: Arc<Pool>,
+    is_outermost: bool,
+}
+
+impl Pooled {
+    /// A pool that keeps so many files open at most, for the outermost mosaic.
+    pub(super) fn new(most: usize) -> Self {
         let files = Arc::new(FilePool::new(most.max(1)));
-        Arc::new(Self { kept: Mutex::default(), files, looked_at: Mutex::default() })
+        let pool = Arc::new(Pool { kept: Mutex::default(), files, looked_at: Mutex::default() });
+        Self { pool, is_outermost: true }
     }
 
+    /// The same pool for a mosaic inside.
+    fn inside(&self) -> Self {
+        Self { pool: Arc::clone(&self.pool), is_outermost: false }
+    }
+}
+
+impl Deref for Pooled {
+    type Target = Pool;
+
+    fn deref(&self) -> &Pool {
+        &self.pool
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        if self.is_outermost {
+            let gone = std::mem::take(&mut *self.pool.kept());
+            drop(gone);
+        }
+    }
+}
+
+impl Pool {
     fn looked_at(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn Source>>> {
         self.looked_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -284,7 +317,7 @@ impl Vrt {
         self.check_chain(&name, call)?;
         let lease = call.take(version.len.saturating_mul(PARSED), "the XML of a mosaic")?;
         let options = VrtOptions { data_type: None, ..self.options.clone() };
-        let vrt = Self::of_source(url, source.as_ref(), self.root.clone(), Arc::clone(&self.pool), &options)?;
+        let vrt = Self::of_source(url, source.as_ref(), self.root.clone(), self.pool.inside(), &options)?;
         drop(lease);
         let memory = version.len.saturating_mul(PARSED);
         let opened = Arc::new(Opened::Mosaic(Box::new(vrt)));
@@ -376,7 +409,7 @@ impl Vrt {
     fn nested(&self, path: PathBuf, call: &Call<'_>) -> Result<Self> {
         self.check_chain(&path, call)?;
         let options = VrtOptions { data_type: None, ..self.options.clone() };
-        Self::open_at(path.display().to_string(), path, self.root.clone(), Arc::clone(&self.pool), &options)
+        Self::open_at(path.display().to_string(), path, self.root.clone(), self.pool.inside(), &options)
     }
 
     /// Refuses a mosaic inside itself, and one that lies too deep.
@@ -404,5 +437,33 @@ impl Vrt {
         }
         call.hole(file, &redacted(&named.name), NOT_THERE);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::ReadOptions;
+    use strile_engine::Context;
+
+    #[test]
+    fn mosaics_in_mosaics_are_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let band = |sources: &str| {
+            format!(
+                "<VRTDataset rasterXSize=\"4\" rasterYSize=\"3\"><VRTRasterBand dataType=\"Byte\" band=\"1\">{sources}\
+                 </VRTRasterBand></VRTDataset>"
+            )
+        };
+        let inner = "<SimpleSource><SourceFilename relativeToVRT=\"1\">inner.vrt</SourceFilename>\
+                     <SourceBand>1</SourceBand></SimpleSource>";
+        std::fs::write(folder.path().join("inner.vrt"), band("")).unwrap();
+        std::fs::write(folder.path().join("outer.vrt"), band(inner)).unwrap();
+        let vrt = Vrt::open(folder.path().join("outer.vrt"), &VrtOptions::default()).unwrap();
+        vrt.read(&ReadOptions::new(), &Context::default()).unwrap();
+        let pool = Arc::downgrade(&vrt.pool.pool);
+        assert_eq!(vrt.pool.kept().sources.len(), 1);
+        drop(vrt);
+        assert!(pool.upgrade().is_none());
     }
 }
