@@ -1,4 +1,4 @@
-//! Windows of a batch that are put onto a grid: each has a grid of its own, in the system of the one that is given.
+//! Windows of a batch that are put onto a grid: each has its own grid, in the reference system of the given one.
 
 use super::options::BatchOptions;
 use super::tensor::{BatchOutput, Tensor};
@@ -95,7 +95,7 @@ impl<'a> BatchOnto<'a> {
     }
 }
 
-/// The grid of a window: pixels of the grid that is given, or so many that fill the same place.
+/// The grid of a window: pixels of the given grid, or `size` pixels over the same place.
 fn chip(window: &BatchWindow, grid: &Grid, size: Option<(u32, u32)>, input: InputRef<'_>) -> Result<Grid> {
     let refuse = |problem: &str| input.refuse(problem.to_owned());
     let frame = Frame::found(&window.area, || Ok(Some(grid.transform())), refuse)?;

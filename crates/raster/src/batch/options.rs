@@ -29,7 +29,7 @@ pub struct BatchOptions {
     pub sampling: Sampling,
     /// The grid that windows are put onto, and how; `None`: windows are pixels of their files. Areas of windows are then
     /// those of the grid: its pixels, and boxes and places in its reference system, also outside of it. With a `size` each
-    /// window has so many pixels, whatever those of the grid are. Files may have any reference system.
+    /// window has that size in pixels, whatever the pixels of the grid are. Files may have any reference system.
     pub onto: Option<Arc<Onto>>,
     /// Faulty blocks fail the read unless told otherwise.
     pub on_fault: OnFault,

@@ -386,7 +386,7 @@ impl Resampling<'_> {
     }
 }
 
-/// Rows of the result that are made together, at most so many, and the rows of the input that they show: those of one chunk
+/// Rows of the result that are made together, up to a limit, and the rows of the input that they show: those of one chunk
 /// of `step` rows, or none, outside the image.
 fn picked(
     rows: &Axis,
