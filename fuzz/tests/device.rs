@@ -11,7 +11,7 @@ fn kernels_say_what_the_cpu_says() {
     let all = fuzz::all();
     let devices: Vec<_> = all.iter().filter(|target| target.is_device()).collect();
     if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        assert_eq!(devices.len(), 7);
+        assert_eq!(devices.len(), 10);
     }
     for target in devices {
         let (tally, failures) = fuzz::run(target, PLAN);

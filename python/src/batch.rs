@@ -304,7 +304,7 @@ fn read(
     if let Some(size) = options.size.filter(|_| sufficient) {
         windows = strile::batch::sufficient_levels(&files, &windows, size)?;
     }
-    let tensor = match (output, to) {
+    let pixels = match (output, to) {
         (Some(output), _) => {
             let (_, faults) = strile::batch::read_batch_into(output, &files, &windows, options, context)?;
             return Ok(Result::Filled(told_by_window(&faults)));
@@ -314,9 +314,7 @@ fn read(
         }
         (None, Location::Host) => strile::read_batch(&files, &windows, options, context)?,
     };
-    let (levels, holes) = (tensor.levels.clone(), tensor.holes.clone());
-    let raster = Raster::batch(tensor, levels, context)?;
-    Ok(Result::Pixels(raster.with_holes(holes)))
+    Ok(Result::Pixels(Raster::new(pixels)?))
 }
 
 /// Files, and why each was left out.

@@ -270,7 +270,7 @@ impl Dataset {
         let (to, options) = request.resolved(output.as_ref())?;
         let watched = watch.is_some().then_some(count.as_ref());
         let work = || read(&input, &options, (output.as_ref(), to), watched, &context);
-        let small = to == Location::Host && is_small(&input, &options);
+        let small = is_small(&input, &options, to);
         let result = match watch.is_none() && self.local && small {
             true => call::run_at_once(py, work),
             false => call::run(py, &context.cancel, watch, work),
@@ -382,28 +382,12 @@ fn read(
     if let Some(count) = watched {
         count.expect(blocks(input, options, to, context)?);
     }
-    let result = match (input, output, to) {
-        (Input::Tiff(dataset), Some(output), _) => {
-            let report = dataset.read_into(output, options, context)?;
-            Result::Filled(crate::raster::told(&report.faults))
+    let result = match (output, to) {
+        (Some(output), _) => Result::Filled(crate::raster::told(&input.read_into(output, options, context)?)),
+        (None, Location::Cuda(index)) => {
+            Result::Pixels(Raster::new(input.read_on_device(index, options, context)?)?)
         }
-        (Input::Vrt(vrt), Some(output), _) => {
-            Result::Filled(crate::raster::told(&vrt.read_into(output, options, context)?))
-        }
-        (Input::Tiff(dataset), None, Location::Cuda(index)) => {
-            Result::Pixels(Raster::new(dataset.read_on_device(index, options, context)?))
-        }
-        (Input::Tiff(dataset), None, Location::Host) => {
-            Result::Pixels(Raster::host(dataset.read(options, context)?))
-        }
-        (Input::Vrt(vrt), None, Location::Cuda(index)) => {
-            let (raster, holes) = vrt.read_on_device_telling(index, options, context)?;
-            Result::Pixels(Raster::new(raster).with_holes(holes))
-        }
-        (Input::Vrt(vrt), None, Location::Host) => {
-            let (raster, holes) = vrt.read_telling(options, context)?;
-            Result::Pixels(Raster::host(raster).with_holes(holes))
-        }
+        (None, Location::Host) => Result::Pixels(Raster::new(input.read(options, context)?)?),
     };
     if let Some(count) = watched {
         count.complete();
@@ -414,9 +398,16 @@ fn read(
 /// Bytes that any codec decodes in less time than a user could want to stop it in.
 const SMALL: u64 = 4 << 20;
 
-/// Whether a read decodes little, and on the CPU: opening a GPU takes long.
-fn is_small(input: &Input, options: &ReadOptions) -> bool {
+/// Whether a read decodes little, and opens no GPU: that takes long.
+fn is_small(input: &Input, options: &ReadOptions, to: Location) -> bool {
     let Input::Tiff(dataset) = input else { return false };
+    let device = match (to, options.decode_on) {
+        (Location::Cuda(device), _) | (Location::Host, Processor::Cuda(device)) => Some(device),
+        (Location::Host, Processor::Auto | Processor::Cpu) => None,
+    };
+    if device.is_some_and(|device| !strile::device::is_open(device)) {
+        return false;
+    }
     let found = dataset.pages().get(options.page).and_then(|page| page.levels.get(options.level));
     let Some(image) = found.map(|level| &level.image) else { return true };
     let (window, grid) = (options.window.unwrap_or(Window::full(image.width, image.height)), &image.grid);
@@ -430,7 +421,7 @@ fn is_small(input: &Input, options: &ReadOptions) -> bool {
     let block = u64::from(grid.block_width) * u64::from(grid.block_height);
     let pixel = u64::from(image.samples) * image.sample.data_type().map_or(16, |t| t.size() as u64);
     let bytes = [down, block, pixel].into_iter().fold(across, u64::saturating_mul);
-    bytes <= SMALL && !matches!(options.decode_on, Processor::Cuda(_))
+    bytes <= SMALL
 }
 
 /// The plan of a read into new memory.

@@ -144,9 +144,9 @@ pub(crate) fn read<'py>(
                 Result::Filled(told(&report.faults))
             }
             (None, Location::Cuda(index)) => {
-                Result::Pixels(Raster::new(read_onto_device(index, &files, &options, &context)?))
+                Result::Pixels(Raster::new(read_onto_device(index, &files, &options, &context)?)?)
             }
-            (None, Location::Host) => Result::Pixels(Raster::host(read_onto(&files, &options, &context)?)),
+            (None, Location::Host) => Result::Pixels(Raster::new(read_onto(&files, &options, &context)?)?),
         };
         if watched {
             count.complete();

@@ -7,19 +7,16 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
-use strile::batch::Tensor as Tensor4;
-use strile::engine::{LocatedFault, Output};
-use strile::read::Interleave;
-use strile::{Context, DataType, DeviceRaster, Location};
+use strile::engine::LocatedFault;
+use strile::read::{Interleave, WindowFault};
+use strile::{Context, DataType, Location, Pixels};
 
 /// Pixels, and what keeps them.
 pub(crate) enum Memory {
     /// In host memory; the holder of an array may write to them, by `address`.
     Host { address: usize, pixels: Vec<u8> },
     /// In the memory of a device.
-    Device(DeviceRaster),
-    /// Windows of a batch, in the memory of a device.
-    Tensor(Tensor4),
+    Device(Box<Pixels>),
 }
 
 /// Decoded pixels in host memory or in that of a GPU: (bands, rows, columns), (rows, columns, bands) where they were
@@ -33,6 +30,8 @@ pub(crate) struct Raster {
     holes: Vec<(String, String)>,
     /// Of a batch, the level that each window was read from.
     levels: Vec<usize>,
+    /// Whether the value that was looked for is among the pixels.
+    found: Option<bool>,
     origin: PyOnceLock<Py<PyAny>>,
     attrs: PyOnceLock<Py<PyDict>>,
 }
@@ -45,34 +44,27 @@ struct Shape {
 }
 
 impl Raster {
-    /// Pixels in the memory of a GPU.
-    pub(crate) fn new(raster: DeviceRaster) -> Self {
-        let spec = raster.output.spec();
-        let shape = shape(raster.interleave, (spec.bands, spec.rows, spec.columns));
-        let (data_type, faults) = (spec.data_type, told(&raster.report.faults));
-        Self::with(Arc::new(Memory::Device(raster)), data_type, shape, faults)
-    }
-
-    /// Pixels in host memory.
-    pub(crate) fn host(raster: strile::Raster) -> Self {
-        let shape = shape(raster.interleave, (raster.bands, raster.rows, raster.columns));
-        Self::of(raster.pixels, raster.data_type, shape, told(&raster.faults))
-    }
-
-    /// Windows of a batch, wherever they are.
-    pub(crate) fn batch(tensor: Tensor4, levels: Vec<usize>, context: &Context) -> strile::Result<Self> {
-        let shape = Shape { sizes: tensor.shape.to_vec(), dims: &["window", "band", "y", "x"] };
-        let data_type = tensor.output.spec().data_type;
-        let faults = told_by_window(&tensor.faults);
-        if tensor.location() == Location::Host {
-            return Ok(Self { levels, ..Self::of(tensor.into_host(context)?, data_type, shape, faults) });
-        }
-        Ok(Self { levels, ..Self::with(Arc::new(Memory::Tensor(tensor)), data_type, shape, faults) })
-    }
-
-    /// The same of a mosaic, with the sources that it went on without.
-    pub(crate) fn with_holes(self, holes: Vec<(String, String)>) -> Self {
-        Self { holes, ..self }
+    /// What a read returned, wherever it is.
+    pub(crate) fn new(mut pixels: Pixels) -> strile::Result<Self> {
+        let data_type = pixels.data_type;
+        let (shape, faults, levels) = match pixels.windows {
+            None => {
+                let shape = shape(pixels.interleave, (pixels.bands, pixels.rows, pixels.columns));
+                (shape, told(pixels.faults.iter().map(|fault| &fault.fault)), Vec::new())
+            }
+            Some(_) => {
+                let shape = Shape { sizes: pixels.shape().to_vec(), dims: &["window", "band", "y", "x"] };
+                (shape, told_by_window(&pixels.faults), std::mem::take(&mut pixels.levels))
+            }
+        };
+        let (holes, found) = (std::mem::take(&mut pixels.holes), pixels.report.found);
+        let made = match pixels.location() {
+            Location::Host => Self::of(pixels.into_bytes()?, data_type, shape, faults),
+            Location::Cuda(_) => {
+                Self::with(Arc::new(Memory::Device(Box::new(pixels))), data_type, shape, faults)
+            }
+        };
+        Ok(Self { holes, levels, found, ..made })
     }
 
     fn of(mut pixels: Vec<u8>, data_type: DataType, shape: Shape, faults: Vec<(String, String)>) -> Self {
@@ -88,46 +80,34 @@ impl Raster {
             faults,
             holes: Vec::new(),
             levels: Vec::new(),
+            found: None,
             origin: PyOnceLock::new(),
             attrs: PyOnceLock::new(),
         }
     }
 
-    /// The memory, where it is a device's.
-    fn output(&self) -> Option<&Output> {
-        match self.memory.as_ref() {
-            Memory::Host { .. } => None,
-            Memory::Device(raster) => Some(&raster.output),
-            Memory::Tensor(tensor) => Some(&tensor.output),
-        }
-    }
-
     fn location(&self) -> Location {
-        self.output().map_or(Location::Host, Output::location)
+        match self.memory.as_ref() {
+            Memory::Host { .. } => Location::Host,
+            Memory::Device(pixels) => pixels.location(),
+        }
     }
 
     /// The same pixels in host memory of their own.
     fn copied(&self, py: Python<'_>) -> PyResult<Self> {
-        match self.memory.as_ref() {
-            Memory::Device(raster) => {
-                call::run_at_once(py, || raster.to_host(&Context::default())).map(Self::host)
+        let bytes = match self.memory.as_ref() {
+            Memory::Device(pixels) => {
+                call::run_at_once(py, || pixels.to_host(&Context::default())?.into_bytes())?
             }
-            Memory::Tensor(tensor) => {
-                let pixels = call::run_at_once(py, || tensor.to_host(&Context::default()))?;
-                Ok(Self::of(pixels, self.data_type, self.shape.clone(), self.faults.clone()))
-            }
-            Memory::Host { pixels, .. } => {
-                Ok(Self::of(pixels.clone(), self.data_type, self.shape.clone(), self.faults.clone()))
-            }
-        }
+            Memory::Host { pixels, .. } => pixels.clone(),
+        };
+        Ok(Self::of(bytes, self.data_type, self.shape.clone(), self.faults.clone()))
     }
 
     fn address(&self) -> u64 {
         match self.memory.as_ref() {
             Memory::Host { address, .. } => *address as u64,
-            Memory::Device(_) | Memory::Tensor(_) => {
-                self.output().and_then(Output::device_bytes).map_or(0, strile::device::DeviceBytes::address)
-            }
+            Memory::Device(pixels) => pixels.device_bytes().map_or(0, strile::device::DeviceBytes::address),
         }
     }
 
@@ -162,23 +142,24 @@ fn shape(interleave: Interleave, (bands, rows, columns): (u32, u32, u32)) -> Sha
 }
 
 /// Blocks of windows that were filled, and why.
-pub(crate) fn told_by_window(faults: &[strile::read::WindowFault]) -> Vec<(String, String)> {
-    let pair = |fault: &strile::read::WindowFault| {
-        let mut told = told(std::slice::from_ref(&fault.fault));
-        let (block, problem) = told.pop().unwrap_or_default();
+pub(crate) fn told_by_window(faults: &[WindowFault]) -> Vec<(String, String)> {
+    let pair = |fault: &WindowFault| {
+        let (block, problem) = block(&fault.fault);
         (format!("window {}, {}, {block}", fault.window, fault.file), problem)
     };
     faults.iter().map(pair).collect()
 }
 
 /// Blocks that were filled, and why.
-pub(crate) fn told(faults: &[LocatedFault]) -> Vec<(String, String)> {
-    let pair = |located: &LocatedFault| {
-        let (whole, fault) = (located.to_string(), located.fault.to_string());
-        let place = whole.strip_suffix(&fault).and_then(|place| place.strip_suffix(": "));
-        (place.unwrap_or(&whole).to_owned(), fault)
-    };
-    faults.iter().map(pair).collect()
+pub(crate) fn told<'a>(faults: impl IntoIterator<Item = &'a LocatedFault>) -> Vec<(String, String)> {
+    faults.into_iter().map(block).collect()
+}
+
+/// A block, and what is wrong with it.
+fn block(located: &LocatedFault) -> (String, String) {
+    let (whole, fault) = (located.to_string(), located.fault.to_string());
+    let place = whole.strip_suffix(&fault).and_then(|place| place.strip_suffix(": "));
+    (place.unwrap_or(&whole).to_owned(), fault)
 }
 
 #[pymethods]
@@ -237,6 +218,12 @@ impl Raster {
     #[getter]
     fn holes(&self) -> Vec<(String, String)> {
         self.holes.clone()
+    }
+
+    /// Whether `look_for` is among the pixels; None if it was not looked for while they were read.
+    #[getter]
+    fn found(&self) -> Option<bool> {
+        self.found
     }
 
     /// What is known of where the pixels come from, under the names of `open_geotiff`: transform, crs, nodata, …

@@ -2,13 +2,14 @@
 
 use crate::array::{Axes, View};
 use crate::error::refused;
-use crate::keys::shown;
+use crate::keys::{float, integer, shown};
 use crate::{call, device};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strile::engine::Output;
 use strile::read::{FloatType, Interleave, OnFault};
+use strile::tiff::gdal::NoData;
 use strile::{Context, Layer, Location, ReadOptions, Window};
 
 /// What is asked for, how, and by whom.
@@ -80,6 +81,7 @@ impl<'py> Request<'py> {
             "on_fault" => {
                 options.on_fault = word(key, &text()?, &[("fail", OnFault::Fail), ("fill", OnFault::Fill)])?;
             }
+            "look_for" => options.look_for = look_for(&value)?,
             "max_pixels" => options.max_pixels = value.extract()?,
             "max_cloud_bytes" => options.max_cloud_bytes = value.extract()?,
             "cache" => options.cache = text()?.parse().map_err(|error| refused(format!("cache: {error}")))?,
@@ -127,6 +129,15 @@ pub(crate) fn max_block_bytes() -> PyResult<Option<u64>> {
     number.map(Some).ok_or_else(wrong)
 }
 
+/// A value to look for; whole numbers stay whole.
+fn look_for(value: &Bound<'_, PyAny>) -> PyResult<Option<NoData>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    let number = integer(value).map(NoData::Integer).or_else(|| float(value).map(NoData::Float));
+    number.map(Some).ok_or_else(|| PyTypeError::new_err("expected a number"))
+}
+
 fn some(value: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
     Some(value).filter(|value| !value.is_none())
 }
@@ -140,6 +151,7 @@ fn expected(key: &str) -> Option<&'static str> {
         "window" => "(column, row, width, height) in whole numbers from 0 to 4,294,967,295",
         "bands" => "numbers of bands, from 1",
         "apply_orientation" | "invert_white" | "masked" | "unpack" => "True or False",
+        "look_for" => "a number, or None",
         "max_pixels" => "a number of samples, or None",
         "max_cloud_bytes" | "memory" => "a number of bytes, or None",
         "threads" => "a number of threads, or None",

@@ -29,7 +29,7 @@ pub(crate) struct Viewer {
 impl Viewer {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
-    #[pyo3(signature = (paths, *, port, memory, threads, decode_on, sidecars, remote))]
+    #[pyo3(signature = (paths, *, port, memory, threads, decode_on, sidecars, basemap, remote))]
     fn new(
         py: Python<'_>,
         paths: Vec<PathBuf>,
@@ -38,6 +38,7 @@ impl Viewer {
         threads: Option<usize>,
         decode_on: &str,
         sidecars: &str,
+        basemap: Option<String>,
         remote: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let decode_on: Processor =
@@ -48,6 +49,7 @@ impl Viewer {
         options.threads = Some(context.threads);
         options.budget = Arc::clone(&context.budget);
         options.decode_on = decode_on;
+        options.basemap = basemap;
         options.describe = Some(Arc::new(strile_cli::described));
         // A notebook's proxy passes its own name on, which nobody here knows. The secret part of the address is what opens the page.
         options.allowed_hosts = vec!["*".into()];

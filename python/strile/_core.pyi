@@ -43,6 +43,9 @@ class Raster:
     def holes(self) -> list[tuple[str, str]]:
         """Sources that a mosaic went on without, each with the problem."""
     @property
+    def found(self) -> bool | None:
+        """Whether `look_for` is among the pixels; None if it was not looked for while they were read."""
+    @property
     def levels(self) -> list[int]:
         """Of a batch, the level that each window was read from: 0 the full image, k its k-th overview."""
     def only_window(self) -> Raster:
@@ -143,29 +146,22 @@ class Dataset:
     def read(
         self,
         *,
-        page: int = 0,
-        level: int = 0,
-        reduce: int = 0,
+        page: int = 0, level: int = 0, reduce: int = 0,
         window: Window | None = None,
         bands: Sequence[int] | None = None,
         layer: Literal["pixels", "mask"] = "pixels",
         interleave: Literal["band", "pixel"] = "band",
         apply_orientation: bool = False,
         invert_white: bool = False,
-        masked: bool = False,
-        unpack: bool = False,
+        masked: bool = False, unpack: bool = False,
         float_type: Literal["float32", "float64"] | None = None,
         on_fault: Literal["fail", "fill"] = "fail",
+        look_for: float | None = None,
         max_pixels: int | None = None,
         max_cloud_bytes: int | None = None,
         cache: str = "auto",
-        device: str | None = None,
-        decode_on: str = "auto",
-        out: Any = None,
-        stream: int | None = None,
-        memory: int | None = None,
-        threads: int | None = None,
-        progress: Progress | None = None,
+        device: str | None = None, decode_on: str = "auto", out: Any = None, stream: int | None = None,
+        memory: int | None = None, threads: int | None = None, progress: Progress | None = None,
     ) -> Raster:
         """Pixels of a level (0 full, then overviews); window is (column, row, width, height), bands count from 1.
         `reduce`: how many times JPEG 2000 is halved while it is decoded; windows are then of what comes of it.
@@ -175,6 +171,7 @@ class Dataset:
         `device`: where the result lives, `cpu` by default; `decode_on`: which processor decodes.
         `max_pixels`: the most samples of the result; None refuses what is implausible for the file.
         `max_cloud_bytes`: the most bytes fetched from a source that Python reads.
+        `look_for`: a stored value, or NaN in pixels that are masked, that is looked for while pixels are decoded: see `Raster.found`.
         `cache`: "auto", "off", "encoded" or "decoded"; see `strile.read`."""
     def check_size(self, samples: int, bytes: int, *, max_pixels: int | None = None) -> None:
         """Refuses a result of this many samples and bytes by the limits of `read`: PixelSafetyLimitError."""
@@ -353,7 +350,8 @@ class Viewer:
     url: str
     port: int
     def __init__(
-        self, paths: list[str], *, port: int, memory: int | None, threads: int | None, decode_on: str, sidecars: str, remote: dict[str, Any] | None
+        self, paths: list[str], *, port: int, memory: int | None, threads: int | None, decode_on: str, sidecars: str,
+        basemap: str | None, remote: dict[str, Any] | None,
     ) -> None: ...
     @property
     def closed(self) -> bool: ...

@@ -15,11 +15,12 @@ from uuid import uuid4
 from .asked import count_of, path_of, text_of
 from .errors import StrileError
 from .reading.shown import is_uri, shown
+from .widget import embedded_page
 
 MOST_BYTES = 4 << 30
 """Bytes of an array that is written into a temporary file to be viewed."""
 PICTURE = 512
-"""Pixels at the longer side of the picture that is shown where the page cannot be reached."""
+"""Pixels at the longer side of the picture that is shown where neither the page nor a script runs."""
 
 
 def view(
@@ -29,6 +30,8 @@ def view(
     height: int = 600,
     proxy: str | None = None,
     dims: Sequence[str] | None = None,
+    embed: int = 4 << 20,
+    basemap: str | None = None,
     threads: int | None = None,
     memory: int | None = None,
     decode_on: str = "auto",
@@ -45,7 +48,11 @@ def view(
     A server answers on 127.0.0.1 in the background, at `View.url`, which has a secret part. It ends with `View.close()`, with the
     `with` block, or with the process. A notebook shows the page in a frame: through jupyter-server-proxy if that is there, else from
     this machine. `proxy` is the address that a proxy of your own has for the port, as "/user/me/proxy/8123/" with `port=8123`. If the
-    notebook's browser reaches neither, a picture of the first raster is shown, which needs no server.
+    notebook's browser reaches neither, the frame shows a reduced copy of the first raster, which needs no server: the output of the cell
+    holds at most `embed` bytes of its samples (0: a picture instead).
+
+    `basemap` is the address of pictures below rasters in Web Mercator, as "https://example.org/{z}/{x}/{y}.png". The browser asks for
+    them; without it the page loads nothing from elsewhere.
 
     `port` 0 takes a free one. `height` is that of the frame in pixels. `memory` (bytes) and `threads` limit the server, `decode_on` is
     that of `strile.read`; `storage_options`, `anonymous` and `sidecars` are those of `open_geotiff`."""
@@ -58,7 +65,9 @@ def view(
         "memory": count_of(memory, "memory"),
         "decode_on": text_of(decode_on, "decode_on"),
         "sidecars": text_of(sidecars, "sidecars"),
+        "basemap": None if basemap is None else text_of(basemap, "basemap"),
     }
+    held = count_of(embed, "embed", 0)
     rows = count_of(height, "height")
     prefix = None if proxy is None else text_of(proxy, "proxy")
     paths = _paths_of(source)
@@ -80,14 +89,14 @@ def view(
             folder.cleanup()
         raise
     first = paths[0] if os.path.isfile(paths[0]) else None
-    return View(server, folder, first, 600 if rows is None else rows, prefix)
+    return View(server, folder, first, 600 if rows is None else rows, prefix, 0 if held is None else held)
 
 
 class View:
     """A page that is served until it is closed. A notebook shows it in a frame."""
 
-    def __init__(self, server: Any, folder: Any, first: str | None, height: int, proxy: str | None) -> None:
-        self._server, self._first, self._height, self._proxy = server, first, height, proxy
+    def __init__(self, server: Any, folder: Any, first: str | None, height: int, proxy: str | None, embed: int) -> None:
+        self._server, self._first, self._height, self._proxy, self._embed = server, first, height, proxy, embed
         self._ended = weakref.finalize(self, _end, server, folder, os.getpid())
 
     @property
@@ -183,7 +192,8 @@ def _written(array: Any, folder: Path, dims: Sequence[str] | None) -> str:
 
 
 def _html(shown_view: View) -> str:
-    """A picture, and a script that puts the page in its place where the browser reaches it."""
+    """A picture, and a script that puts the page in its place: from the server where the browser reaches it, else a copy that holds
+    the raster itself."""
     picture = _picture(shown_view._first)
     if shown_view.closed:
         return f"<div>{picture}<p>The page is closed; call strile.view again.</p></div>"
@@ -191,19 +201,19 @@ def _html(shown_view: View) -> str:
     token = shown_view.url.rstrip("/").rsplit("/", 1)[1]
     facts = dumps({
         "box": name, "port": shown_view.port, "token": token, "height": shown_view._height, "proxy": shown_view._proxy,
-        "prefix": os.environ.get("JUPYTERHUB_SERVICE_PREFIX"),
+        "prefix": os.environ.get("JUPYTERHUB_SERVICE_PREFIX"), "page": embedded_page(shown_view.url, shown_view._embed),
     })  # fmt: skip
     # A value cannot end the script.
     facts = facts.replace("<", "\\u003c")
     return (
-        f"<div id='{name}'>{picture}<p>The page of strile.view is not reached from here. On the machine that runs the notebook it is at "
-        f"<code>View.url</code>; install jupyter-server-proxy, or forward port {shown_view.port} (ssh -L).</p></div>"
+        f"<div id='{name}'>{picture}<p>The server of strile.view is not reached from here, so this is a reduced copy. On the machine that "
+        f"runs the notebook the page is at <code>View.url</code>; install jupyter-server-proxy, or forward port {shown_view.port} (ssh -L).</p></div>"
         f"<script>({_SCRIPT})({facts})</script>"
     )
 
 
 # `/proxy/PORT/` is jupyter-server-proxy's; where it is not installed, another answer comes than the page's style sheet.
-_SCRIPT = """async ({box, port, token, height, proxy, prefix}) => {
+_SCRIPT = """async ({box, port, token, height, proxy, prefix, page}) => {
   const place = document.getElementById(box), config = document.getElementById("jupyter-config-data");
   const base = prefix ?? (config ? JSON.parse(config.textContent).baseUrl : document.body.dataset.baseUrl);
   const proxied = proxy ?? (base ? `${base.replace(/\\/$/, "")}/proxy/${port}/` : null);
@@ -216,14 +226,21 @@ _SCRIPT = """async ({box, port, token, height, proxy, prefix}) => {
   if (proxied) tries.push([new URL(`${proxied}${token}/`, location.href).href, is_page]);
   if (["localhost", "127.0.0.1"].includes(location.hostname))
     tries.push([`http://${location.hostname}:${port}/${token}/`, is_there]);
+  const framed = (more) => {
+    const frame = document.createElement("iframe");
+    Object.assign(frame, {title: "strile view", allowFullscreen: true}, more);
+    frame.style.cssText = `width: 100%; height: ${height}px; border: 0`;
+    return frame;
+  };
   for (const [url, answers] of tries) {
     if (!await answers(url).catch(() => false)) continue;
-    const frame = document.createElement("iframe");
-    Object.assign(frame, {src: url, title: "strile view", allowFullscreen: true});
-    frame.style.cssText = `width: 100%; height: ${height}px; border: 0`;
-    place?.replaceChildren(frame);
+    place?.replaceChildren(framed({src: url}));
     return;
   }
+  if (!page || !place) return;
+  const frame = framed({srcdoc: page});
+  frame.sandbox = "allow-scripts";
+  place.querySelector("img, em")?.replaceWith(frame);
 }"""
 
 

@@ -28,6 +28,7 @@ NEEDS = {
     "how-to/dask.md": "dask",
     "how-to/mosaic.md": "dask",
     "how-to/remote.md": "fsspec",
+    "how-to/stack.md": "dask",
     "how-to/values.md": "pyproj",
 }
 BLOCK = re.compile(r"^```python( gpu)?\n(.*?)^```", re.M | re.S)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
 import subprocess
@@ -106,10 +108,44 @@ def test_a_notebook_gets_a_picture_and_a_script_that_finds_the_page(path: Path, 
     assert "no picture" in shown._repr_html_()
 
 
+def held(html: str) -> dict[str, Any] | None:
+    """The data of the page that a notebook's output holds."""
+    facts = json.loads(html[html.rindex(")({") + 2 : html.rindex(")</script>")])
+    if facts["page"] is None:
+        return None
+    assert "app.css" not in facts["page"].split("<script")[0] and 'src="app.js"' not in facts["page"]
+    data = facts["page"].split('<script id="strile-data" type="application/json">')[1].split("</script>")[0]
+    return json.loads(data)
+
+
+def test_a_notebook_that_reaches_no_server_gets_the_raster_in_the_page(path: Path) -> None:
+    with strile.view(path) as shown:
+        data = held(shown._repr_html_())
+        assert data is not None and data["name"] == "scene.tif" and [one["band"] for one in data["statistics"]] == [1, 2]
+        assert [level["width"] for level in data["info"]["levels"]] == [700]
+        whole = np.zeros_like(NOISE)
+        for place, tile in data["tiles"].items():
+            _, column, row = (int(number) for number in place.split("/"))
+            samples = np.frombuffer(gzip.decompress(base64.b64decode(tile["data"])), np.uint16)
+            part = samples.reshape(2, tile["height"], tile["width"])
+            whole[:, row * 256 : row * 256 + tile["height"], column * 256 : column * 256 + tile["width"]] = part
+        assert np.array_equal(whole, NOISE)
+    # A level that fits, one band where two do not fit, and none.
+    with strile.view(path, embed=300_000) as shown:
+        data = held(shown._repr_html_())
+        assert data is not None and data["info"]["levels"][0]["width"] == 350
+        assert sum(len(base64.b64decode(tile["data"])) for tile in data["tiles"].values()) < 300_000
+    for embed in (0, 1000):
+        with strile.view(path, embed=embed) as shown:
+            assert held(shown._repr_html_()) is None
+
+
 @pytest.mark.parametrize(
     ("keywords", "told"),
     [
         ({"port": 70_000}, "0 to 65535"),
+        ({"embed": -1}, "embed"),
+        ({"basemap": "tiles/{z}/{x}/{y}"}, "begins with https://"),
         ({"decode_on": "tpu"}, "decode_on"),
         ({"decode_on": "cuda:99"}, "cannot decode on cuda:99"),
         ({"dims": ("y", "x")}, "names the axes of an array"),

@@ -1,22 +1,84 @@
-//! Pixels put together out of rectangles of others, in host memory.
+//! Pixels put together out of rectangles of others, in host memory, with the help of idle threads.
 
+use crate::crew::Crew;
 use std::sync::Arc;
-use strile_engine::memory::{try_copy, try_zeroed};
-use strile_engine::{Arena, Assembly, EngineError, Given, Location, OutputSpec, Patch, Pixels};
+use strile_engine::memory::{try_copy, try_with_capacity, try_zeroed};
+use strile_engine::{Arena, Assembly, Context, EngineError, Given, Location, OutputSpec, Patch, Pixels};
 
-/// Puts all of them together, one after the other.
-pub(crate) fn assemble(wanted: &[Assembly<'_>]) -> Result<Vec<Pixels>, EngineError> {
-    wanted.iter().map(one).collect()
+/// What the memory is for.
+const PURPOSE: &str = "pixels put together";
+
+/// Bytes that are worth a thread.
+const SHARE: u64 = 2 << 20;
+
+/// Puts all of them together.
+pub(crate) fn assemble(wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError> {
+    let bytes: u64 = wanted.iter().map(|wanted| wanted.spec.len().map_or(0, |len| len as u64)).sum();
+    let shares = usize::try_from(bytes / SHARE).unwrap_or(usize::MAX).min(context.threads.get());
+    let crew = Crew::new(shares.min(wanted.len()).saturating_sub(1));
+    let mut made: Vec<Option<Result<Pixels, EngineError>>> = wanted.iter().map(|_| None).collect();
+    crew.share(wanted.iter().zip(&mut made), || (), |(), (wanted, made)| *made = Some(one(wanted)));
+    made.into_iter().map(|made| made.unwrap_or(Err(EngineError::Abandoned))).collect()
 }
 
 fn one(wanted: &Assembly<'_>) -> Result<Pixels, EngineError> {
     let spec = &wanted.spec;
     let len = spec.len().map_err(|error| mismatch(error.to_string()))?;
-    let mut bytes = try_zeroed(len, "pixels put together")?;
-    for patch in &wanted.patches {
-        put(patch, wanted.mask, &mut bytes, spec)?;
-    }
+    let bytes = match &wanted.patches[..] {
+        [patch] if !wanted.mask && is_whole(patch, spec) => rows_of(patch, spec, len)?,
+        patches => {
+            let mut bytes = try_zeroed(len, PURPOSE)?;
+            for patch in patches {
+                put(patch, wanted.mask, &mut bytes, spec)?;
+            }
+            bytes
+        }
+    };
     Pixels::new(spec.clone(), Arc::new(bytes)).map_err(|error| mismatch(error.to_string()))
+}
+
+/// Whether one patch is all of some contiguous pixels and its rows lie as theirs do.
+fn is_whole(patch: &Patch<'_>, spec: &OutputSpec) -> bool {
+    let from = patch.from.spec();
+    let same_kind = (from.data_type, from.bands) == (spec.data_type, spec.bands);
+    let all = patch.to == (0, 0) && patch.size == (spec.columns, spec.rows);
+    let made = match is_interleaved(spec) {
+        true => OutputSpec::band_last,
+        false => OutputSpec::band_first,
+    };
+    let contiguous = made(spec.data_type, spec.bands, spec.rows, spec.columns).is_ok_and(|made| {
+        let (made, own) = (made.strides, spec.strides);
+        (made.row, made.column) == (own.row, own.column) && (spec.bands == 1 || made.band == own.band)
+    });
+    let rows_alike = match is_interleaved(spec) {
+        true => is_interleaved(from),
+        false => from.strides.column == from.data_type.size(),
+    };
+    same_kind && all && contiguous && rows_alike
+}
+
+/// Whether the samples of a pixel lie side by side, and so do the pixels of a row.
+fn is_interleaved(spec: &OutputSpec) -> bool {
+    let size = spec.data_type.size();
+    (spec.bands == 1 || spec.strides.band == size)
+        && spec.strides.column == size.saturating_mul(spec.bands as usize)
+}
+
+/// Copies the rows of a whole patch into new memory, each byte of which is written once.
+fn rows_of(patch: &Patch<'_>, spec: &OutputSpec, len: usize) -> Result<Vec<u8>, EngineError> {
+    let from = patch.from.spec();
+    let mut bytes = try_with_capacity(len, PURPOSE)?;
+    let (bands, samples) = if is_interleaved(spec) { (1, spec.bands as usize) } else { (spec.bands, 1) };
+    let row_len = spec.columns as usize * samples * spec.data_type.size();
+    let rows = (0..bands as usize).flat_map(|band| (0..spec.rows).map(move |row| (band, row)));
+    let copied = source(&patch.from).filter(|_| inside(from, patch.at, patch.size)).and_then(|source| {
+        for (band, row) in rows {
+            let start = start(from, band, patch.at, row);
+            bytes.extend_from_slice(source.get(start..start.checked_add(row_len)?)?);
+        }
+        Some(())
+    });
+    copied.map(|()| bytes).ok_or_else(|| outside(patch))
 }
 
 /// Copies a patch into pixels of this shape, or makes a mask of it.
@@ -27,10 +89,12 @@ pub fn put(patch: &Patch<'_>, as_mask: bool, dst: &mut [u8], spec: &OutputSpec) 
         true => mask(source, from, dst, spec, patch),
         false => copy(source, from, dst, spec, patch),
     });
-    copied.ok_or_else(|| {
-        let Patch { at, to, size, .. } = patch;
-        mismatch(format!("{size:?} pixels at {at:?} of {from:?}, to {to:?}"))
-    })
+    copied.ok_or_else(|| outside(patch))
+}
+
+fn outside(patch: &Patch<'_>) -> EngineError {
+    let Patch { at, to, size, from } = patch;
+    mismatch(format!("{size:?} pixels at {at:?} of {:?}, to {to:?}", from.spec()))
 }
 
 /// The bytes of pixels on the host; `None` of others, and of those that their memory is too short for.
@@ -93,8 +157,7 @@ fn copy(src: &[u8], from: &OutputSpec, dst: &mut [u8], to: &OutputSpec, patch: &
     let size = from.data_type.size();
     let columns = patch.size.0 as usize;
     let bands = from.bands as usize;
-    let interleaved = |spec: &OutputSpec| spec.strides.band == size && spec.strides.column == size * bands;
-    let (whole_pixels, passes) = match interleaved(from) && interleaved(to) {
+    let (whole_pixels, passes) = match is_interleaved(from) && is_interleaved(to) {
         true => (size * bands, 1),
         false => (size, bands),
     };
@@ -128,4 +191,69 @@ fn spread<const N: usize>(src: &[u8], from: usize, dst: &mut [u8], to: usize, co
         *dst.first_chunk_mut::<N>()? = *src.first_chunk::<N>()?;
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroUsize;
+    use strile_tiff::DataType;
+
+    /// Samples of an array with these strides, numbered.
+    fn numbered(spec: &OutputSpec) -> Vec<u8> {
+        (0..spec.len().unwrap()).map(|at| u8::try_from(at * 31 % 251).unwrap()).collect()
+    }
+
+    fn sample(bytes: &[u8], spec: &OutputSpec, band: u32, (x, y): (u32, u32)) -> Vec<u8> {
+        let at = start(spec, band as usize, (x, y), 0);
+        bytes[at..at + spec.data_type.size()].to_vec()
+    }
+
+    /// Whatever the order of the axes on both sides, and however many threads copy: each sample is where it belongs.
+    #[test]
+    fn patches_keep_their_samples_in_every_order() {
+        let shape = |by_bands: bool, data_type, bands, rows, columns| match by_bands {
+            true => OutputSpec::band_first(data_type, bands, rows, columns).unwrap(),
+            false => OutputSpec::band_last(data_type, bands, rows, columns).unwrap(),
+        };
+        for (data_type, bands) in [(DataType::U8, 3), (DataType::U16, 1), (DataType::F32, 5)] {
+            for (from_bands, to_bands) in [(true, true), (true, false), (false, true), (false, false)] {
+                let from = shape(from_bands, data_type, bands, 700, 900);
+                let bytes = numbered(&from);
+                let given = Given::Host { spec: &from, bytes: &bytes };
+                let size = (400, 600);
+                let places = [(0, 0), (500, 100), (37, 11)];
+                let wanted = places.map(|at| {
+                    let spec = shape(to_bands, data_type, bands, size.1, size.0);
+                    Assembly { spec, mask: false, patches: vec![Patch { from: given, at, to: (0, 0), size }] }
+                });
+                let threads = NonZeroUsize::new(4).unwrap();
+                let made = assemble(&wanted, &Context { threads, ..Context::default() }).unwrap();
+                for (pixels, at) in made.iter().zip(places) {
+                    for (x, y) in [(0, 0), (399, 599), (17, 300), (399, 0)] {
+                        for band in 0..bands {
+                            let found = sample(pixels.bytes(), pixels.spec(), band, (x, y));
+                            assert_eq!(found, sample(&bytes, &from, band, (at.0 + x, at.1 + y)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn patches_outside_of_their_pixels_are_refused() {
+        let from = OutputSpec::band_first(DataType::U8, 1, 4, 4).unwrap();
+        let bytes = [0; 16];
+        let spec = OutputSpec::band_first(DataType::U8, 1, 3, 3).unwrap();
+        let patch =
+            |bytes, at| Patch { from: Given::Host { spec: &from, bytes }, at, to: (0, 0), size: (3, 3) };
+        let made = |patch| {
+            let wanted = Assembly { spec: spec.clone(), mask: false, patches: vec![patch] };
+            assemble(&[wanted], &Context::default())
+        };
+        assert!(made(patch(&bytes, (1, 1))).is_ok());
+        assert!(made(patch(&bytes, (2, 1))).is_err());
+        assert!(made(patch(&bytes[..15], (0, 0))).is_err(), "the memory is too short");
+    }
 }

@@ -10,6 +10,7 @@ use crate::pool::{self, Scratch};
 use crate::stop::{LOOKS_EVERY, Stop};
 use crate::{assemble, block, block::Conversion, codec, encode, mask, plan, reduce, resample, warp};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
@@ -91,51 +92,35 @@ impl Engine for CpuEngine {
         outputs: &[Output],
         context: &Context,
     ) -> Result<Ticket<Report>, EngineError> {
-        encoded.check(&job)?;
-        if let Encoded::Device(bytes) = &encoded {
-            return Err(EngineError::Mismatch {
-                what: "encoded bytes",
-                found: format!("{bytes:?}"),
-                expected: "bytes in host memory, which the CPU engine reads".to_owned(),
-            });
-        }
-        let slots = Slots::new(job, outputs)?;
-        let (completion, ticket) = Ticket::new();
-        let kinds: Vec<OutputKind> = outputs.iter().map(OutputKind::from).collect();
-        let (each, wanted) = plan::workers(slots.job(), encoded.supply(), &kinds, context);
-        // Handing over a copy would take longer than the copy.
-        let here = plan::is_copy(slots.job(), &encoded);
-        let wanted = if here { 1 } else { wanted };
-        let (workers, lease) = context.take_for_workers(each, wanted, "decoding scratch")?;
-        let threads = plan::threads(context);
-        let running = Arc::new(Running {
-            slots,
-            encoded,
-            context: context.clone(),
-            cancelled: AtomicBool::new(false),
-            blocks: AtomicU64::new(0),
-            encoded_bytes: AtomicU64::new(0),
-            faults: Mutex::default(),
-            refused: Mutex::default(),
-            completion,
-            lease,
-            crew: Crew::new((threads / workers.max(1)).saturating_sub(1))
-                .stopping(Stop::with(&context.cancel)),
-        });
-        if here {
+        let Started { running, workers, ticket, here } = Started::new(job, encoded, outputs, context)?;
+        if here == Here::Copy {
             work(running);
             return Ok(ticket);
         }
-        for _ in 1..workers {
-            let running = Arc::clone(&running);
-            pool::spawn(move || work(running));
-        }
-        pool::spawn(move || work(running));
+        spawn(running, workers);
         Ok(ticket)
     }
 
-    fn assemble(&self, wanted: &[Assembly<'_>], _context: &Context) -> Result<Vec<Pixels>, EngineError> {
-        assemble::assemble(wanted)
+    fn decode(
+        &self,
+        job: DecodeJob,
+        encoded: Encoded,
+        outputs: &[Output],
+        context: &Context,
+    ) -> Result<Report, EngineError> {
+        let Started { running, workers, ticket, here } = Started::new(job, encoded, outputs, context)?;
+        if here == Here::Nothing {
+            spawn(running, workers);
+            return ticket.wait();
+        }
+        spawn(Arc::clone(&running), workers - 1);
+        // As on a thread of the pool: the job is lost, which the ticket says once the other workers have let go of it.
+        let _panicked = catch_unwind(AssertUnwindSafe(|| work(running)));
+        ticket.wait()
+    }
+
+    fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError> {
+        assemble::assemble(wanted, context)
     }
 
     fn fetch(&self, pixels: &Pixels, _context: &Context) -> Result<Arena, EngineError> {
@@ -221,6 +206,87 @@ impl Engine for CpuEngine {
     }
 }
 
+/// What the caller's thread does of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Here {
+    /// All of it is for the pool.
+    Nothing,
+    /// It is one of the workers, if it waits for the job anyway.
+    Work,
+    /// It is the only worker: handing over a copy would take longer than the copy.
+    Copy,
+}
+
+/// A job that no worker has begun.
+struct Started {
+    running: Arc<Running>,
+    workers: usize,
+    ticket: Ticket<Report>,
+    here: Here,
+}
+
+impl Started {
+    /// Checks a job, and takes what it writes and the memory that it needs.
+    fn new(
+        job: DecodeJob,
+        encoded: Encoded,
+        outputs: &[Output],
+        context: &Context,
+    ) -> Result<Self, EngineError> {
+        encoded.check(&job)?;
+        if let Encoded::Device(bytes) = &encoded {
+            return Err(EngineError::Mismatch {
+                what: "encoded bytes",
+                found: format!("{bytes:?}"),
+                expected: "bytes in host memory, which the CPU engine reads".to_owned(),
+            });
+        }
+        let slots = Slots::new(job, outputs)?;
+        let (completion, ticket) = Ticket::new();
+        let kinds: Vec<OutputKind> = outputs.iter().map(OutputKind::from).collect();
+        let (each, wanted) = plan::workers(slots.job(), encoded.supply(), &kinds, context);
+        let threads = plan::threads(context);
+        let here = match plan::is_copy(slots.job(), &encoded) {
+            true => Here::Copy,
+            // A thread of the pool has larger buffers at hand, and is on time where there are many blocks.
+            false if each <= pool::KEPT_BY_CALLERS as u64 && slots.job().tasks().len() <= threads => {
+                Here::Work
+            }
+            false => Here::Nothing,
+        };
+        let wanted = if here == Here::Copy { 1 } else { wanted };
+        let (workers, lease) = context.take_for_workers(each, wanted, "decoding scratch")?;
+        let running = Arc::new(Running {
+            slots,
+            encoded,
+            context: context.clone(),
+            cancelled: AtomicBool::new(false),
+            blocks: AtomicU64::new(0),
+            encoded_bytes: AtomicU64::new(0),
+            faults: Mutex::default(),
+            looks: outputs.iter().any(|output| output.sought().is_some()),
+            found: AtomicBool::new(false),
+            refused: Mutex::default(),
+            completion,
+            lease,
+            crew: Crew::new((threads / workers.max(1)).saturating_sub(1))
+                .stopping(Stop::with(&context.cancel)),
+        });
+        Ok(Self { running, workers, ticket, here })
+    }
+}
+
+/// Gives a job to `workers` threads of the pool.
+fn spawn(running: Arc<Running>, workers: usize) {
+    for _ in 1..workers {
+        let running = Arc::clone(&running);
+        pool::spawn(move || work(running));
+    }
+    if workers > 0 {
+        pool::spawn(move || work(running));
+    }
+}
+
 /// A job under way, shared by its workers.
 struct Running {
     slots: Slots,
@@ -230,6 +296,9 @@ struct Running {
     blocks: AtomicU64,
     encoded_bytes: AtomicU64,
     faults: Mutex<Vec<(usize, BlockFault)>>,
+    /// Whether an output looks for a value, and whether it was written.
+    looks: bool,
+    found: AtomicBool,
     /// Why there was no memory for a block.
     refused: Mutex<Option<EngineError>>,
     completion: Completion<Report>,
@@ -281,6 +350,11 @@ impl Running {
             }
             let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
             faults.extend((slot.index..).zip(&slot.targets).map(|(index, _)| (index, fault.clone())));
+        }
+        // Once it is found, other blocks are not searched.
+        if self.looks && !self.found.load(Ordering::Relaxed) && slot.targets.iter().any(Target::holds_sought)
+        {
+            self.found.store(true, Ordering::Relaxed);
         }
         let count = slot.targets.len() as u64;
         self.blocks.fetch_add(count, Ordering::Relaxed);
@@ -361,6 +435,8 @@ impl Running {
             blocks,
             encoded_bytes,
             faults,
+            looks,
+            found,
             refused,
             completion,
             lease,
@@ -377,6 +453,7 @@ impl Running {
             blocks: blocks.into_inner(),
             encoded_bytes: encoded_bytes.into_inner(),
             faults,
+            found: looks.then(|| found.into_inner()),
             ..Report::default()
         };
         let all_done = slots.job().tasks().len() as u64 == report.blocks;

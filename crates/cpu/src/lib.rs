@@ -3,7 +3,7 @@
 //! `engine` takes jobs and runs them on the threads of `pool`; `block` turns the bytes of one block into
 //! pixels: `codec` decompresses, then row by row, while the row is in the first cache, `predict` undoes the
 //! predictor, `samples` (or `ycbcr`) makes samples of bits, `cast` makes floats of them where the output
-//! converts, and `place` writes them where they belong, with the loops of `simd`. `crew` has threads for a block that is
+//! converts, and `place` writes them where they belong, with the loops of `simd`, and looks for a value among them with those of `search`. `crew` has threads for a block that is
 //! large, `resample` makes windows another size, `mask` leaves pixels out, and `warp` puts windows onto a grid. `place`, `resample`, `mask`, `warp/store`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
 
 mod assemble;
@@ -21,6 +21,7 @@ mod predict;
 mod reduce;
 mod resample;
 mod samples;
+mod search;
 mod simd;
 mod stop;
 mod warp;

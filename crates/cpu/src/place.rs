@@ -7,13 +7,14 @@
 #![expect(unsafe_code, reason = "writes into output memory that many threads share, each its own part")]
 
 use crate::cast::Cast;
+use crate::search::{holds, is_sample};
 use crate::simd::Picker;
 use std::collections::BTreeMap;
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use strile_engine::{
     BlockLayout, BlockTask, Claim, DecodeJob, EngineError, Fill, Location, Output, OutputRow, Placement,
-    claim_outputs,
+    Sought, claim_outputs,
 };
 
 /// The tasks of a job and the claims that let them write.
@@ -51,6 +52,7 @@ pub(crate) struct Target<'a> {
     selection: &'a [u16],
     fill: Fill,
     cast: Option<Cast>,
+    sought: Option<Sought>,
     interleaved: bool,
     /// First row of the first band; the last row of the last band was found to lie in the claim too. The raw
     /// pointer also keeps a target on one thread at a time.
@@ -121,7 +123,8 @@ impl Slots {
             claim.output().convert().map(|convert| Cast::new(convert, layout.data_type, spec.data_type));
         let fill = layout.extras.fill;
         let fill = cast.map_or(fill, |cast| cast.fill(&fill));
-        Some(Target { claim, placement: p, selection, fill, cast, interleaved, first })
+        let sought = claim.output().sought().copied();
+        Some(Target { claim, placement: p, selection, fill, cast, sought, interleaved, first })
     }
 }
 
@@ -197,6 +200,29 @@ impl Target<'_> {
                 self.put(band, row, &line, &picker);
             }
         }
+    }
+
+    /// Whether the target, all of which was written, holds the value that its output looks for.
+    pub(crate) fn holds_sought(&self) -> bool {
+        let Some(sought) = &self.sought else { return false };
+        let size = self.claim.spec().data_type.size();
+        let bands = if self.interleaved { 1 } else { u32::try_from(self.selection.len()).unwrap_or(0) };
+        let mut rows = (0..bands).flat_map(|band| (0..self.placement.height).map(move |row| (band, row)));
+        rows.any(|(band, row)| {
+            let run = match self.pixel_row(row).filter(|_| self.interleaved) {
+                Some((start, len)) => Some(OutputRow { start, len, stride: size }),
+                None => self.band_row(band, row),
+            };
+            let Some(OutputRow { start, len, stride }) = run else { return false };
+            if stride == size || len == size {
+                // SAFETY: a row inside the claim without gaps, whose samples were written; they belong to this target.
+                return holds(sought, size, unsafe { slice::from_raw_parts(start, len) });
+            }
+            (0..len).step_by(stride).any(|at| {
+                // SAFETY: a sample of the row, `at + size` of whose `len` bytes end with it.
+                is_sample(sought, unsafe { slice::from_raw_parts(start.add(at), size) })
+            })
+        })
     }
 
     fn band_row(&self, band: u32, row: u32) -> Option<OutputRow> {

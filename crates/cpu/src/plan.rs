@@ -28,7 +28,24 @@ pub(crate) fn workers(
         Some(block::scratch_len(layout, task.placement.rows, span.len, reads).saturating_add(floats))
     };
     let largest = job.tasks().iter().filter_map(need).max().unwrap_or(0);
-    (largest, threads(context).min(job.tasks().len().max(1)))
+    let tasks = job.tasks().len();
+    let wanted = match tasks <= threads(context) {
+        true => usize::try_from(decoded(job) / WORTH_A_WORKER).unwrap_or(tasks).min(tasks),
+        false => threads(context),
+    };
+    (largest, wanted.max(1))
+}
+
+/// Decoded bytes that are worth waking another thread for: it takes about as long as to decode so many.
+const WORTH_A_WORKER: u64 = 48 << 10;
+
+/// Bytes that the blocks of a job decode to.
+fn decoded(job: &DecodeJob) -> u64 {
+    let len = |task: &BlockTask| {
+        let layout = job.layouts().get(task.layout as usize)?;
+        layout.decoded_len(task.placement.rows).map(|len| len as u64)
+    };
+    job.tasks().iter().map(|task| len(task).unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
 }
 
 /// Bytes that the caller's thread copies itself.

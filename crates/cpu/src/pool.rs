@@ -15,6 +15,9 @@ use strile_engine::memory::try_zeroed;
 /// What a thread keeps of its buffers between jobs, all together; what is over is given back, the largest first.
 const KEPT_BYTES: usize = 32 << 20;
 
+/// The same of a thread that is not the pool's: callers may have any number of them.
+pub(crate) const KEPT_BY_CALLERS: usize = 4 << 20;
+
 /// Buffers and decoder state of one thread.
 #[derive(Default)]
 pub(crate) struct Scratch {
@@ -35,8 +38,8 @@ pub(crate) struct Scratch {
 /// Bytes that all threads keep in their buffers between jobs.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the bytes that the threads of the process keep in buffers between jobs: at most 32 MiB per thread. A thread reaches
-/// its share when it meets its largest block.
+/// Returns the bytes that the threads of the process keep in buffers between jobs: at most 32 MiB per thread of the pool, and
+/// 4 MiB per thread that waits for small jobs. A thread reaches its share when it meets its largest block.
 pub fn kept_bytes() -> usize {
     KEPT.load(Ordering::Relaxed)
 }
@@ -79,6 +82,18 @@ thread_local! {
 
 /// Runs `work` with this thread's scratch. A panic inside loses the scratch, never leaves it half changed.
 pub(crate) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
+    with_scratch_keeping(most_kept(), work)
+}
+
+/// What this thread keeps between jobs.
+fn most_kept() -> usize {
+    match rayon::current_thread_index() {
+        Some(_) => KEPT_BYTES,
+        None => KEPT_BY_CALLERS,
+    }
+}
+
+fn with_scratch_keeping<R>(most: usize, work: impl FnOnce(&mut Scratch) -> R) -> R {
     let mut scratch = SCRATCH.take();
     let result = work(&mut scratch);
     let Scratch { workspace: _, encoded, reversed, decoded, rows, kept: counted } = &mut scratch;
@@ -87,7 +102,7 @@ pub(crate) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
     buffers.sort_by_key(|buffer| buffer.capacity());
     let mut kept = 0;
     for buffer in buffers {
-        if kept + buffer.capacity() > KEPT_BYTES {
+        if kept + buffer.capacity() > most {
             *buffer = Vec::new();
         }
         kept += buffer.capacity();
@@ -184,7 +199,7 @@ mod tests {
     fn kept_buffers_are_counted_until_their_thread_ends() {
         // A thread of its own: tests of other threads change the sum by less than what is kept here.
         let kept = std::thread::spawn(|| {
-            with_scratch(|scratch| {
+            with_scratch_keeping(KEPT_BYTES, |scratch| {
                 scratch.decoded = vec![1; KEPT_BYTES - 1];
                 scratch.encoded = vec![1; KEPT_BYTES];
             });
@@ -196,5 +211,20 @@ mod tests {
         });
         assert_eq!(kept.join().unwrap(), KEPT_BYTES - 1);
         assert!(kept_bytes() < KEPT_BYTES - 1, "the buffers went with their thread");
+    }
+
+    #[test]
+    fn threads_of_the_pool_keep_more_than_others() {
+        let (sender, most) = std::sync::mpsc::channel();
+        spawn(move || sender.send(most_kept()).unwrap());
+        assert_eq!((most_kept(), most.recv().unwrap()), (KEPT_BY_CALLERS, KEPT_BYTES));
+        let lens = std::thread::spawn(|| {
+            with_scratch(|scratch| {
+                scratch.decoded = vec![1; KEPT_BY_CALLERS];
+                scratch.encoded = vec![1; KEPT_BY_CALLERS + 1];
+            });
+            SCRATCH.with_borrow(|scratch| (scratch.decoded.len(), scratch.encoded.len()))
+        });
+        assert_eq!(lens.join().unwrap(), (KEPT_BY_CALLERS, 0));
     }
 }

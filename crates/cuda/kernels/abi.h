@@ -29,8 +29,24 @@ struct DecodeBlock {
   u64 scratch;   // offset in `scratch`
   u32 src_len;   // 1 to 2^30
   u32 dst_len;   // exactly so many bytes must come out; 1 to 2^30
-  u32 row_len;   // bytes of a packed row, where a codec restarts every row
+  u32 row_len;   // bytes of a packed row
   u32 status;    // index into `statuses`
+  u32 samples;   // interleaved samples of a pixel
+  u32 type;      // of a sample: DecodeSample
+  u64 missing;   // the sample, in its low bytes, where a codec's own mask leaves a pixel out
+};
+
+// What a sample is in memory.
+enum DecodeSample : u32 {
+  SAMPLE_I8 = 0,
+  SAMPLE_U8 = 1,
+  SAMPLE_I16 = 2,
+  SAMPLE_U16 = 3,
+  SAMPLE_I32 = 4,
+  SAMPLE_U32 = 5,
+  SAMPLE_F32 = 6,
+  SAMPLE_F64 = 7,
+  SAMPLE_OTHER = 8,
 };
 
 struct DecodeArgs {
@@ -44,5 +60,5 @@ struct DecodeArgs {
   u32 reserved;
 };
 
-static_assert(sizeof(DecodeBlock) == 40, "twin of src/abi.rs");
+static_assert(sizeof(DecodeBlock) == 56, "twin of src/abi.rs");
 static_assert(sizeof(DecodeArgs) == 56, "twin of src/abi.rs");

@@ -97,27 +97,30 @@ DEVICE u32 read_lengths(Stream& in, Lengths& state, u8* lengths, const u32* tabl
     Pace pace = {64, 64};
     Walk mine;
     u32 end = (u32)min(left, (u64)0x40000000u);
-    u32 last = walk_batch<1>(in, memory, bits, notes, LENGTHS_ROOT, end, pace, lane, mine);
+    u32 last = walk_batch<1, true>(in, memory, bits, notes, LENGTHS_ROOT, end, pace, lane, mine);
     read = take_lengths(in, state, lengths, memory, list, mine, last + 1, lane);
   }
   return read;
 }
 
+// The place in the header of the length of each of the 19 codes of code lengths.
+DEVICE u32 length_place(u32 symbol) {
+  const u64 low = 3ull | 17ull << 5 | 15ull << 10 | 13ull << 15 | 11ull << 20 | 9ull << 25 | 7ull << 30 |
+                  5ull << 35 | 4ull << 40 | 6ull << 45 | 8ull << 50 | 10ull << 55;
+  const u64 high = 12ull | 14ull << 5 | 16ull << 10 | 18ull << 15 | 0ull << 20 | 1ull << 25 | 2ull << 30;
+  return (u32)((symbol < 12 ? low >> symbol * 5 : high >> (symbol - 12) * 5) & 31);
+}
+
 // Reads the header of a dynamic block from behind its first three bits up to the code of code lengths, whose
 // lengths it leaves in `codes`, and zeroes `lengths`.
 DEVICE bool read_dynamic(Stream& in, Lengths& state, u8* codes, u8* lengths, u32 lane) {
-  // The place in the header of the length of each of the 19 codes of code lengths, 5 bits a symbol.
-  const u64 places_low = 3ull | 17ull << 5 | 15ull << 10 | 13ull << 15 | 11ull << 20 | 9ull << 25 |
-                         7ull << 30 | 5ull << 35 | 4ull << 40 | 6ull << 45 | 8ull << 50 | 10ull << 55;
-  const u64 places_high = 12ull | 14ull << 5 | 16ull << 10 | 18ull << 15 | 0ull << 20 | 1ull << 25 |
-                          2ull << 30;
   if (in.bit + 14 > in.end) return false;
   u32 counts = bits_at(in.words, in.bit);
   u32 literals = (counts & 31) + 257, distances = (counts >> 5 & 31) + 1, given = (counts >> 10 & 15) + 4;
   in.bit += 14;
   if (literals > 286 || distances > 30 || in.bit + 3 * given > in.end) return false;
   if (lane < 19) {
-    u32 place = (u32)((lane < 12 ? places_low >> lane * 5 : places_high >> (lane - 12) * 5) & 31);
+    u32 place = length_place(lane);
     codes[lane] = place < given ? (u8)(bits_at(in.words, in.bit + 3 * place) & 7) : 0;
   }
   for (u32 i = lane; i < 320; i += 32) lengths[i] = 0;

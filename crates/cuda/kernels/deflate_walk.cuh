@@ -46,8 +46,11 @@ struct Walk {
   u32 end;
   u32 slots;
   u32 stop;
-  u32 pairs;  // the slots of lengths added up, and above 16 bits how many
+  u32 pairs;  // the slots of lengths added up, and above pairs_shift bits how many
 };
+
+// Tokens that are not stored fill no list: there may be several times as many.
+constexpr u32 pairs_shift(bool stores) { return stores ? 16 : 20; }
 
 // What a list gives, left behind its slots for those who read it.
 struct ListEnd {
@@ -102,7 +105,9 @@ DEVICE void open_window(Window& window, const WalkMemory& memory, u32 bit) {
 
 // Decodes from bit `from` to the first token that ends at or past `until`; stores from the first that begins
 // at or past `begin` on. One look-up an iteration, the same instructions whatever it finds: a value that does
-// not count (the offset of a second table) is stored too, and overwritten by the next.
+// not count (the offset of a second table) is stored too, and overwritten by the next. Without STORES tokens
+// are only counted, however many.
+template <bool STORES>
 DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 until, Walk& result) {
   const SharedAddress distances = memory.tables + LITERALS_ENTRIES * 4;
   Window window;
@@ -143,14 +148,14 @@ DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 un
     bit = taken;
     u32 extra = __funnelshift_r(bits & ~__funnelshift_l(0, 0xFFFFFFFFu, entry), 0, entry >> 5);
     u32 value = (entry >> 16) + extra;
-    shared_store16(slot, value);
-    add_where(pairs, value + 0x10000, entry & ENTRY_PAIR);
+    if (STORES) shared_store16(slot, value);
+    add_where(pairs, value + (1u << pairs_shift(STORES)), entry & ENTRY_PAIR);
     outside = __funnelshift_l(0, 0xFFFFFFFFu, entry >> 11);
     SharedAddress second = memory.tables + value;
     table = entry & ENTRY_PAIR ? distances : memory.tables;
     table = entry & ENTRY_CLOSED ? second : table;
     add_unless(slot, 2, entry & ENTRY_CLOSED);
-    if (bit >= until || slot >= full || (entry & ENTRY_STOP)) {
+    if (bit >= until || (STORES && slot >= full) || (entry & ENTRY_STOP)) {
       if (entry & ENTRY_STOP) break;
       if ((entry & (ENTRY_PAIR | ENTRY_CLOSED)) == 0) break;
     }
@@ -175,7 +180,7 @@ struct Pace {
 //
 // Reads less than 64 bytes past the end: a lane stops at the first token that ends at or past its limit,
 // which is not past the end, a token has less than 64 bits, and two words are read ahead.
-template <u32 WARPS>
+template <u32 WARPS, bool STORES>
 DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, WalkNotes<WARPS>& notes,
                       u32 root, u32 end, Pace& pace, u32 thread, Walk& mine) {
   const u32 lanes = 32 * WARPS, lane = thread & 31, warp = thread / 32;
@@ -205,7 +210,7 @@ DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, W
   u32 failed = 0;
   for (u32 round = 0;; ++round) {
     u32 side = round & 1;
-    if (again) walk(memory, root, start, begin, until, mine);
+    if (again) walk<STORES>(memory, root, start, begin, until, mine);
     __syncwarp();
     u32 stopped = __ballot_sync(ALL_LANES, mine.stop != STOP_NONE || last_active);
     if (lane == 31) {

@@ -90,7 +90,7 @@ struct PlaceTask {
   u32 width;
   u32 height;
   u32 flags;
-  u32 reserved;
+  u32 sought;     // not 0: the number of the value that `find.cu` looks for
 };
 
 struct PlaceArgs {

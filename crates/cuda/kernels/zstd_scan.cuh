@@ -88,33 +88,45 @@ DEVICE bool zstd_scan_compressed(ZstdScan& scan, ZstdBlock& block) {
   return zstd_take(scan, count * 8, &block.sequences_at);
 }
 
-// The frame at `at`; the position after it, or 0 for a fault.
-DEVICE u32 zstd_scan_frame(ZstdScan& scan, u32 at) {
-  const u8* p = scan.src + at;
-  const u32 space = scan.src_len - at;
-  if (space < 9) return 0;
+// What the header of a frame says.
+struct ZstdHead {
+  u32 len;              // of the header
+  u64 window, content;
+  bool sized;           // it states `content`
+  bool checksum;
+};
+
+// The header of a frame, behind its magic number; false for a fault.
+DEVICE bool zstd_head(const u8* p, u32 space, ZstdHead& head) {
+  if (space < 9) return false;
   const u32 descriptor = p[4];
   const bool single = (descriptor & 32) != 0;
   const u32 sized = descriptor >> 6;
   // A dictionary or the reserved bit.
-  if ((descriptor & 11) != 0) return 0;
+  if ((descriptor & 11) != 0) return false;
   const u32 size_len = sized == 0 ? (single ? 1 : 0) : 1u << sized;
   const u32 header = 5 + (single ? 0 : 1) + size_len;
-  if (space < header + 3) return 0;
+  if (space < header + 3) return false;
   u64 window = 0, content = 0;
   if (!single) {
     const u32 log = 10 + (p[5] >> 3);
-    if (log > 30) return 0;
+    if (log > 30) return false;
     window = ((u64)1 << log) + (((u64)1 << log) >> 3) * (p[5] & 7);
   }
   const u8* size = p + header - size_len;
   for (u32 i = 0; i < size_len; ++i) content |= (u64)size[i] << 8 * i;
   if (sized == 1) content += 256;
-  if (content > scan.dst_len) return 0;
-  if (single) window = content;
+  head = {header, single ? content : window, content, size_len != 0, (descriptor & 4) != 0};
+  return true;
+}
+
+// The frame at `at`; the position after it, or 0 for a fault.
+DEVICE u32 zstd_scan_frame(ZstdScan& scan, u32 at) {
+  ZstdHead frame;
+  if (!zstd_head(scan.src + at, scan.src_len - at, frame) || frame.content > scan.dst_len) return 0;
   u32 flags = ZSTD_FIRST;
   scan.tree = scan.tables[0] = scan.tables[1] = scan.tables[2] = ZSTD_NONE;
-  at += header;
+  at += frame.len;
   for (;;) {
     if (scan.src_len - at < 3) return 0;
     const u32 head = zstd_u24(scan.src + at), type = head >> 1 & 3, len = head >> 3;
@@ -123,17 +135,17 @@ DEVICE u32 zstd_scan_frame(ZstdScan& scan, u32 at) {
     block.flags = flags | type;
     block.src = at;
     block.src_len = type == ZSTD_RLE ? 1 : len;
-    block.most = window < ZSTD_BLOCK_MOST ? (u32)window : ZSTD_BLOCK_MOST;
+    block.most = frame.window < ZSTD_BLOCK_MOST ? (u32)frame.window : ZSTD_BLOCK_MOST;
     block.size = len;
-    block.content = (u32)content;
+    block.content = (u32)frame.content;
     if (type == 3 || len > block.most || block.src_len > scan.src_len - at) return 0;
     if (scan.count == zstd_most_blocks(scan.dst_len)) return 0;
     if (type == ZSTD_COMPRESSED && !zstd_scan_compressed(scan, block)) return 0;
     at += block.src_len;
     const bool last = (head & 1) != 0;
     if (last) {
-      block.flags |= ZSTD_LAST | (size_len != 0 ? ZSTD_SIZED : 0);
-      if ((descriptor & 4) != 0) {
+      block.flags |= ZSTD_LAST | (frame.sized ? ZSTD_SIZED : 0);
+      if (frame.checksum) {
         if (scan.src_len - at < 4) return 0;
         block.flags |= ZSTD_CHECKSUM;
         at += 4;

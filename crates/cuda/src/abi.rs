@@ -25,6 +25,12 @@ pub struct DecodeBlock {
     pub row_len: u32,
     /// Index of its status.
     pub status: u32,
+    /// Interleaved samples of a pixel.
+    pub samples: u32,
+    /// What a sample is: `DecodeSample` of `abi.h`.
+    pub sample: u32,
+    /// The sample, in its low bytes, where a codec's own mask leaves a pixel out.
+    pub missing: u64,
 }
 
 /// `DecodeArgs` of `abi.h`.
@@ -49,7 +55,7 @@ pub struct DecodeArgs {
     pub reserved: u32,
 }
 
-const _: () = assert!(size_of::<DecodeBlock>() == 40);
+const _: () = assert!(size_of::<DecodeBlock>() == 56);
 const _: () = assert!(size_of::<DecodeArgs>() == 56);
 
 /// What a status is before a kernel has reported.
@@ -63,7 +69,7 @@ const _: () = assert!(FaultKind::InputTruncated as u32 == 1 && FaultKind::Unsupp
 /// The type must have no padding and no pointers of the host's.
 pub(crate) unsafe trait Plain: Copy {}
 
-// SAFETY: fields of falling size that fill the struct, as the assertions above say.
+// SAFETY: fields that fill the struct, as the assertions above say.
 unsafe impl Plain for DecodeBlock {}
 // SAFETY: as above; sizes are asserted beside the structs.
 unsafe impl Plain for crate::place::PlaceTask {}

@@ -1,7 +1,7 @@
 //! A job cut into batches: which blocks a launch decodes, where their bytes lie in its arenas, and which bytes are read.
 //! Pure arithmetic; every offset is a prefix sum, so an arena is one allocation whatever the number of blocks.
 
-use crate::codec::{Kernel, kernel};
+use crate::codec::{self, Form, Kernel, kernel};
 use crate::picture::Which;
 use crate::place;
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ pub(crate) fn on_device(layout: &BlockLayout) -> Result<How, String> {
     if layout.extras.reduce > 0 && !layout.compression.is_jpeg2000() {
         return Err(format!("no lower resolution of {name}"));
     }
-    let how = match (Which::of(layout), kernel(layout.compression)) {
+    let how = match (Which::of(layout), kernel(layout.compression, layout.extras.lerc)) {
         (Some(which), _) => {
             How::Picture(which.map_err(|reason| format!("no kernel for {name} with {reason}"))?)
         }
@@ -104,7 +104,10 @@ pub(crate) fn on_device(layout: &BlockLayout) -> Result<How, String> {
         (None, Some(kernel)) if layout.reverse_bits => {
             return Err(format!("no kernel for {} with reversed bits", kernel.module));
         }
-        (None, Some(kernel)) => How::Kernel(Some(kernel)),
+        (None, Some(kernel)) => {
+            codec::takes(layout).map_err(|reason| format!("no kernel for {name} with {reason}"))?;
+            How::Kernel(Some(kernel))
+        }
         (None, None) => return Err(format!("no kernel for {name}")),
     };
     place::support(layout)?;
@@ -154,6 +157,8 @@ pub(crate) struct Item {
     pub(crate) dst_len: u32,
     /// Bytes of a packed row.
     pub(crate) row_len: u32,
+    /// What its samples are.
+    pub(crate) form: Form,
     /// Whether its block is that of the item before, which decodes it.
     pub(crate) shares: bool,
 }
@@ -242,7 +247,8 @@ pub(crate) fn batches(
             scratch: 0,
             pixels: 0,
             dst_len: number(layout.decoded_len(task.placement.rows)),
-            row_len: number(layout.packed_row_len()),
+            row_len: number(layout.decoded_len(1)),
+            form: Form::of(layout),
             shares: kernel.is_some() && shares(&batch, task),
         };
         let mut size = grown(batch.size, &item, pixels(task));

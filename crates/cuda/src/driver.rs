@@ -14,7 +14,7 @@
 //! cuInit cuDriverGetVersion cuGetErrorName
 //! cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute cuDeviceTotalMem_v2 cuDeviceGetUuid_v2
 //! cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2 cuCtxGetCurrent cuCtxSetCurrent cuMemGetInfo_v2
-//! cuStreamCreate cuStreamDestroy_v2 cuStreamWaitEvent
+//! cuStreamCreate cuStreamDestroy_v2 cuStreamQuery cuStreamWaitEvent
 //! cuEventCreate cuEventDestroy_v2 cuEventRecord cuEventSynchronize cuEventQuery cuEventElapsedTime
 //! cuMemPoolCreate cuMemPoolDestroy cuMemPoolSetAttribute cuMemPoolTrimTo cuMemAllocFromPoolAsync cuMemFreeAsync
 //! cuMemHostAlloc cuMemFreeHost

@@ -1,6 +1,7 @@
 //! `CudaEngine`: jobs on one device, with the host engine beside it.
 
 use crate::batch::Limits;
+use crate::codec::Split;
 use crate::cufile::{Direct, DirectIo};
 use crate::device::Device;
 use crate::driver::Unavailable;
@@ -14,11 +15,12 @@ use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
 use crate::{back, batch, mask, resample, warp};
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, Held, Location, MaskJob, Output,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, Held, Lease, Location, MaskJob, Output,
     OutputKind, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Submission,
     Supply, Support, Ticket, Trace, WarpJob, claim_outputs,
 };
@@ -36,6 +38,8 @@ pub struct CudaOptions {
     /// Bytes that a launch may decode, and device memory that one that encodes may take; `None` is what keeps copies and
     /// kernels overlapped.
     pub launch_bytes: Option<u64>,
+    /// Whether streams are split.
+    pub split: Split,
 }
 
 /// Decodes and encodes on a CUDA device. What has no kernel, and what a kernel does not take, is done by the host engine.
@@ -51,6 +55,7 @@ pub struct CudaEngine {
     nvjpeg2000: Mutex<Option<Arc<nvjpeg2000::Encoder>>>,
     limits: Limits,
     launch_bytes: Option<u64>,
+    split: Split,
 }
 
 impl CudaEngine {
@@ -74,6 +79,7 @@ impl CudaEngine {
             nvcomp,
             nvjpeg2000: Mutex::default(),
             limits,
+            split: options.split,
             launch_bytes: options.launch_bytes,
         })
     }
@@ -178,6 +184,7 @@ impl CudaEngine {
             expected: "a shape that memory can hold".to_owned(),
         };
         let len = spec.len().map_err(wrong)? as u64;
+        let _bound = self.device.bind().map_err(|error| self.failed(error))?;
         let budget = self.device.budget();
         let lease = budget.take(Kind::Output, len, "the decoded image on the device", &context.cancel)?;
         let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
@@ -211,8 +218,64 @@ impl CudaEngine {
             most: budget.limit(),
             host: context.budget.limit() / 4,
             threads: context.threads.get(),
+            split: self.split,
+            multiprocessors: self.device.facts().multiprocessors,
         };
         Plan::new(job, outputs, supply, allowed, self.libraries())
+    }
+
+    /// Checks and plans a job, claims what it writes and takes what it needs of the host's memory.
+    fn prepared(
+        &self,
+        job: DecodeJob,
+        encoded: Encoded,
+        outputs: &[Output],
+        context: &Context,
+    ) -> Result<(Run, Lease), EngineError> {
+        encoded.check(&job)?;
+        let here = self.location();
+        if let Encoded::Device(bytes) = &encoded
+            && Location::Cuda(bytes.device()) != here
+        {
+            return Err(EngineError::Mismatch {
+                what: "encoded bytes",
+                found: format!("{bytes:?}"),
+                expected: format!("bytes in host memory or in {here}"),
+            });
+        }
+        let claims = claim_outputs(&job, outputs, |location| {
+            if location == Location::Host || location == here {
+                Ok(())
+            } else {
+                Err("host memory or the memory of the engine's device")
+            }
+        })?;
+        let claims = claims.into_iter().map(|(index, claim)| (index, Arc::new(claim))).collect();
+        let kinds: Vec<OutputKind> = outputs.iter().map(OutputKind::from).collect();
+        let plan = Trace::time(context.trace.as_deref(), ("job", "batches"), || {
+            self.planned(&job, encoded.supply(), &kinds, Held::default(), context)
+        });
+        let budget = self.device.budget();
+        let plan = plan.map_err(|stop| self.failed(stop))?;
+        if plan.memory > budget.limit() {
+            // The same refusal as later, and before anything is done.
+            drop(budget.try_take(Kind::Working, plan.memory, "decoding on the device")?);
+        }
+        let lease = context.take(plan.host(), "pixels on their way to and from the device")?;
+        let run = Run {
+            device: Arc::clone(&self.device),
+            host: Arc::clone(&self.host),
+            spare: Arc::clone(&self.spare),
+            job,
+            encoded,
+            claims,
+            outputs: kinds,
+            context: context.clone(),
+            plan,
+            direct: self.direct.as_ref().ok().copied(),
+            nvcomp: self.nvcomp.clone(),
+        };
+        Ok((run, lease))
     }
 
     /// Does some work on a thread of its own; the ticket is completed when it is done.
@@ -284,54 +347,24 @@ impl Engine for CudaEngine {
         outputs: &[Output],
         context: &Context,
     ) -> Result<Ticket<Report>, EngineError> {
-        encoded.check(&job)?;
-        let here = self.location();
-        if let Encoded::Device(bytes) = &encoded
-            && Location::Cuda(bytes.device()) != here
-        {
-            return Err(EngineError::Mismatch {
-                what: "encoded bytes",
-                found: format!("{bytes:?}"),
-                expected: format!("bytes in host memory or in {here}"),
-            });
-        }
-        let claims = claim_outputs(&job, outputs, |location| {
-            if location == Location::Host || location == here {
-                Ok(())
-            } else {
-                Err("host memory or the memory of the engine's device")
-            }
-        })?;
-        let claims = claims.into_iter().map(|(index, claim)| (index, Arc::new(claim))).collect();
-        let kinds: Vec<OutputKind> = outputs.iter().map(OutputKind::from).collect();
-        let plan = Trace::time(context.trace.as_deref(), ("job", "batches"), || {
-            self.planned(&job, encoded.supply(), &kinds, Held::default(), context)
-        });
-        let budget = self.device.budget();
-        let plan = plan.map_err(|stop| self.failed(stop))?;
-        if plan.memory > budget.limit() {
-            // The same refusal as later, and before anything is done.
-            drop(budget.try_take(Kind::Working, plan.memory, "decoding on the device")?);
-        }
-        let lease = context.take(plan.host(), "pixels on their way to and from the device")?;
-        let run = Run {
-            device: Arc::clone(&self.device),
-            host: Arc::clone(&self.host),
-            spare: Arc::clone(&self.spare),
-            job,
-            encoded,
-            claims,
-            outputs: kinds,
-            context: context.clone(),
-            plan,
-            direct: self.direct.as_ref().ok().copied(),
-            nvcomp: self.nvcomp.clone(),
-        };
+        let (run, lease) = self.prepared(job, encoded, outputs, context)?;
         self.start("strile-cuda", move || {
             let result = run.run();
             drop(lease);
             result
         })
+    }
+
+    fn decode(
+        &self,
+        job: DecodeJob,
+        encoded: Encoded,
+        outputs: &[Output],
+        context: &Context,
+    ) -> Result<Report, EngineError> {
+        let (run, _lease) = self.prepared(job, encoded, outputs, context)?;
+        // As on a thread of its own: a panic is a job that was lost.
+        catch_unwind(AssertUnwindSafe(|| run.run())).unwrap_or(Err(EngineError::Abandoned))
     }
 
     fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError> {

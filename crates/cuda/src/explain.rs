@@ -1,6 +1,7 @@
 //! A plan as callers see it: batches, byte ranges, memory, and which decoder takes which blocks.
 
 use crate::batch::{Route, Why, aligned};
+use crate::codec;
 use crate::picture::ranges;
 use crate::plan::{Chosen, Libraries, Plan, crop_len, is_host, landing_len};
 use std::sync::Arc;
@@ -59,6 +60,9 @@ impl Explained<'_> {
             let (decoder, reason) = match (route, library) {
                 (Route::Host(why), _) => (Decoder::Host, Some(why.words(how.as_ref().err()))),
                 (_, Some((name, why))) => (Decoder::Library(name), Some(why)),
+                (Route::Device(Some(kernel)), None) if codec::is_split(kernel) => {
+                    (Decoder::Kernels, Some("too few to fill the device one by one".to_owned()))
+                }
                 (_, None) => (Decoder::Kernels, None),
             };
             let (layout, blocks) = (task.layout, usize::from(!again));

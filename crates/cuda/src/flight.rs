@@ -25,6 +25,8 @@ pub(crate) struct Launched {
     /// The table of the gather, where bytes were on the device.
     gathered: Option<InFlight>,
     statuses: Option<InFlight>,
+    /// Which word, after the statuses, says if a value was found.
+    finds: Option<u32>,
     landing: Option<InFlight>,
     /// Before and after decompressing, and after placing.
     marks: [Event; 3],
@@ -33,6 +35,7 @@ pub(crate) struct Launched {
 /// The same, waited for.
 pub(crate) struct Landed {
     statuses: Option<Pinned>,
+    finds: Option<u32>,
     landing: Option<InFlight>,
 }
 
@@ -59,7 +62,8 @@ impl Launched {
 }
 
 impl Run {
-    /// Queues a batch on its stream: what `decode` queues, behind the tables, then placing and what comes back.
+    /// Queues a batch on its stream, which waits for the tables already: what `decode` queues, then placing and what comes
+    /// back.
     pub(crate) fn queue(
         &self,
         stream: &Stream,
@@ -76,7 +80,6 @@ impl Run {
                 Ok(Some(memory.download(stream, offset, pinned, len)?))
             }
         };
-        tables.hold(stream)?;
         if pixels > 0 {
             // What lies between crops, and crops that are left alone, go to the host with the rest.
             memory.fill(stream, pixels_at, pixels, 0)?;
@@ -86,10 +89,11 @@ impl Run {
         let decoded = stream.record_timed()?;
         place.launch(&self.device, stream)?;
         let placed = stream.record_timed()?;
-        let statuses = down(statuses_at, u64::from(statuses) * 4)?;
+        let finds = place.finds().then_some(statuses);
+        let statuses = down(statuses_at, (u64::from(statuses) + u64::from(finds.is_some())) * 4)?;
         let landing = down(pixels_at, pixels)?;
         let tables = Some(tables);
-        Ok(Launched { tables, gathered, statuses, landing, marks: [start, decoded, placed] })
+        Ok(Launched { tables, gathered, statuses, finds, landing, marks: [start, decoded, placed] })
     }
 
     /// Waits for a batch, and keeps how long it took.
@@ -99,8 +103,13 @@ impl Run {
         Numbered { batch, flight, copied }: Numbered,
         tally: &mut Tally,
     ) -> Result<Landed, Stop> {
-        let Launched { tables, gathered, statuses, landing, marks: [start, decoded, placed] } = launched;
-        placed.synchronize()?;
+        let Launched { tables, gathered, statuses, finds, landing, marks: [start, decoded, placed] } =
+            launched;
+        // They come last on the stream, but for pixels that go to the host.
+        let statuses = statuses.map(InFlight::wait).transpose()?;
+        if statuses.is_none() {
+            placed.synchronize()?;
+        }
         for copied in tables.into_iter().chain(gathered) {
             self.spare.give_pinned(copied.wait()?);
         }
@@ -117,8 +126,7 @@ impl Run {
                 clock.add(("copies".to_owned(), "copy"), batch, (before, after))?;
             }
         }
-        let statuses = statuses.map(InFlight::wait).transpose()?;
-        Ok(Landed { statuses, landing })
+        Ok(Landed { statuses, finds, landing })
     }
 
     /// Reads the statuses of a batch, which are those of the items that `reports` names, in order, one for all that share
@@ -126,7 +134,7 @@ impl Run {
     /// those that a kernel refused are added to `left`, once each.
     pub(crate) fn settle(
         &self,
-        Landed { statuses, landing }: Landed,
+        Landed { statuses, finds, landing }: Landed,
         (items, mut refused): (&[Item], Vec<usize>),
         reports: impl Fn(&Item) -> bool,
         tally: &mut Tally,
@@ -134,6 +142,9 @@ impl Run {
     ) -> Result<(), Stop> {
         if let Some(statuses) = statuses {
             let (words, _) = statuses.as_chunks::<4>();
+            if let Some(found) = finds.and_then(|at| words.get(at as usize)) {
+                tally.found = tally.found.max(Some(*found != [0; 4]));
+            }
             let mut own = words.iter();
             let mut status = None;
             for item in items.iter().filter(|item| reports(item)) {

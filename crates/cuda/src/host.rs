@@ -261,6 +261,7 @@ impl Leftover<'_> {
         let report = run.host.submit(job, encoded, outputs, &run.host_context(true))?.wait()?;
         tally.blocks += report.blocks;
         tally.encoded_bytes += report.encoded_bytes;
+        tally.found = tally.found.max(report.found);
         // Faults come in the order of tasks: each belongs to the next task of its address.
         let mut tasks = tasks.iter();
         for fault in report.faults {
@@ -306,9 +307,13 @@ impl Leftover<'_> {
             let part = unsafe { pinned.output(crop, at) };
             let part = part.ok_or(EngineError::Abandoned)?;
             // What goes up is what the output will hold.
-            outputs.push(match claim.output().convert() {
+            let part = match claim.output().convert() {
                 None => part,
                 Some(convert) => part.converting(*convert).map_err(|_| EngineError::Abandoned)?,
+            };
+            outputs.push(match claim.output().sought() {
+                None => part,
+                Some(sought) => part.looking_for(*sought).map_err(|_| EngineError::Abandoned)?,
             });
             let every: Vec<u16> = (0..bands).collect();
             for crop in blocks.get(slot as usize).ok_or(EngineError::Abandoned)? {
@@ -324,7 +329,7 @@ impl Leftover<'_> {
         drop(outputs);
         let pinned = pinned.into_memory().ok_or(EngineError::Abandoned)?;
         let up = self.memory.upload(self.stream, tables_len, pinned, bytes)?;
-        let table = tables.bytes(self.memory.address(), 0);
+        let table = tables.bytes(self.memory.address(), (0, 0));
         let mut rows = run.spare.pinned(&run.device, table.bytes.len())?;
         let rows_len = table.bytes.len();
         rows.get_mut(..rows_len).ok_or(EngineError::Abandoned)?.copy_from_slice(&table.bytes);

@@ -38,7 +38,7 @@ pub(crate) struct Spare {
 }
 
 /// Pieces of pinned memory kept, and the bytes of all together.
-const KEPT_PIECES: usize = 16;
+const KEPT_PIECES: usize = 64;
 const KEPT_BYTES: usize = 512 << 20;
 /// From here on no more is pinned than was asked for.
 const LARGE: usize = 16 << 20;

@@ -2,7 +2,7 @@
 //!
 //! `driver` and `device` find the driver and a device, or say why not; `stream`, `memory`, `module` and `launch` are
 //! owners around it, `cufile` and `nvcomp` optional libraries beside it; `abi` and `codec` what kernels are called with;
-//! `place` the pass that turns decompressed rows into pixels in their place; `resample` windows made another size, `mask` pixels left out, `warp` windows put onto a grid; `encode`
+//! `place` the pass that turns decompressed rows into pixels in their place, `find` the one that looks for a value among them; `resample` windows made another size, `mask` pixels left out, `warp` windows put onto a grid; `encode`
 //! the way back; `engine` the whole.
 
 mod abi;
@@ -17,6 +17,7 @@ pub mod driver;
 pub mod encode;
 mod engine;
 mod explain;
+pub mod find;
 mod flight;
 pub mod gather;
 mod host;
@@ -35,11 +36,13 @@ pub mod rates;
 pub mod resample;
 mod run;
 mod slabs;
+mod small;
 mod step;
 pub mod stream;
 mod tables;
 pub mod warp;
 
+pub use codec::Split;
 pub use cufile::DirectIo;
 pub use device::{DeviceFacts, devices};
 pub use driver::Unavailable;

@@ -10,7 +10,7 @@ mod ways;
 
 pub use abi::{NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask};
 pub use convert::converting_layout;
-pub use ways::{Launch, launches};
+pub use ways::{Launch, grid_of_all, launches};
 
 use abi::{Finish, LAYOUT_REVERSE, LAYOUT_SUMS, Load, Path, TASK_FILL, TASK_INTERLEAVED};
 use strile_engine::{BlockLayout, DecodedForm, OutputSpec, Placement};
@@ -88,7 +88,7 @@ impl PlaceLayout {
             height: placement.height,
             flags: if places.src.is_none() { TASK_FILL } else { 0 }
                 | if interleaved { TASK_INTERLEAVED } else { 0 },
-            reserved: 0,
+            sought: 0,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::abi::DecodeBlock;
 use crate::batch::{Batch, How, Limits, Route, Size, Why, aligned, batches, mean_working, on_device, route};
+use crate::codec::{self, Split};
 use crate::device::Device;
 use crate::nvcomp::Optional;
 use crate::picture::{MOST_UP, Pictures, Sizes, Supplies, Which};
@@ -99,6 +100,10 @@ pub(crate) struct Allowed {
     pub(crate) host: u64,
     /// Threads that read and parse.
     pub(crate) threads: usize,
+    /// Whether streams are split.
+    pub(crate) split: Split,
+    /// Multiprocessors of the device.
+    pub(crate) multiprocessors: u32,
 }
 
 /// Offsets of the arenas of one flight in the job's memory.
@@ -206,6 +211,34 @@ fn pictures(
     all.into_iter().map(plan).collect()
 }
 
+/// The routes with streams split that are too few or too large to fill the device; `None` where there are none.
+fn split(job: &DecodeJob, routes: &[Route], allowed: Allowed) -> Option<Vec<Route>> {
+    let decoded = |task: &BlockTask| {
+        let layout = job.layouts().get(task.layout as usize);
+        layout.and_then(|layout| layout.decoded_len(task.placement.rows)).unwrap_or(0) as u64
+    };
+    let mut total = 0u64;
+    let mut before: Option<&BlockTask> = None;
+    for (task, route) in job.tasks().iter().zip(routes) {
+        let again = before.is_some_and(|before| task.is_of_same_block(before));
+        before = Some(task);
+        if matches!(route, Route::Device(Some(_))) && !again {
+            total = total.saturating_add(decoded(task));
+        }
+    }
+    let choose = |(task, route): (&BlockTask, &Route)| match route {
+        Route::Device(Some(kernel)) => {
+            let sizes = (decoded(task), total);
+            let split = allowed.split.of(kernel, sizes, allowed.multiprocessors);
+            Route::Device(Some(split.unwrap_or(kernel)))
+        }
+        _ => *route,
+    };
+    let routes: Vec<Route> = job.tasks().iter().zip(routes).map(choose).collect();
+    let is_split = |route: &Route| matches!(route, Route::Device(Some(kernel)) if codec::is_split(kernel));
+    routes.iter().any(is_split).then_some(routes)
+}
+
 impl Plan {
     /// The plan with the most and largest batches that free device memory allows, or the smallest there are.
     pub(crate) fn new(
@@ -235,13 +268,39 @@ impl Plan {
             routes.push(found.map_or(Route::Host(Why::Size), |(layout, how)| route(task, layout, how)));
         }
         let pictures = pictures(job, outputs, &how, &mut routes, allowed);
-        let Allowed { mut limits, free, most: device, .. } = allowed;
-        if limits == Limits::USUAL {
-            limits = limits.for_blocks(mean_working(job, &routes), device / PART_OF_DEVICE);
+        let Allowed { limits, free, most: device, .. } = allowed;
+        let sized = |routes: &[Route]| match limits == Limits::USUAL {
+            true => limits.for_blocks(mean_working(job, routes), device / PART_OF_DEVICE),
+            false => limits,
+        };
+        let mut plan = None;
+        if let Some(split) = split(job, &routes, allowed) {
+            let limits = sized(&split);
+            let split = Self::fitting(job, outputs, merge, &split, (limits, free), nvcomp)?;
+            plan = Some(split).filter(|plan| plan.memory <= free);
         }
+        let mut plan = match plan {
+            Some(plan) => plan,
+            None => Self::fitting(job, outputs, merge, &routes, (sized(&routes), free), nvcomp)?,
+        };
+        plan.memory = pictures.iter().map(Pictures::memory).fold(plan.memory, u64::max);
+        plan.pictures = pictures;
+        Ok(plan)
+    }
+
+    /// The batches of such routes with the most and largest that `free` bytes allow, or the smallest there are; without
+    /// pictures.
+    fn fitting(
+        job: &DecodeJob,
+        outputs: &[OutputKind],
+        merge: bool,
+        routes: &[Route],
+        (mut limits, free): (Limits, u64),
+        nvcomp: Option<(&Optional, &Device)>,
+    ) -> Result<Self, Stop> {
         let mut most = FLIGHTS;
         loop {
-            let mut plan = Self::with(job, outputs, merge, &routes, limits, most, nvcomp)?;
+            let plan = Self::with(job, outputs, merge, routes, limits, most, nvcomp)?;
             let halved = limits.halved();
             // Fewer at once before smaller ones, which leave the device idle.
             match halved {
@@ -256,8 +315,6 @@ impl Plan {
                 }
                 None => {}
             }
-            plan.memory = pictures.iter().map(Pictures::memory).fold(plan.memory, u64::max);
-            plan.pictures = pictures;
             return Ok(plan);
         }
     }

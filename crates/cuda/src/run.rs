@@ -2,7 +2,8 @@
 //!
 //! Batches go through flights. While some are decoded, reader threads fill the arenas of others; a flight is finished (its
 //! statuses read, its pixels handed to the host where they go there) before it is used again. Blocks that a kernel did not
-//! take, and those without a kernel, are decoded by the host engine at the end.
+//! take, and those without a kernel, are decoded by the host engine at the end. Jobs of one small batch have no use for
+//! flights and threads (`small`).
 
 use crate::back;
 use crate::batch::{Batch, Item, Route};
@@ -82,13 +83,13 @@ pub(crate) struct Run {
 }
 
 /// A batch whose work is queued.
-struct Flying {
-    batch: usize,
+pub(crate) struct Flying {
+    pub(crate) batch: usize,
     /// Before and after copying.
-    copied: Option<(Event, Event)>,
+    pub(crate) copied: Option<(Event, Event)>,
     /// Tasks whose bytes could not be read, sorted.
-    unread: Vec<usize>,
-    launched: Launched,
+    pub(crate) unread: Vec<usize>,
+    pub(crate) launched: Launched,
 }
 
 /// What a batch launches, and its tables under way.
@@ -105,6 +106,8 @@ pub(crate) struct Tally {
     pub(crate) blocks: u64,
     pub(crate) encoded_bytes: u64,
     pub(crate) host_blocks: u64,
+    /// Whether a value was found that outputs look for.
+    pub(crate) found: Option<bool>,
     /// By index of the task.
     pub(crate) faults: Vec<(usize, LocatedFault)>,
     pub(crate) times: StageTimes,
@@ -132,12 +135,16 @@ impl Run {
         let memory = Trace::time(trace, ("job", "memory"), || {
             self.device.pool().alloc(&lane.copies, self.plan.memory)
         })?;
-        for stream in &lane.flights {
-            stream.wait_for(&lane.copies)?;
+        let small = self.small();
+        let is_small = small.is_some();
+        if !is_small {
+            let ready = lane.copies.record()?;
+            lane.flights.iter().try_for_each(|stream| stream.wait_on(&ready))?;
         }
         // Whatever happens, a panic too: nothing may run in the memory that is given back, nor in what the job was lent.
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.fly_with(&lane, &memory, pictures)));
-        let ended = lane.synchronize();
+        let result =
+            std::panic::catch_unwind(AssertUnwindSafe(|| self.fly_with(&lane, &memory, pictures, small)));
+        let ended = if is_small { lane.copies.synchronize() } else { lane.synchronize() };
         let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         ended?;
         drop(memory);
@@ -150,11 +157,15 @@ impl Run {
         lane: &Lane,
         memory: &DeviceBuffer,
         pictures: Vec<(Streams, Vec<Wanted>)>,
+        small: Option<HostBytes>,
     ) -> Result<Report, Stop> {
         let clock = self.context.trace.as_ref().map(|trace| Clock::new(trace, &lane.copies)).transpose()?;
         let mut tally = Tally { clock, ..Tally::default() };
         let mut left: Vec<usize> = Vec::new();
-        self.on_device(lane, memory, &mut tally, &mut left)?;
+        match small {
+            Some(bytes) => self.at_once(&bytes, (&lane.copies, memory), &mut tally, &mut left)?,
+            None => self.on_device(lane, memory, &mut tally, &mut left)?,
+        }
         for (plan, streams) in self.plan.pictures.iter().zip(pictures) {
             let (to, found) = ((lane, memory), (&mut tally, &mut left));
             self.decode_pictures(plan, streams, to, found)?;
@@ -172,6 +183,7 @@ impl Run {
             encoded_bytes: tally.encoded_bytes,
             faults: tally.faults.into_iter().map(|(_, fault)| fault).collect(),
             host_blocks: tally.host_blocks,
+            found: tally.found,
             times: tally.times,
         })
     }
@@ -327,7 +339,7 @@ impl Run {
     }
 
     /// Tasks with bytes in ranges that could not be read.
-    fn unread(&self, batch: &Batch, failed: &[Gap]) -> Vec<usize> {
+    pub(crate) fn unread(&self, batch: &Batch, failed: &[Gap]) -> Vec<usize> {
         if failed.is_empty() {
             return Vec::new();
         }
@@ -380,11 +392,17 @@ impl Run {
             pixels: (arenas.pixels, landing),
             place: &launches.place,
         };
+        sent.hold(stream)?;
         self.queue(stream, memory, (sent, gathered), &back, || launches.decode(self, stream, load))
     }
 
     /// Waits for a batch, reads what its kernels said, and hands over what goes to the host.
-    fn finish(&self, flying: Flying, tally: &mut Tally, left: &mut Vec<usize>) -> Result<(), Stop> {
+    pub(crate) fn finish(
+        &self,
+        flying: Flying,
+        tally: &mut Tally,
+        left: &mut Vec<usize>,
+    ) -> Result<(), Stop> {
         let Flying { batch: index, copied, unread, launched } = flying;
         let Some(batch) = self.plan.batches.get(index) else { return Ok(()) };
         let numbered = Numbered { batch: index, flight: self.flight(index), copied };

@@ -56,6 +56,66 @@ impl HostBytes {
             Self::Direct(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
+
+    /// Fills the arena of a small batch, with the help of so many threads; which ranges failed.
+    pub(crate) fn fill_all(
+        &self,
+        batch: &Batch,
+        arena: &mut [u8],
+        helpers: usize,
+        cancel: &Cancel,
+    ) -> Vec<Gap> {
+        const SHARED: usize = 512 << 10;
+        let slab = if helpers == 0 { arena.len().max(1) } else { SHARED };
+        let pieces = pieces(0, batch, slab);
+        let left = Mutex::new(pieces.iter().zip(arena.chunks_mut(slab)));
+        let failed = Mutex::new(Vec::new());
+        let take_part = || {
+            while !cancel.is_cancelled() {
+                let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((piece, part)) = next else { break };
+                let (_, gaps) = self.fill(piece, part);
+                failed.lock().unwrap_or_else(PoisonError::into_inner).extend(gaps);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..helpers {
+                // Without a thread more, there is one helper less.
+                let thread = std::thread::Builder::new().name("strile-cuda-read".to_owned());
+                if thread.spawn_scoped(scope, take_part).is_err() {
+                    break;
+                }
+            }
+            take_part();
+        });
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fills a slab with a piece; how many bytes are to be copied, and which ranges failed.
+    fn fill(&self, piece: &Piece, slab: &mut [u8]) -> (usize, Vec<Gap>) {
+        let mut failed = Vec::new();
+        let mut end = 0;
+        for part in &piece.parts {
+            let stop = part.offset.saturating_add(part.len as u64);
+            let gap = Gap { source: part.source, start: part.offset, end: stop };
+            if let Some(slack) = slab.get_mut(end..part.at) {
+                slack.fill(0);
+            }
+            let Some(into) = slab.get_mut(part.at..part.at + part.len) else {
+                failed.push(gap);
+                continue;
+            };
+            if self.read(part.source, part.offset, into).is_err() {
+                into.fill(0);
+                failed.push(gap);
+            }
+            end = part.at + part.len;
+        }
+        if let Some(slack) = slab.get_mut(end..piece.len) {
+            slack.fill(0);
+        }
+        (piece.len, failed)
+    }
 }
 
 /// A slab's worth of a batch's arena.
@@ -285,7 +345,7 @@ impl Feed {
             let start = Instant::now();
             let (used, failed) = match (&self.bytes, &mut slab) {
                 (HostBytes::Direct(files), _) => (0, direct(files, piece, memory, arena)),
-                (_, Some(slab)) => self.fill(piece, slab),
+                (bytes, Some(slab)) => bytes.fill(piece, slab),
                 (_, None) => (0, Vec::new()),
             };
             let reading = start.elapsed();
@@ -359,32 +419,6 @@ impl Feed {
             }
         }
     }
-
-    /// Fills a slab with a piece; how many bytes are to be copied, and which ranges failed.
-    fn fill(&self, piece: &Piece, slab: &mut [u8]) -> (usize, Vec<Gap>) {
-        let mut failed = Vec::new();
-        let mut end = 0;
-        for part in &piece.parts {
-            let stop = part.offset.saturating_add(part.len as u64);
-            let gap = Gap { source: part.source, start: part.offset, end: stop };
-            if let Some(slack) = slab.get_mut(end..part.at) {
-                slack.fill(0);
-            }
-            let Some(into) = slab.get_mut(part.at..part.at + part.len) else {
-                failed.push(gap);
-                continue;
-            };
-            if self.bytes.read(part.source, part.offset, into).is_err() {
-                into.fill(0);
-                failed.push(gap);
-            }
-            end = part.at + part.len;
-        }
-        if let Some(slack) = slab.get_mut(end..piece.len) {
-            slack.fill(0);
-        }
-        (piece.len, failed)
-    }
 }
 
 /// Reads a piece into the arena at `arena` by cuFile; what could not be read. The slack was zeroed before.
@@ -439,7 +473,7 @@ mod tests {
         let batch = Batch { reads, size: Size { encoded: 512, ..Size::default() }, ..Batch::default() };
         let feed = Feed::new(HostBytes::Staged(arena), &[batch], 1024);
         let mut slab = vec![0xAA; 600];
-        let (used, failed) = feed.fill(&feed.pieces[0], &mut slab);
+        let (used, failed) = feed.bytes.fill(&feed.pieces[0], &mut slab);
         assert_eq!((used, failed), (512, vec![Gap { source: 0, start: 95, end: 105 }]));
         assert_eq!(slab[..20], (10..30).collect::<Vec<u8>>());
         assert!(slab[20..512].iter().all(|&byte| byte == 0) && slab[512] == 0xAA);

@@ -75,7 +75,17 @@ impl Stream {
 
     /// Waits until all that is queued so far is done; tells of work that failed.
     pub fn synchronize(&self) -> Result<(), DriverError> {
+        if self.is_idle()? {
+            return Ok(());
+        }
         self.record()?.synchronize()
+    }
+
+    /// Whether all that is queued so far is done; tells of work that failed.
+    fn is_idle(&self) -> Result<bool, DriverError> {
+        let _bound = self.context().bind()?;
+        // SAFETY: the handle lives.
+        ready(unsafe { self.context().driver().cuStreamQuery(self.handle()) })
     }
 }
 
@@ -88,10 +98,20 @@ impl Drop for Owner {
     }
 }
 
-/// A point in a stream.
+/// What the driver says of work that may not be done yet.
+fn ready(answer: Result<(), DriverError>) -> Result<bool, DriverError> {
+    match answer {
+        Ok(()) => Ok(true),
+        Err(error) if error.is(CUresult::CUDA_ERROR_NOT_READY) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A point in a stream. Its handle goes back to the context and is recorded anew for another one.
 #[derive(Debug)]
 pub struct Event {
     handle: Handle<CUevent_st>,
+    is_timed: bool,
     context: Arc<Context>,
 }
 
@@ -101,21 +121,21 @@ const LOOKS_FOR: Duration = Duration::from_micros(50);
 impl Event {
     /// An event without a time, which is cheaper.
     pub fn new(context: &Arc<Context>) -> Result<Self, DriverError> {
-        Self::with(context, CUevent_flags::CU_EVENT_DISABLE_TIMING as u32)
+        Self::with(context, false)
     }
 
     /// An event that knows when it happened.
     pub fn timed(context: &Arc<Context>) -> Result<Self, DriverError> {
-        Self::with(context, CUevent_flags::CU_EVENT_DEFAULT as u32)
+        Self::with(context, true)
     }
 
-    fn with(context: &Arc<Context>, flags: u32) -> Result<Self, DriverError> {
+    fn with(context: &Arc<Context>, is_timed: bool) -> Result<Self, DriverError> {
         let _bound = context.bind()?;
-        let mut handle: CUevent = std::ptr::null_mut();
-        let flags = flags | CUevent_flags::CU_EVENT_BLOCKING_SYNC as u32;
-        // SAFETY: `handle` lives through the call, and the context is bound.
-        unsafe { context.driver().cuEventCreate(&raw mut handle, flags) }?;
-        Ok(Self { handle: Handle(handle), context: Arc::clone(context) })
+        let handle = match context.events().take(is_timed) {
+            Some(handle) => handle,
+            None => make_event(context, is_timed)?,
+        };
+        Ok(Self { handle, is_timed, context: Arc::clone(context) })
     }
 
     /// Moves it behind all that is queued on the stream so far.
@@ -129,11 +149,7 @@ impl Event {
     pub fn happened(&self) -> Result<bool, DriverError> {
         let _bound = self.context.bind()?;
         // SAFETY: the handle lives.
-        match unsafe { self.context.driver().cuEventQuery(self.handle.0) } {
-            Ok(()) => Ok(true),
-            Err(error) if error.is(CUresult::CUDA_ERROR_NOT_READY) => Ok(false),
-            Err(error) => Err(error),
-        }
+        ready(unsafe { self.context.driver().cuEventQuery(self.handle.0) })
     }
 
     /// Waits until it has happened; tells of work before it that failed.
@@ -162,10 +178,20 @@ impl Event {
     }
 }
 
+/// A new event; the context is bound.
+fn make_event(context: &Context, is_timed: bool) -> Result<Handle<CUevent_st>, DriverError> {
+    let mut handle: CUevent = std::ptr::null_mut();
+    let kind =
+        if is_timed { CUevent_flags::CU_EVENT_DEFAULT } else { CUevent_flags::CU_EVENT_DISABLE_TIMING };
+    let flags = kind as u32 | CUevent_flags::CU_EVENT_BLOCKING_SYNC as u32;
+    // SAFETY: `handle` lives through the call, and the context is bound.
+    unsafe { context.driver().cuEventCreate(&raw mut handle, flags) }?;
+    Ok(Handle(handle))
+}
+
 impl Drop for Event {
     fn drop(&mut self) {
-        let Ok(_bound) = self.context.bind() else { return };
-        // SAFETY: nobody else has the handle; one that has not happened yet is freed when it has.
-        let _ = unsafe { self.context.driver().cuEventDestroy_v2(self.handle.0) };
+        // Streams that wait for it wait for what was recorded when they were told to: it may be recorded anew at once.
+        self.context.events().give(self.handle, self.is_timed);
     }
 }

@@ -7,6 +7,7 @@ use crate::batch::{Batch, Item};
 use crate::codec::Kernel;
 use crate::device::Device;
 use crate::driver::DriverError;
+use crate::find::{self, FindArgs, Values};
 use crate::host::lands_by_band;
 use crate::launch::launch;
 use crate::memory::DeviceBuffer;
@@ -32,6 +33,7 @@ pub(crate) struct PlaceTables {
     /// The first of those that differ in their strides alone, which share its numbers in `tables`.
     with_tables: BTreeMap<(usize, Option<ConvertKey>), u32>,
     known_selections: BTreeMap<Vec<u16>, u32>,
+    sought: Values,
 }
 
 /// The block layout's address, the strides of the output, and its conversion as bits: bytes of a float, scale, offset,
@@ -43,6 +45,8 @@ type ConvertKey = (usize, [u64; 2], Option<[u8; 16]>);
 pub(crate) struct PlaceBytes {
     pub(crate) bytes: Vec<u8>,
     launches: Vec<(place::Launch, PlaceArgs)>,
+    /// Those that look for a value in what was placed, which report by one word after the statuses.
+    finds: Vec<FindArgs>,
 }
 
 /// Where in a piece of memory the next table goes.
@@ -94,15 +98,25 @@ impl PlaceTables {
         let layout = run.job.layouts().get(task.layout as usize).ok_or(missing.clone())?;
         let selection = run.job.selections().get(task.selection as usize).ok_or(missing.clone())?;
         let output = run.claims.get(&task.output).ok_or(missing)?.output();
-        if output.location() != Location::Host {
+        let end = if output.location() != Location::Host {
             self.add(layout, selection, task, output, output.convert(), src, status)?;
-            return Ok(0);
+            0
+        } else {
+            let (spec, len) = crop_spec(output.spec(), selection.len(), &task.placement)?;
+            let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };
+            let to = (&spec, output.convert(), pixels + item.pixels);
+            self.add_to(layout, selection, &placement, to, src, status)?;
+            item.pixels + len
+        };
+        if let Some((sought, task)) = output.sought().zip(self.tasks.last_mut()) {
+            self.sought.set(task, sought).ok_or(EngineError::Abandoned)?;
         }
-        let (spec, len) = crop_spec(output.spec(), selection.len(), &task.placement)?;
-        let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };
-        let to = (&spec, output.convert(), pixels + item.pixels);
-        self.add_to(layout, selection, &placement, to, src, status)?;
-        Ok(item.pixels + len)
+        Ok(end)
+    }
+
+    /// Whether a task looks for a value: there must be a word for it after the statuses, which is 0 at first.
+    pub(crate) fn finds(&self) -> bool {
+        !self.sought.is_empty()
     }
 
     fn add_to(
@@ -164,14 +178,14 @@ impl PlaceTables {
         Ok(())
     }
 
-    /// All of it as bytes to lie at `address`, for blocks with statuses at `statuses`; 0 where they have none.
-    pub(crate) fn bytes(self, address: u64, statuses: u64) -> PlaceBytes {
+    /// All of it as bytes to lie at `address`, for as many blocks as have statuses at `statuses`.
+    pub(crate) fn bytes(self, address: u64, statuses: (u64, u32)) -> PlaceBytes {
         let mut packer = Packer { address, bytes: Vec::new() };
-        let launches = self.pack(&mut packer, statuses);
-        PlaceBytes { bytes: packer.bytes, launches }
+        let place = self.pack(&mut packer, statuses);
+        PlaceBytes { bytes: packer.bytes, ..place }
     }
 
-    fn pack(mut self, packer: &mut Packer, statuses: u64) -> Vec<(place::Launch, PlaceArgs)> {
+    fn pack(mut self, packer: &mut Packer, (statuses, blocks): (u64, u32)) -> PlaceBytes {
         let launches = place::launches(&mut self.tasks, &self.layouts);
         let all = PlaceArgs {
             tasks: packer.put(&self.tasks),
@@ -187,7 +201,10 @@ impl PlaceTables {
             count: u32::try_from(launch.tasks.len()).unwrap_or(0),
             ..all
         };
-        launches.into_iter().map(|launch| (launch.clone(), args(&launch))).collect()
+        let count = u32::try_from(self.tasks.len()).unwrap_or(0);
+        let finds = self.sought.args(&PlaceArgs { count, ..all }, statuses + 4 * u64::from(blocks));
+        let launches = launches.into_iter().map(|launch| (launch.clone(), args(&launch))).collect();
+        PlaceBytes { bytes: Vec::new(), launches, finds }
     }
 }
 
@@ -201,7 +218,20 @@ impl PlaceBytes {
             // crops that `DecodeJob` and `claim_outputs` found to lie inside them.
             unsafe { launch(stream, &function, grid, place::THREADS, args) }?;
         }
+        let launched: Vec<place::Launch> =
+            self.launches.iter().map(|(launched, _)| launched.clone()).collect();
+        for args in &self.finds {
+            let function = device.function(find::MODULE, find::MODULE)?;
+            let grid = place::grid_of_all(&launched, device.facts().multiprocessors);
+            // SAFETY: as above; the word for what is found lies after the statuses.
+            unsafe { launch(stream, &function, grid, find::THREADS, args) }?;
+        }
         Ok(())
+    }
+
+    /// Whether a word after the statuses says if a value was found.
+    pub(crate) fn finds(&self) -> bool {
+        !self.finds.is_empty()
     }
 }
 
@@ -253,6 +283,9 @@ impl Launches {
                         dst_len: item.dst_len,
                         row_len: item.row_len,
                         status,
+                        samples: item.form.samples,
+                        sample: item.form.sample,
+                        missing: item.form.missing,
                     });
                     (Some(base + arenas.decoded + item.dst), Some(status))
                 }
@@ -261,7 +294,9 @@ impl Launches {
             landing = landing.max(end);
         }
         let mut packer = Packer { address: base + arenas.tables, bytes: Vec::new() };
-        let statuses_at = packer.put(&vec![PENDING; statuses as usize]);
+        let mut pending = vec![PENDING; statuses as usize];
+        pending.extend(place.finds().then_some(0));
+        let statuses_at = packer.put(&pending);
         let counters = packer.put(&vec![0u32; groups.len()]);
         let (mut decode, mut nvcomp) = (Vec::new(), Vec::new());
         let mut room = base + arenas.room;
@@ -287,8 +322,7 @@ impl Launches {
                 }
             }
         }
-        let launches = place.pack(&mut packer, statuses_at);
-        let place = PlaceBytes { bytes: Vec::new(), launches };
+        let place = place.pack(&mut packer, (statuses_at, statuses));
         if packer.bytes.len() as u64 > arenas.tables_len {
             return Err(EngineError::Abandoned.into());
         }

@@ -14,66 +14,11 @@
 mod decoding;
 mod deflate_blocks;
 
-use decoding::{Decoder, KINDS, Random, Stream};
-use deflate_blocks::{Bits, Codes, Token, apply};
-use libdeflater::{CompressionLvl, Compressor, Decompressor};
+use decoding::{KINDS, Random, Stream};
+use deflate_blocks::shapes::{SHAPES, agrees, decodes, pack, stream, unpack};
+use deflate_blocks::{Bits, Codes, Token, apply, random_tokens};
+use libdeflater::Decompressor;
 use strile_emulate::Emulator;
-
-const fn decoder(passes: &'static [&'static str]) -> Decoder {
-    Decoder { module: "deflate", passes, scratch: |_, _| 0 }
-}
-
-/// For many blocks, and for few.
-const SHAPES: [Decoder; 2] = [decoder(&["deflate_decode"]), decoder(&["deflate_decode_wide"])];
-
-fn pack(data: &[u8], level: i32) -> Vec<u8> {
-    let mut compressor = Compressor::new(CompressionLvl::new(level).unwrap());
-    let mut out = vec![0; compressor.zlib_compress_bound(data.len())];
-    let len = compressor.zlib_compress(data, &mut out).unwrap();
-    out.truncate(len);
-    out
-}
-
-/// libdeflate's bytes, where it takes the stream for one of exactly so many.
-fn unpack(src: &[u8], len: usize) -> Option<Vec<u8>> {
-    let mut dst = vec![0; len];
-    (Decompressor::new().zlib_decompress(src, &mut dst) == Ok(len)).then_some(dst)
-}
-
-fn stream(src: Vec<u8>, data: &[u8]) -> (Stream, Vec<u8>) {
-    assert_eq!(unpack(&src, data.len()).as_deref(), Some(data), "the test's own stream");
-    (Stream { src, dst_len: data.len() }, data.to_vec())
-}
-
-/// Every stream decodes, under every seed.
-fn decodes(made: Vec<(Stream, Vec<u8>)>, seeds: impl IntoIterator<Item = u64>) {
-    let (streams, expected): (Vec<_>, Vec<_>) = made.into_iter().unzip();
-    for (seed, shape) in seeds.into_iter().flat_map(|seed| SHAPES.each_ref().map(|shape| (seed, shape))) {
-        for (i, ((status, found), data)) in shape.decode(&streams, seed).iter().zip(&expected).enumerate() {
-            let what = format!("{:?}, stream {i} of {} bytes, seed {seed}", shape.passes, data.len());
-            assert_eq!(*status, 0, "{what}");
-            assert!(found == data, "{what}");
-        }
-    }
-}
-
-/// Nothing is called right that libdeflate does not give the same bytes for; how many were right.
-fn agrees(streams: &[Stream], seed: u64) -> usize {
-    let right = SHAPES.map(|shape| {
-        let mut right = 0;
-        for (i, ((status, found), stream)) in shape.decode(streams, seed).iter().zip(streams).enumerate() {
-            assert!(*status <= 7, "stream {i}, seed {seed}: status {status}");
-            if *status == 0 {
-                let expected = unpack(&stream.src, stream.dst_len);
-                assert_eq!(expected.as_ref(), Some(found), "stream {i}, seed {seed}: {:02x?}", stream.src);
-                right += 1;
-            }
-        }
-        right
-    });
-    assert_eq!(right[0], right[1], "as many by either shape, seed {seed}");
-    right[0]
-}
 
 #[test]
 fn every_level_and_kind() {
@@ -196,24 +141,6 @@ fn what_zlib_wrote() {
         (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap()).collect()
     };
     decodes(HEX.map(|hex| stream(bytes(hex), &data)).into(), Emulator::seeds());
-}
-
-/// Tokens of all kinds: near and far, long and short, one on the other.
-fn random_tokens(random: &mut Random, count: usize, have: usize) -> Vec<Token> {
-    let mut len = have;
-    (0..count)
-        .map(|_| {
-            let reach = [1, 4, 9, 130, 600, 32_768][random.below(6)].min(len);
-            let long = [3, 6, 16, 40, 258][random.below(5)];
-            if reach == 0 || random.below(3) == 0 {
-                len += 1;
-                return Token::Literal(random.below(256) as u8);
-            }
-            let length = 3 + random.below(long - 2);
-            len += length;
-            Token::Match(length, 1 + random.below(reach))
-        })
-        .collect()
 }
 
 /// Blocks of every kind after each other, empty ones among them, codes of random shape and up to 15 bits.
@@ -392,8 +319,7 @@ fn what_is_wrong() {
     let streams: Vec<Stream> = wrong.iter().map(|w| Stream { src: w.1.clone(), dst_len: w.2 }).collect();
     for seed in Emulator::seeds() {
         let again = wrong.iter().cycle();
-        for ((status, _), (what, ..)) in
-            SHAPES.iter().flat_map(|shape| shape.decode(&streams, seed)).zip(again)
+        for ((status, _), (what, ..)) in SHAPES.iter().flat_map(|shape| shape.run(&streams, seed)).zip(again)
         {
             assert!((1..=7).contains(&status), "{what}: status {status}, seed {seed}");
         }

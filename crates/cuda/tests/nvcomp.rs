@@ -13,7 +13,6 @@
 
 #[path = "nvcomp/chunks.rs"]
 mod chunks;
-#[allow(dead_code, reason = "what the tests of kernels share: taken is chance")]
 mod decoding;
 #[path = "nvcomp/kernels.rs"]
 mod kernels;

@@ -1,5 +1,5 @@
-//! How the engine uses the driver, by what the stand-in driver recorded: one allocation a job, the guard before it, one
-//! copy a slab, waits that do not grow with the blocks; and what it makes of failures.
+//! How the engine uses the driver, by what the stand-in driver recorded: one allocation per job, the guard before it, one
+//! copy per slab, waits that do not grow with the blocks, and the few calls of a small read; and what it makes of failures.
 //!
 //! The recording needs the stand-in; what is only about pixels runs on a device as well.
 #![allow(
@@ -16,10 +16,11 @@ use on_any::picture::{Memory, Picture};
 use on_any::{engine, on_a_device};
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::{CudaEngine, CudaOptions, DirectIo};
+use strile_cuda::{CudaEngine, CudaOptions, DirectIo, Split};
 use strile_emulate::{Alone, Call, StandIn};
 use strile_engine::{
-    Context, DecodeJob, Encoded, Engine, EngineError, FaultKind, Output, OutputSpec, ReadAt, Report, Span,
+    Context, DecodeJob, Encoded, Engine, EngineError, FaultKind, Held, Output, OutputKind, OutputSpec,
+    ReadAt, Report, Span, Submission, Supply,
 };
 use strile_tiff::{Compression as C, DataType, YCbCr};
 
@@ -77,21 +78,76 @@ fn what_a_job_asks_of_the_driver_does_not_grow_with_its_blocks() {
     for calls in [&few, &many] {
         assert_eq!(count(calls, "cuMemAllocFromPoolAsync"), 1, "one arena");
         assert_eq!(count(calls, "cuMemHostAlloc"), 0, "nothing is pinned on the way");
-        assert_eq!(count(calls, "cuMemcpyHtoDAsync_v2"), 2, "a slab and the tables");
+        assert_eq!(count(calls, "cuMemcpyHtoDAsync_v2"), 1, "encoded bytes and tables together");
         assert_eq!(count(calls, "cuMemcpyDtoHAsync_v2"), 1, "all statuses at once");
         assert_eq!(count(calls, "cuLaunchKernel"), 2, "decompress, place");
         assert_eq!(count(calls, "cuCtxSynchronize"), 0);
+        assert_eq!(count(calls, "cuEventCreate") + count(calls, "cuEventDestroy_v2"), 0, "events are kept");
+        assert_eq!(count(calls, "cuStreamWaitEvent"), 0, "one stream");
+        assert!(count(calls, "cuEventSynchronize") <= 1, "one wait");
+        assert_eq!(count(calls, "cuEventRecord"), 7, "before and after each stage, and two copies");
         let allocated = calls.iter().position(|call| call.name == "cuMemAllocFromPoolAsync").unwrap();
         let copied = calls.iter().position(|call| call.name == "cuMemcpyHtoDAsync_v2").unwrap();
         assert!(allocated < copied);
     }
-    for name in ["cuStreamWaitEvent", "cuEventCreate"] {
-        assert_eq!(count(&few, name), count(&many, name), "{name}");
+}
+
+#[test]
+fn a_job_of_several_batches_sends_tables_and_slabs_by_one_copy_each() {
+    let Some(standin) = standin() else { return };
+    let options = CudaOptions { launch_bytes: Some(64 << 10), ..CudaOptions::default() };
+    let engine = CudaEngine::open(0, Arc::new(CpuEngine::new()), options).unwrap();
+    let counts = [150, 300].map(|blocks| {
+        let calls = calls_of(&standin, &engine, blocks);
+        let batches = count(&calls, "cuMemcpyDtoHAsync_v2");
+        assert!(batches > 1, "{batches}");
+        assert_eq!(count(&calls, "cuMemAllocFromPoolAsync"), 1, "one arena");
+        assert_eq!(count(&calls, "cuMemHostAlloc"), 0, "nothing is pinned on the way");
+        assert_eq!(count(&calls, "cuMemcpyHtoDAsync_v2"), 2 * batches, "a slab and the tables");
+        assert_eq!(count(&calls, "cuLaunchKernel"), 2 * batches, "decompress, place");
+        assert_eq!(count(&calls, "cuEventCreate"), 0, "events are kept");
+        // Each slab, batch, table and list of statuses, and each stream at the end; fewer where they were done before.
+        let waits = count(&calls, "cuEventSynchronize");
+        assert!(waits <= 4 * batches + 5, "{waits}");
+        batches
+    });
+    assert!(counts[0] < counts[1], "{counts:?}");
+}
+
+/// The calls of a read of one tile into new memory of the device: what a window of an open file costs the host.
+#[test]
+fn a_read_of_one_tile_asks_little_of_the_driver() {
+    let Some(standin) = standin() else { return };
+    let engine = open(None);
+    let picture = Picture::new(C::Deflate, 1);
+    let read = || {
+        let output = engine.output(picture.spec(), &Context::default()).unwrap();
+        let outputs = std::slice::from_ref(&output);
+        let report = engine.decode(picture.job(), picture.pulled(), outputs, &Context::default()).unwrap();
+        assert_eq!((report.blocks, report.host_blocks, report.faults.len()), (1, 0, 0));
+    };
+    read();
+    standin.calls();
+    read();
+    let calls = standin.calls();
+    assert_eq!(count(&calls, "!"), 0, "misuse");
+    for (name, expected) in [
+        ("cuMemAllocFromPoolAsync", 2),
+        ("cuMemFreeAsync", 2),
+        ("cuMemHostAlloc", 0),
+        ("cuMemcpyHtoDAsync_v2", 1),
+        ("cuMemcpyDtoHAsync_v2", 1),
+        ("cuMemsetD8Async", 0),
+        ("cuStreamCreate", 0),
+        ("cuStreamWaitEvent", 0),
+        ("cuEventCreate", 0),
+        ("cuEventRecord", 7),
+        ("cuEventElapsedTime", 3),
+    ] {
+        assert_eq!(count(&calls, name), expected, "{name}");
     }
-    // One for the slab, the batch, its tables and statuses, and each stream at the end; fewer where they were done before.
-    for calls in [&few, &many] {
-        assert!(count(calls, "cuEventSynchronize") <= 9, "{}", count(calls, "cuEventSynchronize"));
-    }
+    assert!(count(&calls, "cuLaunchKernel") <= 3, "{}", count(&calls, "cuLaunchKernel"));
+    assert!(count(&calls, "cuEventSynchronize") <= 1, "one wait");
 }
 
 #[test]
@@ -154,6 +210,9 @@ fn a_source_that_panics_ends_the_job() {
     let ticket =
         engine.submit(picture.job(), encoded, std::slice::from_ref(&output), &Context::default()).unwrap();
     assert_eq!(ticket.wait(), Err(EngineError::Abandoned));
+    let encoded = Encoded::Pulled(vec![Arc::new(Panics)]);
+    let waited = engine.decode(picture.job(), encoded, std::slice::from_ref(&output), &Context::default());
+    assert_eq!(waited, Err(EngineError::Abandoned));
     // And the next one goes on as if nothing had been.
     assert_eq!(run(&engine, &picture, picture.pulled(), &output).faults, []);
     assert!(output.into_vec().unwrap() == picture.pixels);
@@ -380,4 +439,44 @@ fn blocks_come_back_whatever_their_number_and_size() {
     let refused = engine.back_to_host(&bytes, &[span(0, 11)], &small).err();
     let Some(EngineError::Budget(error)) = refused else { panic!("{refused:?}") };
     assert_eq!((error.need, error.purpose), (11, "encoded blocks back to host"));
+}
+
+/// Streams that are split take more memory and launches, and give the same pixels; where that memory is not there, they
+/// are decoded whole.
+#[test]
+fn few_streams_are_split_and_the_plan_says_so() {
+    let Some(standin) = standin() else { return };
+    let picture = Picture::new(C::Deflate, 5);
+    let output = picture.poisoned();
+    let outputs = [OutputKind::from(&output)];
+    let submission = Submission { supply: Supply::Pulled, outputs: &outputs, held: Held::default() };
+    let planned = |split, memory_limit| {
+        let options = CudaOptions { split, memory_limit, ..CudaOptions::default() };
+        let engine = CudaEngine::open(0, Arc::new(CpuEngine::new()), options).unwrap();
+        let plan = engine.plan(&picture.job(), &submission, &Context::default()).unwrap();
+        let reasons: Vec<_> = plan.routes.iter().map(|route| route.reason.clone()).collect();
+        (engine, plan.memory.device, reasons)
+    };
+    let (_, whole, reasons) = planned(Split::Never, None);
+    assert_eq!(reasons, [None]);
+    let (_, auto, reasons) = planned(Split::Auto, None);
+    assert_eq!((auto, reasons), (whole, vec![None]), "a kilobyte is not worth it");
+    let why = Some("too few to fill the device one by one".to_owned());
+    let (split, memory, reasons) = planned(Split::Always, None);
+    assert_eq!(reasons, [why]);
+    // 512 bytes each: four for each of them, a head, two segments and a tile.
+    assert_eq!(memory - whole, 5 * (4 * 512 + 256));
+    standin.calls();
+    let report = run(&split, &picture, picture.pulled(), &output);
+    assert_eq!((report.blocks, report.host_blocks, report.faults), (5, 0, vec![]));
+    assert_eq!(output.into_vec().unwrap(), picture.pixels);
+    let calls = standin.calls();
+    assert_eq!((count(&calls, "!"), count(&calls, "cuLaunchKernel")), (0, 16), "15 passes, place");
+
+    let (tight, memory, reasons) = planned(Split::Always, Some(memory - 1));
+    assert_eq!((memory, reasons), (whole, vec![None]), "what does not fit split is decoded whole");
+    let output = picture.poisoned();
+    let report = run(&tight, &picture, picture.pulled(), &output);
+    assert_eq!((report.blocks, report.host_blocks, report.faults), (5, 0, vec![]));
+    assert_eq!(output.into_vec().unwrap(), picture.pixels);
 }

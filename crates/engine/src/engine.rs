@@ -112,6 +112,17 @@ pub trait Engine: Send + Sync {
         context: &Context,
     ) -> Result<Ticket<Report>, EngineError>;
 
+    /// Decodes a job and waits for it. A small job is done on the calling thread: handing it over would take as long.
+    fn decode(
+        &self,
+        job: DecodeJob,
+        encoded: Encoded,
+        outputs: &[Output],
+        context: &Context,
+    ) -> Result<Report, EngineError> {
+        self.submit(job, encoded, outputs, context)?.wait()
+    }
+
     /// Puts pixels together in the memory of this engine and waits for them. Parts may lie on the host or where the
     /// engine has them. A device's memory is taken from the device's budget while the pixels live.
     fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError>;

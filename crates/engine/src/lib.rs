@@ -1,7 +1,7 @@
 //! The contract between strile and its engines.
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are, `read` how they are fetched;
-//! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `resample` windows made another size, `mask` pixels left out, `warp` windows put onto a grid; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `output` where the pixels go, `convert` what it makes of them, `sought` a value that it looks for, `location` in which memory, `claims` who may write there; `resample` windows made another size, `mask` pixels left out, `warp` windows put onto a grid; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
 //! `context` and `budget` what a call may take, `machine` how much there is, `heap` under a limited address space, `memory` allocations that can fail, `per_process` what a fork must not share, `setters` of options, `trace` what happened when; `engine` the trait. What its engines must do is tested by the crate in `../conformance`.
 
@@ -31,6 +31,7 @@ mod read;
 mod reduce;
 mod resample;
 mod setters;
+mod sought;
 mod ticket;
 mod trace;
 mod warp;
@@ -57,6 +58,7 @@ pub use plan::{Decoder, EngineMemory, EnginePlan, Held, OutputKind, Route, Route
 pub use read::{ReadDone, ReadOp};
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
 pub use resample::{PIECE, ResampleJob, ResampleWindow, Sampling};
+pub use sought::{Parts, Sought};
 pub use ticket::{Completion, Report, StageTimes, Ticket};
 pub use trace::{Slice, Trace};
 pub use warp::{

@@ -12,7 +12,7 @@
 #![expect(unsafe_code, reason = "shared output memory, written in disjoint windows by many threads")]
 
 use crate::memory::{NoMemory, try_zeroed};
-use crate::{Convert, DeviceBytes, Location};
+use crate::{Convert, DeviceBytes, Location, Sought};
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_tiff::DataType;
@@ -77,9 +77,9 @@ pub enum OutputError {
         /// Type of the output.
         data_type: DataType,
     },
-    /// A conversion for an output that is shared already.
+    /// A conversion or a value to look for, for an output that is shared already.
     #[error(
-        "cannot set a conversion: the output is in use; set it before the first claim and before sharing"
+        "cannot set what an output does with samples: it is in use; set it before the first claim and before sharing"
     )]
     InUse,
 }
@@ -192,6 +192,8 @@ struct Shared {
     lender: Option<Arc<Claim>>,
     /// What is made of samples that are written.
     convert: Option<Convert>,
+    /// What is looked for among them.
+    sought: Option<Sought>,
 }
 
 enum Owner {
@@ -236,6 +238,7 @@ impl Output {
                 claims: Claims::default(),
                 lender: None,
                 convert: None,
+                sought: None,
             }),
         })
     }
@@ -257,7 +260,8 @@ impl Output {
         }
         let owner = Owner::Caller { _keep: keep };
         let claims = Claims::default();
-        Ok(Self { shared: Arc::new(Shared { spec, start, len, owner, claims, lender: None, convert: None }) })
+        let (lender, convert, sought) = (None, None, None);
+        Ok(Self { shared: Arc::new(Shared { spec, start, len, owner, claims, lender, convert, sought }) })
     }
 
     /// The same output, which from now on converts what is written to it. Blocks of any real type may then be written,
@@ -269,6 +273,18 @@ impl Output {
         }
         Arc::get_mut(&mut self.shared).ok_or(OutputError::InUse)?.convert = Some(convert);
         Ok(self)
+    }
+
+    /// The same output, which from now on is searched for a value while samples are written to it, after they were
+    /// converted. [`Report::found`](crate::Report::found) says whether it was written.
+    pub fn looking_for(mut self, sought: Sought) -> Result<Self, OutputError> {
+        Arc::get_mut(&mut self.shared).ok_or(OutputError::InUse)?.sought = Some(sought);
+        Ok(self)
+    }
+
+    /// What is looked for among samples that are written, if anything is.
+    pub fn sought(&self) -> Option<&Sought> {
+        self.shared.sought.as_ref()
     }
 
     /// What is made of samples that are written; `None` where they are written as they are.
@@ -303,6 +319,7 @@ impl Output {
             claims: Claims::default(),
             lender: None,
             convert: None,
+            sought: None,
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -436,24 +453,24 @@ impl Claim {
 
     /// Returns the claimed box as an output of its own, for an engine that does a part of this one's work. Nothing
     /// outside the box can be claimed of it, nor what is claimed of another delegate of this claim, and the claim is
-    /// held while it lives. It converts as the whole output does.
+    /// held while it lives. It converts as the whole output does, and looks for the same value.
     pub fn delegate(self: &Arc<Self>) -> Output {
-        self.part(self.output.convert().copied())
+        self.part(self.output.convert().copied(), self.output.sought().copied())
     }
 
-    /// Like `delegate`, but converts by `convert`.
+    /// Like `delegate`, but converts by `convert` and looks for nothing.
     pub fn delegate_converting(self: &Arc<Self>, convert: Convert) -> Result<Output, OutputError> {
         let data_type = self.spec().data_type;
         let gives = Convert::gives(data_type);
-        gives.then(|| self.part(Some(convert))).ok_or(OutputError::NotConverting { data_type })
+        gives.then(|| self.part(Some(convert), None)).ok_or(OutputError::NotConverting { data_type })
     }
 
-    /// Like `delegate`, for samples that were converted already: takes them unchanged.
+    /// Like `delegate`, for samples that were converted and searched already: takes them unchanged.
     pub fn delegate_converted(self: &Arc<Self>) -> Output {
-        self.part(None)
+        self.part(None, None)
     }
 
-    fn part(self: &Arc<Self>, convert: Option<Convert>) -> Output {
+    fn part(self: &Arc<Self>, convert: Option<Convert>, sought: Option<Sought>) -> Output {
         let whole = &self.output.shared;
         let shared = Shared {
             spec: whole.spec.clone(),
@@ -466,6 +483,7 @@ impl Claim {
             claims: Arc::clone(&self.held.lent),
             lender: Some(Arc::clone(self)),
             convert,
+            sought,
         };
         Output { shared: Arc::new(shared) }
     }

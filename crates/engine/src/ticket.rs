@@ -15,6 +15,10 @@ pub struct Report {
     pub faults: Vec<LocatedFault>,
     /// Blocks that a device left to the host: no kernel for their layout, or a stream its kernel did not take.
     pub host_blocks: u64,
+    /// Whether a sample was written that its output looks for; `None` if no output looks for one. See [`Output::looking_for`].
+    ///
+    /// [`Output::looking_for`]: crate::Output::looking_for
+    pub found: Option<bool>,
     /// Where the time went, on engines with stages.
     pub times: StageTimes,
 }

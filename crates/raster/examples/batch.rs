@@ -9,8 +9,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let files = std::env::args().skip(1).map(Dataset::open).collect::<Result<Vec<_>, _>>()?;
     let area = Window::new(0, 0, 64, 64);
     let windows: Vec<_> = (0..files.len()).map(|file| BatchWindow::new(file, area)).collect();
-    let tensor = read_batch(&files, &windows, &BatchOptions::new(), &Context::default())?;
-    let spec = tensor.output.spec();
-    println!("{} windows of {} × {} {} in one array", windows.len(), spec.rows, spec.columns, spec.data_type);
+    let pixels = read_batch(&files, &windows, &BatchOptions::new(), &Context::default())?;
+    let [windows, bands, rows, columns] = pixels.shape();
+    println!("{windows} windows of {bands} × {rows} × {columns} {} in one array", pixels.data_type);
     Ok(())
 }

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         eprintln!("{warning}");
     }
     let mosaic = Vrt::open(&path, &VrtOptions::default())?;
-    let raster = mosaic.read(&ReadOptions::new(), &Context::default())?;
-    println!("{path}: {} × {}, {} bytes", raster.columns, raster.rows, raster.pixels.len());
+    let pixels = mosaic.read(&ReadOptions::new(), &Context::default())?;
+    println!("{path}: {} × {}, {} bytes", pixels.columns, pixels.rows, pixels.bytes()?.len());
     Ok(())
 }

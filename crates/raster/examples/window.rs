@@ -10,9 +10,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let level = dataset.pages().first().and_then(|page| page.full()).ok_or("the file has no image")?;
     let image = &level.image;
     let window = Window::new(0, 0, image.width.min(256), image.height.min(256));
-    let raster = dataset.read(&ReadOptions::new().window(window), &Context::default())?;
-    println!("{} bands of {} × {} {}", raster.bands, raster.rows, raster.columns, raster.data_type);
-    if let Ok(heights) = raster.samples::<f32>() {
+    let pixels = dataset.read(&ReadOptions::new().window(window), &Context::default())?;
+    println!("{} bands of {} × {} {}", pixels.bands, pixels.rows, pixels.columns, pixels.data_type);
+    if let Ok(heights) = pixels.samples::<f32>() {
         let highest = heights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         println!("highest value {highest}");
     }

@@ -122,6 +122,7 @@ pub(crate) struct Choice {
     pub(crate) engine: Arc<dyn Engine>,
     /// `Cpu` or `Cuda`.
     pub(crate) processor: Processor,
+    /// Why, unless it was chosen by an estimate.
     pub(crate) reason: String,
     /// What it was chosen by, where it was free.
     pub(crate) judged: Option<Judged>,
@@ -145,6 +146,11 @@ impl Choice {
         let (engine, processor) = (Arc::new(CpuEngine), Processor::Cpu);
         let (direct, notes) = (false, Vec::new());
         Self { engine, processor, reason: reason.into(), judged: None, direct, notes }
+    }
+
+    /// Why it was chosen, in words. Made for those who ask: reads do not.
+    pub(crate) fn reason(&self) -> String {
+        self.judged.as_ref().map_or_else(|| self.reason.clone(), |judged| judged.estimate.to_string())
     }
 
     /// What was asked of a GPU and a choice of the CPU does not do: an error or a note, never silence.
@@ -187,6 +193,11 @@ pub fn devices() -> Vec<DeviceInfo> {
         vec![DeviceInfo { name: "cuda".into(), description, usable: false, gpu: None }]
     }));
     devices
+}
+
+/// Returns whether this process has a CUDA device open. The first read on a device opens it, which takes longer than a small read.
+pub fn is_open(device: u32) -> bool {
+    cuda::is_open(device)
 }
 
 /// The engine for a read, or why it cannot be had. The CPU engine writes host memory only: a result on a GPU is copied there
@@ -264,11 +275,7 @@ fn automatic(gpu: Gpu, work: &Work<'_>) -> Choice {
         let estimate = cost::estimate(&work.load(opening), &known.constants)?;
         Some(Judged { estimate, constants: known.words.clone() })
     };
-    let by = |choice: Choice, judged: Judged| Choice {
-        reason: judged.estimate.to_string(),
-        judged: Some(judged),
-        ..choice
-    };
+    let by = |choice: Choice, judged: Judged| Choice { judged: Some(judged), ..choice };
     let cpu = || Choice::cpu(String::new());
     let Some(judged) = judge(&known, opening) else {
         return Choice::cpu(format!("no figures for {}", work.layout.compression.name()));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use strile_engine::memory::NoMemory;
-use strile_engine::{BudgetError, EngineError, LocatedFault, OutputError};
+use strile_engine::{BudgetError, EngineError, LocatedFault, Location, OutputError};
 use strile_tiff::{DataType, TiffError};
 use thiserror::Error;
 
@@ -115,12 +115,18 @@ pub enum Error {
     #[error("cancelled")]
     Cancelled,
     /// Samples are of another type than the one asked for.
-    #[error("expected samples of type {expected}, the raster holds {found}")]
+    #[error("expected samples of type {expected}, got {found}")]
     SampleType {
         /// What was asked for.
         expected: DataType,
-        /// What the raster holds.
+        /// The type of the samples.
         found: DataType,
+    },
+    /// Pixels are in the memory of a GPU, and host memory was asked for.
+    #[error("expected pixels in host memory, got pixels in {location}; copy them with `into_host`")]
+    OnDevice {
+        /// Where they are.
+        location: Location,
     },
     /// The engine failed as a whole.
     #[error("{0}")]
@@ -169,7 +175,9 @@ impl Error {
             Self::Io { .. } => ErrorKind::Io,
             Self::File { error, .. } => of_structure(error),
             Self::Unsupported { .. } => ErrorKind::Unsupported,
-            Self::Request { .. } | Self::SampleType { .. } => ErrorKind::InvalidRequest,
+            Self::Request { .. } | Self::SampleType { .. } | Self::OnDevice { .. } => {
+                ErrorKind::InvalidRequest
+            }
             Self::Limit { .. } => ErrorKind::Limit,
             Self::Device { .. } => ErrorKind::Device,
             Self::Memory { .. } | Self::NoMemory { .. } => ErrorKind::Memory,

@@ -6,14 +6,14 @@ use crate::metadata::Metadata;
 use crate::open::OpenOptions;
 use crate::options::ReadOptions;
 use crate::pieces::{PieceLimits, Pieces};
-use crate::raster::Raster;
+use crate::pixels::Pixels;
 use crate::read::ReadPlan;
 use crate::source::{open_url, url_of};
 use crate::vrt::{Vrt, VrtOptions, is_vrt, is_vrt_source};
 use crate::window::Window;
 use std::path::Path;
 use std::sync::Arc;
-use strile_engine::{Context, LocatedFault};
+use strile_engine::{Context, LocatedFault, Output};
 use strile_tiff::Warning;
 use strile_tiff::gdal::NoData;
 use strile_tiff::geo::GeoTransform;
@@ -106,10 +106,32 @@ impl Input {
     }
 
     /// Reads pixels into new memory.
-    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
+    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         match self {
             Self::Tiff(dataset) => dataset.read(options, context),
             Self::Vrt(vrt) => vrt.read(options, context),
+        }
+    }
+
+    /// Reads pixels into new memory of the CUDA device `device`.
+    pub fn read_on_device(&self, device: u32, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        match self {
+            Self::Tiff(dataset) => dataset.read_on_device(device, options, context),
+            Self::Vrt(vrt) => vrt.read_on_device(device, options, context),
+        }
+    }
+
+    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. Returns faulty blocks
+    /// that were filled.
+    pub fn read_into(
+        &self,
+        output: &Output,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<Vec<LocatedFault>> {
+        match self {
+            Self::Tiff(dataset) => dataset.read_into(output, options, context).map(|report| report.faults),
+            Self::Vrt(vrt) => vrt.read_into(output, options, context),
         }
     }
 
@@ -142,7 +164,7 @@ impl Input {
         &self,
         pieces: &Pieces,
         context: &Context,
-        give: impl FnMut(Raster) -> std::result::Result<(), E>,
+        give: impl FnMut(Pixels) -> std::result::Result<(), E>,
     ) -> std::result::Result<Vec<LocatedFault>, E> {
         match self {
             Self::Tiff(dataset) => dataset.read_pieces(pieces, context, give),
@@ -161,6 +183,14 @@ pub enum InputRef<'a> {
 }
 
 impl<'a> InputRef<'a> {
+    /// A number that opened files are told apart by.
+    pub(crate) fn address(self) -> usize {
+        match self {
+            Self::Tiff(dataset) => std::ptr::from_ref(dataset).addr(),
+            Self::Vrt(vrt) => std::ptr::from_ref(vrt).addr(),
+        }
+    }
+
     /// The name of the file, for messages.
     pub fn name(self) -> &'a str {
         match self {

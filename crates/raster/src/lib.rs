@@ -6,13 +6,13 @@
 //! let dataset = Dataset::open("dem.tif")?;
 //! let window = Window::new(0, 0, 512, 512);
 //! let options = ReadOptions::new().window(window);
-//! let raster = dataset.read(&options, &Context::default())?;
-//! println!("{} bands of {}", raster.bands, raster.data_type);
+//! let pixels = dataset.read(&options, &Context::default())?;
+//! println!("{} bands of {}", pixels.bands, pixels.data_type);
 //! # Ok::<(), strile::Error>(())
 //! ```
 //!
 //! What most programs need is here; the rest is in modules by task. A file, or a mosaic of files ([`Vrt`]), is opened with
-//! [`Dataset::open`] or [`Input::open`] and read with [`ReadOptions`] into a [`Raster`]. [`convert()`] writes a file as
+//! [`Dataset::open`] or [`Input::open`] and read with [`ReadOptions`] into [`Pixels`]. [`convert()`] writes a file as
 //! another, [`Writer`] writes pixels, [`read_batch`] reads many windows of many files into one array.
 
 pub mod batch;
@@ -44,6 +44,7 @@ pub mod overview;
 mod pages;
 pub mod picture;
 mod pieces;
+mod pixels;
 mod raster;
 pub mod read;
 mod redact;
@@ -52,7 +53,6 @@ pub mod sample;
 mod sink;
 mod source;
 mod spool;
-mod typed;
 pub mod vrt;
 mod window;
 pub mod write;
@@ -66,12 +66,11 @@ pub use input::Input;
 pub use metadata::Metadata;
 pub use open::{OpenOptions, SidecarSearch};
 pub use options::{Layer, Processor, ReadOptions};
-pub use raster::{DeviceRaster, Raster};
+pub use pixels::{Pixels, Sample};
 pub use strile_crs as crs;
 pub use strile_engine::{Budget, Cancel, Context, Location, Resampling};
 pub use strile_tiff as tiff;
 pub use strile_tiff::{Compression, DataType, InvalidValue};
-pub use typed::Sample;
 pub use vrt::Vrt;
 pub use window::Window;
 pub use write::{RasterSpec, WriteOptions, Writer};

@@ -241,3 +241,23 @@ impl Ahead {
 pub(crate) fn io_error(source: &dyn Source, error: std::io::Error) -> Error {
     Error::Io { path: PathBuf::from(source.name()), error: Arc::new(error) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_ahead_doubles_and_ends() {
+        let mut ahead = Ahead { len: FIRST_AHEAD, left: MOST_AHEAD };
+        let one = |range: Range<u64>| Vec::from([range]);
+        let mut lens = Vec::new();
+        for at in 0..10u64 {
+            let wide = ahead.widen(one(at << 30..(at << 30) + 100), 1 << 40);
+            lens.extend(wide.iter().map(|range| range.end - range.start));
+        }
+        let doubled: Vec<u64> = (0..6).map(|n| FIRST_AHEAD << n).collect();
+        assert_eq!(lens[..6], doubled);
+        assert!(lens.iter().sum::<u64>() <= MOST_AHEAD + 1000 && lens[9] == 100, "{lens:?}");
+        assert_eq!(Ahead { len: FIRST_AHEAD, left: MOST_AHEAD }.widen(one(0..8), 5000), one(0..5000));
+    }
+}

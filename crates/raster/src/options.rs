@@ -5,6 +5,7 @@ use crate::cache::Cache;
 use crate::grid::{Grid, Onto, WarpOptions};
 use std::sync::Arc;
 use strile_tiff::InvalidValue;
+use strile_tiff::gdal::NoData;
 
 /// Makes setters of fields that are `None` by default.
 macro_rules! limits {
@@ -144,6 +145,11 @@ pub struct ReadOptions {
     /// The type that `masked` and `unpack` give, where they change anything; `None` leaves it to the stored type, as
     /// said there.
     pub float_type: Option<FloatType>,
+    /// A value that is looked for while pixels are read, such as nodata: whether it was found is `found` of the
+    /// [report](crate::Pixels::report). It is compared with stored values in all bands, or with NaN where `masked` or `unpack` made
+    /// missing pixels NaN. Nothing is looked for, and `found` is `None`, where pixels change after they were decoded: where a
+    /// mask image or alpha says what is missing, in batches that are resampled, and in reads onto a grid.
+    pub look_for: Option<NoData>,
     /// The most samples (width × height × bands) of the result. `None` refuses only what is implausible: results beyond
     /// 1 GB that are more than 1024 times larger than their file, and blocks beyond 256 MiB that are, or that are mostly
     /// padding. A number replaces this rule: it refuses larger results, and allows any that are not.
@@ -235,6 +241,8 @@ impl ReadOptions {
     }
 
     limits! {
+        /// Looks for a value while pixels are read.
+        look_for: NoData,
         /// Limits the samples of the result.
         max_pixels: u64,
         /// Limits the bytes of a compressed block once decoded.

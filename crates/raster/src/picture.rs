@@ -9,7 +9,7 @@ use crate::input::Input;
 use crate::measure::{BandValidity, Shown};
 use crate::number::{is_complex, reader};
 use crate::options::{Layer, ReadOptions};
-use crate::raster::Raster;
+use crate::pixels::Pixels;
 use crate::read::MaskSource;
 use strile_tiff::{DataType, Photometric};
 
@@ -185,9 +185,9 @@ impl Picture {
     }
 
     /// Looks at a piece, its pixels band-last, with the mask of the same pixels if one is needed.
-    pub fn see(&mut self, raster: &Raster, mask: Option<&[u8]>) {
-        let columns = raster.columns as usize;
-        for row in 0..raster.rows {
+    pub fn see(&mut self, pixels: &Pixels, mask: Option<&[u8]>) -> Result<()> {
+        let (bytes, columns) = (pixels.bytes()?, pixels.columns as usize);
+        for row in 0..pixels.rows {
             let number = self.rows_seen;
             self.rows_seen += 1;
             if !number.is_multiple_of(self.step) {
@@ -195,7 +195,7 @@ impl Picture {
             }
             for column in (0..columns).step_by(self.step as usize) {
                 let at = row as usize * columns + column;
-                let pixel = self.pixel(raster, at);
+                let pixel = self.pixel(bytes, at);
                 let is_shown = self.is_shown(pixel, mask.and_then(|mask| mask.get(at)));
                 let size = self.data_type.size();
                 let number = reader(self.data_type);
@@ -208,6 +208,7 @@ impl Picture {
                 }
             }
         }
+        Ok(())
     }
 
     /// Finds the stretches from what was seen.
@@ -218,9 +219,9 @@ impl Picture {
         }
     }
 
-    fn pixel<'a>(&self, raster: &'a Raster, at: usize) -> &'a [u8] {
+    fn pixel<'a>(&self, pixels: &'a [u8], at: usize) -> &'a [u8] {
         let len = self.data_type.size() * self.bands.len();
-        raster.pixels.get(at * len..(at + 1) * len).unwrap_or_default()
+        pixels.get(at * len..(at + 1) * len).unwrap_or_default()
     }
 
     /// Whether mask or alpha show a pixel at all.
@@ -231,12 +232,12 @@ impl Picture {
     }
 
     /// The channels of a piece, pixel by pixel.
-    pub fn draw(&self, raster: &Raster, mask: Option<&[u8]>) -> Vec<u8> {
+    pub fn draw(&self, pixels: &Pixels, mask: Option<&[u8]>) -> Result<Vec<u8>> {
         let (size, number) = (self.data_type.size(), reader(self.data_type));
-        let count = raster.rows as usize * raster.columns as usize;
+        let (bytes, count) = (pixels.bytes()?, pixels.rows as usize * pixels.columns as usize);
         let mut out = Vec::with_capacity(count * self.channels());
         for at in 0..count {
-            let pixel = self.pixel(raster, at);
+            let pixel = self.pixel(bytes, at);
             let is_shown = self.is_shown(pixel, mask.and_then(|mask| mask.get(at)));
             let mut is_valid = is_shown;
             if let Some(palette) = &self.palette {
@@ -262,7 +263,7 @@ impl Picture {
             debug_assert_eq!(out.len() - start, self.drawn);
             out.push(if is_valid { self.opacity(pixel) } else { 0 });
         }
-        out
+        Ok(out)
     }
 
     /// Alpha in 8 bits.

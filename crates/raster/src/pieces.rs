@@ -9,8 +9,8 @@ use crate::cache::Cache;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::{Interleave, ReadOptions};
-use crate::raster::Raster;
-use crate::read::{Size, layout_of, rows_of_part};
+use crate::pixels::Pixels;
+use crate::read::{Size, WindowFault, layout_of, rows_of_part};
 use crate::window::Window;
 use std::collections::BTreeMap;
 use strile_engine::{BlockAddress, Context, EngineError, Fill, LocatedFault};
@@ -184,7 +184,7 @@ impl Dataset {
         &self,
         pieces: &Pieces,
         context: &Context,
-        give: impl FnMut(Raster) -> std::result::Result<(), E>,
+        give: impl FnMut(Pixels) -> std::result::Result<(), E>,
     ) -> std::result::Result<Vec<LocatedFault>, E> {
         read_each(pieces, |options| self.read(options, context), give)
     }
@@ -193,10 +193,10 @@ impl Dataset {
 /// Reads each piece with `read`, in order; see `Dataset::read_pieces`.
 pub(crate) fn read_each<E: From<Error>>(
     pieces: &Pieces,
-    read: impl Fn(&ReadOptions) -> Result<Raster>,
-    mut give: impl FnMut(Raster) -> std::result::Result<(), E>,
+    read: impl Fn(&ReadOptions) -> Result<Pixels>,
+    mut give: impl FnMut(Pixels) -> std::result::Result<(), E>,
 ) -> std::result::Result<Vec<LocatedFault>, E> {
-    let mut faults: BTreeMap<BlockAddress, LocatedFault> = BTreeMap::new();
+    let mut faults: BTreeMap<(BlockAddress, String), LocatedFault> = BTreeMap::new();
     let groups: Vec<Vec<u16>> = match pieces.all_bands {
         true => vec![pieces.band_list.clone()],
         false => pieces.band_list.iter().map(|&band| vec![band]).collect(),
@@ -210,23 +210,23 @@ pub(crate) fn read_each<E: From<Error>>(
                 cache: Cache::Off,
                 ..pieces.options.clone()
             };
-            let mut raster = read(&options)?;
-            if raster.data_type != pieces.data_type {
+            let mut read = read(&options)?;
+            if read.data_type != pieces.data_type {
                 // Bands of which one alone says that it is scaled differ in type when they are read by themselves.
                 return Err(Error::Engine(EngineError::Mismatch {
                     what: "piece of the result",
                     found: format!(
                         "{} samples of bands {bands:?}; read these bands separately",
-                        raster.data_type
+                        read.data_type
                     ),
                     expected: format!("{} samples", pieces.data_type),
                 })
                 .into());
             }
-            for fault in raster.faults.drain(..) {
-                faults.entry(fault.address).or_insert(fault);
+            for WindowFault { file, fault, .. } in read.faults.drain(..) {
+                faults.entry((fault.address, file)).or_insert(fault);
             }
-            give(raster)?;
+            give(read)?;
         }
     }
     Ok(faults.into_values().collect())

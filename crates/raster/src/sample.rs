@@ -205,7 +205,7 @@ impl Input {
                 interleave: Interleave::BandLast,
                 ..options.clone()
             };
-            let raster = self.read(&options, context)?;
+            let raster = self.read(&options, context)?.into_raster()?;
             let pixel = raster.data_type.size() * raster.bands as usize;
             pixels.resize(spots.len() * pixel, 0);
             for (&at, &(_, column, row)) in members.iter().zip(places()) {
@@ -241,9 +241,9 @@ fn batch(
         max_block_bytes: options.max_block_bytes,
         ..BatchOptions::default()
     };
-    let tensor = read_batch(&[dataset], &windows, &options, context)?;
-    let encoded = tensor.report.encoded_bytes;
-    Ok((tensor.into_host(context)?, encoded))
+    let pixels = read_batch(&[dataset], &windows, &options, context)?;
+    let encoded = pixels.report.encoded_bytes;
+    Ok((pixels.into_bytes()?, encoded))
 }
 
 /// The window that holds all spots.

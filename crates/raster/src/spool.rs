@@ -49,14 +49,24 @@ impl Spool {
         Ok(Self { folder, kept, buffered: Buffered::default() })
     }
 
+    /// Lets it hold this many bytes in memory before it writes them to its file.
+    pub(crate) fn hold(&mut self, bytes: usize) {
+        self.buffered.hold(bytes);
+    }
+
     /// Adds bytes and says where they begin. One that failed has added nothing.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        self.append_all(&[bytes])
+    }
+
+    /// Adds several pieces of bytes, one behind the other, and says where the first begins.
+    pub fn append_all(&mut self, parts: &[&[u8]]) -> io::Result<u64> {
         let start = self.buffered.len();
         let file = match &self.kept {
             Kept::Nameless(file) => file,
             Kept::Named(temporary) => temporary.file(),
         };
-        self.buffered.append(file, bytes).map_err(|error| self.told(error))?;
+        self.buffered.append_all(file, parts).map_err(|error| self.told(error))?;
         Ok(start)
     }
 

@@ -14,7 +14,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use strile::{Budget, Context, Dataset, Error, Layer, Raster, ReadOptions, Result};
+use strile::{Budget, Context, Dataset, Error, Layer, ReadOptions, Result};
 use testkit::{Accept, AcceptPixels, Corpus, Expect, Pixels, to_f64};
 
 /// Files whose pixels are not those that the corpus follows: CMYK rendered, chroma of 4 × 4, 5-6-5 bits of big-endian files,
@@ -33,13 +33,13 @@ const MASKS_DIFFER: [&str; 1] = ["files/image-rs__image-tiff/tests/images/cmyk-4
 /// A hostile file gets its record's memory, and never more than a small machine has.
 const MOST_MB: u64 = 1024;
 
-fn pixels_of(raster: Raster) -> Pixels {
+fn pixels_of(raster: strile::Pixels) -> Pixels {
     Pixels {
         bands: raster.bands as usize,
         height: raster.rows as usize,
         width: raster.columns as usize,
         data_type: raster.data_type,
-        bytes: raster.pixels,
+        bytes: raster.into_bytes().unwrap(),
     }
 }
 

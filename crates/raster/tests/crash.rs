@@ -60,7 +60,7 @@ fn generation_of(path: &Path) -> u64 {
         let options = ReadOptions::new().level(level);
         dataset.read(&options, &Context::default()).unwrap();
     }
-    let pixels = dataset.read(&ReadOptions::default(), &Context::default()).unwrap().pixels;
+    let pixels = dataset.read(&ReadOptions::default(), &Context::default()).unwrap().into_bytes().unwrap();
     let generation = u64::from_le_bytes(pixels[..8].try_into().unwrap());
     assert!(pixels == content(generation), "{} bytes of generation {generation}", pixels.len());
     generation

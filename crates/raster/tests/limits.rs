@@ -119,7 +119,7 @@ fn every_way_to_read_has_the_same_limit() {
     }
     let window = Some(Window::new(59_000, 59_000, 100, 100));
     let part = file.read(&with(None).window(window), &context).unwrap();
-    assert!(part.pixels.iter().all(|&pixel| pixel == 0));
+    assert!(part.bytes().unwrap().iter().all(|&pixel| pixel == 0));
 }
 
 /// A few words of XML may state any size, too.
@@ -208,7 +208,7 @@ fn without_threads() {
     assert_eq!(report.files, 4);
     let options = ReadOptions::new().decode_on(Processor::Cpu);
     let read = Dataset::open(&paths[0]).unwrap().read(&options, &context).unwrap();
-    assert_eq!(read.pixels.len(), 3 * 400 * 300);
+    assert_eq!(read.bytes().unwrap().len(), 3 * 400 * 300);
     println!("all was done without threads");
 }
 

@@ -13,13 +13,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use strile::crs::{Crs, TransformOptions};
 use strile::grid::{
-    CoordinateMap, Grid, MapOptions, Polygon, Top, WarpOptions, WarpSampling, files_onto, plan_onto,
-    read_onto,
+    CoordinateMap, Grid, MapOptions, PlacedBy, Placement, Placing, Polygon, Top, WarpOptions, WarpSampling,
+    files_onto, plan_onto, read_onto,
 };
 use strile::io::{MemorySink, MemorySource};
 use strile::read::Interleave;
 use strile::tiff::gdal::NoData;
-use strile::tiff::geo::{Bounds, GeoTransform};
+use strile::tiff::geo::{Bounds, Gcp, GeoTransform, Rpc};
 use strile::write::{BlockChoice, Format, Piece};
 use strile::{
     Budget, Context, DataType, Dataset, Layer, Location, OpenOptions, Processor, RasterSpec, ReadOptions,
@@ -110,7 +110,7 @@ fn nearest_takes_the_pixel_under_each_centre() {
             .onto(grid.clone(), WarpOptions::new().tolerance(tolerance).fill(NoData::Integer(65_535)));
         let raster = dataset.read(&options, &Context::default()).unwrap();
         assert_eq!((raster.bands, raster.rows, raster.columns), (2, 290, 310));
-        let (found, mut inside) = (samples(&raster.pixels), 0);
+        let (found, mut inside) = (samples(raster.bytes().unwrap()), 0);
         for (at, &found) in found.iter().enumerate() {
             let at = at as u32;
             let (band, row, column) = (1 - at / (310 * 290), at / 310 % 290, at % 310);
@@ -147,13 +147,13 @@ fn neither_windows_nor_threads_nor_memory_change_a_pixel() {
         assert_eq!(parts, 1);
         let (other, parts) = read(&options, 5, 40 << 20);
         assert!(parts > 1, "{parts}");
-        assert!(whole.pixels == other.pixels);
-        let whole = samples(&whole.pixels);
+        assert!(whole.bytes().unwrap() == other.bytes().unwrap());
+        let whole = samples(whole.bytes().unwrap());
         for window in
             [Window::new(0, 0, 100, 100), Window::new(2000, 37, 777, 900), Window::new(1, 2699, 2899, 1)]
         {
             let (part, _) = read(&options.clone().window(window), 2, 1 << 30);
-            for (at, found) in samples(&part.pixels).into_iter().enumerate() {
+            for (at, found) in samples(part.bytes().unwrap()).into_iter().enumerate() {
                 let (x, y) = (at as u32 % window.width, at as u32 / window.width);
                 let wanted = whole[((window.row + y) * 2900 + window.column + x) as usize];
                 assert_eq!(found, wanted, "{window} at {x}, {y}");
@@ -204,16 +204,19 @@ fn only_blocks_under_the_grid_are_read() {
     let onto = plan.onto.as_ref().unwrap();
     assert!(onto.files[0].windows >= 4, "{onto}");
     assert!(plan.figures().blocks < 400 / 3, "{plan}");
-    let (raster, report) = dataset.read_with_report(&options, &context).unwrap();
+    let raster = dataset.read(&options, &context).unwrap();
+    let report = &raster.report;
     assert_eq!(report.encoded_bytes, plan.figures().encoded_bytes);
     // In parts, as they are planned.
-    let small = Context { budget: Arc::new(Budget::new(3 << 20)), ..Context::default() };
+    let threads = NonZeroUsize::new(2).unwrap();
+    let small = Context { budget: Arc::new(Budget::new(2 << 20)), threads, ..Context::default() };
     let parts = dataset.plan(&options, &small).unwrap();
     assert!(parts.onto.as_ref().unwrap().parts > 1, "{parts}");
-    let (again, report) = dataset.read_with_report(&options, &small).unwrap();
+    let again = dataset.read(&options, &small).unwrap();
+    let report = &again.report;
     assert_eq!(report.encoded_bytes, parts.figures().encoded_bytes);
-    assert!(again.pixels == raster.pixels);
-    let found = samples(&raster.pixels);
+    assert!(again.bytes().unwrap() == raster.bytes().unwrap());
+    let found = samples(raster.bytes().unwrap());
     for (column, row) in [(0, 0), (900, 3), (1700, 7)] {
         let (x, y) = turned.to_world(f64::from(column) + 0.5, f64::from(row) + 0.5);
         let place = (((x - UTM.0) / 10.0) as u32, ((UTM.1 - y) / 10.0) as u32);
@@ -240,10 +243,10 @@ fn missing_pixels_are_filled_or_nan() {
     let by_mask = read(&masked, ReadOptions::new(), WarpOptions::new().fill(NoData::Integer(7)));
     let by_value = read(&nodata, ReadOptions::new(), WarpOptions::new());
     let by_option = read(&plain, ReadOptions::new(), WarpOptions::new().nodata(NoData::Integer(7)));
-    assert_eq!(by_mask.pixels, by_value.pixels);
-    assert_eq!(by_option.pixels, by_value.pixels);
+    assert_eq!(by_mask.bytes().unwrap(), by_value.bytes().unwrap());
+    assert_eq!(by_option.bytes().unwrap(), by_value.bytes().unwrap());
     assert_eq!(u16::from_ne_bytes([by_value.fill.0[0], by_value.fill.0[1]]), 7);
-    let found = samples(&by_value.pixels);
+    let found = samples(by_value.bytes().unwrap());
     assert!(found.iter().filter(|v| **v == 7).count() > 128 * 60 && found.iter().any(|v| *v != 7));
     for (dataset, warp) in [
         (&masked, WarpOptions::new()),
@@ -252,7 +255,7 @@ fn missing_pixels_are_filled_or_nan() {
     ] {
         let floats = read(dataset, ReadOptions::new().masked(true), warp);
         assert_eq!(floats.data_type, DataType::F32);
-        for (float, wanted) in floats.pixels.chunks_exact(4).zip(&found) {
+        for (float, wanted) in floats.bytes().unwrap().chunks_exact(4).zip(&found) {
             let float = f32::from_ne_bytes(float.try_into().unwrap());
             match wanted {
                 7 => assert!(float.is_nan()),
@@ -280,7 +283,7 @@ fn several_files_lie_on_each_other_in_order() {
     let read = |files: &[&Dataset], top: Top| {
         let warp = WarpOptions::new().top(top).fill(NoData::Integer(65_535));
         let raster = read_onto(files, &ReadOptions::new().onto(grid.clone(), warp), &context).unwrap();
-        samples(&raster.pixels)
+        samples(raster.bytes().unwrap())
     };
     let (one, other) = (read(&[&low], Top::Last), read(&[&high], Top::Last));
     let over = |top: &[u16], below: &[u16]| -> Vec<u16> {
@@ -309,7 +312,7 @@ fn a_grid_beside_the_file_is_filled_and_nothing_is_read() {
     assert_eq!((plan.figures().blocks, plan.figures().encoded_bytes), (0, 0));
     let raster = dataset.read(&options, &context).unwrap();
     assert_eq!((raster.bands, raster.rows, raster.columns), (2, 64, 64));
-    assert!(samples(&raster.pixels).iter().all(|v| *v == 9));
+    assert!(samples(raster.bytes().unwrap()).iter().all(|v| *v == 9));
 }
 
 #[test]
@@ -319,9 +322,9 @@ fn types_are_cast_and_what_does_not_fit_is_refused() {
     let grid = mercator(10.0, (64, 64));
     let read =
         |options: ReadOptions, warp: WarpOptions| dataset.read(&options.onto(grid.clone(), warp), &context);
-    let own = samples(&read(ReadOptions::new(), WarpOptions::new()).unwrap().pixels);
+    let own = samples(&read(ReadOptions::new(), WarpOptions::new()).unwrap().into_bytes().unwrap());
     let bytes = read(ReadOptions::new(), WarpOptions::new().data_type(DataType::U8)).unwrap();
-    assert_eq!(bytes.pixels, own.iter().map(|v| (*v).min(255) as u8).collect::<Vec<_>>());
+    assert_eq!(bytes.bytes().unwrap(), own.iter().map(|v| (*v).min(255) as u8).collect::<Vec<_>>());
     for (options, warp, words) in [
         (ReadOptions::new().level(1), WarpOptions::new(), "`level`"),
         (ReadOptions::new().layer(Layer::Mask), WarpOptions::new(), "masks are not put onto a grid"),
@@ -377,8 +380,8 @@ fn a_polygon_clips_the_result_and_what_is_read() {
     let warp = WarpOptions::new().resampling(WarpSampling::Bilinear).fill(NoData::Integer(65_535));
     let whole = ReadOptions::new().onto(grid.clone(), warp.clone());
     let clipped = ReadOptions::new().onto(grid.clone(), warp.polygon(polygon.clone()));
-    let all = samples(&dataset.read(&whole, &context).unwrap().pixels);
-    let found = dataset.read(&clipped, &context).unwrap().pixels;
+    let all = samples(&dataset.read(&whole, &context).unwrap().into_bytes().unwrap());
+    let found = dataset.read(&clipped, &context).unwrap().into_bytes().unwrap();
     let mut count = 0;
     for (at, &found) in samples(&found).iter().enumerate() {
         let (row, column) = (at / 700 % 600, at % 700);
@@ -392,7 +395,7 @@ fn a_polygon_clips_the_result_and_what_is_read() {
     let device = clipped.clone().decode_on(Processor::Cuda(0)).window(Window::new(90, 80, 120, 100));
     let there = dataset.read_on_device(0, &device, &context).unwrap().into_host(&context).unwrap();
     let here = dataset.read(&device.decode_on(Processor::Cpu), &context).unwrap();
-    assert!(there.pixels == here.pixels);
+    assert!(there.bytes().unwrap() == here.bytes().unwrap());
     // The part that its box touches, and one that it does not lie on.
     let part = grid.cropped_to(&polygon, strile::crs::DatumShift::Required).unwrap();
     assert_eq!((part.width(), part.height()), (421 - 100, 481 - 90));
@@ -428,8 +431,126 @@ fn a_device_has_the_pixels_of_the_cpu() {
                 let there = dataset.read_on_device(0, &device, &context).unwrap();
                 assert_eq!(there.location(), Location::Cuda(0));
                 let there = there.into_host(&context).unwrap();
-                assert!(host.pixels == there.pixels, "file {file}, {sampling:?}, {metres} m");
+                assert!(
+                    host.bytes().unwrap() == there.bytes().unwrap(),
+                    "file {file}, {sampling:?}, {metres} m"
+                );
             }
         }
     }
+}
+
+/// The points of a raster that a transform places.
+fn points_of(transform: GeoTransform, (width, height): (u32, u32)) -> Vec<Gcp> {
+    let at = |column: u32, row: u32| {
+        let (column, row) = (f64::from(column), f64::from(row));
+        let (x, y) = transform.to_world(column, row);
+        Gcp { column, row, x, y, z: 0.0, id: String::new() }
+    };
+    let places = (0..3).flat_map(|row| (0..3).map(move |column| (column * width / 2, row * height / 2)));
+    places.map(|(column, row)| at(column, row)).collect()
+}
+
+#[test]
+fn control_points_place_a_raster_as_its_transform_does() {
+    let size = (300, 260);
+    let plain = scene(size, 1);
+    let mut placed = spec(size, 1);
+    let geo = &mut placed.metadata.georeference;
+    (geo.gcps, geo.gcp_crs) = (points_of(geo.transform.take().unwrap(), size), geo.crs.take());
+    let by_points = written(placed, &small_tiles(), &values(size, 1), None);
+    assert_eq!(by_points.metadata().georeference.gcps.len(), 9);
+    let grid = mercator(11.0, (310, 290));
+    let options = |by| {
+        let warp = WarpOptions::new().fill(NoData::Integer(65_535)).placing(Placing::by(by));
+        ReadOptions::new().onto(grid.clone(), warp)
+    };
+    let wanted = plain.read(&options(PlacedBy::Any), &Context::default()).unwrap().into_bytes().unwrap();
+    assert!(samples(&wanted).iter().filter(|value| **value != 65_535).count() > 10_000);
+    for (by, words) in [
+        (PlacedBy::Any, "polynomial of order 2 near 9 control points"),
+        (PlacedBy::Polynomial(1), "polynomial of order 1 near 9 control points"),
+        (PlacedBy::ThinPlate, "thin-plate spline through 9 control points"),
+    ] {
+        let options = options(by);
+        let found = by_points.read(&options, &Context::default()).unwrap();
+        assert!(found.bytes().unwrap() == wanted, "{by:?}");
+        let plan = plan_onto(Location::Host, &[&by_points], &options, &Context::default()).unwrap();
+        assert!(plan.to_string().contains(words), "{plan}");
+    }
+    for (file, by, words) in [
+        (&plain, PlacedBy::ThinPlate, "no ground control points"),
+        (&plain, PlacedBy::Rational, "no rational polynomials"),
+        (&by_points, PlacedBy::Polynomial(4), "order 1 to 3, got 4"),
+        (&by_points, PlacedBy::Polynomial(3), "needs 10"),
+    ] {
+        let problem = file.read(&options(by), &Context::default()).unwrap_err().to_string();
+        assert!(problem.contains(words), "{problem}");
+    }
+    // The grid that is suggested for the points is that of the transform.
+    let choice = |file: &Dataset| {
+        let placement =
+            Placement::of(&file.metadata().georeference, size.0, size.1, Placing::default()).unwrap();
+        placement.suggest(&crs("EPSG:3857"), &TransformOptions::default()).unwrap()
+    };
+    let (one, other) = (choice(&plain), choice(&by_points));
+    assert_eq!((one.width(), one.height()), (other.width(), other.height()));
+    assert!((one.bounds().min_x - other.bounds().min_x).abs() < 1e-3);
+}
+
+#[test]
+fn rational_polynomials_place_a_raster_as_its_transform_does() {
+    let size = (200, 200);
+    let mut placed = spec(size, 1);
+    let geo = &mut placed.metadata.georeference;
+    geo.crs = Some(crs("EPSG:4326"));
+    geo.transform = Some(GeoTransform { a: 0.001, b: 0.0, c: 14.9, d: 0.0, e: -0.001, f: 50.1 });
+    let plain = written(placed.clone(), &small_tiles(), &values(size, 1), None);
+    let term = |at: usize, factor: f64| {
+        let mut factors = [0.0; 20];
+        factors[at] = factor;
+        factors
+    };
+    let geo = &mut placed.metadata.georeference;
+    (geo.crs, geo.transform) = (None, None);
+    geo.rpc = Some(Rpc {
+        err_bias: None,
+        err_rand: None,
+        line: (99.5, 100.0),
+        sample: (99.5, 100.0),
+        latitude: (50.0, 0.1),
+        longitude: (15.0, 0.1),
+        height: (300.0, 500.0),
+        line_numerator: term(2, -1.0),
+        line_denominator: term(0, 1.0),
+        // A pixel to the east for each 100 m.
+        sample_numerator: std::array::from_fn(|at| [0.0, 1.0, 0.0, 0.05].get(at).copied().unwrap_or(0.0)),
+        sample_denominator: term(0, 1.0),
+    });
+    let rational = written(placed, &small_tiles(), &values(size, 1), None);
+    let grid = Grid::from_bounds(
+        crs("EPSG:32633"),
+        Bounds { min_x: 495_000.0, min_y: 5_533_000.0, max_x: 507_000.0, max_y: 5_545_000.0 },
+        (83.0, 83.0),
+        false,
+    )
+    .unwrap();
+    let read = |file: &Dataset, height: f64| {
+        let warp = WarpOptions::new()
+            .tolerance(0.0)
+            .fill(NoData::Integer(65_535))
+            .placing(Placing::by(PlacedBy::Any).rpc_height(height));
+        let read = file.read(&ReadOptions::new().onto(grid.clone(), warp), &Context::default()).unwrap();
+        samples(read.bytes().unwrap())
+    };
+    let wanted = read(&plain, 0.0);
+    assert!(wanted.iter().filter(|value| **value != 65_535).count() > 5_000);
+    // At the height of the offset the third term is 0.
+    let differ = |one: &[u16], other: &[u16]| one.iter().zip(other).filter(|(a, b)| a != b).count();
+    assert!(differ(&read(&rational, 300.0), &wanted) < 20);
+    assert!(differ(&read(&rational, 800.0), &wanted) > 5_000);
+    let warp = WarpOptions::new().source_crs(crs("EPSG:4326"));
+    let problem =
+        rational.read(&ReadOptions::new().onto(grid.clone(), warp), &Context::default()).unwrap_err();
+    assert!(problem.to_string().contains("leave out `source_crs`"), "{problem}");
 }

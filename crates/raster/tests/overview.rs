@@ -54,7 +54,7 @@ fn frame(order: ByteOrder, big: bool) -> FileFrame {
 
 fn read(dataset: &Dataset, page: usize, level: usize, layer: Layer) -> Vec<u8> {
     let options = ReadOptions::new().page(page).level(level).layer(layer);
-    dataset.read(&options, &Context::default()).unwrap().pixels
+    dataset.read(&options, &Context::default()).unwrap().into_bytes().unwrap()
 }
 
 fn count(count: u32) -> OverviewOptions {

@@ -26,7 +26,7 @@ fn in_pieces(dataset: &Dataset, options: &ReadOptions, piece: u64) -> (Vec<u8>, 
     let (mut all, mut tallest) = (Vec::new(), 0);
     let faults = dataset.read_pieces(&pieces, &context, |raster| {
         tallest = tallest.max(raster.rows);
-        all.extend(raster.pixels);
+        all.extend(raster.bytes().unwrap());
         Ok::<(), Error>(())
     });
     assert!(faults.unwrap().is_empty());
@@ -47,7 +47,7 @@ fn pieces_of_any_size_are_the_whole() {
                 let whole = dataset.read(&options, &Context::default()).unwrap();
                 for piece in [1, 1000, 2500, 4000, 1 << 20] {
                     let (all, tallest) = in_pieces(&dataset, &options, piece);
-                    assert_eq!(all, whole.pixels, "{interleave:?} {window:?} {piece}");
+                    assert_eq!(all, whole.bytes().unwrap(), "{interleave:?} {window:?} {piece}");
                     assert!(piece > 1 || tallest <= 16, "{tallest} rows in the smallest piece");
                 }
             }
@@ -61,7 +61,7 @@ fn a_turned_image_comes_band_by_band() {
     let options = ReadOptions::new().apply_orientation(true);
     let whole = dataset.read(&options, &Context::default()).unwrap();
     let (all, tallest) = in_pieces(&dataset, &options, 100);
-    assert_eq!((all, tallest), (whole.pixels, 37));
+    assert_eq!((all, tallest), (whole.into_bytes().unwrap(), 37));
 }
 
 #[test]

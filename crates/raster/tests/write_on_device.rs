@@ -124,12 +124,12 @@ impl Case {
             let mut piece = match memory {
                 Memory::Device => {
                     let raster = self.stored.read_on_device(0, &read, &Context::default())?;
-                    let bytes = raster.output.device_bytes().cloned().unwrap();
-                    Piece::on_device(window, raster.output.spec().clone(), bytes)
+                    let bytes = raster.device_bytes().cloned().unwrap();
+                    Piece::on_device(window, raster.spec().unwrap(), bytes)
                 }
                 Memory::Host => {
                     held = self.stored.read(&read.decode_on(Processor::Cpu), &Context::default())?;
-                    Piece::contiguous(window, bands, data_type, interleave, &held.pixels).unwrap()
+                    Piece::contiguous(window, bands, data_type, interleave, held.bytes().unwrap()).unwrap()
                 }
             };
             if let Some(mask) = mask {
@@ -163,7 +163,7 @@ impl Case {
         for by in [Processor::Cpu, device()] {
             let read = ReadOptions::new().decode_on(by);
             let found = written.read(&read, &Context::default()).unwrap();
-            assert!(found.pixels == self.pixels.bytes, "{name}: {by:?} reads other pixels");
+            assert!(found.bytes().unwrap() == self.pixels.bytes, "{name}: {by:?} reads other pixels");
         }
     }
 }
@@ -307,8 +307,8 @@ fn in_parts(case: &Case) -> Vec<u8> {
             } else {
                 let read = ReadOptions::new().window(need).decode_on(device());
                 let raster = case.stored.read_on_device(0, &read, &context).unwrap();
-                let bytes = raster.output.device_bytes().cloned().unwrap();
-                writer.write(&Piece::on_device(need, raster.output.spec().clone(), bytes)).unwrap();
+                let bytes = raster.device_bytes().cloned().unwrap();
+                writer.write(&Piece::on_device(need, raster.spec().unwrap(), bytes)).unwrap();
             }
             let part = writer.finish().unwrap();
             if let Some(beyond) = &part.beyond {

@@ -10,7 +10,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::Duration;
 use strile_cpu::CpuEngine;
-use strile_cuda::{CudaEngine, CudaOptions};
+use strile_cuda::{CudaEngine, CudaOptions, Split};
 use strile_emulate::StandIn;
 use strile_engine::{
     Arena, BlockAddress, BlockTask, DecodeJob, Encoded, Engine, Output, OutputSpec, Placement, Report, Span,
@@ -26,11 +26,14 @@ pub(crate) struct DeviceTarget {
 struct Engines {
     cpu: Arc<CpuEngine>,
     cuda: CudaEngine,
+    /// The same, for streams cut into segments.
+    split: CudaEngine,
     standin: Option<&'static StandIn>,
 }
 
 /// Codecs with kernels.
-const CODECS: [&str; 7] = ["lzw", "deflate", "packbits", "zstd", "lz4", "jpeg", "jpeg2000"];
+const CODECS: [&str; 10] =
+    ["lzw", "deflate", "packbits", "zstd", "lz4", "jpeg", "jpeg2000", "lerc", "lerc-deflate", "lerc-zstd"];
 /// Streams of a batch: an emulated kernel takes about a millisecond for each, and a GPU decodes hundreds at a time.
 const EMULATED_BATCH: usize = 16;
 const GPU_BATCH: usize = 256;
@@ -67,8 +70,12 @@ impl DeviceTarget {
         self.engines.get_or_init(|| {
             let standin = (!is_on_a_gpu()).then(|| StandIn::load().unwrap());
             let cpu = Arc::new(CpuEngine::new());
-            let cuda = CudaEngine::open(0, Arc::clone(&cpu) as Arc<dyn Engine>, CudaOptions::default());
-            Engines { cpu, cuda: cuda.unwrap(), standin }
+            let open = |split| {
+                let options = CudaOptions { split, ..CudaOptions::default() };
+                CudaEngine::open(0, Arc::clone(&cpu) as Arc<dyn Engine>, options).unwrap()
+            };
+            let (cuda, split) = (open(Split::Never), open(Split::Always));
+            Engines { cpu, cuda, split, standin }
         })
     }
 }
@@ -98,11 +105,13 @@ impl Subject for DeviceTarget {
         (seed, bytes)
     }
 
-    fn try_one(&self, seed: usize, _number: u64, bytes: &[u8]) -> Outcome {
+    /// Mutants of odd numbers are split, where their codec can be.
+    fn try_one(&self, seed: usize, number: u64, bytes: &[u8]) -> Outcome {
         let engines = self.engines();
+        let engine = if number.is_multiple_of(2) { &engines.cuda } else { &engines.split };
         let seed = &self.seeds[seed];
         let (on_cpu, expected) = run(engines.cpu.as_ref(), seed, bytes);
-        let (on_device, found) = run(&engines.cuda, seed, bytes);
+        let (on_device, found) = run(engine, seed, bytes);
         let mut wrong = None;
         if on_cpu.faults != on_device.faults {
             let first =

@@ -284,6 +284,7 @@ def _pixels(
         floating=floating,
         masking=masking,
         looked_for=_shown(compared, declared, stored, level, inverted) if first is not None else (),
+        stated=compared[0] if len(compared) == 1 else None,
         scaling=scaling,
         dtype=dtype,
         max_pixels=call.max_pixels,

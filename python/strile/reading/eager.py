@@ -16,14 +16,15 @@ def read(description: Description, dataset: Any, progress: Any) -> xarray.DataAr
 
     request = description.request
     lost: dict[str, str] = {}
-    array = request.decoded(description.window, dataset=dataset, progress=progress, holes=lost)
+    array, present = request.decoded(
+        description.window, dataset=dataset, progress=progress, holes=lost, look=True
+    )
     attrs = dict(description.attrs)
     if lost:
         # Damage that only decoding finds is among it.
         attrs["vrt_holes"] = description.holes + vrt.damaged(description.sources, lost, str(request.source))
     promoted = True
-    if request.looked_for:
-        present = request.holds_nodata(array)
+    if present is not None:
         attrs["nodata_pixels_present"] = present
         # Integers of a mosaic stay integers where nothing had to be masked; of a file they never do, so that
         # a lazy read,

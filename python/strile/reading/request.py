@@ -64,6 +64,7 @@ class Request:
     floating: np.dtype | None
     masking: Masking | None
     looked_for: tuple[int | float | None, ...]
+    stated: int | float | None
     scaling: tuple[float, float] | None
     dtype: np.dtype
     max_pixels: int | None
@@ -115,7 +116,8 @@ class Request:
 
     def read(self, window: Window, *, dataset: Any = None, progress: Any = None) -> Any:
         """The pixels of a window, as the result has them."""
-        return self.finished(self.decoded(window, dataset=dataset, progress=progress))
+        array, _ = self.decoded(window, dataset=dataset, progress=progress)
+        return self.finished(array)
 
     def decoded(
         self,
@@ -124,12 +126,15 @@ class Request:
         dataset: Any = None,
         progress: Any = None,
         holes: dict[str, str] | None = None,
-    ) -> Any:
-        """The pixels as the core gives them, before anything is compared, scaled or cast. `holes` takes the
-        names of sources that a mosaic went on without, and why."""
+        look: bool = False,
+    ) -> tuple[Any, bool | None]:
+        """The pixels as the core gives them, before anything is compared, scaled or cast, and with `look` whether
+        they hold nodata, masked or not. `holes` takes the names of sources that a mosaic went on without, and why."""
         source = self.dataset() if dataset is None else dataset
         self.check(source, window)
-        raster = source.read(**self.core_keywords(window), progress=progress)
+        look = look and bool(self.looked_for)
+        sought = self.stated if look else None
+        raster = source.read(**self.core_keywords(window), look_for=sought, progress=progress)
         array = cuda.array(raster) if self.gpu else raster.numpy()
         if self.missing == "warn":
             self._warn_of_holes(raster.holes)
@@ -137,10 +142,13 @@ class Request:
                 holes.update(raster.holes)
         if self._inverted_here:
             array = self.inverted_from - array
-        return array[0] if self.flat else array
+        array = array[0] if self.flat else array
+        if not look:
+            return array, None
+        # The core looks while it decodes: for one value, in pixels that no mask changes afterwards.
+        return array, self._holds_nodata(array) if raster.found is None else raster.found
 
-    def holds_nodata(self, array: Any) -> bool:
-        """Whether decoded pixels have a declared nodata value, masked or not."""
+    def _holds_nodata(self, array: Any) -> bool:
         if self._by_core:
             return self._contains(array, float("nan"))
         if len(self.looked_for) == 1:

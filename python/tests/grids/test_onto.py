@@ -258,25 +258,48 @@ def test_absurd_grids_take_bounded_work(path):
     assert (strile.read(path, grid=far).numpy() == -9).all()
 
 
-def test_sources_without_a_transform_are_refused_by_name(tmp_path):
+def test_sources_placed_by_control_points_and_polynomials_are_gdals(tmp_path):
     from rasterio.control import GroundControlPoint
     from rasterio.rpc import RPC
+    from rasterio.warp import reproject
 
-    points = [GroundControlPoint(row, column, 15 + column / 1000, 50 - row / 1000) for row in (0, 20) for column in (0, 20)]
-    line = [1.0] + [0.0] * 19
+    points = [
+        GroundControlPoint(row, column, 15 + column / 1000 + row * column / 4e5, 50 - row / 1000 + column * column / 1e6)
+        for row in (0, 15, 30) for column in (0, 20, 40)
+    ]  # fmt: skip
+    one, east, north = ([float(at == place) for at in range(20)] for place in range(3))
     rpc = RPC(
-        height_off=0, height_scale=500, lat_off=50, lat_scale=1, line_off=10, line_scale=10, line_num_coeff=line, line_den_coeff=line,
-        long_off=15, long_scale=1, samp_off=10, samp_scale=10, samp_num_coeff=line, samp_den_coeff=line,
+        height_off=0, height_scale=500, lat_off=49.985, lat_scale=0.02, line_off=15, line_scale=-20, line_num_coeff=north,
+        line_den_coeff=one, long_off=15.02, long_scale=0.03, samp_off=20, samp_scale=30, samp_num_coeff=east, samp_den_coeff=one,
     )  # fmt: skip
-    grid = strile.Grid(4326, (0.001, 0, 15, 0, -0.001, 50), (20, 20))
+    row, column = np.mgrid[:30, :40]
+    values = (10 + 3 * column + 2 * row).astype(np.float32)[None]
+    grid = strile.Grid(3857, (70.0, 0, 1669800, 0, -70.0, 6446300), (60, 70))
     for name, placed, words in [
-        ("gcp.tif", {"gcps": points, "crs": "EPSG:4326"}, "control points"),
-        ("rpc.tif", {"rpcs": rpc}, "RPC"),
-        ("plain.tif", {"crs": "EPSG:4326"}, "transform"),
+        ("gcp.tif", {"gcps": points, "crs": "EPSG:4326"}, {"gcps": points}),
+        ("rpc.tif", {"rpcs": rpc}, {"rpcs": rpc}),
     ]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with rasterio.open(tmp_path / name, "w", driver="GTiff", width=20, height=20, count=1, dtype="uint8", **placed) as file:
-                file.write(np.ones((1, 20, 20), np.uint8))
-        with pytest.raises(strile.StrileError, match=words):
-            strile.read(tmp_path / name, grid=grid)
+            with rasterio.open(tmp_path / name, "w", driver="GTiff", width=40, height=30, count=1, dtype="float32", **placed) as file:
+                file.write(values)
+        found = strile.read(tmp_path / name, grid=grid, tolerance=0, resampling="bilinear").numpy()
+        expected = np.zeros((1, *grid.shape), np.float32)
+        reproject(
+            values, expected, src_crs="EPSG:4326", dst_crs=grid.crs, dst_transform=rasterio.Affine(*grid.transform),
+            resampling=Resampling.bilinear, **words,
+        )  # fmt: skip
+        both = (found > 0) & (expected > 0)
+        assert both.mean() > 0.8 and ((found > 0) != (expected > 0)).sum() < 40, name
+        # GDAL interpolates places, here within 0.03 pixels; values change by 3 per column and 2 per row.
+        assert np.abs(found - expected)[both].max() < 0.3, name
+
+
+def test_sources_without_a_place_are_refused_by_name(tmp_path):
+    grid = strile.Grid(4326, (0.001, 0, 15, 0, -0.001, 50), (20, 20))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with rasterio.open(tmp_path / "plain.tif", "w", driver="GTiff", width=20, height=20, count=1, dtype="uint8", crs="EPSG:4326") as file:
+            file.write(np.ones((1, 20, 20), np.uint8))
+    with pytest.raises(strile.StrileError, match="transform"):
+        strile.read(tmp_path / "plain.tif", grid=grid)

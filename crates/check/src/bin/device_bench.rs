@@ -40,8 +40,7 @@ fn read(file: &str) -> (u64, u64) {
 fn part(file: &str, window: Option<Window>) -> (u64, u64) {
     let options = ReadOptions::new().decode_on(Processor::Cuda(0)).window(window);
     let raster = Dataset::open(file).unwrap().read_on_device(0, &options, &Context::default()).unwrap();
-    let spec = raster.output.spec();
-    (spec.len().unwrap() as u64, raster.report.encoded_bytes)
+    (raster.spec().unwrap().len().unwrap() as u64, raster.report.encoded_bytes)
 }
 
 fn ms(start: Instant) -> f64 {

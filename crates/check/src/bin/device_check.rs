@@ -18,7 +18,7 @@ use strile::device::Nvcomp;
 use strile::engine::Report;
 use strile::read::{Interleave, MaskSource, OnFault};
 use strile::{
-    Budget, Compression, Context, Dataset, Error, Layer, Processor, Raster, ReadOptions, Result, Window,
+    Budget, Compression, Context, Dataset, Error, Layer, Pixels, Processor, ReadOptions, Result, Window,
 };
 
 /// Codecs whose blocks are to be decoded on the device.
@@ -269,23 +269,21 @@ impl Check {
         }
     }
 
-    fn cpu(&self, dataset: &Dataset, options: &ReadOptions) -> Result<Raster> {
+    fn cpu(&self, dataset: &Dataset, options: &ReadOptions) -> Result<Pixels> {
         dataset.read(&options.clone().decode_on(Processor::Cpu), &self.cpu_context)
     }
 
     /// Reads by the CUDA engine, both ways; the report of a read that succeeded.
     fn hold(
         &self,
-        expected: &Result<Raster>,
+        expected: &Result<Pixels>,
         dataset: &Dataset,
         options: &ReadOptions,
         verdict: &mut Verdict,
     ) -> Option<Report> {
         let options = options.clone().decode_on(self.cuda).nvcomp(self.nvcomp);
-        let (raster, report) = match dataset.read_with_report(&options, &self.cuda_context) {
-            Ok((raster, report)) => (Ok(raster), Some(report)),
-            Err(error) => (Err(error), None),
-        };
+        let raster = dataset.read(&options, &self.cuda_context);
+        let report = raster.as_ref().ok().map(|raster| raster.report.clone());
         let there = dataset.read_on_device(self.index, &options, &self.cuda_context);
         let there = there.and_then(|raster| raster.into_host(&self.cuda_context));
         for (how, found) in [("into host memory", raster), ("into device memory", there)] {
@@ -297,7 +295,7 @@ impl Check {
     }
 }
 
-fn difference(expected: &Result<Raster>, found: &Result<Raster>) -> Option<String> {
+fn difference(expected: &Result<Pixels>, found: &Result<Pixels>) -> Option<String> {
     let (expected, found) = match (expected, found) {
         (Ok(expected), Ok(found)) => (expected, found),
         (Err(expected), Err(found)) => {
@@ -310,15 +308,19 @@ fn difference(expected: &Result<Raster>, found: &Result<Raster>) -> Option<Strin
     if expected == found {
         return None;
     }
-    let at = expected.pixels.iter().zip(&found.pixels).position(|(a, b)| a != b);
-    let bytes = expected.pixels.iter().zip(&found.pixels).filter(|(a, b)| a != b).count();
+    let (ours, theirs) = match (expected.bytes(), found.bytes()) {
+        (Ok(ours), Ok(theirs)) => (ours, theirs),
+        (Err(error), _) | (_, Err(error)) => return Some(error.to_string()),
+    };
+    let at = ours.iter().zip(theirs).position(|(a, b)| a != b);
+    let bytes = ours.iter().zip(theirs).filter(|(a, b)| a != b).count();
     Some(match at {
-        Some(at) => format!("{bytes} of {} bytes differ, the first at {at}", expected.pixels.len()),
+        Some(at) => format!("{bytes} of {} bytes differ, the first at {at}", ours.len()),
         None => format!(
             "{} bytes and {} faults, expected {} and {}",
-            found.pixels.len(),
+            theirs.len(),
             found.faults.len(),
-            expected.pixels.len(),
+            ours.len(),
             expected.faults.len()
         ),
     })

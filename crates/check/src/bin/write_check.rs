@@ -200,7 +200,7 @@ impl Case {
             let read = ReadOptions::new().decode_on(by).interleave(Interleave::BandFirst);
             let found = written.read(&read, &Context::default());
             let found = found.map_err(|error| Trouble::Wrong(format!("read back: {error}")))?;
-            if found.pixels != self.pixels(whole, Interleave::BandFirst, true) {
+            if found.bytes().unwrap() != self.pixels(whole, Interleave::BandFirst, true) {
                 return Err(wrong(&format!("{by:?} reads other pixels")));
             }
         }

@@ -28,6 +28,10 @@ pub struct ViewArgs {
     /// End when the page is closed
     #[arg(long)]
     pub exit_with_page: bool,
+    /// Show these pictures below files in Web Mercator, such as https://example.org/{z}/{x}/{y}.png. The browser asks for them;
+    /// without this option the page loads nothing from elsewhere
+    #[arg(long, value_name = "URL")]
+    pub basemap: Option<String>,
     /// Port to listen on; 0 for a free one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub port: u16,

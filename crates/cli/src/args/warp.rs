@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use strile::DataType;
 use strile::convert::data_type_named;
 use strile::crs::DatumShift;
-use strile::grid::{WarpSampling, sampling_named};
+use strile::grid::{PlacedBy, Placing, WarpSampling, sampling_named};
 use strile::tiff::geo::Crs;
 
 /// Put files onto a grid: another reference system, resolution or extent.
@@ -35,6 +35,18 @@ pub struct WarpArgs {
     /// Reference system of all IN, instead of the one that they state
     #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true)]
     pub s_srs: Option<Crs>,
+    /// Place IN by its control points, with a polynomial of this order from 1 to 3
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3), conflicts_with_all = ["tps", "rpc"])]
+    pub order: Option<u8>,
+    /// Place IN by its control points, with a thin-plate spline through all of them
+    #[arg(long, conflicts_with = "rpc")]
+    pub tps: bool,
+    /// Place IN by its rational polynomials
+    #[arg(long)]
+    pub rpc: bool,
+    /// Height above the ellipsoid that rational polynomials are taken at; 0 by default
+    #[arg(long, value_name = "RPC_HEIGHT=METRES", value_parser = parse_height)]
+    pub to: Option<f64>,
     /// Extent of OUT
     #[arg(long, num_args = 4, value_names = ["XMIN", "YMIN", "XMAX", "YMAX"], allow_negative_numbers = true)]
     pub te: Option<Vec<f64>>,
@@ -119,6 +131,28 @@ fn parse_level(text: &str) -> Result<Level, String> {
     overview.map(|level| Level(Some(level))).ok_or_else(|| "expected auto, none or an overview from 0".into())
 }
 
+fn parse_height(text: &str) -> Result<f64, String> {
+    let value = text
+        .split_once('=')
+        .filter(|(name, _)| name.eq_ignore_ascii_case("RPC_HEIGHT"))
+        .map(|(_, value)| value);
+    let height = value.and_then(|value| value.parse().ok()).filter(|height: &f64| height.is_finite());
+    height.ok_or_else(|| "expected RPC_HEIGHT=METRES, the only option of the transformation".into())
+}
+
+impl WarpArgs {
+    /// What of the georeferencing of IN counts.
+    pub fn placing(&self) -> Placing {
+        let by = match self.order {
+            Some(order) => PlacedBy::Polynomial(order),
+            None if self.tps => PlacedBy::ThinPlate,
+            None if self.rpc => PlacedBy::Rational,
+            None => PlacedBy::Any,
+        };
+        Placing::by(by).rpc_height(self.to.unwrap_or(0.0))
+    }
+}
+
 fn parse_datum_shift(text: &str) -> Result<DatumShift, String> {
     match text {
         "required" => Ok(DatumShift::Required),
@@ -128,9 +162,13 @@ fn parse_datum_shift(text: &str) -> Result<DatumShift, String> {
 }
 
 /// Options of gdalwarp, which begin with one dash.
-pub(super) const GDAL: [(&str, &str); 23] = [
+pub(super) const GDAL: [(&str, &str); 27] = [
     ("-t_srs", "--t-srs"),
     ("-s_srs", "--s-srs"),
+    ("-order", "--order"),
+    ("-tps", "--tps"),
+    ("-rpc", "--rpc"),
+    ("-to", "--to"),
     ("-te", "--te"),
     ("-te_srs", "--te-srs"),
     ("-tr", "--tr"),
@@ -155,7 +193,7 @@ pub(super) const GDAL: [(&str, &str); 23] = [
 ];
 
 /// Options of gdalwarp that strile does not have, and what there is instead.
-const UNAVAILABLE: [(&str, &str); 24] = [
+const UNAVAILABLE: [(&str, &str); 20] = [
     ("-cl", "all polygons of the cutline count"),
     ("-cwhere", "all polygons of the cutline count"),
     ("-csql", "all polygons of the cutline count"),
@@ -164,13 +202,9 @@ const UNAVAILABLE: [(&str, &str); 24] = [
     ("-multi", "all cores work; `--threads N` limits them"),
     ("-wo", "there are no warp options"),
     ("-wt", "numbers are 64-bit floats while they are computed"),
-    ("-to", "there are no transformer options"),
     ("-oo", "there are no open options"),
     ("-if", "the format of the input is found by its content"),
     ("-doo", "OUT is always written anew"),
-    ("-order", "control points are not used; give the file a transform"),
-    ("-tps", "control points are not used; give the file a transform"),
-    ("-rpc", "rational polynomials are not used; give the file a transform"),
     ("-geoloc", "geolocation arrays are not used; give the file a transform"),
     ("-dstalpha", "`-dstnodata V` marks missing pixels"),
     ("-srcalpha", "alpha of the input always counts"),
@@ -179,7 +213,7 @@ const UNAVAILABLE: [(&str, &str); 24] = [
     ("-nomd", "metadata of the first file is kept"),
     ("-ct", "operations between datums are chosen; `--explain` names them"),
     ("-vshift", "heights are left unchanged"),
-    ("-refine_gcps", "control points are not used"),
+    ("-refine_gcps", "all control points count"),
 ];
 
 /// Returns why a command line cannot be run that has an option of gdalwarp which `strile warp` does not have.
@@ -200,6 +234,14 @@ mod tests {
         assert_eq!(parse_level("NONE"), Ok(Level(Some(0))));
         assert_eq!(parse_level("0"), Ok(Level(Some(1))));
         assert!(parse_level("AUTO-1").is_err());
+    }
+
+    #[test]
+    fn heights_of_rational_polynomials() {
+        assert_eq!(parse_height("rpc_height=-12.5"), Ok(-12.5));
+        for text in ["RPC_HEIGHT", "RPC_HEIGHT=", "RPC_HEIGHT=inf", "RPC_DEM=a.tif", "=1"] {
+            assert!(parse_height(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -14,12 +14,19 @@ use formats::{Csv, Plain};
 use std::path::Path;
 use strile::engine::LocatedFault;
 use strile::read::{Interleave, PieceLimits, Pieces};
-use strile::{Input, Layer, Raster, ReadOptions};
+use strile::{DataType, Input, Layer, ReadOptions};
 
 /// What a format does with the pieces.
 trait Writer {
-    fn piece(&mut self, raster: Raster, sink: &mut Sink) -> std::io::Result<()>;
+    fn piece(&mut self, piece: Piece, sink: &mut Sink) -> std::io::Result<()>;
     fn end(self, sink: &mut Sink) -> std::io::Result<()>;
+}
+
+/// Some rows of the result.
+struct Piece {
+    data_type: DataType,
+    bands: usize,
+    bytes: Vec<u8>,
 }
 
 /// A resolved request.
@@ -33,8 +40,10 @@ struct Request<'a> {
 impl Request<'_> {
     fn write(&self, mut sink: Sink, mut writer: impl Writer) -> Result<Vec<LocatedFault>, Failure> {
         let failed = sink.failed();
-        let faults = self.dataset.read_pieces(&self.pieces, &self.context, |raster| {
-            writer.piece(raster, &mut sink).map_err(&failed)
+        let faults = self.dataset.read_pieces(&self.pieces, &self.context, |pixels| {
+            let (data_type, bands) = (pixels.data_type, pixels.bands as usize);
+            let piece = Piece { data_type, bands, bytes: pixels.into_bytes()? };
+            writer.piece(piece, &mut sink).map_err(&failed)
         })?;
         writer.end(&mut sink).map_err(&failed)?;
         sink.finish()?;

@@ -17,6 +17,7 @@ pub fn view(args: &ViewArgs, session: &Session) -> Result<Outcome, Failure> {
     options.port = args.port;
     options.decode_on = args.decode.decode_on;
     options.exit_with_page = args.exit_with_page;
+    options.basemap.clone_from(&args.basemap);
     options.describe = Some(Arc::new(info::described));
     let server = Server::view(&args.files, options).map_err(failed)?;
     let url = server.url();

@@ -11,7 +11,7 @@ use std::time::Instant;
 use strile::convert::TilingScheme;
 use strile::crs::TransformOptions;
 use strile::file::AsInput as _;
-use strile::grid::{Grid, GridChoice, Polygon, Top, WarpOptions, WarpWriter};
+use strile::grid::{Grid, GridChoice, Placement, Polygon, Top, WarpOptions, WarpWriter};
 use strile::io::redacted;
 use strile::read::OnFault;
 use strile::tiff::geo::Bounds;
@@ -86,9 +86,10 @@ fn grid(
         let mut georeference = file.metadata().georeference.clone();
         if let Some(crs) = &args.s_srs {
             georeference.crs = Some(crs.clone());
+            georeference.gcp_crs = Some(crs.clone());
         }
         let (width, height) = file.as_input().size();
-        let raster = Grid::like(&georeference, width, height);
+        let raster = Placement::of(&georeference, width, height, args.placing());
         rasters.push(raster.map_err(|problem| request(format!("{}: {problem}", file.name())))?);
     }
     let two = |numbers: &[f64]| <[f64; 2]>::try_from(numbers).ok().map(|[a, b]| (a, b));
@@ -149,6 +150,7 @@ fn read_options(args: &WarpArgs, grid: Grid, polygon: Option<Polygon>) -> ReadOp
         .level(args.ovr.0)
         .datum_shift(args.datum_shift)
         .source_crs(args.s_srs.clone())
+        .placing(args.placing())
         .nodata(args.srcnodata.and_then(|nodata| nodata.0))
         .fill(args.dstnodata.and_then(|nodata| nodata.0))
         .data_type(args.ot)

@@ -11,6 +11,7 @@
 
 use super::workspace::{most_output, out_of_memory};
 use super::{StoredBlock, Workspace};
+use crate::stop::{LARGE, Looks, Stop};
 use lz4_flex::block::decompress_into;
 use lz4_flex::frame::{BlockMode, BlockSize, Error as FrameError, FrameDecoder, FrameEncoder, FrameInfo};
 use std::io::{ErrorKind, Read, Write};
@@ -28,10 +29,10 @@ pub(super) fn decode(
 ) -> Result<(), BlockFault> {
     let most = most_output(dst.len(), block);
     if !src.starts_with(&FRAME_MAGIC) {
-        return decode_block(src, dst, most);
+        return decode_block(src, dst, most, workspace.crew.stop());
     }
     let _loan = workspace.lend(frame_memory(src), 0, "an LZ4 decoder")?;
-    decode_frame(src, dst, most)
+    decode_frame(src, dst, most, workspace.crew.stop())
 }
 
 /// What the decoder of a frame takes: a block, encoded and decoded, and what it refers back to.
@@ -46,18 +47,22 @@ fn frame_memory(src: &[u8]) -> u64 {
     2 * block + (256 << 10)
 }
 
-fn decode_block(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFault> {
+fn decode_block(src: &[u8], dst: &mut [u8], most: usize, stop: &Stop) -> Result<(), BlockFault> {
     let needed = dst.len();
-    match decompress_into(src, dst) {
-        Ok(found) if found == needed => return Ok(()),
-        Ok(found) => return Err(BlockFault::short(found, needed)),
-        Err(_) => {}
+    // A large block is decoded by what can be stopped, once it is known to be right.
+    if needed <= LARGE {
+        match decompress_into(src, dst) {
+            Ok(found) if found == needed => return Ok(()),
+            Ok(found) => return Err(BlockFault::short(found, needed)),
+            Err(_) => {}
+        }
     }
     let measured = measure(src);
     match measured.end {
         End::Complete if measured.produced > most => Err(BlockFault::surplus(measured.produced, needed)),
-        End::Complete if measured.produced > needed => {
-            decode_first(src, dst).ok_or_else(|| BlockFault::corrupt("invalid LZ4 data"))
+        End::Complete if measured.produced > needed || (measured.produced == needed && needed > LARGE) => {
+            let decoded = decode_first(src, dst, stop)?;
+            decoded.ok_or_else(|| BlockFault::corrupt("invalid LZ4 data"))
         }
         End::Complete => Err(BlockFault::short(measured.produced, needed)),
         End::OutOfInput if measured.produced > most => Err(BlockFault::surplus(measured.produced, needed)),
@@ -68,29 +73,44 @@ fn decode_block(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFaul
     }
 }
 
-/// Fills `dst` with the first bytes of a bare block that gives more. Matches reach back into these alone.
-fn decode_first(src: &[u8], dst: &mut [u8]) -> Option<()> {
+/// Fills `dst` with the first bytes of a bare block that gives as many or more. Matches reach back into these alone.
+/// `None` where the block is not right; a fault if it is to stop.
+fn decode_first(src: &[u8], dst: &mut [u8], stop: &Stop) -> Result<Option<()>, BlockFault> {
+    let mut looks = Looks::new(stop);
     let (mut at, mut filled) = (0, 0);
     while filled < dst.len() {
-        let &token = src.get(at)?;
-        at += 1;
-        let literals = length(src, &mut at, token >> 4)?;
-        let kept = literals.min(dst.len() - filled);
-        dst.get_mut(filled..)?.get_mut(..kept)?.copy_from_slice(src.get(at..)?.get(..kept)?);
-        filled += kept;
-        at += literals;
-        if filled == dst.len() {
-            break;
-        }
-        let &offset = src.get(at..)?.first_chunk::<2>()?;
-        let from = filled.checked_sub(u16::from_le_bytes(offset).into()).filter(|&from| from < filled)?;
-        at += 2;
-        let matched = length(src, &mut at, token & 15)?.saturating_add(4);
-        for from in (from..).take(matched.min(dst.len() - filled)) {
-            *dst.get_mut(filled)? = *dst.get(from)?;
-            filled += 1;
+        looks.after(filled)?;
+        if sequence(src, dst, &mut at, &mut filled).is_none() {
+            return Ok(None);
         }
     }
+    Ok(Some(()))
+}
+
+/// Puts the literals and the match of one sequence behind the bytes that are filled, as far as there is room.
+fn sequence(src: &[u8], dst: &mut [u8], at: &mut usize, filled: &mut usize) -> Option<()> {
+    let &token = src.get(*at)?;
+    *at += 1;
+    let literals = length(src, at, token >> 4)?;
+    let kept = literals.min(dst.len() - *filled);
+    dst.get_mut(*filled..)?.get_mut(..kept)?.copy_from_slice(src.get(*at..)?.get(..kept)?);
+    *filled += kept;
+    *at += literals;
+    if *filled == dst.len() {
+        return Some(());
+    }
+    let &offset = src.get(*at..)?.first_chunk::<2>()?;
+    let from = filled.checked_sub(u16::from_le_bytes(offset).into()).filter(|from| from < filled)?;
+    *at += 2;
+    let matched = length(src, at, token & 15)?.saturating_add(4).min(dst.len() - *filled);
+    if from + matched <= *filled {
+        dst.copy_within(from..from + matched, *filled);
+    } else {
+        for at in 0..matched {
+            *dst.get_mut(*filled + at)? = *dst.get(from + at)?;
+        }
+    }
+    *filled += matched;
     Some(())
 }
 
@@ -188,13 +208,14 @@ fn length(src: &[u8], at: &mut usize, nibble: u8) -> Option<usize> {
     }
 }
 
-fn decode_frame(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFault> {
+fn decode_frame(src: &[u8], dst: &mut [u8], most: usize, stop: &Stop) -> Result<(), BlockFault> {
     let needed = dst.len();
     let mut rest = src;
     let mut decoder = FrameDecoder::new(&mut rest);
     let mut dropped = [0; 4096];
     let mut produced = 0_usize;
     loop {
+        stop.check()?;
         let out = match dst.get_mut(produced..) {
             Some(rest) if !rest.is_empty() => rest,
             _ => &mut dropped[..],

@@ -7,6 +7,7 @@ use super::inflate_tables::Tables;
 use super::lzw::{Table, encode::Strings};
 use super::portable::matches::Matches;
 use crate::crew::Crew;
+use crate::stop::{LOOKS_EVERY, Stop};
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use strile_engine::memory::{NoMemory, probe};
 use strile_engine::{BlockFault, Context, EngineError, FaultKind, Lease};
@@ -121,6 +122,22 @@ impl Workspace {
 /// Memory that is counted while a decoder has it.
 pub(super) struct Loan {
     _lease: Option<Lease>,
+}
+
+/// Returns `len` zeros, or a fault if it is to stop: the system takes a while to hand out a gigabyte.
+pub(super) fn zeros<T: Copy + Default>(
+    len: usize,
+    what: &'static str,
+    stop: &Stop,
+) -> Result<Vec<T>, BlockFault> {
+    let mut zeros = Vec::new();
+    let no_memory = |_| out_of_memory(len.saturating_mul(size_of::<T>()), what);
+    zeros.try_reserve_exact(len).map_err(no_memory)?;
+    while zeros.len() < len {
+        stop.check()?;
+        zeros.resize(len.min(zeros.len() + LOOKS_EVERY), T::default());
+    }
+    Ok(zeros)
 }
 
 /// A fault for memory that could not be had.

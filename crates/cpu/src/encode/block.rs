@@ -46,6 +46,11 @@ impl Recipe {
         })
     }
 
+    /// Rows are stored as they are cut.
+    fn is_nothing(&self) -> bool {
+        self.packer == Packer::Same && self.difference == Difference::Nothing
+    }
+
     /// Makes one row; faults where a value has no place in the stored sample.
     fn row(&self, samples: &[u8], dst: &mut [u8], scratch: &mut RowScratch) -> Result<(), BlockFault> {
         let RowScratch { packed, bytes, .. } = scratch;
@@ -89,6 +94,10 @@ pub(super) fn encode(
     if block.compression == Compression::None {
         let start = out.len();
         out.try_reserve(len).map_err(|_| no_memory())?;
+        if recipe.is_nothing() {
+            append(&cutter, rows, out, &mut scratch.rows)?;
+            return Ok(true);
+        }
         out.resize(start.saturating_add(len), 0);
         pack(&cutter, recipe, out.get_mut(start..).unwrap_or_default(), &mut scratch.rows)?;
         return Ok(true);
@@ -113,6 +122,29 @@ fn is_sparse(cutter: &Cutter<'_>, fill: Fill, scratch: &mut RowScratch) -> Resul
         }
     }
     Ok(true)
+}
+
+/// Appends the rows of a block that are stored as they are cut, each byte written once.
+fn append(
+    cutter: &Cutter<'_>,
+    rows: u32,
+    out: &mut Vec<u8>,
+    scratch: &mut RowScratch,
+) -> Result<(), BlockFault> {
+    let start = out.len();
+    for y in 0..cutter.image_rows() {
+        out.extend_from_slice(cutter.row(y, &mut scratch.samples).ok_or_else(no_memory)?);
+    }
+    // As in `pack`.
+    let row_len = (out.len() - start).checked_div(cutter.image_rows() as usize).unwrap_or(0);
+    let near = cutter.image_rows().next_multiple_of(NEAR).min(rows);
+    for _ in cutter.image_rows()..near {
+        out.extend_from_within(out.len() - row_len..);
+    }
+    for _ in near..rows {
+        out.extend_from_slice(cutter.far_row(&mut scratch.samples).ok_or_else(no_memory)?);
+    }
+    Ok(())
 }
 
 /// Fills `dst` with the rows of the block as its codec takes them.

@@ -21,6 +21,7 @@ use strile_engine::{
     Arena, BlockFault, Completion, Context, EncodeJob, EncodeLayout, EncodedBlock, EncodedBlocks,
     EngineError, FaultKind, Lease, LocatedFault, Location, Pixels, Span, Ticket,
 };
+use strile_tiff::Compression;
 
 /// Starts encoding. The budget lends the workers' scratch; the slab belongs to who waits for it.
 pub(crate) fn submit(
@@ -44,6 +45,7 @@ pub(crate) fn submit(
         shares: Mutex::default(),
         completion,
         lease,
+        workers,
     });
     for _ in 1..workers {
         let running = Arc::clone(&running);
@@ -75,6 +77,7 @@ struct Running {
     shares: Mutex<Vec<Share>>,
     completion: Completion<EncodedBlocks>,
     lease: Lease,
+    workers: usize,
 }
 
 /// What became of a block: its place in the bytes of its worker, or `None` where it is sparse.
@@ -89,7 +92,7 @@ struct Share {
 }
 
 fn work(running: Arc<Running>) {
-    let mut share = Share::default();
+    let mut share = Share { bytes: running.room(), done: Vec::new() };
     pool::with_scratch(|scratch| running.work(&mut share, scratch));
     running.shares.lock().unwrap_or_else(PoisonError::into_inner).push(share);
     // Exactly one worker is the last to let go.
@@ -99,6 +102,20 @@ fn work(running: Arc<Running>) {
 }
 
 impl Running {
+    /// Memory for the share of one of equal workers in blocks that are stored as they are, whose sizes are known. Pages
+    /// are touched as they fill.
+    fn room(&self) -> Vec<u8> {
+        let stored = |task: &strile_engine::EncodeTask| {
+            let layout = &self.job.layouts.get(task.layout as usize)?.block;
+            layout.decoded_len(task.rows).filter(|_| layout.compression == Compression::None)
+        };
+        let all: usize = self.job.tasks.iter().filter_map(stored).fold(0, usize::saturating_add);
+        let mut bytes = Vec::new();
+        // Without it, the share grows block by block.
+        let _room = bytes.try_reserve_exact(all.div_ceil(self.workers.max(1)));
+        bytes
+    }
+
     fn work(&self, share: &mut Share, scratch: &mut Scratch) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -134,7 +151,8 @@ impl Running {
 
     /// Gives everything back, then completes the ticket.
     fn finish(self) {
-        let Self { job, recipes, pixels, context, next: _, cancelled, shares, completion, lease } = self;
+        let Self { job, recipes, pixels, context, next: _, cancelled, shares, completion, lease, workers: _ } =
+            self;
         let shares = shares.into_inner().unwrap_or_else(PoisonError::into_inner);
         let all_done = shares.iter().map(|share| share.done.len()).sum::<usize>() == job.tasks.len();
         let starved = shares.iter().flat_map(|share| &share.done).find_map(|(_, outcome)| match outcome {

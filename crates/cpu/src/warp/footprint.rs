@@ -51,7 +51,11 @@ pub(super) struct Corners<'a> {
     window: &'a WarpWindow,
     /// Upper left, lower right, and for areas upper right and lower left.
     places: [Places; 4],
+    /// How many of them are needed.
+    needed: usize,
     len: usize,
+    /// Pixels of the source that a footprint may reach beyond it, across and down.
+    margin: (f64, f64),
 }
 
 /// The samples under a pixel.
@@ -64,14 +68,17 @@ struct Footprint {
 }
 
 impl<'a> Corners<'a> {
-    pub(super) fn new(window: &'a WarpWindow) -> Self {
-        Self { window, places: std::array::from_fn(|_| Places::new()), len: 0 }
+    pub(super) fn new(window: &'a WarpWindow, sampling: WarpSampling) -> Self {
+        let margin = |scale: f64| 2.0 * (1.0 / scale).ceil().max(1.0);
+        let needed = if sampling == WarpSampling::Sum { 4 } else { 2 };
+        let margin = (margin(window.scale.0), margin(window.scale.1));
+        Self { window, places: std::array::from_fn(|_| Places::new()), needed, len: 0, margin }
     }
 
     /// Places pixels of the grid.
     pub(super) fn place(&mut self, at: (u32, u32), len: usize) {
         let corners = [(0, 0), (1, 1), (1, 0), (0, 1)];
-        for (places, (right, down)) in self.places.iter_mut().zip(corners) {
+        for (places, (right, down)) in self.places.iter_mut().zip(corners).take(self.needed) {
             places.place(self.window, PixelPoint::Corner(right, down), at, len);
         }
         self.len = len;
@@ -80,13 +87,13 @@ impl<'a> Corners<'a> {
     /// The corners of a pixel, each within half a turn of the first.
     fn corners(&self, i: usize) -> Option<[(f64, f64); 4]> {
         let mut corners = [(f64::NAN, f64::NAN); 4];
-        for (corner, places) in corners.iter_mut().zip(&self.places) {
+        for (corner, places) in corners.iter_mut().zip(&self.places).take(self.needed) {
             *corner = (*places.x.get(i)?, *places.y.get(i)?);
         }
         let first = corners[0];
         if let Some((x, y)) = self.window.map.parts().turn {
             let square = x * x + y * y;
-            for corner in corners.iter_mut().skip(1) {
+            for corner in corners.iter_mut().take(self.needed).skip(1) {
                 let along = (corner.0 - first.0) * x + (corner.1 - first.1) * y;
                 let turns = (along / square + 0.5).floor();
                 if turns != 0.0 {
@@ -127,8 +134,7 @@ impl<'a> Corners<'a> {
             return None;
         }
         // A pixel that is torn is far larger than its neighbours.
-        let margin = |scale: f64| 2.0 * (1.0 / scale).ceil().max(1.0);
-        let (mx, my) = (margin(self.window.scale.0), margin(self.window.scale.1));
+        let (mx, my) = self.margin;
         let end = if wraps { 2.0 * width } else { width };
         if !(x.0 >= -mx && x.1 - end <= mx && y.0 >= -my && y.1 - height <= my) {
             return None;
@@ -207,11 +213,12 @@ impl<'a> Corners<'a> {
 /// The first pixel of a range and the one after the last, in a side that may be followed by itself.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "from 0 to twice the side")]
 fn whole((low, high): (f64, f64), side: i64, wraps: bool) -> (i64, i64) {
-    let first = (low + HAIR).floor();
-    let first = if first > 0.0 { first as i64 } else { 0 };
-    let end = (high - HAIR).ceil();
+    let (low, high) = (low + HAIR, high - HAIR);
+    // A conversion cuts towards 0, and is no call as `floor` and `ceil` are.
+    let first = if low > 0.0 { low as i64 } else { 0 };
     let most = if wraps { first + side } else { side };
-    let end = if end < most as f64 { end as i64 } else { most };
+    let cut = high as i64;
+    let end = if high <= (most - 1) as f64 { cut + i64::from(high > cut as f64) } else { most };
     (first, if first == end && end < side { end + 1 } else { end })
 }
 
@@ -248,6 +255,32 @@ impl Footprint {
     /// The mean of what `of` makes of the samples, each by the part of it.
     fn mean<S: Sample>(&self, sheet: &Sheet<'_, S>, of: impl Fn(f64) -> f64) -> Option<f64> {
         let (mut sum, mut weight) = (0.0, 0.0);
+        let has_all = self.columns.0 >= sheet.left && self.columns.1 <= sheet.right;
+        if let Some(packed) = sheet.packed().filter(|_| has_all) {
+            let wide = |at: i64| part(at, self.columns, self.low.0, self.high.0);
+            let (first, last) = (wide(self.columns.0), wide(self.columns.1 - 1));
+            let count = usize::try_from(self.columns.1 - self.columns.0).unwrap_or(0);
+            for row in self.rows.0.max(sheet.top)..self.rows.1.min(sheet.bottom) {
+                let high = part(row, self.rows, self.low.1, self.high.1);
+                let (mut row_sum, mut row_weight) = (0.0, 0.0);
+                let bytes = packed.bytes(self.columns.0, row, count)?;
+                for (i, bytes) in bytes.chunks_exact(size_of::<S>()).enumerate() {
+                    let sample = S::of(bytes);
+                    if packed.counts(sample) {
+                        let wide = match i {
+                            0 => first,
+                            _ if i + 1 == count => last,
+                            _ => 1.0,
+                        };
+                        row_sum += of(sample.value()) * wide;
+                        row_weight += wide;
+                    }
+                }
+                sum += row_sum * high;
+                weight += row_weight * high;
+            }
+            return (weight > 0.0).then(|| sum / weight);
+        }
         for row in self.rows.0.max(sheet.top)..self.rows.1.min(sheet.bottom) {
             let high = part(row, self.rows, self.low.1, self.high.1);
             let (mut row_sum, mut row_weight) = (0.0, 0.0);

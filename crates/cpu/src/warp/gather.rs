@@ -1,6 +1,6 @@
 //! Methods that look at samples around the place under the centre of a pixel.
 
-use super::sheet::{Sample, Sheet};
+use super::sheet::{Packed, Sample, Sheet};
 use super::weights::{self, Kernel};
 use super::{Made, Places};
 use strile_engine::{PixelPoint, WarpRule, WarpSampling, WarpWindow};
@@ -49,8 +49,8 @@ impl<'a> Centres<'a> {
         let line = sheet.source.0 == 1 || sheet.source.1 == 1;
         match rule {
             _ if line => self.nearest(sheet, made),
-            WarpRule::Four => self.values(made, sheet, |x, y| four(sheet, x, y)),
-            WarpRule::Sixteen => self.values(made, sheet, |x, y| sixteen(sheet, x, y)),
+            WarpRule::Four => self.values(made, sheet, (0, 1), |x, y| four(sheet, x, y), four_of),
+            WarpRule::Sixteen => self.values(made, sheet, (1, 2), |x, y| sixteen(sheet, x, y), sixteen_of),
             WarpRule::Kernel(_) => {
                 let kernel = match sampling {
                     WarpSampling::Bilinear => Kernel::Linear,
@@ -59,7 +59,7 @@ impl<'a> Centres<'a> {
                     _ => Kernel::Spline,
                 };
                 let wide = Wide::new(kernel, self.window.scale);
-                self.values(made, sheet, |x, y| wide.value(sheet, x, y, weights));
+                self.each(made, sheet, |x, y| wide.value(sheet, x, y, weights));
             }
             WarpRule::Pixel | WarpRule::Footprint => self.nearest(sheet, made),
         }
@@ -75,9 +75,47 @@ impl<'a> Centres<'a> {
         }
     }
 
-    /// Makes a number for every pixel whose centre lies in a sample that counts.
+    /// Makes a number for every pixel whose centre lies in a sample that counts: by `quick` where the sheet has all samples
+    /// around the place, from `around.0` before it to `around.1` behind it, and all of them count; else by `value`.
     #[inline(always)]
     fn values<S: Sample>(
+        &self,
+        made: &mut Made,
+        sheet: &Sheet<'_, S>,
+        around: (i64, i64),
+        value: impl Fn(f64, f64) -> Option<f64>,
+        quick: impl Fn(&Packed<'_, S>, f64, f64) -> Option<f64>,
+    ) {
+        let packed = sheet.packed().filter(|_| self.are_within(sheet, around));
+        let Some(packed) = packed else { return self.each(made, sheet, value) };
+        made.chosen = false;
+        let places = self.places.x.iter().zip(&self.places.y).take(self.len);
+        for ((x, y), (to, found)) in places.zip(made.values.iter_mut().zip(&mut made.found)) {
+            let number = match quick(&packed, *x, *y) {
+                Some(number) => Some(number),
+                None => one(sheet, *x, *y, &value),
+            };
+            *found = number.is_some();
+            *to = number.unwrap_or(0.0);
+        }
+    }
+
+    /// Whether the sheet has all samples around all places.
+    fn are_within<S: Sample>(&self, sheet: &Sheet<'_, S>, (before, behind): (i64, i64)) -> bool {
+        let is_within = |places: &[f64], low: i64, high: i64| {
+            let (low, high) = (number(low + before), number(high - behind));
+            places.iter().take(self.len).fold(true, |all, place| {
+                let before = place - 0.5;
+                all & (before >= low) & (before < high)
+            })
+        };
+        is_within(&self.places.x, sheet.left, sheet.right)
+            && is_within(&self.places.y, sheet.top, sheet.bottom)
+    }
+
+    /// Makes a number for every pixel whose centre lies in a sample that counts.
+    #[inline(always)]
+    fn each<S: Sample>(
         &self,
         made: &mut Made,
         sheet: &Sheet<'_, S>,
@@ -86,14 +124,23 @@ impl<'a> Centres<'a> {
         made.chosen = false;
         let places = self.places.x.iter().zip(&self.places.y).take(self.len);
         for ((x, y), (to, found)) in places.zip(made.values.iter_mut().zip(&mut made.found)) {
-            let number = sheet.pixel(*x, *y).and_then(|(column, row)| {
-                sheet.sample(column, row)?;
-                value(*x, *y)
-            });
+            let number = one(sheet, *x, *y, &mut value);
             *found = number.is_some();
             *to = number.unwrap_or(0.0);
         }
     }
+}
+
+/// A number of a place that lies in a sample that counts.
+fn one<S: Sample>(
+    sheet: &Sheet<'_, S>,
+    x: f64,
+    y: f64,
+    mut value: impl FnMut(f64, f64) -> Option<f64>,
+) -> Option<f64> {
+    let (column, row) = sheet.pixel(x, y)?;
+    sheet.sample(column, row)?;
+    value(x, y)
 }
 
 /// The whole part of a place that lies in the source, or at most one pixel before it.
@@ -105,26 +152,33 @@ fn floor(place: f64) -> i64 {
     whole - i64::from(place < number(whole))
 }
 
+/// The whole part of a place that is not before the source.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "0 to 2³²")]
+fn whole(place: f64) -> i64 {
+    place as i64
+}
+
 #[inline(always)]
 #[allow(clippy::cast_precision_loss, reason = "at most 2³²")]
 fn number(column: i64) -> f64 {
     column as f64
 }
 
-/// Two by two samples.
+/// Two by two samples that the sheet has; `None` where one does not count.
 #[inline(always)]
+fn four_of<S: Sample>(packed: &Packed<'_, S>, x: f64, y: f64) -> Option<f64> {
+    let (column, row) = (whole(x - 0.5), whole(y - 0.5));
+    let ([a, b], [c, d]) = (packed.row::<2>(column, row)?, packed.row::<2>(column, row + 1)?);
+    let (u, v) = (1.5 - (x - number(column)), 1.5 - (y - number(row)));
+    let count = packed.counts(a) & packed.counts(b) & packed.counts(c) & packed.counts(d);
+    count.then(|| between([a, b, c, d].map(S::value), u, v))
+}
+
+/// Two by two samples.
 fn four<S: Sample>(sheet: &Sheet<'_, S>, x: f64, y: f64) -> Option<f64> {
     let (column, row) = (floor(x - 0.5), floor(y - 0.5));
     let (u, v) = (1.5 - (x - number(column)), 1.5 - (y - number(row)));
-    let within =
-        column >= sheet.left && row >= sheet.top && column + 1 < sheet.right && row + 1 < sheet.bottom;
-    if within && sheet.is_full() {
-        let [a, b] = [sheet.load(column, row), sheet.load(column + 1, row)];
-        let [c, d] = [sheet.load(column, row + 1), sheet.load(column + 1, row + 1)];
-        if !(a.is_nan() | b.is_nan() | c.is_nan() | d.is_nan()) {
-            return Some(between([a, b, c, d].map(S::value), u, v));
-        }
-    }
     let samples = [
         sheet.sample(column, row),
         sheet.sample(column + 1, row),
@@ -152,8 +206,24 @@ fn between([a, b, c, d]: [f64; 4], u: f64, v: f64) -> f64 {
     upper * v + lower * (1.0 - v)
 }
 
-/// Four by four samples; two by two where one of them is missing.
+/// Four by four samples that the sheet has; `None` where one does not count.
 #[inline(always)]
+fn sixteen_of<S: Sample>(packed: &Packed<'_, S>, x: f64, y: f64) -> Option<f64> {
+    let (column, row) = (whole(x - 0.5), whole(y - 0.5));
+    let across = weights::four(x - 0.5 - number(column));
+    let down = weights::four(y - 0.5 - number(row));
+    let mut rows = [0.0; 4];
+    for (line, sum) in (row - 1..).zip(&mut rows) {
+        let samples = packed.row::<4>(column - 1, line)?;
+        if !samples.iter().fold(true, |all, sample| all & packed.counts(*sample)) {
+            return None;
+        }
+        *sum = convolve(samples.map(S::value), across);
+    }
+    Some(convolve(rows, down))
+}
+
+/// Four by four samples; two by two where one of them is missing.
 fn sixteen<S: Sample>(sheet: &Sheet<'_, S>, x: f64, y: f64) -> Option<f64> {
     let (column, row) = (floor(x - 0.5), floor(y - 0.5));
     let within = column > sheet.left && row > sheet.top && column + 2 < sheet.right && row + 2 < sheet.bottom;
@@ -162,23 +232,14 @@ fn sixteen<S: Sample>(sheet: &Sheet<'_, S>, x: f64, y: f64) -> Option<f64> {
     }
     let across = weights::four(x - 0.5 - number(column));
     let down = weights::four(y - 0.5 - number(row));
-    let full = sheet.is_full();
     let mut rows = [0.0; 4];
     for (line, sum) in (row - 1..).zip(&mut rows) {
         let mut values = [0.0; 4];
         for (at, value) in (column - 1..).zip(&mut values) {
-            if full {
-                *value = sheet.load(at, line).value();
-            } else {
-                let Some(sample) = sheet.sample(at, line) else { return four(sheet, x, y) };
-                *value = sample.value();
-            }
+            let Some(sample) = sheet.sample(at, line) else { return four(sheet, x, y) };
+            *value = sample.value();
         }
         *sum = convolve(values, across);
-        // NaN does not count.
-        if full && values.iter().any(|value| value.is_nan()) {
-            return four(sheet, x, y);
-        }
     }
     Some(convolve(rows, down))
 }

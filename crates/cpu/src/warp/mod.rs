@@ -131,7 +131,7 @@ impl Worker {
     ) {
         let window = part.window;
         let footprint = job.sampling.is_footprint();
-        let (mut centres, mut corners) = (Centres::new(window), Corners::new(window));
+        let (mut centres, mut corners) = (Centres::new(window), Corners::new(window, job.sampling));
         let store = Store::new(window, pixels.spec().data_type, claim);
         let made = self.made.get_or_insert_with(|| Box::new(Made::new()));
         for row in part.first..part.first.saturating_add(ROWS).min(window.target.height) {

@@ -138,6 +138,40 @@ floats! {
     f64, u64, 1 << 63, |v| v;
 }
 
+/// Samples of a sheet that lie side by side. Columns and rows are the source's.
+pub(super) struct Packed<'a, S> {
+    bytes: &'a [u8],
+    /// Bytes from row to row.
+    row: usize,
+    nodata: Option<S>,
+    left: i64,
+    top: i64,
+}
+
+impl<'a, S: Sample> Packed<'a, S> {
+    /// The bytes of samples of a row, from one that the sheet has.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the sheet")]
+    pub(super) fn bytes(&self, x: i64, y: i64, count: usize) -> Option<&'a [u8]> {
+        let start = (y - self.top) as usize * self.row + (x - self.left) as usize * size_of::<S>();
+        self.bytes.get(start..start + count * size_of::<S>())
+    }
+
+    /// Samples of a row, from one that the sheet has.
+    #[inline(always)]
+    pub(super) fn row<const N: usize>(&self, x: i64, y: i64) -> Option<[S; N]> {
+        let bytes = self.bytes(x, y, N)?;
+        Some(std::array::from_fn(|i| S::of(bytes.get(i * size_of::<S>()..).unwrap_or_default())))
+    }
+
+    /// Whether a sample counts.
+    #[inline(always)]
+    pub(super) fn counts(&self, sample: S) -> bool {
+        // Not `&&`: asked of several, it is one branch.
+        !(sample.is_nan() | self.nodata.is_some_and(|nodata| nodata == sample))
+    }
+}
+
 /// One band of the part of a source that a window is made from. Columns and rows are the source's.
 pub(super) struct Sheet<'a, S> {
     bytes: &'a [u8],
@@ -201,9 +235,16 @@ impl<'a, S: Sample> Sheet<'a, S> {
         })
     }
 
-    /// Whether every sample counts that is not NaN.
-    pub(super) fn is_full(&self) -> bool {
-        self.valid.is_none() && self.nodata.is_none()
+    /// Its samples if they lie side by side and have no mask.
+    pub(super) fn packed(&self) -> Option<Packed<'a, S>> {
+        let is_packed = self.valid.is_none() && self.strides.1 == size_of::<S>();
+        is_packed.then_some(Packed {
+            bytes: self.bytes,
+            row: self.strides.0,
+            nodata: self.nodata,
+            left: self.left,
+            top: self.top,
+        })
     }
 
     #[inline(always)]

@@ -150,6 +150,19 @@ impl<'a> Store<'a> {
         if (len - 1).saturating_mul(step).saturating_add(N) > out.len {
             return;
         }
+        if !made.chosen && made.found.iter().take(len).fold(true, |all, found| all & found) {
+            for (i, value) in made.values.iter().enumerate().take(len) {
+                let mut sample = T::of_number(*value);
+                if let Some(avoid) = avoid
+                    && avoid == sample
+                {
+                    sample = sample.beside();
+                }
+                // SAFETY: the last sample ends within the row, checked above.
+                unsafe { out.start.add(i * step).cast::<[u8; N]>().write_unaligned(bytes(sample)) };
+            }
+            return;
+        }
         let all = made.values.iter().zip(&made.bits).zip(&made.found).take(len);
         for (i, ((value, bits), found)) in all.enumerate() {
             let sample = if *found {

@@ -179,8 +179,11 @@ CUDA cuEventRecord(u64 event, u64 stream) {
   u64 count = ++e->recorded;
   e->stream = found->id;
   auto run = [e, count]() -> CUresult {
-    e->completed = count;
-    e->milliseconds = now();
+    // An event that was recorded anew since, on a stream that was faster, is that of its last record.
+    if (count > e->completed) {
+      e->completed = count;
+      e->milliseconds = now();
+    }
     return SUCCESS;
   };
   enqueue(*found, Work{run, nullptr, 0, nullptr, 0, "cuEventRecord"});

@@ -1,7 +1,8 @@
 //! Kernels timed by events, device to device, all blocks in one launch: `kernel_bench [FILE.tif…] [CODEC…] [SET…]
-//! [--tile N]… [--megabytes N] [--runs N] [--launch-megabytes N] [--nvcomp] [--encode] [--level N] [--json]`. Without
-//! files, over rasters of four kinds made here; with `--nvcomp`, Deflate and ZSTD by nvCOMP; with `--encode`, the kernels
-//! that write, in the engine's batches, with the time of each pass. Every result is compared with the pixels it came from.
+//! [--tile N]… [--megabytes N] [--runs N] [--launch-megabytes N] [--nvcomp] [--split | --whole] [--encode] [--level N]
+//! [--json]`. Without files, over rasters of four kinds made here; with `--nvcomp`, Deflate and ZSTD by nvCOMP; with
+//! `--split` or `--whole`, Deflate streams always or never cut into segments; with `--encode`, the kernels that write, in
+//! the engine's batches, with the time of each pass. Every result is compared with the pixels it came from.
 //! `of copy` is the rate of placing in percent of that of a copy within the device, which reads and writes as many
 //! bytes.
 #![allow(
@@ -26,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_cuda::rates::Rates;
-use strile_cuda::{CudaEngine, CudaOptions, Nvcomp};
+use strile_cuda::{CudaEngine, CudaOptions, Nvcomp, Split};
 use strile_engine::Engine;
 use strile_tiff::Compression;
 
@@ -40,6 +41,7 @@ struct Arguments {
     launch: u64,
     runs: usize,
     nvcomp: Nvcomp,
+    split: Split,
     encode: bool,
     /// Of encoders.
     level: Option<i32>,
@@ -56,6 +58,7 @@ fn parse() -> Arguments {
         launch: 16 << 10,
         runs: 7,
         nvcomp: Nvcomp::Off,
+        split: Split::Auto,
         encode: false,
         level: None,
         json: false,
@@ -69,6 +72,8 @@ fn parse() -> Arguments {
             "--launch-megabytes" => found.launch = number() as u64,
             "--runs" => found.runs = number(),
             "--nvcomp" => found.nvcomp = Nvcomp::TrustedAlways,
+            "--split" => found.split = Split::Always,
+            "--whole" => found.split = Split::Never,
             "--encode" => found.encode = true,
             "--level" => found.level = Some(number() as i32),
             "--json" => found.json = true,
@@ -102,7 +107,7 @@ fn main() {
     let arguments = parse();
     let cpu: Arc<dyn Engine> = Arc::new(CpuEngine::new());
     let (launch_bytes, nvcomp) = (Some(arguments.launch << 20), arguments.nvcomp);
-    let options = CudaOptions { launch_bytes, nvcomp, ..CudaOptions::default() };
+    let options = CudaOptions { launch_bytes, nvcomp, split: arguments.split, ..CudaOptions::default() };
     let cuda = match CudaEngine::open(0, Arc::clone(&cpu), options) {
         Ok(engine) => engine,
         Err(reason) => panic!("{reason}"),

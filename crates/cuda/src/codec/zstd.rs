@@ -14,7 +14,7 @@ pub(super) const ZSTD: Kernel = Kernel {
 
 /// Two warps for a block of the image, more where blocks are too few for the device: up to eight times as many, which
 /// is enough for every ZSTD block of 1 MiB.
-fn entropy_grid(count: u32, multiprocessors: u32) -> u32 {
+pub(super) fn entropy_grid(count: u32, multiprocessors: u32) -> u32 {
     const RESIDENT: u32 = 16;
     let times = multiprocessors.saturating_mul(RESIDENT) / count.max(1);
     count.saturating_mul(times.clamp(1, 8))
@@ -23,7 +23,7 @@ fn entropy_grid(count: u32, multiprocessors: u32) -> u32 {
 /// As `zstd_format.cuh` lays it out: a head, entries of blocks with what their alignment loses, and room for literals
 /// and sequences: a byte each and 8 bytes each, no more than one for 4 bytes of output and one for 4 bits of input. The
 /// last bytes let words be read beyond literals.
-fn scratch(src_len: u32, dst_len: u32) -> u64 {
+pub(super) fn scratch(src_len: u32, dst_len: u32) -> u64 {
     let (src, dst) = (u64::from(src_len), u64::from(dst_len));
     64 + (dst / 2048 + 32) * (96 + 16) + (dst * 9).div_ceil(4).min(dst + src * 16) + 16
 }

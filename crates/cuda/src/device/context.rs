@@ -6,8 +6,9 @@
 #![expect(unsafe_code, reason = "calls of the driver")]
 
 use crate::driver::{Driver, DriverError, Handle};
-use cudarc::driver::sys::{CUcontext, CUctx_st, CUdevice};
+use cudarc::driver::sys::{CUcontext, CUctx_st, CUdevice, CUevent_st};
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 /// A retained primary context.
 #[derive(Debug)]
@@ -15,6 +16,28 @@ pub struct Context {
     driver: &'static Driver,
     device: CUdevice,
     handle: Handle<CUctx_st>,
+    events: Events,
+}
+
+/// Events that no one has: a read needs about ten, and each takes the driver as long to make as a copy to queue.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    plain: Mutex<Vec<Handle<CUevent_st>>>,
+    timed: Mutex<Vec<Handle<CUevent_st>>>,
+}
+
+impl Events {
+    pub(crate) fn take(&self, is_timed: bool) -> Option<Handle<CUevent_st>> {
+        self.of(is_timed).lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    pub(crate) fn give(&self, event: Handle<CUevent_st>, is_timed: bool) {
+        self.of(is_timed).lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    fn of(&self, is_timed: bool) -> &Mutex<Vec<Handle<CUevent_st>>> {
+        if is_timed { &self.timed } else { &self.plain }
+    }
 }
 
 impl Context {
@@ -22,12 +45,17 @@ impl Context {
         let mut handle: CUcontext = std::ptr::null_mut();
         // SAFETY: `handle` lives through the call, and `device` is the driver's.
         unsafe { driver.cuDevicePrimaryCtxRetain(&raw mut handle, device) }?;
-        Ok(Self { driver, device, handle: Handle(handle) })
+        Ok(Self { driver, device, handle: Handle(handle), events: Events::default() })
     }
 
     /// The driver.
     pub fn driver(&self) -> &'static Driver {
         self.driver
+    }
+
+    /// Events that are used again.
+    pub(crate) fn events(&self) -> &Events {
+        &self.events
     }
 
     /// The driver's number of the device.
@@ -62,6 +90,14 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        if let Ok(_bound) = self.bind() {
+            for is_timed in [false, true] {
+                while let Some(event) = self.events.take(is_timed) {
+                    // SAFETY: nobody else has the handle; one that has not happened yet is freed when it has.
+                    let _ = unsafe { self.driver.cuEventDestroy_v2(event.0) };
+                }
+            }
+        }
         // A release that fails leaves nothing to be done: the process ends, or was forked.
         // SAFETY: retained once by `retain`; everything made in it has held this and is gone.
         let _ = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };

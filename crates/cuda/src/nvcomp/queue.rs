@@ -149,6 +149,7 @@ impl Batched {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strile_tiff::{Compression, LercWrapper};
 
     #[test]
     fn lists_lie_apart_and_aligned() {
@@ -164,6 +165,6 @@ mod tests {
             assert_eq!(Codec::by(codec.kernel()), Some(codec));
             assert_eq!(codec.kernel().passes.len(), 2);
         }
-        assert_eq!(crate::codec::kernel(strile_tiff::Compression::Deflate).and_then(Codec::by), None);
+        assert_eq!(crate::codec::kernel(Compression::Deflate, LercWrapper::None).and_then(Codec::by), None);
     }
 }

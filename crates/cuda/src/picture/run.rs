@@ -10,6 +10,7 @@ use super::{Decoder, Placed, Room};
 use crate::abi::{PENDING, bytes_of};
 use crate::back::back_to_host;
 use crate::batch::{Item, aligned};
+use crate::codec::Form;
 use crate::flight::{Back, Launched, Numbered};
 use crate::lane::Lane;
 use crate::memory::DeviceBuffer;
@@ -227,7 +228,8 @@ impl<D: Decoder> Flights<'_, D> {
             let status = Some(placed.status);
             landing = tables.add_item(run, item, Some(placed.dst), status, base + parts.pixels)?.max(landing);
         }
-        let place = tables.bytes(base + parts.place, room.statuses);
+        let count = u32::try_from(placed.len()).map_err(|_| EngineError::Abandoned)?;
+        let place = tables.bytes(base + parts.place, (room.statuses, count));
         // Of one size every time: what was pinned for one batch is taken for the next.
         let len = usize::try_from(parts.decoded).map_err(|_| EngineError::Abandoned)?;
         let pinned_len = usize::try_from(self.plan.upload).map_err(|_| EngineError::Abandoned)?;
@@ -242,7 +244,6 @@ impl<D: Decoder> Flights<'_, D> {
         let after = copies.record_timed()?;
         stream.wait_on(&after)?;
         let copied = Some((before, after));
-        let count = u32::try_from(placed.len()).map_err(|_| EngineError::Abandoned)?;
         let back = Back { statuses: (at, count), pixels: (at + parts.pixels, landing), place: &place };
         let launched = run.queue(stream, self.memory, (sent, None), &back, || {
             self.decoder.launch(&mut work, &run.device, stream)
@@ -266,7 +267,9 @@ impl<D: Decoder> Flights<'_, D> {
         let (head, pictures) = upload.split_at_mut_checked(split(parts.bytes)?).ok_or_else(missing)?;
         let (head, tables) = head.split_at_mut_checked(split(parts.tables)?).ok_or_else(missing)?;
         let (statuses, place_part) = head.split_at_mut_checked(split(parts.place)?).ok_or_else(missing)?;
-        let pending = vec![PENDING; placed.len()];
+        let mut pending = vec![PENDING; placed.len()];
+        // The word that says whether a value was found.
+        pending.push(0);
         let pending = bytes_of(&pending);
         statuses.get_mut(..pending.len()).ok_or_else(missing)?.copy_from_slice(pending);
         place_part.get_mut(..place.len()).ok_or_else(missing)?.copy_from_slice(place);
@@ -325,6 +328,7 @@ fn place_all<P>(ready: Vec<Ready<P>>, parts: &Parts, base: u64) -> (Vec<Item>, V
             pixels,
             dst_len,
             row_len: 0,
+            form: Form::default(),
             shares: false,
         });
         let Wanted { layout, rows, .. } = one.wanted;

@@ -46,7 +46,8 @@ impl Sizes {
 
     /// Where everything lies in a flight; `place_len` is the most that tables of `place` take for so many pictures.
     pub(crate) fn parts(&self, place_len: impl Fn(u64) -> u64) -> Parts {
-        let place = aligned(self.pictures.saturating_mul(4));
+        // After the statuses, a word that says whether a value was found.
+        let place = aligned(self.pictures.saturating_add(1).saturating_mul(4));
         let tables = place.saturating_add(aligned(place_len(self.pictures)));
         let bytes = tables.saturating_add(aligned(self.tables));
         let decoded = bytes.saturating_add(self.bytes);

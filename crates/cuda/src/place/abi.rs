@@ -110,7 +110,8 @@ pub struct PlaceTask {
     /// Wanted rows.
     pub height: u32,
     pub(super) flags: u32,
-    pub(super) reserved: u32,
+    /// The number of the value that is looked for, or 0; set by [`Values::set`](crate::find::Values::set).
+    pub(crate) sought: u32,
 }
 
 /// Arguments of the kernels of `place.cu`.

@@ -31,6 +31,13 @@ impl Launch {
     }
 }
 
+/// The grid of a kernel that goes over everything that these launches wrote.
+pub fn grid_of_all(launches: &[Launch], multiprocessors: u32) -> (u32, u32) {
+    let end = launches.last().map_or(0, |last| last.tasks.end);
+    let largest = launches.iter().map(|launch| launch.largest).max().unwrap_or(0);
+    Launch { entry: "", tasks: 0..end, largest }.grid(multiprocessors)
+}
+
 /// Sorts tasks by the entry points that take them, and says which takes which.
 pub fn launches(tasks: &mut [PlaceTask], layouts: &[PlaceLayout]) -> Vec<Launch> {
     let layout = |task: &PlaceTask| layouts.get(task.layout as usize);

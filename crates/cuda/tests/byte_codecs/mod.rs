@@ -21,6 +21,9 @@ struct DecodeBlock {
     dst_len: u32,
     row_len: u32,
     status: u32,
+    samples: u32,
+    sample: u32,
+    missing: u64,
 }
 
 /// Twin of `DecodeArgs` in `abi.h`.
@@ -80,6 +83,9 @@ impl Codec {
                 dst_len: stream.len as u32,
                 row_len: stream.len as u32,
                 status: (streams.len() - 1 - i) as u32,
+                samples: 1,
+                sample: 1,
+                missing: 0,
             });
             src += stream.src.len() + READABLE;
             dst += stream.len.next_multiple_of(16) + GAP;

@@ -3,12 +3,13 @@
 //! mutants.
 
 #![allow(
+    dead_code,
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "for tests; small numbers made here"
+    reason = "for tests, each of which takes what it needs; small numbers made here"
 )]
 
 use strile_emulate::{Emulator, Garbage, Poisoned};
@@ -23,6 +24,16 @@ struct Block {
     dst_len: u32,
     row_len: u32,
     status: u32,
+    form: Form,
+}
+
+/// What samples are, for codecs that write samples.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Form {
+    pub samples: u32,
+    pub sample: u32,
+    pub missing: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -57,27 +68,63 @@ const GAP: usize = 48;
 
 impl Decoder {
     /// The status of every stream and what was written; panics when anything else was touched.
+    #[allow(dead_code, reason = "not every codec has one CUDA block per stream")]
     pub fn decode(&self, streams: &[Stream], seed: u64) -> Vec<(u32, Vec<u8>)> {
         self.decode_by(streams, &[], seed)
     }
 
     /// The same with so many times the CUDA blocks, pass for pass.
-    #[allow(dead_code, reason = "not every codec has such a pass")]
     pub fn decode_by(&self, streams: &[Stream], times: &[u32], seed: u64) -> Vec<(u32, Vec<u8>)> {
+        self.decode_forms(streams, &[], times, seed)
+    }
+
+    /// The same; `look` is shown the scratch memory of every stream afterwards.
+    #[allow(dead_code, reason = "not every codec has scratch memory worth a look")]
+    pub fn decode_looking(
+        &self,
+        streams: &[Stream],
+        times: &[u32],
+        seed: u64,
+        look: impl FnMut(usize, &[u8]),
+    ) -> Vec<(u32, Vec<u8>)> {
+        self.decode_all(streams, &[], times, seed, look)
+    }
+
+    /// The same for streams of samples: how long their rows are, and what they are.
+    pub fn decode_forms(
+        &self,
+        streams: &[Stream],
+        forms: &[(u32, Form)],
+        times: &[u32],
+        seed: u64,
+    ) -> Vec<(u32, Vec<u8>)> {
+        self.decode_all(streams, forms, times, seed, |_, _| {})
+    }
+
+    fn decode_all(
+        &self,
+        streams: &[Stream],
+        forms: &[(u32, Form)],
+        times: &[u32],
+        seed: u64,
+        mut look: impl FnMut(usize, &[u8]),
+    ) -> Vec<(u32, Vec<u8>)> {
         let (mut src, mut dst, mut scratch) = (0, 0, 0);
         let mut blocks = Vec::new();
         for (i, stream) in streams.iter().enumerate() {
             // Every alignment in turn.
             src += 16 + (i * 5 + seed as usize) % 16;
             let (src_len, dst_len) = (stream.src.len() as u32, stream.dst_len as u32);
+            let (row_len, form) = forms.get(i).copied().unwrap_or((dst_len, Form::default()));
             blocks.push(Block {
                 src: src as u64,
                 dst: dst as u64,
                 scratch: scratch as u64,
                 src_len,
                 dst_len,
-                row_len: dst_len,
+                row_len,
                 status: (streams.len() - 1 - i) as u32,
+                form,
             });
             src += stream.src.len() + 64;
             dst += stream.dst_len.next_multiple_of(16) + GAP;
@@ -90,15 +137,18 @@ impl Decoder {
             encoded[block.src as usize..][..stream.src.len()].copy_from_slice(&stream.src);
         }
         let before = (encoded.to_vec(), decoded.to_vec(), scratch.to_vec());
-        let mut list = Poisoned::new(blocks.len() * 40, seed);
-        for (bytes, b) in list.chunks_exact_mut(40).zip(&blocks) {
+        let mut list = Poisoned::new(blocks.len() * 56, seed);
+        for (bytes, b) in list.chunks_exact_mut(56).zip(&blocks) {
             let mut at = 0;
             let mut put = |word: &[u8]| {
                 bytes[at..at + word.len()].copy_from_slice(word);
                 at += word.len();
             };
             [b.src, b.dst, b.scratch].iter().for_each(|v| put(&v.to_le_bytes()));
-            [b.src_len, b.dst_len, b.row_len, b.status].iter().for_each(|v| put(&v.to_le_bytes()));
+            let Form { samples, sample, missing } = b.form;
+            let words = [b.src_len, b.dst_len, b.row_len, b.status, samples, sample];
+            words.iter().for_each(|v| put(&v.to_le_bytes()));
+            put(&missing.to_le_bytes());
         }
         let mut statuses = Poisoned::from_bytes(&vec![0xFF; 4 * blocks.len()], seed);
         let mut counter = Poisoned::from_bytes(&[0; 4], seed);
@@ -129,6 +179,7 @@ impl Decoder {
             let asked = (self.scratch)(b.src_len, b.dst_len) as usize;
             let gap = b.scratch as usize + asked.next_multiple_of(256)..;
             assert_eq!(scratch[gap.clone()][..256], before.2[gap][..256], "behind scratch {i}, seed {seed}");
+            look(i, &scratch[b.scratch as usize..][..asked]);
             let status = statuses[4 * b.status as usize..].first_chunk().unwrap();
             let bytes = decoded[b.dst as usize..][..stream.dst_len].to_vec();
             results.push((u32::from_le_bytes(*status), bytes));
@@ -150,6 +201,7 @@ impl Random {
     }
 
     /// `good` with a few bytes changed, and now and then cut, lengthened or turned.
+    #[allow(dead_code, reason = "not every test damages streams")]
     pub fn mutant(&mut self, good: &[u8]) -> Vec<u8> {
         let mut bytes = good.to_vec();
         for _ in 0..=self.below(3) {

@@ -1,5 +1,9 @@
 //! Writes Deflate block by block, right or wrong as it is told: no writer makes all that a decoder must take or refuse.
 
+#![allow(dead_code, reason = "each test file takes what it needs")]
+
+pub mod shapes;
+
 use crate::decoding::Random;
 
 /// Bits in Deflate's order.
@@ -92,6 +96,15 @@ impl Bits {
     /// A stream's begin: the zlib header.
     pub fn zlib() -> Self {
         Self { bytes: vec![0x78, 0x9C], used: 0 }
+    }
+
+    /// Whole bytes so far, the last one perhaps with room.
+    pub fn len(&self) -> usize {
+        self.bytes.len() - usize::from(!self.used.is_multiple_of(8))
+    }
+
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     pub fn put(&mut self, value: u32, count: u32) {
@@ -215,4 +228,22 @@ pub fn apply(data: &mut Vec<u8>, tokens: &[Token]) {
             }
         }
     }
+}
+
+/// Tokens of all kinds: near and far, long and short, one on the other.
+pub fn random_tokens(random: &mut Random, count: usize, have: usize) -> Vec<Token> {
+    let mut len = have;
+    (0..count)
+        .map(|_| {
+            let reach = [1, 4, 9, 130, 600, 32_768][random.below(6)].min(len);
+            let long = [3, 6, 16, 40, 258][random.below(5)];
+            if reach == 0 || random.below(3) == 0 {
+                len += 1;
+                return Token::Literal(random.below(256) as u8);
+            }
+            let length = 3 + random.below(long - 2);
+            len += length;
+            Token::Match(length, 1 + random.below(reach))
+        })
+        .collect()
 }

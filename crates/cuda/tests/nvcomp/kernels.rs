@@ -37,7 +37,7 @@ fn decode(codec: i32, src: &[u8], len: usize, seed: u64, say: fn(usize) -> (u32,
     let mut decoded = Poisoned::new(len.next_multiple_of(16), seed + 1);
     let mut scratch = Poisoned::new((src.len() + 16).next_multiple_of(256), seed + 2);
     let words = [at as u64, 0, 0].map(u64::to_le_bytes).concat();
-    let more = [src.len() as u32, len as u32, len as u32, 0].map(u32::to_le_bytes).concat();
+    let more = [src.len() as u32, len as u32, len as u32, 0, 1, 1, 0, 0].map(u32::to_le_bytes).concat();
     let mut blocks = Poisoned::from_bytes(&[words, more].concat(), seed);
     let mut statuses = Poisoned::from_bytes(&PENDING.to_le_bytes(), seed);
     let mut counter = Poisoned::from_bytes(&[0; 4], seed);

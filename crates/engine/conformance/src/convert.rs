@@ -1,17 +1,15 @@
 //! Outputs that convert: every stored type becomes floats by the arithmetic written down here, wherever the output lies.
 
 use super::jobs::{Float, Uint, decoded, job, layout, noise, output, run, staged, task};
+use super::kinds::{GAP, Kind, kinds};
 use std::sync::Arc;
 use strile_engine::{
-    BlockLayout, BlockTask, Context, Convert, DecodeJob, Encoded, Engine, Fill, Location, Output, OutputSpec,
-    Placement, Span, Strides,
+    BlockLayout, BlockTask, Context, Convert, DecodeJob, Engine, Fill, Output, Placement, Span, Strides,
 };
 use strile_tiff::{ByteOrder, DataType, Predictor, SampleFormat::Int};
 
 const WIDTH: u32 = 9;
 const HEIGHT: u32 = 3;
-/// What a gap between samples holds.
-const GAP: u8 = 0xEE;
 
 /// Factors and offsets: none, one that rounds twice, one that overflows, one that is all but lost, one
 /// that makes halves below the normal ones.
@@ -187,58 +185,6 @@ fn four(block: &BlockLayout) -> Vec<BlockTask> {
     vec![at(0, 0), sparse, faulty, cut]
 }
 
-/// An output of the wanted kind and, of each sample that is written, where it lies in its bytes.
-struct Kind {
-    spec: OutputSpec,
-    len: usize,
-    on_device: bool,
-}
-
-fn kinds(engine: &dyn Engine, target: DataType, bands: u32) -> Vec<Kind> {
-    let (rows, columns) = (2 * HEIGHT, 2 * WIDTH);
-    let size = target.size();
-    let first = OutputSpec::band_first(target, bands, rows, columns).unwrap();
-    let last = OutputSpec::band_last(target, bands, rows, columns).unwrap();
-    let column = size * bands as usize + 3;
-    let strides = Strides { band: size, row: columns as usize * column + 5, column };
-    let gaps = OutputSpec { strides, ..first.clone() };
-    let mut kinds = Vec::new();
-    for spec in [first, last, gaps] {
-        let contiguous = spec.strides.column % size == 0;
-        let len = spec.strides.row.max(spec.len().unwrap()) + if contiguous { 0 } else { 7 };
-        if contiguous && engine.location() != Location::Host {
-            kinds.push(Kind { spec: spec.clone(), len: spec.len().unwrap(), on_device: true });
-        }
-        kinds.push(Kind { len: if contiguous { spec.len().unwrap() } else { len }, spec, on_device: false });
-    }
-    kinds
-}
-
-impl Kind {
-    fn output(&self, engine: &dyn Engine) -> Output {
-        match self.on_device {
-            true => engine.output(self.spec.clone(), &Context::default()).unwrap(),
-            false => Output::from_vec(self.spec.clone(), vec![GAP; self.len]).unwrap(),
-        }
-    }
-
-    /// All bytes of the output, those of a device copied by a job of one stored block.
-    fn bytes(&self, engine: &dyn Engine, output: Output) -> Vec<u8> {
-        let Some(memory) = output.device_bytes() else { return output.into_vec().unwrap() };
-        let OutputSpec { data_type, bands, rows, columns, strides } = *output.spec();
-        let bits = (data_type.size() * 8) as u16;
-        let by_band = strides.column == data_type.size();
-        let (samples, height) = if by_band { (1, bands * rows) } else { (bands, rows) };
-        let block = layout(columns, height, samples as u16, Float, bits);
-        let copy = Output::new(OutputSpec::band_last(data_type, samples, height, columns).unwrap()).unwrap();
-        let encoded = Encoded::Device(memory.clone());
-        let job = job(&block, vec![task(&block, 0)]);
-        let ticket = engine.submit(job, encoded, std::slice::from_ref(&copy), &Context::default());
-        assert_eq!(ticket.unwrap().wait().unwrap().faults, []);
-        copy.into_vec().unwrap()
-    }
-}
-
 pub(super) fn samples_become_floats(engine: &dyn Engine) {
     for (number, mut block) in layouts().into_iter().enumerate() {
         let (stored, size) = (block.data_type, block.data_type.size());
@@ -264,7 +210,7 @@ pub(super) fn samples_become_floats(engine: &dyn Engine) {
                 let target = [DataType::F32, DataType::F64, DataType::F16][(at + number + turn) % 3];
                 let convert = Convert { nodata, scale, offset };
                 // One kind of output each: all of them with all of the rest say no more.
-                let kinds = kinds(engine, target, selection.len() as u32);
+                let kinds = kinds(engine, target, selection.len() as u32, (2 * HEIGHT, 2 * WIDTH));
                 let kind = &kinds[(number + 2 * at + target.size() / 8) % kinds.len()];
                 check(engine, &block, (&bytes, &plain), selection, kind, convert);
             }

@@ -2,8 +2,9 @@
 
 use super::jobs::{Gate, Gated, Memory, Uint, grid, job, layout, noise, output, run, staged, task};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
 use strile_engine::{
     BlockLayout, Budget, Context, Encoded, Engine, EngineError, FaultKind, Output, OutputBox, OutputSpec,
     Progress, ReadAt, Span,
@@ -104,6 +105,37 @@ pub(super) fn two_tickets_in_flight(engine: &dyn Engine) {
         [4, 4, 4, 4, 2, 2, 2, 2].repeat(4),
         "the left half was free again"
     );
+}
+
+/// A source that knows which threads read it.
+struct Watched(Memory, Mutex<Vec<ThreadId>>);
+
+impl ReadAt for Watched {
+    fn read_at<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> std::io::Result<&'a [u8]> {
+        self.1.lock().unwrap().push(std::thread::current().id());
+        self.0.read_at(span, scratch)
+    }
+}
+
+pub(super) fn a_small_job_is_done_by_the_thread_that_waits(engine: &dyn Engine) {
+    let layout = layout(4, 4, 1, Uint, 8);
+    for (across, down) in [(1, 1), (16, 16)] {
+        let bytes = noise(16 * (across * down) as usize);
+        let expected = output(DataType::U8, 1, 4 * down, 4 * across);
+        run(engine, job(&layout, grid(&layout, across, down)), &bytes, &expected);
+        let source = Arc::new(Watched(Memory(bytes), Mutex::default()));
+        let found = output(DataType::U8, 1, 4 * down, 4 * across);
+        let encoded = Encoded::Pulled(vec![Arc::clone(&source) as Arc<dyn ReadAt>]);
+        let job = job(&layout, grid(&layout, across, down));
+        let report = engine.decode(job, encoded, std::slice::from_ref(&found), &Context::default()).unwrap();
+        assert_eq!((report.blocks, report.faults.len()), (u64::from(across * down), 0));
+        assert_eq!(found.into_vec(), expected.into_vec());
+        let readers = source.1.lock().unwrap();
+        assert!(!readers.is_empty());
+        if across == 1 {
+            assert!(readers.iter().all(|reader| *reader == std::thread::current().id()));
+        }
+    }
 }
 
 pub(super) fn what_another_job_writes_is_busy(engine: &dyn Engine) {

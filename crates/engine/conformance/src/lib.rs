@@ -15,8 +15,10 @@
 
 mod convert;
 mod encode;
+mod find;
 mod flight;
 mod jobs;
+mod kinds;
 mod pictures;
 mod placement;
 mod plan;
@@ -44,6 +46,7 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("a_faulty_block_gets_the_fill_value", flight::a_faulty_block_gets_the_fill_value),
     ("faults_come_in_the_order_of_tasks", flight::faults_come_in_the_order_of_tasks),
     ("two_tickets_in_flight", flight::two_tickets_in_flight),
+    ("a_small_job_is_done_by_the_thread_that_waits", flight::a_small_job_is_done_by_the_thread_that_waits),
     ("what_another_job_writes_is_busy", flight::what_another_job_writes_is_busy),
     ("cancelling_stops_a_job", flight::cancelling_stops_a_job),
     ("the_budget_can_refuse", flight::the_budget_can_refuse),
@@ -61,6 +64,8 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("a_broken_picture_leaves_others_alone", streams::a_broken_picture_leaves_others_alone),
     ("samples_become_floats", convert::samples_become_floats),
     ("only_real_samples_are_converted", convert::only_real_samples_are_converted),
+    ("a_value_is_found_where_it_is_written", find::a_value_is_found_where_it_is_written),
+    ("converted_samples_are_searched", find::converted_samples_are_searched),
     ("encoding_keeps_every_sample", encode::encoding_keeps_every_sample),
     ("fax_keeps_every_pixel", encode::fax_keeps_every_pixel),
     ("what_cannot_be_encoded_is_said_before", encode::what_cannot_be_encoded_is_said_before),
@@ -130,6 +135,7 @@ macro_rules! for_each_engine {
                 a_faulty_block_gets_the_fill_value
                 faults_come_in_the_order_of_tasks
                 two_tickets_in_flight
+                a_small_job_is_done_by_the_thread_that_waits
                 what_another_job_writes_is_busy
                 cancelling_stops_a_job
                 the_budget_can_refuse
@@ -147,6 +153,8 @@ macro_rules! for_each_engine {
                 a_broken_picture_leaves_others_alone
                 samples_become_floats
                 only_real_samples_are_converted
+                a_value_is_found_where_it_is_written
+                converted_samples_are_searched
                 encoding_keeps_every_sample
                 fax_keeps_every_pixel
                 what_cannot_be_encoded_is_said_before

@@ -5,6 +5,7 @@
 //! plain: each product and each sum is rounded to f64, in the order in which `lerp` has them.
 
 use crate::warp::WarpSampling;
+use crate::warp::under::{BLOCK, boxes};
 use strile_tiff::InvalidValue;
 
 /// Points of pixels that a map has places of. Interpolated cells have both.
@@ -68,6 +69,8 @@ pub struct WarpMap {
     parts: WarpMapParts,
     across: u32,
     wraps: bool,
+    /// Boxes around blocks of cells; see `under`.
+    boxes: Vec<[f64; 4]>,
 }
 
 impl WarpMap {
@@ -118,7 +121,8 @@ impl WarpMap {
         const NEAR: f64 = 1e-3;
         let width = f64::from(parts.source.0);
         let wraps = parts.turn.is_some_and(|(x, y)| y == 0.0 && (x.abs() - width).abs() < NEAR);
-        Ok(Self { parts, across, wraps })
+        let boxes = boxes(&parts);
+        Ok(Self { parts, across, wraps, boxes })
     }
 
     /// Returns the arrays.
@@ -136,10 +140,20 @@ impl WarpMap {
         self.wraps
     }
 
+    /// The box around a block of cells.
+    pub(super) fn block_box(&self, column: u32, row: u32) -> [f64; 4] {
+        let across = self.parts.size.0.div_ceil(BLOCK);
+        let at = row.checked_mul(across).and_then(|at| at.checked_add(column)).map(index);
+        at.and_then(|at| self.boxes.get(at)).copied().unwrap_or([f64::NAN; 4])
+    }
+
     /// Returns the bytes that the map holds.
     pub fn bytes(&self) -> usize {
         let parts = &self.parts;
-        4 * (parts.cells.len() + parts.small.len()) + 64 * parts.corners.len() + 16 * parts.exact.len()
+        4 * (parts.cells.len() + parts.small.len())
+            + 64 * parts.corners.len()
+            + 16 * parts.exact.len()
+            + 32 * self.boxes.len()
     }
 
     /// Returns the place in the source, in columns and rows from its outer corner, that lies under the centre of a

@@ -1,7 +1,7 @@
 //! The part of a source that a part of a grid needs.
 
 use crate::warp::map::{index, lerp, start};
-use crate::warp::{WarpMap, WarpPoints, WarpRect, WarpSampling};
+use crate::warp::{WarpMap, WarpMapParts, WarpPoints, WarpRect, WarpSampling};
 
 impl WarpMap {
     /// Returns the pixels of the source that a method may look at for the pixels of `target`; `None` where it looks at
@@ -20,15 +20,10 @@ impl WarpMap {
             return None;
         }
         let mut under = Under { map: self, reach: sampling.reach(scale), found: None };
-        for cell_row in target.row / Self::LARGE..bottom.div_ceil(Self::LARGE) {
-            for cell_column in target.column / Self::LARGE..right.div_ceil(Self::LARGE) {
-                let at = u64::from(cell_row) * u64::from(self.across()) + u64::from(cell_column);
-                let entry = *self.parts().cells.get(usize::try_from(at).ok()?)?;
-                let from = (cell_column * Self::LARGE, cell_row * Self::LARGE);
-                let clip = |low: u32, high: u32, start: u32| {
-                    (low.saturating_sub(start), high.saturating_sub(start).min(Self::LARGE))
-                };
-                under.large(entry, clip(target.column, right, from.0), clip(target.row, bottom, from.1));
+        let (first, end) = ((target.column, target.row), (right, bottom));
+        for row in first.1 / BLOCK..bottom.div_ceil(BLOCK) {
+            for column in first.0 / BLOCK..right.div_ceil(BLOCK) {
+                under.block((column, row), first, end)?;
             }
         }
         let [left, top, right, bottom] = under.found?;
@@ -36,6 +31,56 @@ impl WarpMap {
         let (top, bottom) = inside(top, bottom, self.parts().source.1)?;
         Some(WarpRect::new(left, top, right - left, bottom - top))
     }
+}
+
+/// Large cells on the side of a block, whose box is kept: most blocks lie in the source as a whole, or beside it.
+const ACROSS: u32 = 4;
+/// Pixels on the side of a block.
+pub(super) const BLOCK: u32 = ACROSS * WarpMap::LARGE;
+
+/// Boxes around the places of the blocks of a map, row by row: left, top, right, bottom. NaN where a block is not interpolated
+/// as a whole, or reaches over the edge of the map.
+pub(super) fn boxes(parts: &WarpMapParts) -> Vec<[f64; 4]> {
+    let (columns, rows) = parts.size;
+    let across = columns.div_ceil(WarpMap::LARGE);
+    let of = |(column, row): (u32, u32)| {
+        let mut around = None;
+        let is_whole = |at: u32, side: u32| side - at * BLOCK >= BLOCK;
+        if !is_whole(column, columns) || !is_whole(row, rows) {
+            return None;
+        }
+        for at in 0..ACROSS * ACROSS {
+            let (x, y) = (column * ACROSS + at % ACROSS, row * ACROSS + at / ACROSS);
+            let cell = parts.cells.get(index(y.checked_mul(across)?.checked_add(x)?))?;
+            if cell & WarpMap::KIND != WarpMap::SMOOTH {
+                return None;
+            }
+            let whole = (0, WarpMap::LARGE);
+            let own = corners_box(parts.corners.get(start(*cell))?, whole, whole, WarpMap::LARGE)?;
+            around = Some(around.map_or(own, |around| union(around, own)));
+        }
+        around
+    };
+    // Blocks that are cut off by the edge are not known, but counted.
+    let size = (columns.div_ceil(BLOCK), rows.div_ceil(BLOCK));
+    let all = (0..size.1).flat_map(|row| (0..size.0).map(move |column| (column, row)));
+    all.map(|at| of(at).unwrap_or([f64::NAN; 4])).collect()
+}
+
+/// The box around a part of a cell that is interpolated, which lies between its own corners; `None` where one is not a number.
+fn corners_box(corners: &[f64; 8], columns: (u32, u32), rows: (u32, u32), size: u32) -> Option<[f64; 4]> {
+    let part = |at: u32| f64::from(at) / f64::from(size);
+    let at = |column: u32, row: u32| lerp(corners, part(column), part(row));
+    let four = [at(columns.0, rows.0), at(columns.1, rows.0), at(columns.0, rows.1), at(columns.1, rows.1)];
+    if four.iter().any(|(x, y)| x.is_nan() || y.is_nan()) {
+        return None;
+    }
+    four.map(|(x, y)| [x, y, x, y]).into_iter().reduce(union)
+}
+
+/// The box around two.
+fn union(one: [f64; 4], other: [f64; 4]) -> [f64; 4] {
+    [one[0].min(other[0]), one[1].min(other[1]), one[2].max(other[2]), one[3].max(other[3])]
 }
 
 /// Columns or rows from `low` to `high`, whole, within a side.
@@ -58,6 +103,56 @@ struct Under<'a> {
 }
 
 impl Under<'_> {
+    /// The pixels of a block from `first` to before `end`, which are those of the map: as a whole if that gives what its cells give,
+    /// else cell by cell. `None` if there is no such cell.
+    fn block(&mut self, (column, row): (u32, u32), first: (u32, u32), end: (u32, u32)) -> Option<()> {
+        let (left, top) = (column * BLOCK, row * BLOCK);
+        let (right, bottom) = (left.saturating_add(BLOCK), top.saturating_add(BLOCK));
+        let is_whole = left >= first.0 && top >= first.1 && right <= end.0 && bottom <= end.1;
+        if is_whole && self.place_whole(self.map.block_box(column, row)) {
+            return Some(());
+        }
+        let cells = |first: u32, end: u32, start: u32| {
+            first.max(start) / WarpMap::LARGE..end.min(start.saturating_add(BLOCK)).div_ceil(WarpMap::LARGE)
+        };
+        for cell_row in cells(first.1, end.1, top) {
+            for cell_column in cells(first.0, end.0, left) {
+                let at = u64::from(cell_row) * u64::from(self.map.across()) + u64::from(cell_column);
+                let entry = *self.map.parts().cells.get(usize::try_from(at).ok()?)?;
+                let clip = |low: u32, high: u32, start: u32| {
+                    (low.saturating_sub(start), high.saturating_sub(start).min(WarpMap::LARGE))
+                };
+                let (columns, rows) = (cell_column * WarpMap::LARGE, cell_row * WarpMap::LARGE);
+                self.large(entry, clip(first.0, end.0, columns), clip(first.1, end.1, rows));
+            }
+        }
+        Some(())
+    }
+
+    /// Adds a box if all of it lies in the source, or nothing of it, in every turn: parts of it would add the same.
+    fn place_whole(&mut self, [left, top, right, bottom]: [f64; 4]) -> bool {
+        let (width, height) = (f64::from(self.map.parts().source.0), f64::from(self.map.parts().source.1));
+        let known = self.turned([left, top, right, bottom]).all(|[left, top, right, bottom]| {
+            let is_in = left >= 0.0 && top >= 0.0 && right <= width && bottom <= height;
+            is_in || right < 0.0 || bottom < 0.0 || left > width || top > height
+        });
+        if known {
+            self.place([left, top, right, bottom]);
+        }
+        known
+    }
+
+    /// A box with what a method reaches beyond it, here and one turn further in both directions.
+    fn turned(&self, [left, top, right, bottom]: [f64; 4]) -> impl Iterator<Item = [f64; 4]> + use<> {
+        let turn = self.map.parts().turn;
+        let ((turn_x, turn_y), reach) = (turn.unwrap_or((0.0, 0.0)), self.reach);
+        let turns = if turn.is_some() { &[0.0, 1.0, -1.0][..] } else { &[0.0] };
+        turns.iter().map(move |turns| {
+            let (x, y) = (turns * turn_x, turns * turn_y);
+            [left + x - reach.0, top + y - reach.1, right + x + reach.0, bottom + y + reach.1]
+        })
+    }
+
     fn large(&mut self, entry: u32, columns: (u32, u32), rows: (u32, u32)) {
         match entry & WarpMap::KIND {
             WarpMap::SMOOTH => self.smooth(entry, columns, rows, WarpMap::LARGE),
@@ -100,21 +195,12 @@ impl Under<'_> {
         }
     }
 
-    /// A part of a cell that is interpolated: the part is interpolated between its own corners.
+    /// A part of a cell that is interpolated.
     fn smooth(&mut self, entry: u32, columns: (u32, u32), rows: (u32, u32), size: u32) {
         let Some(corners) = self.map.parts().corners.get(start(entry)) else { return };
-        let part = |at: u32| f64::from(at) / f64::from(size);
-        let at = |column: u32, row: u32| lerp(corners, part(column), part(row));
-        let four =
-            [at(columns.0, rows.0), at(columns.1, rows.0), at(columns.0, rows.1), at(columns.1, rows.1)];
         // A number that is not one is left out by `min` and `max`; its pixels may have places all the same.
-        if four.iter().any(|(x, y)| x.is_nan() || y.is_nan()) {
-            return self.place([f64::NEG_INFINITY, f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY]);
-        }
-        let whole = [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY];
-        self.place(four.iter().fold(whole, |[left, top, right, bottom], (x, y)| {
-            [left.min(*x), top.min(*y), right.max(*x), bottom.max(*y)]
-        }));
+        let anywhere = [f64::NEG_INFINITY, f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY];
+        self.place(corners_box(corners, columns, rows, size).unwrap_or(anywhere));
     }
 
     /// The box around points of a pixel that have a place, each within half a turn of the first.
@@ -139,25 +225,11 @@ impl Under<'_> {
         if left.is_nan() || top.is_nan() {
             return;
         }
-        let turn = self.map.parts().turn;
-        let (turn_x, turn_y) = turn.unwrap_or((0.0, 0.0));
         let (width, height) = (f64::from(self.map.parts().source.0), f64::from(self.map.parts().source.1));
-        let turns = if turn.is_some() { &[0.0, 1.0, -1.0][..] } else { &[0.0] };
-        for turns in turns {
-            let (x, y) = (turns * turn_x, turns * turn_y);
-            let part = [
-                (left + x - self.reach.0).max(0.0),
-                (top + y - self.reach.1).max(0.0),
-                (right + x + self.reach.0).min(width),
-                (bottom + y + self.reach.1).min(height),
-            ];
+        for [left, top, right, bottom] in self.turned([left, top, right, bottom]) {
+            let part = [left.max(0.0), top.max(0.0), right.min(width), bottom.min(height)];
             if part[0] <= part[2] && part[1] <= part[3] {
-                self.found = Some(match self.found {
-                    None => part,
-                    Some(old) => {
-                        [old[0].min(part[0]), old[1].min(part[1]), old[2].max(part[2]), old[3].max(part[3])]
-                    }
-                });
+                self.found = Some(self.found.map_or(part, |old| union(old, part)));
             }
         }
     }

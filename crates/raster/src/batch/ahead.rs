@@ -6,10 +6,10 @@
 
 use super::options::BatchOptions;
 use super::read::{read_batch, read_batch_on_device};
-use super::tensor::Tensor;
 use super::window::BatchWindow;
 use crate::error::{Error, Result};
 use crate::input::AsInput;
+use crate::pixels::Pixels;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -28,8 +28,8 @@ use strile_engine::{Cancel, Context, EngineError, Location, PerProcess};
 /// });
 /// let (options, context) = (BatchOptions::default(), Context::default());
 /// for batch in Batches::new(Location::Host, requests, options, NonZeroUsize::MIN, &context)? {
-///     let tensor = batch?;
-///     assert_eq!(tensor.shape[0], 1);
+///     let pixels = batch?;
+///     assert_eq!(pixels.windows, Some(1));
 /// }
 /// # Ok(())
 /// # }
@@ -51,7 +51,7 @@ enum Ahead {
 /// The other thread, and what comes from it.
 struct Reading {
     /// `None` once nobody wants any more.
-    batches: Option<mpsc::Receiver<Result<Tensor>>>,
+    batches: Option<mpsc::Receiver<Result<Pixels>>>,
     thread: Option<JoinHandle<()>>,
     cancel: Cancel,
 }
@@ -106,9 +106,9 @@ impl Batches {
 }
 
 impl Iterator for Batches {
-    type Item = Result<Tensor>;
+    type Item = Result<Pixels>;
 
-    fn next(&mut self) -> Option<Result<Tensor>> {
+    fn next(&mut self) -> Option<Result<Pixels>> {
         let ahead = self.ahead.get(|| Mutex::new(Ahead::Forked));
         let mut ahead = ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let last = match &mut *ahead {

@@ -1,25 +1,25 @@
-//! Many windows of many files, read into one tensor (window, band, row, column) by one job.
+//! Many windows of many files, read into one array (window, band, row, column) by one job.
 //!
 //! `window` says which pixels are wanted, `options` what becomes of them. `read` hands them to the one path of all reads
-//! (`crate::read`) and `tensor` holds the pixels. `onto` puts windows onto a grid, `suffice` chooses overviews for windows that become smaller. `ahead`
+//! (`crate::read`), and `output` is memory of the caller for them. `onto` puts windows onto a grid, `suffice` chooses overviews for windows that become smaller. `ahead`
 //! reads the next batches while one is used, and `headers` keeps the headers of many files.
 
 mod ahead;
 mod headers;
 mod onto;
 mod options;
+mod output;
 mod read;
 mod suffice;
-mod tensor;
 mod window;
 
 pub use ahead::Batches;
 pub(crate) use headers::header_memory;
 pub use headers::{HeaderLimits, Headers, IndexReport, write_header_index};
 pub use options::BatchOptions;
+pub use output::BatchOutput;
 pub use read::{plan_batch, read_batch, read_batch_into, read_batch_on_device};
 pub use strile_engine::Sampling;
 pub(crate) use suffice::smallest_sufficient;
 pub use suffice::sufficient_levels;
-pub use tensor::{BatchOutput, Tensor};
 pub use window::BatchWindow;

@@ -1,13 +1,14 @@
 //! Windows of a batch that are put onto a grid: each has its own grid, in the reference system of the given one.
 
 use super::options::BatchOptions;
-use super::tensor::{BatchOutput, Tensor};
+use super::output::BatchOutput;
 use super::window::BatchWindow;
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Onto};
 use crate::input::{AsInput, InputRef};
 use crate::options::{FloatType, ReadOptions};
-use crate::read::{Done, Frame, OntoRead, ReadPlan, WindowFault};
+use crate::pixels::Pixels;
+use crate::read::{Frame, OntoRead, ReadPlan, WindowFault};
 use std::sync::Arc;
 use strile_engine::{Context, Location, Report};
 use strile_tiff::DataType;
@@ -75,13 +76,8 @@ impl<'a> BatchOnto<'a> {
         self.0.explained(to)
     }
 
-    pub(super) fn read(&self, to: Location) -> Result<Tensor> {
-        let (Done { output, report, faults, engine }, _, holes) = self.0.read(to)?;
-        let spec = output.spec();
-        let count = self.0.count();
-        let shape = [count, spec.bands / count.max(1), spec.rows, spec.columns];
-        let levels = self.0.files().iter().map(|file| file.level).collect();
-        Ok(Tensor { shape, output, report, faults, holes, levels, engine })
+    pub(super) fn read(&self, to: Location) -> Result<Pixels> {
+        self.0.windows(to)
     }
 
     pub(super) fn read_into(&self, output: &BatchOutput) -> Result<(Report, Vec<WindowFault>)> {

@@ -1,15 +1,16 @@
-//! Reads of many windows of many files as one tensor.
+//! Reads of many windows of many files into one array.
 
 use super::onto::BatchOnto;
 use super::options::BatchOptions;
-use super::tensor::{BatchOutput, Tensor};
+use super::output::BatchOutput;
 use super::window::BatchWindow;
 use crate::error::{Error, Result};
 use crate::input::{AsInput, InputRef};
-use crate::options::ReadOptions;
-use crate::read::{Asked, Done, Frame, ReadPlan, Reading, Request, Shape, WindowFault};
+use crate::options::{Interleave, ReadOptions};
+use crate::pixels::Pixels;
+use crate::read::{Asked, Frame, ReadPlan, Reading, Request, Shape, WindowFault};
 use crate::vrt::{Calls, Made, Mosaics, Named, Shared, Vrt};
-use strile_engine::{Context, Location, Report, Sampling};
+use strile_engine::{Context, Fill, Location, Report, Sampling};
 use strile_tiff::DataType;
 
 /// Plans a batch into the memory `to`, without touching a pixel.
@@ -50,10 +51,9 @@ pub fn plan_batch<F: AsInput>(
 /// let options =
 ///     BatchOptions::new().float_type(FloatType::Float16).size((16, 16)).sampling(Sampling::Average);
 /// let context = Context::default();
-/// let tensor = read_batch(&[spring, autumn], &windows, &options, &context)?;
-/// assert_eq!(tensor.shape, [2, 2, 16, 16]);
-/// let halves: Vec<u8> = tensor.into_host(&context)?;
-/// assert_eq!(halves.len(), 2 * 2 * 16 * 16 * 2);
+/// let pixels = read_batch(&[spring, autumn], &windows, &options, &context)?;
+/// assert_eq!(pixels.shape(), [2, 2, 16, 16]);
+/// assert_eq!(pixels.bytes()?.len(), 2 * 2 * 16 * 16 * 2);
 /// # Ok::<(), strile::Error>(())
 /// ```
 pub fn read_batch<F: AsInput>(
@@ -61,7 +61,7 @@ pub fn read_batch<F: AsInput>(
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
-) -> Result<Tensor> {
+) -> Result<Pixels> {
     read_to(Location::Host, files, windows, options, context)
 }
 
@@ -73,7 +73,7 @@ pub fn read_batch_on_device<F: AsInput>(
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
-) -> Result<Tensor> {
+) -> Result<Pixels> {
     read_to(Location::Cuda(device), files, windows, options, context)
 }
 
@@ -83,7 +83,7 @@ fn read_to<F: AsInput>(
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
-) -> Result<Tensor> {
+) -> Result<Pixels> {
     match &options.onto {
         Some(onto) => BatchOnto::new(files, windows, (options, onto), context)?.read(to),
         None => Batch::new(files, windows, options)?.read(to, context),
@@ -170,15 +170,14 @@ impl<'a> Batch<'a> {
         Ok(Self { windows, options: options.read_options(), shape })
     }
 
-    fn read(&self, to: Location, context: &Context) -> Result<Tensor> {
-        let (tensor, told) = self.run((to, true), context, |reading, _| {
-            let shape = reading.planned.shape;
-            let Done { output, report, faults, engine } = reading.delivered()?;
-            let levels = self.windows.iter().map(|(_, window)| window.level).collect();
-            Ok(Tensor { shape, output, report, faults, holes: Vec::new(), levels, engine })
+    fn read(&self, to: Location, context: &Context) -> Result<Pixels> {
+        let (pixels, told) = self.run((to, true), context, |reading, _| {
+            let [windows, ..] = reading.planned.shape;
+            Pixels::of_done(reading.delivered()?, Some(windows), (Interleave::BandFirst, Fill::default()))
         })?;
-        let (holes, faults) = (told.holes.clone(), told.with(tensor.faults));
-        Ok(Tensor { holes, faults, ..tensor })
+        let levels = self.windows.iter().map(|(_, window)| window.level).collect();
+        let (holes, faults) = (told.holes.clone(), told.with(pixels.faults));
+        Ok(Pixels { holes, faults, levels, ..pixels })
     }
 
     /// Plans the read and gives it to `read`: again without sources of mosaics that prove damaged, if these are only to be

@@ -79,7 +79,7 @@ impl Comparison<'_> {
                     found.add("type", place.name(), message);
                     return Ok(());
                 }
-                tally.piece(&window, &bands, (&a.pixels, &b.pixels), a.data_type);
+                tally.piece(&window, &bands, (a.bytes()?, b.bytes()?), a.data_type);
             }
         }
         let Some(samples) = tally.finish() else { return Ok(()) };

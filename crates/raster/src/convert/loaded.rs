@@ -1,14 +1,14 @@
 //! An image of a file, as a whole in memory: on the host, or on the device that decoded it. It can be written as often
 //! as wanted, as one piece, and a file that came of it compared with it.
 
-use super::Source;
 use super::alike::gdal_options;
 use super::options::ConvertOptions;
+use super::read_for;
 use super::spec::{spec_of, write_options};
 use crate::dataset::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::{Interleave, Layer, Processor, ReadOptions};
-use crate::raster::Raster;
+use crate::pixels::Pixels;
 use crate::sink::Sink;
 use crate::window::Window;
 use crate::write::{RasterSpec, WriteOptions, WriteReport, Writer, refused};
@@ -19,8 +19,8 @@ use strile_tiff::Planar;
 pub struct LoadedImage {
     spec: RasterSpec,
     write: WriteOptions,
-    pixels: Source,
-    mask: Option<Raster>,
+    pixels: Pixels,
+    mask: Option<Pixels>,
     interleave: Interleave,
 }
 
@@ -52,7 +52,7 @@ impl LoadedImage {
         }
         let spec = spec_of(input, &read, options, &mut Vec::new())?;
         let write = write_options(input, &read, &spec, options)?;
-        let pixels = Source::read(input, to, &read, context)?;
+        let pixels = read_for(input, to, &read, context)?;
         let mask = match spec.mask {
             true => Some(input.read(&ReadOptions { layer: Layer::Mask, bands: None, ..read }, context)?),
             false => None,
@@ -62,10 +62,7 @@ impl LoadedImage {
 
     /// Where the pixels are.
     pub fn location(&self) -> Location {
-        match &self.pixels {
-            Source::Host(_) => Location::Host,
-            Source::Device(raster) => raster.location(),
-        }
+        self.pixels.location()
     }
 
     /// Bytes of the pixels.
@@ -88,7 +85,7 @@ impl LoadedImage {
         let (engine, encoder) = writer.encoder();
         let piece = self.pixels.piece(Window::full(self.spec.width, self.spec.height))?;
         Trace::time(trace, ("write", "pieces"), || match &self.mask {
-            Some(mask) => writer.write(&piece.with_mask(&mask.pixels)),
+            Some(mask) => writer.write(&piece.with_mask(mask.bytes()?)),
             None => writer.write(&piece),
         })?;
         let report = Trace::time(trace, ("write", "finish"), || writer.finish())?;
@@ -100,18 +97,20 @@ impl LoadedImage {
         let read =
             ReadOptions { interleave: self.interleave, decode_on: Processor::Cpu, ..ReadOptions::default() };
         let found = written.read(&read, context)?;
-        let shape = |raster: &Raster| (raster.data_type, raster.bands, raster.rows, raster.columns);
-        let equal = |own: &Raster| shape(own) == shape(&found) && own.pixels == found.pixels;
-        let same = match &self.pixels {
-            Source::Host(own) => equal(own),
-            Source::Device(own) => equal(&own.to_host(context)?),
+        let equal = |own: &Pixels| {
+            let is_alike = own.data_type == found.data_type && own.shape() == found.shape();
+            Ok::<_, Error>(is_alike && own.bytes()? == found.bytes()?)
+        };
+        let same = match self.location() {
+            Location::Host => equal(&self.pixels)?,
+            Location::Cuda(_) => equal(&self.pixels.to_host(context)?)?,
         };
         match &self.mask {
             Some(mask) if same => {
                 let found = written.read(&ReadOptions { layer: Layer::Mask, ..read }, context)?;
                 // Any number but 0 says valid, and one of them is written.
-                let valid = |mask: &Raster| mask.pixels.iter().map(|v| *v != 0).collect::<Vec<bool>>();
-                Ok(valid(mask) == valid(&found))
+                let (mask, found) = (mask.bytes()?.iter(), found.bytes()?.iter());
+                Ok(mask.map(|value| *value != 0).eq(found.map(|value| *value != 0)))
             }
             _ => Ok(same),
         }

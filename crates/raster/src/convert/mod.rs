@@ -19,6 +19,7 @@ mod loaded;
 mod many;
 mod numbers;
 mod options;
+mod passes;
 mod pieces;
 mod range;
 mod reads;
@@ -37,7 +38,8 @@ pub(crate) use alike::stored_like;
 pub use loaded::{LoadedImage, Written};
 pub use many::{ManyItem, ManyOptions, ManyOutcome, ManyProgress, convert_many, plan_many};
 pub use options::{ConvertArea, ConvertOptions, ConvertSize, Expand, Rescale, Side, SourceLevel};
-pub(crate) use pieces::{Cut, cut};
+pub(crate) use passes::{Layers, each_piece};
+pub(crate) use pieces::{Cut, cut, piece_bytes};
 pub use reads::Requests;
 pub(crate) use spec::{colours_as_read, has_grey_table, spec_of};
 pub(crate) use tags::tags_of;
@@ -52,21 +54,23 @@ use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::open::OpenOptions;
 use crate::options::{Interleave, Layer, ReadOptions};
-use crate::raster::{DeviceRaster, Raster};
+use crate::pixels::Pixels;
+use crate::raster::Raster;
 use crate::sink::{Sink, sink_at};
 use crate::window::Window;
 use crate::write::{
-    Format, FullImage, Piece, RasterSpec, WriteReport, Writer, alpha_band, block_size, refused,
+    Format, FullImage, Piece, RasterSpec, WriteReport, Writer, alpha_band, block_size, named, refused,
 };
 use adopt::Adopted;
 use change::{Change, Facts};
 use numbers::Counts;
+use passes::is_read_fast;
 use reads::{both, found_values};
 use resample::{Limits, Made, Resampling};
 use shape::{Shape, Taken};
 use spec::{alpha_becomes_mask, keeps_depth, picture_options, write_options};
 use std::path::Path;
-use strile_engine::{Context, EngineError, LocatedFault, Location};
+use strile_engine::{Context, LocatedFault, Location};
 use strile_tiff::{DataType, Planar, SampleFormat};
 use tiling::Aligned;
 use values::Values;
@@ -243,7 +247,10 @@ impl<'a> Conversion<'a> {
             }
         };
         let mut cut = match input {
-            Input::Tiff(dataset) => cut(dataset, &read, &spec)?,
+            Input::Tiff(dataset) => {
+                let bytes = piece_bytes(&spec, &write, change.is_some());
+                cut(dataset, &read, &spec, bytes)?
+            }
             Input::Vrt(vrt) => Cut::of_rows(vrt.target(&read)?.0, &spec),
         };
         if let Some(shape) = &shape {
@@ -266,8 +273,10 @@ impl<'a> Conversion<'a> {
             }
         };
         // Columns of pieces that are higher than the file's blocks come out of order.
+        let unnamed = |problem| named(refused(problem), sink.name());
+        let rows = block_size(&spec, &write).map_err(unnamed)?.1;
         write.spooled |= write.format == Format::GeoTiff
-            && (cut.leaves_row_major_order() || changed.is_cut_by_columns(spec.mask));
+            && (!cut.comes_by_rows(rows) || changed.is_cut_by_columns(spec.mask));
         let adopted = match (input, options.reencode || aligned.is_some() || changed.change.is_some()) {
             (Input::Tiff(dataset), false) => Adopted::find(dataset, &read, &spec, &write)?,
             _ => None,
@@ -310,26 +319,34 @@ impl<'a> Conversion<'a> {
         self.writer.spec()
     }
 
-    /// Does it.
+    /// Converts.
+    ///
+    /// # Errors
+    /// If the input cannot be read or the output cannot be written, if memory does not suffice, or if it is cancelled.
     pub fn run(self, context: &Context) -> Result<WriteReport> {
+        self.run_watched(context, &mut |_| {})
+    }
+
+    /// Converts, and shows each piece of changed pixels to `watch` before it is written. Pixels change if the size, the area or the
+    /// values do; pieces that are copied as they are, and padding, are not shown.
+    ///
+    /// # Errors
+    /// Those of [`Conversion::run`].
+    pub fn run_watched(self, context: &Context, watch: &mut dyn FnMut(&Piece<'_>)) -> Result<WriteReport> {
         let Self { input, read, cut, before, adopted, changed, mut writer, mut warnings } = self;
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
         // Values change on the host.
         let place = writer.location().filter(|_| changed.change.is_none()).unwrap_or(Location::Host);
         // All pieces of a mosaic count as one read.
-        let work = std::cell::OnceCell::new();
+        let work = std::sync::OnceLock::new();
         let source = |options: &ReadOptions| match input {
-            Input::Tiff(dataset) => Source::read(dataset, place, options, &quiet),
+            Input::Tiff(dataset) => read_for(dataset, place, options, &quiet),
             Input::Vrt(vrt) => {
                 let work = work.get_or_init(|| vrt.work());
-                vrt.read_part(options, work, &quiet).map(Source::Host)
+                vrt.read_part(options, work, &quiet)
             }
         };
-        let needs_pixels = writer.needs_pixels();
-        if let Some(adopted) = adopted {
-            adopted.copy(&mut writer, context)?;
-        }
         let mut faults = Vec::new();
         let inner = Window { column: before.0, row: before.1, ..cut.window };
         let size = writer.spec().map_or((0, 0), |spec| (spec.width, spec.height));
@@ -341,8 +358,35 @@ impl<'a> Conversion<'a> {
             Some(change) => Some(found_values(input, (change, &whole), &source, masked, context)?),
             None => None,
         };
+        let pass = |writer: &mut Writer| -> Result<Vec<LocatedFault>> {
+            let mut faults = Vec::new();
+            let read = |window| Layers::read(&source, &read, window, masked);
+            let take = |window: Window, layers: Layers| -> Result<()> {
+                let target = at(&cut.window, &window, before);
+                pad(writer, Aligned::beside(target, inner, size.0))?;
+                faults.extend(layers.write(writer, target)?);
+                Ok(())
+            };
+            each_piece(cut, read, take, context)?;
+            pad(writer, Aligned::above_and_below(inner, size, PAD_ROWS))?;
+            Ok(faults)
+        };
+        let unchanged = shape.is_none() && values.is_none() && inner == Window::full(size.0, size.1);
+        if unchanged
+            && cut.comes_by_rows(writer.rows_of_cell())
+            && (adopted.is_some() || is_read_fast(input, &read, place)?)
+            && writer.begin_overviews()?
+        {
+            faults = pass(&mut writer)?;
+            writer.begin_image()?;
+        }
+        let needs_pixels = writer.needs_pixels();
+        if let Some(adopted) = adopted {
+            adopted.copy(&mut writer, context)?;
+        }
         match (&shape, &values) {
             _ if !needs_pixels => {}
+            (_, None) => faults = pass(&mut writer)?,
             (Some(shape), Some(values)) => {
                 let bands = values.source_nodata.len();
                 let limits = Limits::default();
@@ -356,33 +400,31 @@ impl<'a> Conversion<'a> {
                     let Window { column: x, row: y, width, height } = made.window;
                     let target = Window::new(x + before.0, y + before.1, width, height);
                     pad(&mut writer, Aligned::beside(target, inner, size.0))?;
-                    write_made(&mut writer, values, &made, target)
+                    let piece = made_piece(values, &made, target)?;
+                    watch(&piece);
+                    writer.write(&piece)
                 };
                 counts.add(resampling.run(given, give, context)?);
                 pad(&mut writer, Aligned::above_and_below(inner, size, PAD_ROWS))?;
             }
-            _ => {
+            (None, Some(values)) => {
                 for window in cut.windows() {
                     if context.cancel.is_cancelled() {
                         return Err(Error::Cancelled);
                     }
                     let target = at(&cut.window, &window, before);
                     pad(&mut writer, Aligned::beside(target, inner, size.0))?;
-                    match &values {
-                        None => faults.extend(feed(&source, &read, window, target, &mut writer)?),
-                        Some(values) => {
-                            let ((raster, mask), found) = both(&source, &read, window, masked)?;
-                            faults.extend(found);
-                            let (raster, told) = values.apply(&raster, context)?;
-                            counts.add(told);
-                            let raster = Source::Host(raster);
-                            let piece = raster.piece(target)?;
-                            match &mask {
-                                Some(mask) => writer.write(&piece.with_mask(&mask.pixels))?,
-                                None => writer.write(&piece)?,
-                            }
-                        }
-                    }
+                    let ((raster, mask), found) = both(&source, &read, window, masked)?;
+                    faults.extend(found);
+                    let (raster, told) = values.apply(&raster, context)?;
+                    counts.add(told);
+                    let piece = piece(&raster, target)?;
+                    let piece = match &mask {
+                        Some(mask) => piece.with_mask(&mask.pixels),
+                        None => piece,
+                    };
+                    watch(&piece);
+                    writer.write(&piece)?;
                 }
                 pad(&mut writer, Aligned::above_and_below(inner, size, PAD_ROWS))?;
             }
@@ -447,58 +489,55 @@ fn with_corners(
     Ok(options)
 }
 
-/// Gives resampled pixels to the writer.
-fn write_made(writer: &mut Writer, values: &Values, made: &Made, target: Window) -> Result<()> {
+/// Resampled pixels as a piece of what is written.
+fn made_piece<'a>(values: &Values, made: &'a Made, target: Window) -> Result<Piece<'a>> {
     let bands = u16::try_from(values.maps.len()).unwrap_or(u16::MAX);
     let piece = Piece::contiguous(target, bands, values.to, Interleave::BandFirst, &made.pixels);
     let piece = piece.map_err(|error| refused(error.to_string()))?;
-    match &made.mask {
-        Some(mask) => writer.write(&piece.with_mask(mask)),
-        None => writer.write(&piece),
+    Ok(match &made.mask {
+        Some(mask) => piece.with_mask(mask),
+        None => piece,
+    })
+}
+
+/// Reads for a writer that encodes at this place: pixels of a device stay there on their way from file to file.
+pub(crate) fn read_for(
+    input: &Dataset,
+    place: Location,
+    options: &ReadOptions,
+    context: &Context,
+) -> Result<Pixels> {
+    match place {
+        Location::Cuda(index) if options.layer == Layer::Pixels => {
+            input.read_on_device(index, options, context)
+        }
+        _ => input.read(options, context),
     }
 }
 
-/// Pixels that were read, where they are.
-pub(crate) enum Source {
-    Host(Raster),
-    Device(DeviceRaster),
+/// Pixels in host memory as a piece of a file.
+fn piece(raster: &Raster, window: Window) -> Result<Piece<'_>> {
+    let Raster { bands, data_type, interleave, pixels, .. } = raster;
+    contiguous(window, *bands, (*data_type, *interleave), pixels)
 }
 
-impl Source {
-    /// Reads for a writer that encodes at this place: pixels of a device stay there on their way from file to file.
-    pub(crate) fn read(
-        input: &Dataset,
-        place: Location,
-        options: &ReadOptions,
-        context: &Context,
-    ) -> Result<Self> {
-        match place {
-            Location::Cuda(index) if options.layer == Layer::Pixels => {
-                input.read_on_device(index, options, context).map(Self::Device)
-            }
-            _ => input.read(options, context).map(Self::Host),
-        }
-    }
+fn contiguous(
+    window: Window,
+    bands: u32,
+    (data_type, interleave): (DataType, Interleave),
+    bytes: &[u8],
+) -> Result<Piece<'_>> {
+    let bands = u16::try_from(bands).unwrap_or(u16::MAX);
+    let piece = Piece::contiguous(window, bands, data_type, interleave, bytes);
+    piece.map_err(|error| refused(error.to_string()))
+}
 
-    fn faults(&self) -> &[LocatedFault] {
-        match self {
-            Self::Host(raster) => &raster.faults,
-            Self::Device(raster) => &raster.report.faults,
-        }
-    }
-
-    fn piece(&self, window: Window) -> Result<Piece<'_>> {
-        match self {
-            Self::Host(raster) => {
-                let bands = u16::try_from(raster.bands).unwrap_or(u16::MAX);
-                Piece::contiguous(window, bands, raster.data_type, raster.interleave, &raster.pixels)
-                    .map_err(|error| refused(error.to_string()))
-            }
-            Self::Device(raster) => {
-                let memory = raster.output.device_bytes().cloned();
-                let memory = memory.ok_or(Error::Engine(EngineError::Abandoned))?;
-                Ok(Piece::on_device(window, raster.output.spec().clone(), memory))
-            }
+impl Pixels {
+    /// The pixels as a piece of a file, wherever they are.
+    pub(crate) fn piece(&self, window: Window) -> Result<Piece<'_>> {
+        match self.device_bytes() {
+            Some(memory) => Ok(Piece::on_device(window, self.spec()?, memory.clone())),
+            None => contiguous(window, self.bands, (self.data_type, self.interleave), self.bytes()?),
         }
     }
 }
@@ -529,26 +568,4 @@ fn pad(writer: &mut Writer, parts: Vec<Window>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Reads one window of the input, by `source`, and gives it to the writer; gives the faults that were filled.
-pub(crate) fn feed(
-    source: &impl Fn(&ReadOptions) -> Result<Source>,
-    read: &ReadOptions,
-    window: Window,
-    target: Window,
-    writer: &mut Writer,
-) -> Result<Vec<LocatedFault>> {
-    let options = ReadOptions { window: Some(window), ..read.clone() };
-    let raster = source(&options)?;
-    let mask = match writer.spec().is_some_and(|spec: &RasterSpec| spec.mask) {
-        true => Some(source(&ReadOptions { layer: Layer::Mask, bands: None, ..options })?),
-        false => None,
-    };
-    let mut faults = raster.faults().to_vec();
-    faults.extend(mask.iter().flat_map(|mask| mask.faults()).cloned());
-    let mut piece = raster.piece(target)?;
-    piece.mask = mask.as_ref().map(|mask| mask.piece(target)).transpose()?.map(|mask| mask.pixels);
-    writer.write(&piece)?;
-    Ok(faults)
 }

@@ -2,15 +2,32 @@
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::options::ReadOptions;
+use crate::options::{Processor, ReadOptions};
 use crate::read::{layout_of, rows_of_part};
 use crate::window::Window;
-use crate::write::RasterSpec;
-use strile_engine::Fill;
+use crate::write::{RasterSpec, WriteOptions};
+use strile_engine::{Fill, Location};
 use strile_tiff::BlockKind;
 
-/// Bytes of a piece, unless a single block of the input has more.
-const PIECE_BYTES: u64 = 32 << 20;
+/// Bytes of a piece in host memory, unless a single block of the input has more. Two are there at a time.
+const PIECE_BYTES: u64 = 16 << 20;
+
+/// Bytes of a row of blocks that is one piece, though it has more.
+const ROW_BYTES: u64 = 2 * PIECE_BYTES;
+
+/// Bytes of a piece in the memory of a device, which decodes hundreds of blocks as fast as one.
+const DEVICE_BYTES: u64 = 256 << 20;
+
+/// Bytes of a piece: `write` says where it is encoded, and what it may take there.
+pub(crate) fn piece_bytes(spec: &RasterSpec, write: &WriteOptions, on_host: bool) -> u64 {
+    match write.encode_on {
+        // Masks are read into host memory.
+        Processor::Cuda(index) if !on_host && !spec.mask => {
+            (write.room(Location::Cuda(index)) / 4).clamp(PIECE_BYTES, DEVICE_BYTES)
+        }
+        Processor::Cuda(_) | Processor::Cpu | Processor::Auto => PIECE_BYTES,
+    }
+}
 
 /// The window of the input that is read, and how it is cut.
 #[derive(Debug, Clone, Copy)]
@@ -21,16 +38,16 @@ pub(crate) struct Cut {
     pub(crate) piece: (u32, u32),
 }
 
-/// Decides the cut.
-pub(crate) fn cut(input: &Dataset, read: &ReadOptions, spec: &RasterSpec) -> Result<Cut> {
+/// Decides the cut into pieces of about so many `bytes`.
+pub(crate) fn cut(input: &Dataset, read: &ReadOptions, spec: &RasterSpec, bytes: u64) -> Result<Cut> {
     let target = input.target(read)?;
     let grid = &target.image.grid;
     let part = layout_of(&target.image, Fill::default()).as_ref().and_then(rows_of_part);
     let (block_width, block_height) = (grid.block_width, part.unwrap_or(grid.block_height));
     let pixel = u64::from(spec.bands) * spec.data_type.size() as u64;
     let block_row = pixel * u64::from(target.window.width) * u64::from(block_height);
-    let times = |block: u64| u32::try_from((PIECE_BYTES / block.max(1)).max(1)).unwrap_or(u32::MAX);
-    let piece = match block_row > PIECE_BYTES && grid.kind == BlockKind::Tile {
+    let times = |block: u64| u32::try_from((bytes / block.max(1)).max(1)).unwrap_or(u32::MAX);
+    let piece = match block_row > bytes.max(ROW_BYTES) && grid.kind == BlockKind::Tile {
         true => {
             let block = pixel * u64::from(block_width) * u64::from(block_height);
             (block_width.saturating_mul(times(block)), block_height)
@@ -57,10 +74,12 @@ impl Cut {
         })
     }
 
-    /// Whether pieces side by side are higher than one row of blocks of any file: such come in another order than
-    /// a file that is written straight needs.
-    pub(crate) fn leaves_row_major_order(self) -> bool {
-        self.piece.0 < self.window.width
+    /// Whether cells of this many rows, counted from the top of what is read, are complete from left to right and row by
+    /// row, as a file that is written straight needs them: of pieces side by side, none reaches beyond a row of cells.
+    pub(crate) fn comes_by_rows(self, cell: u32) -> bool {
+        let (across, down) = self.piece;
+        across >= self.window.width
+            || (down > 0 && cell.is_multiple_of(down) && self.window.row.is_multiple_of(down))
     }
 }
 
@@ -86,5 +105,16 @@ mod tests {
         let cut = Cut { piece: (16, 64), ..cut };
         let windows: Vec<_> = cut.windows().map(|w| (w.column, w.row, w.width, w.height)).collect();
         assert_eq!(windows, [(5, 30, 11, 34), (16, 30, 9, 34), (5, 64, 11, 6), (16, 64, 9, 6)]);
+    }
+
+    #[test]
+    fn pieces_side_by_side_stay_in_a_row_of_cells() {
+        let whole = Cut { window: Window::full(100, 100), piece: (100, 48) };
+        assert!(whole.comes_by_rows(32), "rows of pixels complete cells in order, however high");
+        let cut = Cut { piece: (32, 16), ..whole };
+        assert!(cut.comes_by_rows(16) && cut.comes_by_rows(64));
+        assert!(!cut.comes_by_rows(8) && !cut.comes_by_rows(24));
+        assert!(!Cut { window: Window::new(0, 8, 100, 92), ..cut }.comes_by_rows(16));
+        assert!(Cut { window: Window::new(5, 16, 100, 84), ..cut }.comes_by_rows(16));
     }
 }

@@ -5,15 +5,19 @@ use super::change::Change;
 use super::pieces::{Cut, cut};
 use super::range::Ranges;
 use super::values::Values;
-use super::{Conversion, Source, shape};
+use super::{Conversion, shape};
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::options::{Layer, ReadOptions};
+use crate::pixels::Pixels;
 use crate::raster::Raster;
 use crate::source::url_of;
 use crate::window::Window;
 use crate::write::RasterSpec;
-use strile_engine::{Context, EngineError, LocatedFault};
+use strile_engine::{Context, LocatedFault};
+
+/// Bytes of a piece in which ranges of values are found.
+const RANGE_BYTES: u64 = 32 << 20;
 
 /// Windows that are counted, at most: a small file can state billions of them.
 const MOST_READS: usize = 1 << 16;
@@ -91,7 +95,7 @@ impl Conversion<'_> {
 }
 
 /// The reads of one window: of its pixels, and of its mask.
-fn layers(read: &ReadOptions, window: Window, masked: bool) -> (ReadOptions, Option<ReadOptions>) {
+pub(super) fn layers(read: &ReadOptions, window: Window, masked: bool) -> (ReadOptions, Option<ReadOptions>) {
     let options = ReadOptions { window: Some(window), ..read.clone() };
     let mask = masked.then(|| ReadOptions { layer: Layer::Mask, bands: None, ..options.clone() });
     (options, mask)
@@ -101,7 +105,7 @@ fn layers(read: &ReadOptions, window: Window, masked: bool) -> (ReadOptions, Opt
 pub(super) fn found_values(
     input: &Input,
     (change, whole): (Change, &ReadOptions),
-    source: &impl Fn(&ReadOptions) -> Result<Source>,
+    source: &impl Fn(&ReadOptions) -> Result<Pixels>,
     masked: bool,
     context: &Context,
 ) -> Result<Values> {
@@ -126,7 +130,7 @@ fn cut_for_ranges(input: &Input, change: &Change, whole: &ReadOptions) -> Result
     let count = u16::try_from(change.source_nodata().len()).unwrap_or(u16::MAX);
     let read = RasterSpec::new(1, 1, count, change.planned().from);
     Ok(Some(match input {
-        Input::Tiff(dataset) => cut(dataset, whole, &read)?,
+        Input::Tiff(dataset) => cut(dataset, whole, &read, RANGE_BYTES)?,
         Input::Vrt(vrt) => Cut::of_rows(vrt.target(whole)?.0, &read),
     }))
 }
@@ -136,19 +140,18 @@ pub(super) type Both = ((Raster, Option<Raster>), Vec<LocatedFault>);
 
 /// Reads a window of the input and its mask into host memory.
 pub(super) fn both(
-    source: &impl Fn(&ReadOptions) -> Result<Source>,
+    source: &impl Fn(&ReadOptions) -> Result<Pixels>,
     read: &ReadOptions,
     window: Window,
     masked: bool,
 ) -> Result<Both> {
-    let host = |options: &ReadOptions| match source(options)? {
-        Source::Host(raster) => Ok(raster),
-        Source::Device(_) => Err(Error::Engine(EngineError::Abandoned)),
+    let mut faults = Vec::new();
+    let mut host = |options: &ReadOptions| {
+        let pixels = source(options)?;
+        faults.extend(pixels.located_faults());
+        pixels.into_raster()
     };
     let (options, mask) = layers(read, window, masked);
-    let raster = host(&options)?;
-    let mask = mask.map(|mask| host(&mask)).transpose()?;
-    let mut faults = raster.faults.clone();
-    faults.extend(mask.iter().flat_map(|mask| mask.faults.iter()).cloned());
-    Ok(((raster, mask), faults))
+    let both = (host(&options)?, mask.map(|mask| host(&mask)).transpose()?);
+    Ok((both, faults))
 }

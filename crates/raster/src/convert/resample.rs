@@ -335,7 +335,6 @@ impl Resampling<'_> {
             interleave: Interleave::BandFirst,
             pixels: Vec::new(),
             fill: Fill::default(),
-            faults: Vec::new(),
         };
         let mut mask = self.masked.then(Vec::new);
         let source = given.as_ref().map(|((pixels, mask), origin)| (pixels, mask.as_ref(), *origin));
@@ -454,7 +453,6 @@ mod tests {
             interleave: Interleave::BandFirst,
             pixels,
             fill: Fill::default(),
-            faults: Vec::new(),
         };
         let pixels = (0..2).flat_map(place).map(|(band, row, column)| sample(band, row, column)).collect();
         let mask = place(0).map(|(_, row, column)| if (row * column) % 13 == 5 { 0 } else { 255 }).collect();

@@ -4,7 +4,7 @@
 //! zoom levels, and lie on its grid; what does not is warped onto `grid` first (`strile warp`). What is beyond the raster is not valid: nodata,
 //! or masked out.
 
-use crate::grid::{Grid, GridChoice};
+use crate::grid::{Grid, GridChoice, Placement};
 use crate::window::Window;
 use crate::write::RasterSpec;
 use strile_crs::TransformOptions;
@@ -47,9 +47,9 @@ impl TilingScheme {
     ///
     /// # Errors
     /// If the rasters have no coordinates in Web Mercator, or lie outside the set.
-    pub fn grid(
+    pub fn grid<R: Clone + Into<Placement>>(
         self,
-        rasters: &[Grid],
+        rasters: &[R],
         block: u32,
         transform: &TransformOptions,
     ) -> Result<Grid, InvalidValue> {

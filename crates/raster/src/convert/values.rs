@@ -209,8 +209,8 @@ impl Values {
         let counts = counts.ok_or(Error::Engine(EngineError::Abandoned))?;
         let bands = u32::try_from(bands).unwrap_or(u32::MAX);
         let (data_type, interleave) = (self.to, raster.interleave);
-        let (rows, columns, fill, faults) = (raster.rows, raster.columns, raster.fill, raster.faults.clone());
-        Ok((Raster { data_type, bands, rows, columns, interleave, pixels, fill, faults }, counts))
+        let (rows, columns, fill) = (raster.rows, raster.columns, raster.fill);
+        Ok((Raster { data_type, bands, rows, columns, interleave, pixels, fill }, counts))
     }
 
     fn row(
@@ -401,7 +401,6 @@ mod tests {
             interleave: Interleave::BandLast,
             pixels,
             fill: Fill::default(),
-            faults: Vec::new(),
         };
         let (made, counts) = values.apply(&raster, &Context::default()).unwrap();
         let mut out = Vec::new();

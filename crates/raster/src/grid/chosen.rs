@@ -1,6 +1,6 @@
 //! A grid for some rasters, of which the caller says a part: as gdalwarp chooses its output.
 
-use super::{Grid, pixels};
+use super::{Grid, Placement, pixels};
 use strile_crs::{Area, Crs, TransformOptions, Transformer};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::Bounds;
@@ -44,12 +44,17 @@ pub struct GridChoice {
 }
 
 impl GridChoice {
-    /// Chooses the grid for rasters that lie on these.
+    /// Chooses the grid for rasters that are placed so, or lie on these grids.
     ///
     /// # Errors
     /// If there is no raster, both a resolution and a size are given, `target_aligned` without a resolution, or coordinates
     /// cannot be transformed.
-    pub fn grid(&self, rasters: &[Grid], transform: &TransformOptions) -> Result<Grid, InvalidValue> {
+    pub fn grid<R: Clone + Into<Placement>>(
+        &self,
+        rasters: &[R],
+        transform: &TransformOptions,
+    ) -> Result<Grid, InvalidValue> {
+        let rasters: Vec<Placement> = rasters.iter().cloned().map(Into::into).collect();
         let first = rasters.first().ok_or_else(|| "a grid is chosen for one raster at least".to_owned())?;
         if self.resolution.is_some() && self.size.is_some() {
             return Err("a grid has a resolution or a size, not both".to_owned().into());
@@ -72,7 +77,7 @@ impl GridChoice {
             return Grid::from_bounds_and_size(crs.clone(), bounds, width, height);
         }
         let mut suggested = Vec::with_capacity(rasters.len());
-        for raster in rasters {
+        for raster in &rasters {
             suggested.push(raster.suggest(crs, transform)?);
         }
         let is_alone = bounds.is_none() && self.resolution.is_none() && self.size.is_none();

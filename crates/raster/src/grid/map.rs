@@ -11,11 +11,13 @@
 
 use std::sync::Arc;
 use strile_crs::{Area, TransformOptions, Transformer};
-use strile_engine::{Cancel, WarpMap, WarpMapParts, WarpPoints, WarpRect, WarpSampling};
+use strile_engine::{WarpMap, WarpMapParts, WarpPoints, WarpRect, WarpSampling};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::GeoTransform;
 
 use super::Grid;
+use super::map_options::MapOptions;
+use super::placing::Route;
 use super::scale::scale;
 use crate::window::Window;
 
@@ -30,62 +32,6 @@ const HUGE_SIDE: u32 = HUGE / LARGE;
 /// Huge cells may take this part of the tolerance: they have few points that are tested, and what is lost between large
 /// cells adds to what is lost within them.
 const OF_TOLERANCE: f64 = 0.25;
-
-/// How a [`CoordinateMap`] is made.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct MapOptions {
-    /// How far an interpolated place may be from the exact one, in pixels of the source; 0 computes every pixel
-    /// exactly. GDAL's default is 1/8 too.
-    pub tolerance: f64,
-    /// Most coordinates that are computed; a map that needs more is an error. Each takes at most 16 bytes.
-    pub most_points: u64,
-    /// The points of pixels that have places: [`WarpPoints::of`] a method of resampling.
-    pub points: WarpPoints,
-    /// Stops the making of the map, which is then an error.
-    pub cancel: Cancel,
-}
-
-impl Default for MapOptions {
-    fn default() -> Self {
-        Self {
-            tolerance: 0.125,
-            most_points: 1 << 24,
-            points: WarpPoints::Centres,
-            cancel: Cancel::default(),
-        }
-    }
-}
-
-impl MapOptions {
-    /// Sets how far an interpolated place may be from the exact one, in pixels of the source.
-    #[must_use]
-    pub const fn tolerance(mut self, tolerance: f64) -> Self {
-        self.tolerance = tolerance;
-        self
-    }
-
-    /// Sets how many coordinates may be computed.
-    #[must_use]
-    pub const fn most_points(mut self, most_points: u64) -> Self {
-        self.most_points = most_points;
-        self
-    }
-
-    /// Sets which points of pixels have places.
-    #[must_use]
-    pub const fn points(mut self, points: WarpPoints) -> Self {
-        self.points = points;
-        self
-    }
-
-    /// Sets what stops the making of the map.
-    #[must_use]
-    pub fn cancel(mut self, cancel: Cancel) -> Self {
-        self.cancel = cancel;
-        self
-    }
-}
 
 /// The places of a source raster under the pixels of a grid.
 ///
@@ -129,7 +75,7 @@ impl CoordinateMap {
             transform.area = Some(area.map_err(|e| e.to_string())?);
         }
         let transformer =
-            Transformer::new(&target.crs, &source.crs, &transform).map_err(|e| e.to_string())?;
+            Transformer::new(&target.crs, &source.crs, &transform).map_err(|e| e.to_string())?.into();
         let whole = Window::full(target.width, target.height);
         let making = Making::run((target, whole), source, &transformer, options)?;
         let scale = making.scale((target.width, target.height));
@@ -142,7 +88,7 @@ impl CoordinateMap {
     pub(crate) fn of_window(
         (target, window): (&Grid, Window),
         source: &Grid,
-        (transformer, scale): (&Transformer, (f64, f64)),
+        (transformer, scale): (&Route, (f64, f64)),
         options: &MapOptions,
     ) -> Result<Self, InvalidValue> {
         let making = Making::run((target, window), source, transformer, options)?;
@@ -154,7 +100,7 @@ impl CoordinateMap {
     pub(crate) fn scale_of(
         target: &Grid,
         source: &Grid,
-        transformer: &Transformer,
+        transformer: &Route,
     ) -> Result<(f64, f64), InvalidValue> {
         let options = MapOptions::default();
         let making = Making::new((target, Window::full(1, 1)), source, transformer, &options)?;
@@ -166,7 +112,7 @@ impl<'a> Making<'a> {
     fn new(
         (target, window): (&Grid, Window),
         source: &Grid,
-        transformer: &'a Transformer,
+        transformer: &'a Route,
         options: &'a MapOptions,
     ) -> Result<Self, InvalidValue> {
         if !options.tolerance.is_finite() || options.tolerance < 0.0 {
@@ -199,7 +145,7 @@ impl<'a> Making<'a> {
     fn run(
         target: (&Grid, Window),
         source: &Grid,
-        transformer: &'a Transformer,
+        transformer: &'a Route,
         options: &'a MapOptions,
     ) -> Result<Self, InvalidValue> {
         let mut making = Self::new(target, source, transformer, options)?;
@@ -282,7 +228,7 @@ struct Making<'a> {
     target: GeoTransform,
     /// The first column and row.
     origin: (f64, f64),
-    transformer: &'a Transformer,
+    transformer: &'a Route,
     inverse: GeoTransform,
     period: Option<f64>,
     options: &'a MapOptions,
@@ -323,6 +269,7 @@ impl Making<'_> {
                 };
                 let tolerance = self.options.tolerance * OF_TOLERANCE;
                 match self.judge([of(&above), of(&middle), of(&below)], tolerance) {
+                    Judged::Smooth(corners) if self.is_beside(&corners) => {}
                     Judged::Smooth(corners) => self.spread((u, v), corners)?,
                     Judged::Outside | Judged::Rough => self.large((u, v))?,
                 }
@@ -330,6 +277,23 @@ impl Making<'_> {
             above = below;
         }
         Ok(())
+    }
+
+    /// Whether a cell that is interpolated lies beside the source in every turn: no pixel of it has a value then. Files that do
+    /// not lie under a grid take no memory for cells.
+    fn is_beside(&self, [ax, ay, bx, by, cx, cy, dx, dy]: &[f64; 8]) -> bool {
+        /// Pixels beyond the edge of the source that still count as its own.
+        const EDGE: f64 = 1.0;
+        let (width, height) = (f64::from(self.map.source.0), f64::from(self.map.source.1));
+        let (turn_x, turn_y) = self.map.turn.unwrap_or((0.0, 0.0));
+        let turns: &[f64] = if self.map.turn.is_some() { &[0.0, 1.0, -1.0] } else { &[0.0] };
+        turns.iter().all(|turns| {
+            let beyond = |all: [&f64; 4], by: f64, side: f64| {
+                all.iter().all(|at| **at + by < -EDGE) || all.iter().all(|at| **at + by > side + EDGE)
+            };
+            beyond([ax, bx, cx, dx], turns * turn_x, width)
+                || beyond([ay, by, cy, dy], turns * turn_y, height)
+        })
     }
 
     /// A row of points, half a huge cell apart.

@@ -7,8 +7,10 @@
 
 mod chosen;
 mod map;
+mod map_options;
 mod onto;
 mod placed;
+mod placing;
 mod plan;
 mod polygon;
 mod scale;
@@ -22,10 +24,12 @@ use strile_tiff::geo::{Bounds, GeoTransform, Georeference};
 
 pub use crate::read::{files_onto, plan_onto, read_onto, read_onto_device, read_onto_into};
 pub use chosen::{GridChoice, transform_bounds};
+pub use map::CoordinateMap;
 pub(crate) use map::HUGE;
-pub use map::{CoordinateMap, MapOptions};
+pub use map_options::MapOptions;
 pub use onto::{Onto, Top, WarpOptions};
 pub(crate) use placed::Placed;
+pub use placing::{PlacedBy, Placement, Placing};
 pub use plan::{WarpFile, WarpPlan};
 pub use polygon::Polygon;
 pub(crate) use polygon::{Inside, Outline};

@@ -1,6 +1,6 @@
 //! What a read onto a grid asks for: the grid, and how pixels get there.
 
-use super::{Grid, Polygon};
+use super::{Grid, Placing, Polygon};
 use std::sync::Arc;
 use strile_crs::{Crs, DatumShift};
 use strile_engine::{WarpSampling, setters};
@@ -48,6 +48,8 @@ pub struct WarpOptions {
     pub datum_shift: DatumShift,
     /// The reference system of the source; `None` is the one that the file states.
     pub source_crs: Option<Crs>,
+    /// What of the source's georeferencing places its pixels.
+    pub placing: Placing,
     /// The value that means "no data" in the source; `None` is the one that the file states.
     pub nodata: Option<NoData>,
     /// The value of pixels that no source fills; `None` is NaN in masked reads, else nodata, else 0.
@@ -68,6 +70,7 @@ impl Default for WarpOptions {
             level: None,
             datum_shift: DatumShift::default(),
             source_crs: None,
+            placing: Placing::default(),
             nodata: None,
             fill: None,
             data_type: None,
@@ -132,6 +135,8 @@ impl WarpOptions {
         tolerance: f64,
         /// Sets what happens without an operation between the datums.
         datum_shift: DatumShift,
+        /// Sets what of the source's georeferencing places its pixels.
+        placing: Placing,
         /// Sets which of several files is seen where they overlap.
         top: Top,
     }

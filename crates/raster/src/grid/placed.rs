@@ -1,7 +1,9 @@
 //! A raster as the source of a read onto a grid: the level that is read, and the operation between the two systems.
 
-use super::{CoordinateMap, Grid, Onto};
-use strile_crs::{Area, DatumShift, Operation, TransformOptions, Transformer};
+use super::placing::Route;
+use super::{CoordinateMap, Grid, Onto, Placement};
+use std::sync::Arc;
+use strile_crs::{DatumShift, Operation, TransformOptions, Transformer};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::Georeference;
 
@@ -15,12 +17,16 @@ pub(crate) struct Placed {
     pub(crate) level: usize,
     /// The pixels of that level.
     pub(crate) grid: Grid,
-    /// From coordinates of the target to those of the source.
-    pub(crate) transformer: Transformer,
+    /// From coordinates of the target to those of the source, or to its columns and rows.
+    pub(crate) route: Route,
+    /// How the raster is placed, in words; `None` if that is by a transform.
+    pub(crate) placed_by: Option<Arc<str>>,
     /// Pixels of the full image along a pixel of the target, where that is known.
     pub(crate) ratio: Option<f64>,
     /// Pixels of the target that one of the level is wide and high.
     pub(crate) scale: (f64, f64),
+    /// Whether the operation was chosen for where the raster lies, not the target.
+    is_own_operation: bool,
 }
 
 impl Placed {
@@ -34,9 +40,18 @@ impl Placed {
         let mut georeference = georeference.clone();
         if let Some(crs) = &onto.warp.source_crs {
             georeference.crs = Some(crs.clone());
+            georeference.gcp_crs = Some(crs.clone());
         }
-        let whole = placed_grid(&georeference, full)?;
-        let there = transformer(&whole, onto)?;
+        let placement = Placement::of(&georeference, full.0, full.1, onto.warp.placing)
+            .map_err(|problem| format!("cannot read onto a grid: {problem}"))?;
+        if placement.is_rational() && onto.warp.source_crs.is_some() {
+            let problem =
+                "cannot read onto a grid: rational polynomials are in WGS 84; leave out `source_crs`";
+            return Err(problem.to_owned().into());
+        }
+        let (there, is_own_operation) = transformer(&placement, onto)?;
+        let there = Route::from_raster(&placement, there);
+        let whole = &placement.grid;
         let ratio = whole.pixels_along(&onto.grid, &there);
         let level = match onto.warp.level {
             None => sufficient(levels, ratio.unwrap_or(1.0)),
@@ -48,62 +63,54 @@ impl Placed {
         let along = |full: u32, level: u32| f64::from(full) / f64::from(level.max(1));
         let transform = whole.transform().scaled(along(full.0, size.0), along(full.1, size.1));
         let grid = Grid::new(whole.crs().clone(), transform, size.0, size.1)?;
-        let transformer = there.inverse();
-        let scale = CoordinateMap::scale_of(&onto.grid, &grid, &transformer)?;
-        Ok(Self { level, grid, transformer, ratio, scale })
+        let route = there.inverse();
+        let scale = CoordinateMap::scale_of(&onto.grid, &grid, &route)?;
+        Ok(Self { level, grid, route, placed_by: placement.name(), ratio, scale, is_own_operation })
+    }
+
+    /// The same raster under a grid of the same system and pixels that lies elsewhere; `None` if that may take another operation.
+    pub(crate) fn moved_to(&self, target: &Grid) -> Result<Option<Self>, InvalidValue> {
+        if !self.is_own_operation {
+            return Ok(None);
+        }
+        let scale = CoordinateMap::scale_of(target, &self.grid, &self.route)?;
+        Ok(Some(Self { scale, ..self.clone() }))
     }
 
     /// From the source to the target, as it is told to people.
     pub(crate) fn operation(&self) -> Operation {
-        self.transformer.inverse().operation().clone()
+        self.route.inverse().operation().clone()
     }
 }
 
-/// The pixels of a raster that is placed by a transform.
-fn placed_grid(georeference: &Georeference, (width, height): (u32, u32)) -> Result<Grid, InvalidValue> {
-    let Georeference { crs, transform, gcps, rpc, .. } = georeference;
-    let transform = transform.ok_or_else(|| {
-        let by = match (gcps.is_empty(), rpc) {
-            (false, _) => "it is placed by ground control points",
-            (true, Some(_)) => "it is placed by rational polynomials (RPC)",
-            (true, None) => "it has none",
-        };
-        format!("cannot read onto a grid: the raster needs a transform, and {by}")
-    })?;
-    let crs = crs.clone().ok_or_else(|| {
-        "cannot read onto a grid: the raster has no reference system; give `source_crs`".to_owned()
-    })?;
-    Grid::new(crs, transform, width, height)
-}
-
 /// From the source to the target, by an operation that holds where the source lies (as GDAL chooses it), else where the target
-/// does.
-fn transformer(source: &Grid, onto: &Onto) -> Result<Transformer, InvalidValue> {
+/// does. Also whether the target's place does not matter.
+fn transformer(source: &Placement, onto: &Onto) -> Result<(Transformer, bool), InvalidValue> {
     let everywhere = TransformOptions::default().datum_shift(DatumShift::None);
     if let Ok(found) = Transformer::new(source.crs(), onto.grid.crs(), &everywhere)
         && found.is_same_datum()
     {
-        return Ok(found);
+        return Ok((found, true));
     }
-    let make = |of: &Grid| {
-        let bounds = of.bounds();
-        let area = Area::of(of.crs(), (bounds.min_x, bounds.min_y), (bounds.max_x, bounds.max_y));
-        let area = area.map_err(|error| error.to_string())?;
-        let options = TransformOptions::default().area(area);
+    let make = |of: &Placement| {
+        let options = TransformOptions::default().area(of.area().map_err(|problem| problem.to_string())?);
         let found = Transformer::new(source.crs(), onto.grid.crs(), &options);
         found.map_err(|error| error.to_string())
     };
-    let found = make(source).or_else(|problem| make(&onto.grid).map_err(|_| problem));
-    found
-        .or_else(|problem| {
-            let options = TransformOptions::default().datum_shift(onto.warp.datum_shift);
-            match onto.warp.datum_shift {
-                DatumShift::Required => Err(problem),
-                DatumShift::None => Transformer::new(source.crs(), onto.grid.crs(), &options)
-                    .map_err(|error| error.to_string()),
-            }
-        })
-        .map_err(Into::into)
+    let problem = match make(source) {
+        Ok(found) => return Ok((found, true)),
+        Err(problem) => problem,
+    };
+    if let Ok(found) = make(&onto.grid.clone().into()) {
+        return Ok((found, false));
+    }
+    match onto.warp.datum_shift {
+        DatumShift::Required => Err(problem.into()),
+        DatumShift::None => {
+            let found = Transformer::new(source.crs(), onto.grid.crs(), &everywhere);
+            found.map(|found| (found, false)).map_err(|error| error.to_string().into())
+        }
+    }
 }
 
 /// The coarsest level that still has `ratio` pixels of the full image in one of its own, as gdalwarp's `-ovr AUTO` has it.

@@ -4,6 +4,7 @@ use super::Grid;
 use super::words::name_of;
 use crate::window::Window;
 use std::fmt;
+use std::sync::Arc;
 use strile_crs::{Crs, Operation};
 use strile_engine::WarpSampling;
 
@@ -40,6 +41,8 @@ pub struct WarpFile {
     pub crs: Crs,
     /// The operation between the datums, with its code and stated accuracy.
     pub operation: Operation,
+    /// How the file is placed, in words; `None` if that is by a transform.
+    pub placed_by: Option<Arc<str>>,
     /// The level that is read.
     pub level: usize,
     /// Its columns and rows.
@@ -82,6 +85,9 @@ impl fmt::Display for WarpPlan {
                 .ratio
                 .map_or_else(String::new, |ratio| format!(", {ratio:.2} pixels per pixel of the grid"));
             writeln!(f, "from     {}, {}", file.name, system(&file.crs))?;
+            if let Some(name) = &file.placed_by {
+                writeln!(f, "  placed {name}")?;
+            }
             writeln!(f, "  level  {} of {width} × {height} pixels{ratio}", file.level)?;
             writeln!(f, "  datum  {}", file.operation)?;
             match file.window {

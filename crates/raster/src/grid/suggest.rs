@@ -4,11 +4,12 @@
 //! are square, and as many as the raster has lie on the diagonal from its first to its last corner. A side whose edge
 //! falls outside the raster is made shorter by up to one pixel.
 
-use strile_crs::{Area, Crs, TransformOptions, Transformer};
+use strile_crs::{Crs, TransformOptions, Transformer};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::GeoTransform;
 
-use super::{Grid, pixels};
+use super::placing::Route;
+use super::{Grid, Placement, pixels};
 
 impl Grid {
     /// Returns the grid that GDAL suggests for a raster on this grid in another reference system: the same extent,
@@ -18,18 +19,7 @@ impl Grid {
     /// If coordinates cannot be transformed from one system to the other, or too few of the raster's are in the domain
     /// of the other.
     pub fn suggest(&self, crs: &Crs, options: &TransformOptions) -> Result<Self, InvalidValue> {
-        let bounds = self.bounds();
-        let mut options = options.clone();
-        if options.area.is_none() {
-            let area = Area::of(&self.crs, (bounds.min_x, bounds.min_y), (bounds.max_x, bounds.max_y));
-            options.area = Some(area.map_err(|e| e.to_string())?);
-        }
-        let there = Transformer::new(&self.crs, crs, &options).map_err(|e| e.to_string())?;
-        let back = there.inverse();
-        let inverse = self.transform.inverse().ok_or_else(|| "the transform has no inverse".to_owned())?;
-        let search =
-            Search { grid: self, there: &there, back: &back, inverse, onto: None, steps: self.steps() };
-        search.run(crs)
+        Placement::from(self.clone()).suggest(crs, options)
     }
 
     /// Steps along each edge.
@@ -39,7 +29,7 @@ impl Grid {
 
     /// Returns how many pixels of this raster lie along a pixel of `target`: the number that GDAL chooses an overview by. It is
     /// that of the suggested grid in pixels of `target`. `None` where too few of the raster's pixels lie in the domain.
-    pub(super) fn pixels_along(&self, target: &Self, there: &Transformer) -> Option<f64> {
+    pub(super) fn pixels_along(&self, target: &Self, there: &Route) -> Option<f64> {
         let (inverse, onto) = self.transform.inverse().zip(target.transform.inverse())?;
         let back = there.inverse();
         let onto = Some((onto, target.transform));
@@ -47,6 +37,27 @@ impl Grid {
         let Survey { extent, corners, count, failed } = search.survey();
         let pixel = search.pixel(&extent, corners);
         (failed <= count.saturating_sub(10) && pixel.is_finite() && pixel > 0.0).then(|| 1.0 / pixel)
+    }
+}
+
+impl Placement {
+    /// Returns the grid that GDAL suggests for the raster in another reference system: the same extent, about the same
+    /// resolution. The area of `options` is that of the raster where it is not set.
+    ///
+    /// # Errors
+    /// As [`Grid::suggest`].
+    pub fn suggest(&self, crs: &Crs, options: &TransformOptions) -> Result<Grid, InvalidValue> {
+        let mut options = options.clone();
+        if options.area.is_none() {
+            options.area = Some(self.area()?);
+        }
+        let there = Transformer::new(self.crs(), crs, &options).map_err(|e| e.to_string())?;
+        let there = Route::from_raster(self, there);
+        let back = there.inverse();
+        let grid = &self.grid;
+        let inverse = grid.transform.inverse().ok_or_else(|| "the transform has no inverse".to_owned())?;
+        let search = Search { grid, there: &there, back: &back, inverse, onto: None, steps: grid.steps() };
+        search.run(crs)
     }
 }
 
@@ -79,8 +90,8 @@ type Point = Option<(f64, f64)>;
 
 struct Search<'a> {
     grid: &'a Grid,
-    there: &'a Transformer,
-    back: &'a Transformer,
+    there: &'a Route,
+    back: &'a Route,
     inverse: GeoTransform,
     /// From coordinates to pixels of another grid and back, where these are wanted.
     onto: Option<(GeoTransform, GeoTransform)>,

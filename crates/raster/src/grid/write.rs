@@ -9,8 +9,8 @@ use crate::options::{Interleave, ReadOptions};
 use crate::read::ReadPlan;
 use crate::sink::Sink;
 use crate::window::Window;
-use crate::write::{Format, Piece, RasterSpec, WriteOptions, WriteReport, Writer, block_size, refused};
-use strile_engine::{Context, EngineError, Location};
+use crate::write::{Format, RasterSpec, WriteOptions, WriteReport, Writer, block_size, refused};
+use strile_engine::{Context, Location};
 use strile_tiff::Planar;
 use strile_tiff::gdal::NoData;
 
@@ -198,23 +198,12 @@ impl<'a> WarpWriter<'a> {
                 return Err(Error::Cancelled);
             }
             let options = ReadOptions { window: Some(window), ..read.clone() };
-            match place {
-                Location::Cuda(index) => {
-                    let raster = read_onto_device(index, &files, &options, &quiet)?;
-                    faults.extend(raster.report.faults.iter().cloned());
-                    let memory = raster.output.device_bytes().cloned();
-                    let memory = memory.ok_or(Error::Engine(EngineError::Abandoned))?;
-                    writer.write(&Piece::on_device(window, raster.output.spec().clone(), memory))?;
-                }
-                Location::Host => {
-                    let raster = read_onto(&files, &options, &quiet)?;
-                    let bands = u16::try_from(raster.bands).unwrap_or(u16::MAX);
-                    let made =
-                        Piece::contiguous(window, bands, raster.data_type, raster.interleave, &raster.pixels);
-                    writer.write(&made.map_err(|error| refused(error.to_string()))?)?;
-                    faults.extend(raster.faults);
-                }
-            }
+            let pixels = match place {
+                Location::Cuda(index) => read_onto_device(index, &files, &options, &quiet)?,
+                Location::Host => read_onto(&files, &options, &quiet)?,
+            };
+            faults.extend(pixels.located_faults());
+            writer.write(&pixels.piece(window)?)?;
         }
         let mut report = writer.finish()?;
         report.faults = faults;

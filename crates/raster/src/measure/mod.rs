@@ -13,7 +13,7 @@ use crate::input::Input;
 use crate::number::{is_complex, reader};
 use crate::options::{Interleave, Layer, ReadOptions, setters};
 use crate::pieces::PieceLimits;
-use crate::raster::Raster;
+use crate::pixels::Pixels;
 use crate::window::Window;
 use checksum::Checksum;
 use moments::Moments;
@@ -281,7 +281,7 @@ impl<'a> Job<'a> {
         let quiet = Context { progress: None, ..context.clone() };
         let mut row = 0;
         self.input.read_pieces::<Error>(&pieces, context, |raster| {
-            let Raster { rows, columns, .. } = raster;
+            let Pixels { rows, columns, .. } = raster;
             let window = Window::new(corner.0, corner.1 + row, columns, rows);
             let mask = match self.shown {
                 Shown::Mask(_) => {
@@ -292,14 +292,14 @@ impl<'a> Job<'a> {
                         interleave: Interleave::BandFirst,
                         ..read.clone()
                     };
-                    self.input.read(&options, &quiet)?.pixels
+                    self.input.read(&options, &quiet)?.into_bytes()?
                 }
                 Shown::Values | Shown::Alpha(_) => Vec::new(),
             };
             row += rows;
             let size = raster.data_type.size();
             let pixel = size * raster.bands as usize;
-            for (number, run) in raster.pixels.chunks(pixel * RUN).enumerate() {
+            for (number, run) in raster.bytes()?.chunks(pixel * RUN).enumerate() {
                 let of = |at: usize| {
                     run.chunks_exact(pixel).filter_map(move |pixel| pixel.get(at * size..(at + 1) * size))
                 };

@@ -36,7 +36,8 @@ impl AppendSink {
         let failed = |error: io::Error| Error::io(path, error);
         let tiff = input.tiff().ok_or_else(|| input.refuse("has no directory".into()))?;
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
-        file.try_lock().map_err(|_| input.refuse("is being written by another process".into()))?;
+        fs4::FileExt::try_lock(&file)
+            .map_err(|_| input.refuse("is being written by another process".into()))?;
         let old_len = file.metadata().map_err(failed)?.len();
         if old_len != tiff.file_len {
             return Err(input.refuse("has changed since it was opened; try again".into()));

@@ -8,13 +8,16 @@
 mod append;
 mod chain;
 
-use crate::convert::{ConvertOptions, Cut, Source, at, cut, feed, spec_of, stored_like};
+use crate::convert::{
+    ConvertOptions, Cut, Layers, at, cut, each_piece, piece_bytes, read_for, spec_of, stored_like,
+};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
 use crate::pages::{Level, Page};
 use crate::pieces::PieceLimits;
 use crate::sink::FileSink;
+use crate::window::Window;
 use crate::write::overview_sizes;
 use crate::write::{
     BigTiff, BlockChoice, FullImage, Overviews, RasterSpec, WriteOptions, WriteReport, Writer,
@@ -92,7 +95,7 @@ pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) 
         return Err(input.refuse(problem.into()));
     }
     let gone = if options.external { BTreeSet::new() } else { internal(&input, page)? };
-    let cut = cut(&input, &read, &spec)?;
+    let cut = cut(&input, &read, &spec, piece_bytes(&spec, &write, false))?;
     let begin = |compression: Compression, external: bool| -> Result<Writer> {
         let ycbcr = write.ycbcr.filter(|_| compression == Compression::Jpeg);
         let lerc = if compression == Compression::Lerc { write.lerc } else { LercWrapper::None };
@@ -207,10 +210,13 @@ fn run(
 ) -> Result<WriteReport> {
     let quiet = Context { progress: None, ..context.clone() };
     let place = writer.location().unwrap_or(Location::Host);
-    let source = |options: &ReadOptions| Source::read(input, place, options, &quiet);
-    for window in cut.windows() {
-        feed(&source, read, window, at(&cut.window, &window, (0, 0)), &mut writer)?;
-    }
+    let source = |options: &ReadOptions| read_for(input, place, options, &quiet);
+    let masked = writer.spec().is_some_and(|spec| spec.mask);
+    let layers = |window| Layers::read(&source, read, window, masked);
+    let take = |window: Window, layers: Layers| {
+        layers.write(&mut writer, at(&cut.window, &window, (0, 0))).map(drop)
+    };
+    each_piece(cut, layers, take, context)?;
     writer.finish()
 }
 

@@ -14,7 +14,8 @@ use crate::device::{self, Choice};
 use crate::error::{Error, Result};
 use crate::input::InputRef;
 use crate::options::{Layer, ReadOptions};
-use crate::raster::{DeviceRaster, Raster};
+use crate::pixels::Pixels;
+use crate::raster::Raster;
 use crate::window::Window;
 use std::sync::Arc;
 use strile_engine::{Context, Engine, Location, Output, Report, Trace};
@@ -50,73 +51,67 @@ impl Dataset {
     }
 
     /// Reads pixels into new host memory, on whichever processor they are decoded.
-    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
-        self.read_with_report(options, context).map(|(raster, _)| raster)
-    }
-
-    /// Reads pixels into new host memory, and returns the engine's report with them.
-    pub fn read_with_report(&self, options: &ReadOptions, context: &Context) -> Result<(Raster, Report)> {
-        if options.onto.is_some() {
-            let read = OntoRead::new(&[InputRef::Tiff(self)], options, context)?.raster();
-            return read.map(|(raster, report, _)| (raster, report));
-        }
-        let Decoded { options: pixels, steps } = self.decoded(options)?;
-        let Some(pixels) = pixels else { return Ok((self.all_valid(options, context)?, Report::default())) };
-        let requests = self.requests(&pixels);
-        let reading = reading((&requests, &pixels), Location::Host, &steps, context)?;
-        finished(reading, &pixels, &steps, context)
+    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        self.read_to(Location::Host, options, context)
     }
 
     /// Reads pixels into new memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
     /// pixels are then copied there.
-    pub fn read_on_device(
-        &self,
-        device: u32,
-        options: &ReadOptions,
-        context: &Context,
-    ) -> Result<DeviceRaster> {
+    pub fn read_on_device(&self, device: u32, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        self.read_to(Location::Cuda(device), options, context)
+    }
+
+    fn read_to(&self, to: Location, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         if options.onto.is_some() {
-            let read = OntoRead::new(&[InputRef::Tiff(self)], options, context)?.on_device(device);
-            return read.map(|(raster, _)| raster);
+            return OntoRead::new(&[InputRef::Tiff(self)], options, context)?.pixels(to);
         }
+        let read = self.read_window(to, options, context)?;
+        let crs = self.metadata().georeference.crs.as_ref().filter(|_| options.page == 0);
+        Ok(Pixels { levels: vec![options.level], ..read.placed(self.transform(options)?, crs) })
+    }
+
+    fn read_window(&self, to: Location, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         let Some(pixels) = pixels else {
             let raster = self.all_valid(options, context)?;
-            return self.moved(raster, Report::default(), self.holder(device, options)?, context);
+            let holder = match to {
+                Location::Host => None,
+                Location::Cuda(index) => Some(self.holder(index, options)?),
+            };
+            return self.moved((raster, Report::default(), Vec::new()), holder, context);
         };
-        let trace = context.trace.as_deref();
         let requests = self.requests(&pixels);
-        let plan = || reading((&requests, &pixels), Location::Cuda(device), &steps, context);
-        let reading = Trace::time(trace, ("read", "plan"), plan)?;
-        if reading.planned.destination != Location::Host {
-            let (interleave, fill) = (pixels.interleave, reading.planned.fill());
-            let Done { output, report, faults, engine } = reading.read()?;
-            let report = with_faults(report, faults);
-            return Ok(DeviceRaster { output, interleave, fill, report, engine });
+        let plan = || reading((&requests, &pixels), to, &steps, context);
+        let reading = Trace::time(context.trace.as_deref(), ("read", "plan"), plan)?;
+        if steps.is_empty() && reading.planned.destination == to {
+            let fill = reading.planned.fill();
+            return Pixels::of_done(reading.read()?, None, (pixels.interleave, fill));
         }
-        let engine = reading.holder(device)?;
-        let (raster, report) = finished(reading, &pixels, &steps, context)?;
-        self.moved(raster, report, engine, context)
+        let holder = match to {
+            Location::Host => None,
+            Location::Cuda(index) => Some(reading.holder(index)?),
+        };
+        self.moved(finished(reading, &pixels, &steps, context)?, holder, context)
     }
 
     /// Reads pixels into the caller's output, which must have the type and shape that the read gives. A GPU decodes into an
     /// output in its memory, unless `decode_on` is the CPU, whose pixels are then copied there.
     pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
         if options.onto.is_some() {
-            let read = OntoRead::new(&[InputRef::Tiff(self)], options, context)?.laid_into(output);
-            return read.map(|(report, _)| report);
+            return OntoRead::new(&[InputRef::Tiff(self)], options, context)?.laid_into(output);
         }
         let to = output.location();
         let Decoded { options: pixels, steps } = self.decoded(options)?;
-        let (raster, report, engine) = match (pixels, to) {
-            (None, Location::Host) => {
-                (self.all_valid(options, context)?, Report::default(), Choice::cpu("a copy in memory").engine)
-            }
-            (None, Location::Cuda(index)) => {
-                let engine = self.holder(index, options)?;
+        let host = || Choice::cpu("a copy in memory").engine;
+        let (raster, report, engine) = match pixels {
+            None => {
+                let engine = match to {
+                    Location::Host => host(),
+                    Location::Cuda(index) => self.holder(index, options)?,
+                };
                 (self.all_valid(options, context)?, Report::default(), engine)
             }
-            (Some(pixels), _) => {
+            Some(pixels) => {
                 let requests = self.requests(&pixels);
                 let reading = reading((&requests, &pixels), to, &steps, context)?;
                 if steps.is_empty() && reading.planned.destination == to {
@@ -126,11 +121,11 @@ impl Dataset {
                     return Ok(with_faults(report, faults));
                 }
                 let engine = match to {
-                    Location::Host => Choice::cpu("a copy in memory").engine,
+                    Location::Host => host(),
                     Location::Cuda(index) => reading.holder(index)?,
                 };
-                let (raster, report) = finished(reading, &pixels, &steps, context)?;
-                (raster, report, engine)
+                let (raster, report, faults) = finished(reading, &pixels, &steps, context)?;
+                (raster, with_faults(report, faults), engine)
             }
         };
         self.check_shape(output, raster.data_type, (raster.bands, raster.rows, raster.columns))?;
@@ -150,6 +145,9 @@ impl Dataset {
             Layer::Pixels => MaskSource::Image,
             Layer::Mask => self.mask_source(options)?,
         };
+        // A value is looked for in pixels, not in masks.
+        let look_for = options.look_for.filter(|_| options.layer == Layer::Pixels);
+        let options = &ReadOptions { look_for, ..options.clone() };
         let options = match source {
             MaskSource::Image => Some(options.clone()),
             other => other.pixels(options),
@@ -175,19 +173,19 @@ impl Dataset {
             .map_err(|problem| Error::Device { file: self.name().to_owned(), problem })
     }
 
-    /// A result in host memory, copied to that of a GPU's engine.
+    /// A result in host memory, copied to that of a GPU if there is an engine for it.
     fn moved(
         &self,
-        raster: Raster,
-        report: Report,
-        engine: Arc<dyn Engine>,
+        (raster, report, faults): Finished,
+        holder: Option<Arc<dyn Engine>>,
         context: &Context,
-    ) -> Result<DeviceRaster> {
+    ) -> Result<Pixels> {
+        let Some(engine) = holder else { return Ok(Pixels::of_raster(raster, report, faults)) };
         let (spec, interleave, fill) = (raster.spec(), raster.interleave, raster.fill);
         let spec = spec.map_err(|error| self.refuse(error.to_string()))?;
         let output = engine.output(spec, context)?;
         deliver(raster, engine.as_ref(), &output, context)?;
-        Ok(DeviceRaster { output, interleave, fill, report, engine })
+        Pixels::of_done(Done { output, report, faults, engine }, None, (interleave, fill))
     }
 
     fn check_shape(&self, output: &Output, data_type: DataType, shape: (u32, u32, u32)) -> Result<()> {
@@ -214,19 +212,21 @@ fn reading<'a>(
     Reading::new(asked, to, steps.iter().map(Step::to_string).collect(), context)
 }
 
+/// Pixels in host memory, what the engine did, and faults that were filled.
+type Finished = (Raster, Report, Vec<WindowFault>);
+
 /// Reads into host memory and applies the steps.
 fn finished(
     reading: Reading<'_>,
     options: &ReadOptions,
     steps: &[Step],
     context: &Context,
-) -> Result<(Raster, Report)> {
+) -> Result<Finished> {
     let fill = reading.planned.fill();
     let Done { output, report, faults, .. } = reading.read()?;
-    let report = with_faults(report, faults);
-    let raster = Raster::from_output(output, options.interleave, fill, report.faults.clone())?;
+    let raster = Raster::from_output(output, options.interleave, fill)?;
     let raster = steps.iter().try_fold(raster, |raster, step| step.apply(raster, context))?;
-    Ok((Raster { faults: report.faults.clone(), ..raster }, report))
+    Ok((raster, report, faults))
 }
 
 /// The report of one window, whose faults are its own.

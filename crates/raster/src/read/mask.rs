@@ -142,7 +142,6 @@ fn mask(rows: u32, columns: u32, pixels: Vec<u8>) -> Raster {
         interleave: Interleave::BandFirst,
         pixels,
         fill: Fill::default(),
-        faults: vec![],
     }
 }
 

@@ -22,8 +22,11 @@ use crate::input::InputRef;
 use crate::options::{FloatType, Interleave, Processor, ReadOptions};
 use crate::vrt::{Calls, Made, Mosaics};
 use crate::window::Window;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use strile_crs::Crs;
 use strile_engine::{Context, Engine, EngineError, Fill, Location, Output, OutputSpec, Report};
+use strile_tiff::geo::GeoTransform;
 use strile_tiff::{DataType, InvalidValue};
 
 /// Largest result on a device that is planned.
@@ -138,8 +141,7 @@ impl<'a> OntoRead<'a> {
             return Err(input.refuse("windows of a batch are not clipped by a polygon".into()));
         }
         let size = (first.width(), first.height());
-        let find = |at: usize| {
-            let (input, grid) = chips.get(at).ok_or(EngineError::Abandoned)?;
+        for (at, (input, grid)) in chips.iter().enumerate() {
             if (grid.width(), grid.height()) != size {
                 let problem = format!(
                     "{} × {} pixels, window 0 has {} × {}: all windows of a batch have one size, or are resampled to a \
@@ -151,10 +153,33 @@ impl<'a> OntoRead<'a> {
                 );
                 return Err(fail(at, input.refuse(problem)));
             }
-            let own = Onto { grid: grid.clone(), warp: onto.warp.clone() };
-            File::new(*input, options, &own).map_err(|error| fail(at, error))
+        }
+        // What does not depend on the place of a window is found once per file and size of pixels.
+        let (mut known, mut firsts, mut kinds) =
+            (HashMap::new(), Vec::new(), Vec::with_capacity(chips.len()));
+        for (at, (input, grid)) in chips.iter().enumerate() {
+            let GeoTransform { a, b, d, e, .. } = grid.transform();
+            kinds.push(*known.entry((input.address(), [a, b, d, e].map(f64::to_bits))).or_insert_with(
+                || {
+                    firsts.push(at);
+                    firsts.len() - 1
+                },
+            ));
+        }
+        let threads = context.threads.get();
+        let of_chip = |at: usize| {
+            let (input, grid) = chips.get(at).ok_or(EngineError::Abandoned)?;
+            Ok::<_, Error>((*input, Onto { grid: grid.clone(), warp: onto.warp.clone() }))
         };
-        let files = side_by_side(chips.len(), context.threads.get(), find)?;
+        let found = side_by_side(firsts.len(), threads, |kind| {
+            let at = firsts.get(kind).copied().ok_or(EngineError::Abandoned)?;
+            let (input, own) = of_chip(at)?;
+            File::new(input, options, &own).map_err(|error| fail(at, error))
+        })?;
+        let files = side_by_side(chips.len(), threads, |at| {
+            let file = kinds.get(at).and_then(|kind| found.get(*kind)).ok_or(EngineError::Abandoned)?;
+            file.moved_to(options, &of_chip(at)?.1).map_err(|error| fail(at, error))
+        })?;
         let whole = Window::full(size.0, size.1);
         let chip =
             |(at, (_, grid)): (usize, (InputRef<'a>, Grid))| Chip { grid, window: whole, files: at..at + 1 };
@@ -182,6 +207,22 @@ impl<'a> OntoRead<'a> {
         self.options.interleave
     }
 
+    /// The level of each file, in the order of the caller.
+    pub(super) fn levels(&self) -> Vec<usize> {
+        let mut levels: Vec<usize> = self.files.iter().map(|file| file.placed.level).collect();
+        if self.onto.warp.top == Top::First {
+            levels.reverse();
+        }
+        levels
+    }
+
+    /// The transform and the reference system of a result that is not a batch.
+    pub(super) fn place(&self) -> (Option<GeoTransform>, Option<&Crs>) {
+        let corner =
+            |chip: &Chip| chip.grid.transform().window(chip.window.column.into(), chip.window.row.into());
+        (self.chips.first().map(corner), Some(self.onto.grid.crs()))
+    }
+
     /// Where each file lies under the grid.
     pub(crate) fn files(&self) -> Vec<WarpFile> {
         self.told(&vec![Seen::default(); self.files.len()])
@@ -196,6 +237,7 @@ impl<'a> OntoRead<'a> {
                 name: file.of.name().to_owned(),
                 crs: file.placed.grid.crs().clone(),
                 operation: file.placed.operation(),
+                placed_by: file.placed.placed_by.clone(),
                 level: file.placed.level,
                 level_size: (file.placed.grid.width(), file.placed.grid.height()),
                 ratio: file.placed.ratio,
@@ -389,7 +431,10 @@ impl<'a> OntoRead<'a> {
     fn given(&self, calls: &Calls<'_>) -> Result<Given> {
         let first = self.files.get(self.first).ok_or(EngineError::Abandoned)?;
         let others = self.files.iter().enumerate().filter(|(at, _)| *at != self.first);
-        let all: Vec<_> = std::iter::once(first).chain(others.map(|(_, file)| file)).collect();
+        // Of windows of one level of a file, one is asked for.
+        let mut known = HashSet::new();
+        let all = std::iter::once(first).chain(others.map(|(_, file)| file));
+        let all: Vec<_> = all.filter(|file| known.insert((file.of.address(), file.placed.level))).collect();
         let made = all.iter().map(|file| self.made(file, None, (false, true), calls));
         let made = made.collect::<Result<Vec<_>>>()?;
         let requests: Vec<_> =

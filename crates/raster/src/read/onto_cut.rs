@@ -8,7 +8,7 @@ use super::chip::Chip;
 use super::lay::Lay;
 use super::limits::{Size, check_result};
 use super::onto::{OntoRead, processor};
-use super::squares::{SQUARE, aligned, around, halves, pixels, side_by_side, squares, within_map};
+use super::squares::{aligned, around, halves, map_bytes, pixels, side, side_by_side, squares, within_map};
 use super::under::File;
 use crate::error::{Error, Result};
 use crate::grid::{CoordinateMap, Inside, MapOptions, Placed, WarpPoints};
@@ -16,7 +16,7 @@ use crate::options::Processor;
 use crate::window::Window;
 use std::cell::Cell;
 use std::sync::Arc;
-use strile_engine::{Engine, EngineError, Location, WarpMap};
+use strile_engine::{Engine, EngineError, Lease, Location, WarpMap};
 
 /// A square is not cut into smaller ones.
 const LEAST: u32 = 256;
@@ -28,6 +28,11 @@ const SMALL_WINDOW: u64 = 1 << 18;
 const PART_BYTES: u64 = 1 << 30;
 const DEVICE_PART_BYTES: u64 = 4 << 30;
 
+/// Squares for each thread whose maps are made at once.
+const ROUNDS: u64 = 4;
+/// What the memory of maps is for, in messages of the budget.
+const MAPS: &str = "maps of coordinates";
+
 /// Most rectangles that are outside a polygon.
 const MOST_BOXES: usize = 1 << 22;
 
@@ -36,6 +41,8 @@ const MOST_BOXES: usize = 1 << 22;
 pub(super) struct Part {
     pub(super) windows: Vec<Lay>,
     bytes: u64,
+    /// The memory of the maps of its windows.
+    leases: Vec<Arc<Lease>>,
 }
 
 /// A part of a square, and the windows of the files under it.
@@ -89,18 +96,27 @@ impl<'a> OntoRead<'a> {
             any.set(true);
             Ok(())
         };
-        let of_chip = |(chip, of): (usize, &Chip)| squares(of.window).map(move |at| Square { chip, at });
+        let threads = self.context.threads.get();
+        // Maps that are being made take an eighth of memory at most; those of a part count with it.
+        let room = self.context.budget.limit() / 8;
+        let side = side(threads, room);
+        let at_once = (room / map_bytes(side)).clamp(1, ROUNDS * threads as u64);
+        let of_chip =
+            |(chip, of): (usize, &Chip)| squares(of.window, side).map(move |at| Square { chip, at });
         let mut all = self.chips.iter().enumerate().flat_map(of_chip);
         let mut sought = vec![0u64; self.files.len()];
         loop {
-            let squares = self.some(&mut all);
+            let squares = some(&mut all, at_once.saturating_mul(u64::from(side) * u64::from(side)));
             if squares.is_empty() {
                 break;
             }
             if self.context.cancel.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            for (square, maps) in squares.iter().zip(self.maps(&squares)?) {
+            let made = self.maps(&squares)?;
+            let held = made.iter().flatten().fold(0, |sum: u64, map| sum.saturating_add(map.bytes() as u64));
+            let lease = Arc::new(self.context.take(held, MAPS)?);
+            for (square, maps) in squares.iter().zip(made) {
                 let chip = self.chips.get(square.chip).ok_or(EngineError::Abandoned)?;
                 let first = chip.files.start;
                 for (seen, map) in cut.seen.iter_mut().skip(first).zip(&maps) {
@@ -126,6 +142,9 @@ impl<'a> OntoRead<'a> {
                         give(&mut part)?;
                     }
                     let before = part.windows.len();
+                    if part.leases.last().is_none_or(|last| !Arc::ptr_eq(last, &lease)) {
+                        part.leases.push(Arc::clone(&lease));
+                    }
                     let at = (target.column - chip.window.column, target.row - chip.window.row);
                     for (depth, (map, under)) in maps.iter().zip(unders).enumerate() {
                         let Some(under) = under else { continue };
@@ -178,20 +197,6 @@ impl<'a> OntoRead<'a> {
                 "the polygon cuts the result into more than {MOST_BOXES} rectangles; simplify it, or read windows of the grid"
             ))),
         }
-    }
-
-    /// The next squares: about one large one for each thread.
-    fn some(&self, all: &mut impl Iterator<Item = Square>) -> Vec<Square> {
-        let room =
-            (self.context.threads.get().max(1) as u64).saturating_mul(u64::from(SQUARE) * u64::from(SQUARE));
-        let (mut squares, mut taken) = (Vec::new(), 0u64);
-        while taken < room
-            && let Some(square) = all.next()
-        {
-            taken = taken.saturating_add(pixels(&square.at));
-            squares.push(square);
-        }
-        squares
     }
 
     /// Refuses to decode implausibly much of a file for a result that may be small.
@@ -265,9 +270,8 @@ impl<'a> OntoRead<'a> {
         let all: Vec<_> = squares.iter().flat_map(of_square).collect();
         let make = |at: usize| -> Result<CoordinateMap> {
             let (target, square, file) = all.get(at).ok_or(EngineError::Abandoned)?;
-            let Placed { grid, transformer, scale, .. } = &file.placed;
-            let map =
-                CoordinateMap::of_window((*target, aligned(*square)), grid, (transformer, *scale), &options);
+            let Placed { grid, route, scale, .. } = &file.placed;
+            let map = CoordinateMap::of_window((*target, aligned(*square)), grid, (route, *scale), &options);
             map.map_err(|problem| match self.context.cancel.is_cancelled() {
                 true => Error::Cancelled,
                 false => file.of.refuse(problem.to_string()),
@@ -277,6 +281,18 @@ impl<'a> OntoRead<'a> {
         let count = |square: &Square| self.chips.get(square.chip).map_or(0, |chip| chip.files.len());
         Ok(squares.iter().map(|square| made.by_ref().take(count(square)).collect()).collect())
     }
+}
+
+/// The next squares, of about so many pixels.
+fn some(all: &mut impl Iterator<Item = Square>, room: u64) -> Vec<Square> {
+    let (mut squares, mut taken) = (Vec::new(), 0u64);
+    while taken < room
+        && let Some(square) = all.next()
+    {
+        taken = taken.saturating_add(pixels(&square.at));
+        squares.push(square);
+    }
+    squares
 }
 
 /// Bytes of windows of files once they are decoded.

@@ -1,15 +1,14 @@
 //! Reads of several files onto one grid. One file is read by the doors of `Dataset` and `Vrt`, which come here too.
 
 use super::doors::with_faults;
-use super::onto::{Holes, OntoRead};
+use super::onto::OntoRead;
 use super::plan::ReadPlan;
-use super::reading::Done;
 use crate::error::Result;
 use crate::grid::WarpFile;
 use crate::input::{AsInput, InputRef};
 use crate::options::ReadOptions;
-use crate::raster::{DeviceRaster, Raster};
-use strile_engine::{Context, Location, Output, Report};
+use crate::pixels::Pixels;
+use strile_engine::{Context, Fill, Location, Output, Report};
 
 /// Reads files onto the grid of the options, in host memory. Files are TIFFs or mosaics, and may have any reference system, and
 /// types that differ; which of them is on top is [`WarpOptions::top`](crate::grid::WarpOptions::top).
@@ -24,8 +23,8 @@ use strile_engine::{Context, Location, Output, Report};
 /// assert_eq!((tile.columns, tile.rows), (256, 256));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn read_onto<F: AsInput>(files: &[F], options: &ReadOptions, context: &Context) -> Result<Raster> {
-    OntoRead::new(&inputs(files), options, context)?.raster().map(|(raster, ..)| raster)
+pub fn read_onto<F: AsInput>(files: &[F], options: &ReadOptions, context: &Context) -> Result<Pixels> {
+    OntoRead::new(&inputs(files), options, context)?.pixels(Location::Host)
 }
 
 /// Reads files onto the grid of the options, in memory of the CUDA device `device`.
@@ -34,8 +33,8 @@ pub fn read_onto_device<F: AsInput>(
     files: &[F],
     options: &ReadOptions,
     context: &Context,
-) -> Result<DeviceRaster> {
-    OntoRead::new(&inputs(files), options, context)?.on_device(device).map(|(raster, _)| raster)
+) -> Result<Pixels> {
+    OntoRead::new(&inputs(files), options, context)?.pixels(Location::Cuda(device))
 }
 
 /// Reads files onto the grid of the options, into the caller's output, which has the type and shape of the result.
@@ -45,7 +44,7 @@ pub fn read_onto_into<F: AsInput>(
     options: &ReadOptions,
     context: &Context,
 ) -> Result<Report> {
-    OntoRead::new(&inputs(files), options, context)?.laid_into(output).map(|(report, _)| report)
+    OntoRead::new(&inputs(files), options, context)?.laid_into(output)
 }
 
 /// Plans a read of files onto the grid of the options, into the memory `to`, without touching a pixel.
@@ -73,24 +72,24 @@ fn inputs<F: AsInput>(files: &[F]) -> Vec<InputRef<'_>> {
 }
 
 impl OntoRead<'_> {
-    /// Reads into new host memory.
-    pub(crate) fn raster(&self) -> Result<(Raster, Report, Holes)> {
-        let (Done { output, report, faults, .. }, fill, holes) = self.read(Location::Host)?;
-        let report = with_faults(report, faults);
-        let raster = Raster::from_output(output, self.interleave(), fill, report.faults.clone())?;
-        Ok((raster, report, holes))
+    /// Reads into new memory where the result is wanted.
+    pub(crate) fn pixels(&self, to: Location) -> Result<Pixels> {
+        let (done, fill, holes) = self.read(to)?;
+        let (transform, crs) = self.place();
+        let pixels = Pixels::of_done(done, None, (self.interleave(), fill))?.placed(transform, crs);
+        Ok(Pixels { holes, levels: self.levels(), ..pixels })
     }
 
-    /// Reads into new memory of a GPU.
-    pub(crate) fn on_device(&self, device: u32) -> Result<(DeviceRaster, Holes)> {
-        let (Done { output, report, faults, engine }, fill, holes) = self.read(Location::Cuda(device))?;
-        let report = with_faults(report, faults);
-        Ok((DeviceRaster { output, interleave: self.interleave(), fill, report, engine }, holes))
+    /// Reads the windows of a batch into new memory.
+    pub(crate) fn windows(&self, to: Location) -> Result<Pixels> {
+        let (done, _, holes) = self.read(to)?;
+        let pixels = Pixels::of_done(done, Some(self.count()), (self.interleave(), Fill::default()))?;
+        Ok(Pixels { holes, levels: self.levels(), ..pixels })
     }
 
     /// Reads into an output.
-    pub(crate) fn laid_into(&self, output: &Output) -> Result<(Report, Holes)> {
-        let (report, faults, holes) = self.read_into(output)?;
-        Ok((with_faults(report, faults), holes))
+    pub(crate) fn laid_into(&self, output: &Output) -> Result<Report> {
+        let (report, faults, _) = self.read_into(output)?;
+        Ok(with_faults(report, faults))
     }
 }

@@ -167,6 +167,7 @@ impl ReadPlan {
     ) -> Self {
         let Answer { memory, figures, routes } = engine;
         let decode = decode(&routes, heaviest, choice.engine.location());
+        let engine_reason = choice.reason();
         let mut notes = choice.notes;
         for Route { decoder, reason, declined, blocks, layout } in routes {
             for note in declined {
@@ -175,8 +176,14 @@ impl ReadPlan {
                 }
             }
             let is_said = matches!(&decode, Decode::Host(_)) && layout == heaviest;
-            if let (Decoder::Host, Some(reason), false) = (decoder, reason, is_said) {
-                notes.push(format!("{} decoded on the host: {reason}", count(blocks, "block")));
+            match (decoder, reason) {
+                (Decoder::Host, Some(reason)) if !is_said => {
+                    notes.push(format!("{} decoded on the host: {reason}", count(blocks, "block")));
+                }
+                (Decoder::Kernels, Some(reason)) => {
+                    notes.push(format!("{} decoded in segments: {reason}", count(blocks, "block")));
+                }
+                _ => {}
             }
         }
         Self {
@@ -191,7 +198,7 @@ impl ReadPlan {
             files: first.files,
             filled: planned.filled,
             engine: choice.engine.name().to_owned(),
-            engine_reason: choice.reason,
+            engine_reason,
             judged: choice.judged,
             decode,
             notes,

@@ -206,6 +206,8 @@ impl<'a> Reading<'a> {
         let Self { asked, choice, planned, context, .. } = self;
         let reader = Reader { asked, engine: choice.engine.as_ref(), context };
         let resampled = sheets.iter().any(|sheet| !sheet.then.is_nothing());
+        // A value that no sample can have is looked for by no output, and is not there.
+        let looks = asked.options.look_for.is_some() && !resampled && masks.is_empty();
         let [_, bands, ..] = planned.shape;
         let made = |sheet: &Sheet| reader.engine.scratch(sheet.spec.clone(), context);
         let lease =
@@ -226,7 +228,8 @@ impl<'a> Reading<'a> {
             }
             return Ok(done);
         }
-        let done = reader.masked(planned, &memory, masks)?;
+        let mut done = reader.masked(planned, &memory, masks)?;
+        done.0.found = looks.then(|| done.0.found.unwrap_or(false));
         for (sheet, decoded) in sheets.into_iter().zip(decoded) {
             reader.resample(sheet, decoded, bands, output)?;
         }

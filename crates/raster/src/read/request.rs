@@ -6,11 +6,12 @@
 use super::area::{Area, Frame};
 use super::canvas::Canvas;
 use super::lay::Laying;
+use super::sheet::Sheet;
 use crate::dataset::Dataset;
 use crate::error::Error;
 use crate::options::ReadOptions;
 use std::fmt;
-use strile_engine::Sampling;
+use strile_engine::{Convert, Fill, Sampling, Sought};
 use strile_tiff::gdal::NoData;
 
 /// What a window is of.
@@ -109,6 +110,16 @@ impl Asked<'_> {
     /// Whether masked or scaled values are wanted.
     pub(super) fn is_masked(&self) -> bool {
         self.options.masked || self.options.unpack
+    }
+
+    /// What is looked for in a sheet, after its samples were converted; `None` if its pixels change again later.
+    pub(super) fn sought(&self, sheet: &Sheet) -> Option<Sought> {
+        let value = self.options.look_for.filter(|_| sheet.then.is_nothing())?;
+        let data_type = sheet.spec.data_type;
+        if self.is_masked() && Convert::gives(data_type) {
+            return Some(Sought::nan(data_type));
+        }
+        value.to_sample(data_type).map(|sample| Sought::new(data_type, &Fill(sample)))
     }
 
     /// Adds the place of a request in its batch to an error; the errors of a single window stay as they are.

@@ -75,9 +75,13 @@ fn lend(memory: &[&Output], targets: &[Target]) -> Result<(Vec<Arc<Claim>>, Vec<
     let claims = memory.iter().map(claim).collect::<std::result::Result<Vec<_>, _>>()?;
     let lent = |target: &Target| {
         let claim = claims.get(target.memory).ok_or(EngineError::Abandoned)?;
-        match target.convert {
-            None => Ok(claim.delegate_converted()),
-            Some(convert) => claim.delegate_converting(convert).map_err(|error| inconsistent(&error)),
+        let output = match target.convert {
+            None => claim.delegate_converted(),
+            Some(convert) => claim.delegate_converting(convert).map_err(|error| inconsistent(&error))?,
+        };
+        match target.sought {
+            None => Ok(output),
+            Some(sought) => output.looking_for(sought).map_err(|error| inconsistent(&error)),
         }
     };
     let outputs = targets.iter().map(lent).collect::<Result<Vec<_>>>()?;
@@ -118,10 +122,17 @@ impl Flight<'_> {
     ) -> Result<(Report, Keeping)> {
         let mut result = self.place_cached(locals.as_ref()).map(|faulty| batches.extend(faulty));
         result = result.and_then(|()| match locals {
-            Some(locals) => batches.into_iter().try_for_each(|batch| {
-                let job = self.job(batch)?;
-                self.submit(job, Encoded::Pulled(locals.clone()), true)
-            }),
+            Some(locals) => {
+                let last = batches.pop();
+                batches.into_iter().try_for_each(|batch| {
+                    let job = self.job(batch)?;
+                    self.submit(job, Encoded::Pulled(locals.clone()), true)
+                })?;
+                last.map_or(Ok(()), |last| {
+                    let job = self.job(last)?;
+                    self.finish(job, Encoded::Pulled(locals), true)
+                })
+            }
             None => std::thread::scope(|scope| self.fly_staged(batches, scope)),
         });
         // Whatever went wrong: all jobs end before the outputs are the caller's again.
@@ -166,14 +177,14 @@ impl Flight<'_> {
         match locals {
             Some(locals) => {
                 let encoded = Encoded::Pulled(locals.clone());
-                reports.push(engine.submit(self.job(whole)?, encoded, made, &context)?.wait()?);
+                reports.push(engine.decode(self.job(whole)?, encoded, made, &context)?);
             }
             None => std::thread::scope(|scope| -> Result<()> {
                 let mut arriving = Arriving::begin(whole, sources, engine, &context, scope)?;
                 faults.extend(arriving.outside.drain(..).map(|fault| (fault.source, fault.address)));
                 while let Some((tasks, arena)) = arriving.next(sources, &context)? {
                     let encoded = Encoded::Staged(Arc::new(arena));
-                    reports.push(engine.submit(self.job(tasks)?, encoded, made, &context)?.wait()?);
+                    reports.push(engine.decode(self.job(tasks)?, encoded, made, &context)?);
                 }
                 Ok(())
             })?,
@@ -240,6 +251,19 @@ impl Flight<'_> {
         Ok(())
     }
 
+    /// Decodes the last job. If no other is under way, this thread takes part.
+    fn finish(&mut self, job: DecodeJob, encoded: Encoded, is_read: bool) -> Result<()> {
+        if !self.flights.is_empty() {
+            return self.submit(job, encoded, is_read);
+        }
+        if self.context.cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let part = self.engine.decode(job, encoded, &self.outputs, self.context)?;
+        self.count(part, is_read);
+        Ok(())
+    }
+
     /// Whether another job would only wait: there are two, and each thread has a block. A device has memory for two.
     fn is_busy(&self) -> bool {
         let tasks: usize = self.flights.iter().map(|flying| flying.tasks).sum();
@@ -259,14 +283,19 @@ impl Flight<'_> {
     /// Waits for the oldest job.
     fn land(&mut self) -> Result<()> {
         let Some(Flying { ticket, is_read, .. }) = self.flights.pop_front() else { return Ok(()) };
-        let part = ticket.wait()?;
+        self.count(ticket.wait()?, is_read);
+        Ok(())
+    }
+
+    /// Adds the report of a job.
+    fn count(&mut self, part: Report, is_read: bool) {
         let total = &mut self.report;
         total.blocks += part.blocks;
         total.encoded_bytes += if is_read { part.encoded_bytes } else { 0 };
         total.host_blocks += part.host_blocks;
+        total.found = total.found.max(part.found);
         total.times.add(&part.times);
         total.faults.extend(part.faults);
-        Ok(())
     }
 }
 

@@ -7,17 +7,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use strile_engine::{EngineError, WarpMap};
 
 /// Columns and rows of a square: a multiple of the cells of maps.
-pub(super) const SQUARE: u32 = 2048;
+const SQUARE: u32 = 2048;
+/// Bytes of a map for each pixel, where all of them are exact, and what it takes besides.
+const MAP_BYTES: u64 = 24;
 
-/// Squares of a window, row by row. They begin where those of the whole grid do.
-pub(super) fn squares(window: Window) -> impl Iterator<Item = Window> {
+/// The side of squares of which `threads` have maps at once, in the worst case, that memory of `room` bytes holds.
+pub(super) fn side(threads: usize, room: u64) -> u32 {
+    let needed = |side: u32| map_bytes(side).saturating_mul(threads.max(1) as u64);
+    let fits = |side: &u32| *side <= HUGE || needed(*side) <= room;
+    [SQUARE, SQUARE / 2, SQUARE / 4].into_iter().find(fits).unwrap_or(HUGE)
+}
+
+/// The most bytes of a map of a square.
+pub(super) fn map_bytes(side: u32) -> u64 {
+    u64::from(side) * u64::from(side) * MAP_BYTES
+}
+
+/// Squares of a window, row by row. They begin where those of the whole grid do; their side is a multiple of `HUGE`.
+pub(super) fn squares(window: Window, side: u32) -> impl Iterator<Item = Window> {
     let Window { column, row, width, height } = window;
-    let starts = |start: u32, len: u32| {
+    let starts = move |start: u32, len: u32| {
         let end = start.saturating_add(len);
-        let first = start / SQUARE * SQUARE;
-        (first..end).step_by(SQUARE as usize).map(move |at| {
+        let first = start / side * side;
+        (first..end).step_by(side as usize).map(move |at| {
             let from = at.max(start);
-            (from, at.saturating_add(SQUARE).min(end) - from)
+            (from, at.saturating_add(side).min(end) - from)
         })
     };
     starts(row, height).flat_map(move |(row, height)| {
@@ -115,14 +129,19 @@ mod tests {
     fn squares_cover_a_window_once_and_maps_begin_at_cells() {
         for (column, row, width, height) in [(0, 0, 1, 1), (100, 2000, 5000, 100), (2047, 0, 2, 4096)] {
             let window = Window { column, row, width, height };
-            let all: Vec<Window> = squares(window).collect();
-            assert_eq!(all.iter().map(pixels).sum::<u64>(), pixels(&window));
-            assert_eq!(all.iter().copied().reduce(around), Some(window));
-            for square in all {
-                let map = aligned(square);
-                assert!(map.column.is_multiple_of(HUGE) && map.row.is_multiple_of(HUGE));
-                let inner = within_map(square, square);
-                assert_eq!((inner.column + inner.width, inner.row + inner.height), (map.width, map.height));
+            for side in [side(1, u64::MAX), side(16, 1 << 30), side(1, 0)] {
+                let all: Vec<Window> = squares(window, side).collect();
+                assert_eq!(all.iter().map(pixels).sum::<u64>(), pixels(&window));
+                assert_eq!(all.iter().copied().reduce(around), Some(window));
+                for square in all {
+                    let map = aligned(square);
+                    assert!(map.column.is_multiple_of(HUGE) && map.row.is_multiple_of(HUGE));
+                    let inner = within_map(square, square);
+                    assert_eq!(
+                        (inner.column + inner.width, inner.row + inner.height),
+                        (map.width, map.height)
+                    );
+                }
             }
         }
     }

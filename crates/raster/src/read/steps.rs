@@ -133,7 +133,7 @@ fn turned(raster: &Raster, orientation: u8) -> Result<Raster> {
     }
     let (rows, columns) = if swaps { (raster.columns, raster.rows) } else { (raster.rows, raster.columns) };
     let Raster { bands, data_type, interleave, fill, .. } = *raster;
-    Ok(Raster { rows, columns, pixels, bands, data_type, interleave, fill, faults: raster.faults.clone() })
+    Ok(Raster { rows, columns, pixels, bands, data_type, interleave, fill })
 }
 
 #[cfg(test)]
@@ -163,7 +163,6 @@ mod tests {
                 interleave: Interleave::BandFirst,
                 pixels: pixels.to_vec(),
                 fill: Fill::default(),
-                faults: vec![],
             };
             let seen = turned(&raster, orientation).unwrap();
             assert_eq!(

@@ -58,6 +58,8 @@ pub(super) struct Target {
     pub(super) memory: usize,
     /// What it makes of samples.
     pub(super) convert: Option<Convert>,
+    /// What is looked for among samples that were written there.
+    pub(super) sought: Option<strile_engine::Sought>,
 }
 
 /// All blocks of a read, located.
@@ -475,14 +477,18 @@ impl Asked<'_> {
                 (task.source, task.span.map(|span| span.offset), task.address, task.layout, *window)
             }),
         }
-        let plain = |memory: usize| Target { memory, convert: None };
+        let sought = |memory: usize| {
+            let sheet = sheets.get(memory).filter(|_| masks.is_empty())?;
+            self.sought(sheet)
+        };
+        let plain = |memory: usize| Target { memory, convert: None, sought: sought(memory) };
         let per_sheet = u32::try_from(converts.len()).unwrap_or(u32::MAX).saturating_add(FILLED + 1);
         let mut outputs = Vec::new();
         for memory in 0..sheets.len() {
             for _ in 0..=u8::from(is_mosaic) {
                 outputs.extend([plain(memory), plain(memory)]);
                 let converted =
-                    converts.iter().map(|&(convert, _)| Target { memory, convert: Some(convert) });
+                    converts.iter().map(|&(convert, _)| Target { convert: Some(convert), ..plain(memory) });
                 outputs.extend(converted);
             }
         }

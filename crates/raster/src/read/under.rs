@@ -58,4 +58,13 @@ impl<'a> File<'a> {
         let sample = if options.masked || options.unpack { 8 } else { stored };
         Ok(Self { of, placed, data_type, bytes: (bands as u64).saturating_mul(sample).saturating_add(1) })
     }
+
+    /// The same file under a grid of the same system and pixels that lies elsewhere.
+    pub(super) fn moved_to(&self, options: &ReadOptions, onto: &Onto) -> Result<Self> {
+        let moved = self.placed.moved_to(&onto.grid);
+        match moved.map_err(|problem| self.of.refuse(problem.to_string()))? {
+            Some(placed) => Ok(Self { placed, ..*self }),
+            None => Self::new(self.of, options, onto),
+        }
+    }
 }

@@ -8,10 +8,17 @@ use std::fs::File;
 use std::io;
 
 /// How far a file is written, and what comes next but is not written yet.
-#[derive(Default)]
 pub(crate) struct Buffered {
     written: u64,
     tail: Vec<u8>,
+    /// Bytes that the tail may have.
+    room: usize,
+}
+
+impl Default for Buffered {
+    fn default() -> Self {
+        Self { written: 0, tail: Vec::new(), room: BUFFER }
+    }
 }
 
 impl Buffered {
@@ -36,24 +43,42 @@ impl Buffered {
         self.written += count;
     }
 
+    /// Collects up to this many bytes; fewer where there is no memory for them.
+    pub fn hold(&mut self, bytes: usize) {
+        // Pages are touched as the tail grows.
+        let more = bytes.saturating_sub(self.tail.len());
+        if self.tail.try_reserve_exact(more).is_ok() {
+            self.room = bytes;
+        }
+    }
+
     pub fn append(&mut self, file: &File, bytes: &[u8]) -> io::Result<()> {
-        if self.tail.len() + bytes.len() > BUFFER {
+        self.append_all(file, &[bytes])
+    }
+
+    /// Appends several pieces of bytes, one behind the other.
+    pub fn append_all(&mut self, file: &File, parts: &[&[u8]]) -> io::Result<()> {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        if self.tail.len() + len > self.room {
             self.flush(file)?;
         }
-        if bytes.len() >= BUFFER {
-            if !wide(file, bytes, self.written)? {
-                file.write_all_at(bytes, self.written)?;
-            }
-            self.written += bytes.len() as u64;
+        if len < BUFFER || self.tail.len() + len <= self.room.min(self.tail.capacity()) {
+            parts.iter().for_each(|part| self.tail.extend_from_slice(part));
+        } else if let [part] = parts {
+            write(file, part, self.written)?;
+            self.written += len as u64;
+        } else if wide(file, parts, self.written)? {
+            self.written += len as u64;
         } else {
-            self.tail.extend_from_slice(bytes);
+            // Small pieces are collected with their neighbours.
+            parts.iter().try_for_each(|part| self.append_all(file, &[part]))?;
         }
         Ok(())
     }
 
     pub fn flush(&mut self, file: &File) -> io::Result<()> {
         if !self.tail.is_empty() {
-            file.write_all_at(&self.tail, self.written)?;
+            write(file, &self.tail, self.written)?;
             self.written += self.tail.len() as u64;
             self.tail.clear();
         }
@@ -73,12 +98,17 @@ impl Buffered {
     }
 }
 
+/// Writes at the end of a file, by several threads where that is worth it.
+fn write(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    if wide(file, &[bytes], offset)? { Ok(()) } else { file.write_all_at(bytes, offset) }
+}
+
 /// Writes by several threads, where that can be and is worth it.
 #[cfg(target_os = "linux")]
 use super::wide::write as wide;
 
 #[cfg(not(target_os = "linux"))]
-fn wide(_file: &File, _bytes: &[u8], _offset: u64) -> io::Result<bool> {
+fn wide(_file: &File, _parts: &[&[u8]], _offset: u64) -> io::Result<bool> {
     Ok(false)
 }
 

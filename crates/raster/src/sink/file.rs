@@ -140,6 +140,11 @@ impl FileSink {
         }
         let to = self.temporary.file();
         self.buffered.flush(to)?;
+        if copy_wide(from, &range, to, self.buffered.written())? {
+            taken = range.end - range.start;
+            self.buffered.advance(taken);
+            return Ok(taken);
+        }
         while range.start < range.end {
             let count = copy_within_system(from, &range, to, self.buffered.written())?;
             if count == 0 {
@@ -208,6 +213,12 @@ impl Sink for FileSink {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stopped.check()?;
         let done = self.buffered.append(self.temporary.file(), bytes);
+        self.note(done)
+    }
+
+    fn append_all(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        self.stopped.check()?;
+        let done = self.buffered.append_all(self.temporary.file(), parts);
         self.note(done)
     }
 
@@ -347,6 +358,15 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// Copies by several threads, where that can be and is worth it.
+#[cfg(target_os = "linux")]
+use super::wide::copy as copy_wide;
+
+#[cfg(not(target_os = "linux"))]
+fn copy_wide(_from: &File, _range: &Range<u64>, _to: &File, _at: u64) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Copies without passing the bytes through this process, as many as the system does at once; 0 where it cannot,

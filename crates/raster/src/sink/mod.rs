@@ -48,6 +48,11 @@ pub trait Sink: Send {
     /// Takes the next bytes.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
+    /// Takes several pieces of bytes, one behind the other.
+    fn append_all(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        parts.iter().try_for_each(|part| self.append(part))
+    }
+
     /// Whether `patch` works.
     fn can_patch(&self) -> bool {
         false

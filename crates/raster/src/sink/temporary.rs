@@ -11,8 +11,9 @@
 //! whether its writer lives.
 
 use super::folder_of;
+use fs4::{FileExt, TryLockError};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -60,7 +61,7 @@ impl Temporary {
         for _ in 0..ATTEMPTS {
             match creating(private).open(&path) {
                 Ok(file) => {
-                    let locked = !matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+                    let locked = !matches!(FileExt::try_lock(&file), Err(TryLockError::WouldBlock));
                     if locked && is_at(&file, &path)? {
                         let process = ProcessId::current();
                         return Ok(Reserved::Ours(Self { path, file, process, installed: false }));
@@ -170,7 +171,7 @@ fn clear(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(in_the_way(&error.to_string(), error.kind())),
     };
-    match file.try_lock() {
+    match FileExt::try_lock(&file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(false),
         Err(TryLockError::Error(error)) => {

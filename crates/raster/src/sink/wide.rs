@@ -9,16 +9,18 @@
 
 #![expect(unsafe_code, reason = "a file as memory")]
 
+use crate::source::ReadExactAt;
 use rustix::fs::fstatfs;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// Fewer bytes are not worth the threads.
-const WORTH: usize = 4 << 20;
+const WORTH: u64 = 4 << 20;
 /// More threads do not fill the page cache faster.
 const MOST_THREADS: usize = 8;
 /// Machines with fewer cores have better uses for them.
@@ -28,14 +30,51 @@ const CHUNK: usize = 1 << 20;
 /// A multiple of every page's size.
 const PAGE: u64 = 1 << 16;
 
-/// Writes `bytes` at `offset`, the end of a file that nobody else writes; `false` where that is not possible or not
-/// worth it and nothing was written.
-pub(super) fn write(file: &File, bytes: &[u8], offset: u64) -> io::Result<bool> {
+/// Writes pieces of bytes, one behind the other, at `offset`, the end of a file that nobody else writes; `false` where
+/// that is not possible or not worth it and nothing was written.
+pub(super) fn write(file: &File, parts: &[&[u8]], offset: u64) -> io::Result<bool> {
+    let starts = starts_of(parts);
+    let len = parts.iter().map(|part| part.len() as u64).sum();
+    write_from(file, (offset, len), &|at, into| gather(parts, &starts, at, into))
+}
+
+/// Copies a part of a file to `offset`, the end of another one; `false` as of `write`.
+pub(super) fn copy(from: &File, range: &Range<u64>, to: &File, offset: u64) -> io::Result<bool> {
+    let len = range.end.saturating_sub(range.start);
+    write_from(to, (offset, len), &|at, into| from.read_exact_at(into, range.start + at))
+}
+
+/// Fills a part of the new bytes, which begins `at` bytes behind their first.
+type Fill<'a> = &'a (dyn Fn(u64, &mut [u8]) -> io::Result<()> + Sync);
+
+/// Where each piece of bytes begins behind the first.
+fn starts_of(parts: &[&[u8]]) -> Vec<u64> {
+    let next = |end: &mut u64, part: &&[u8]| Some(std::mem::replace(end, *end + part.len() as u64));
+    parts.iter().scan(0, next).collect()
+}
+
+/// Fills a part of what some pieces of bytes, which begin at `starts`, are together.
+fn gather(parts: &[&[u8]], starts: &[u64], mut at: u64, mut into: &mut [u8]) -> io::Result<()> {
+    let first = starts.partition_point(|start| *start <= at).saturating_sub(1);
+    for (part, start) in parts.iter().zip(starts).skip(first) {
+        let rest = usize::try_from(at - start).ok().and_then(|done| part.get(done..)).unwrap_or_default();
+        let (now, later) = into.split_at_mut(rest.len().min(into.len()));
+        now.copy_from_slice(rest.get(..now.len()).unwrap_or_default());
+        at += now.len() as u64;
+        into = later;
+        if into.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(io::ErrorKind::UnexpectedEof.into())
+}
+
+fn write_from(file: &File, (offset, len): (u64, u64), fill: Fill<'_>) -> io::Result<bool> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    if bytes.len() < WORTH || cores < FEWEST_CORES || !is_in_memory(file) {
+    if len < WORTH || cores < FEWEST_CORES || !is_in_memory(file) {
         return Ok(false);
     }
-    write_by(file, bytes, offset, cores.min(MOST_THREADS))
+    write_by(file, (offset, len), cores.min(MOST_THREADS), fill)
 }
 
 /// Whether a file lies in a file system in memory.
@@ -44,19 +83,21 @@ fn is_in_memory(file: &File) -> bool {
     fstatfs(file).is_ok_and(|found| found.f_type == 0x0102_1994)
 }
 
-fn write_by(file: &File, bytes: &[u8], offset: u64, threads: usize) -> io::Result<bool> {
+fn write_by(file: &File, (offset, new): (u64, u64), threads: usize, fill: Fill<'_>) -> io::Result<bool> {
     let start = offset - offset % PAGE;
     let Ok(before) = usize::try_from(offset - start) else { return Ok(false) };
-    let Some(len) = before.checked_add(bytes.len()) else { return Ok(false) };
+    let Some(len) = usize::try_from(new).ok().and_then(|new| before.checked_add(new)) else {
+        return Ok(false);
+    };
     let flags = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping, at an address of the system's choice.
     let mapped = unsafe { mmap(std::ptr::null_mut(), len, flags, MapFlags::SHARED, file, start) };
     let Ok(mapped) = mapped else { return Ok(false) };
-    let filled = file.set_len(offset + bytes.len() as u64).and_then(|()| {
+    let filled = file.set_len(offset + new).and_then(|()| {
         // SAFETY: the mapping has `len` bytes, all of them within the file. Those of a chunk are touched only once they
         // are populated; they are the file's own, which this process alone writes, here and now.
         let target = unsafe { std::slice::from_raw_parts_mut(mapped.cast::<u8>(), len) };
-        fill(bytes, target, before, threads)
+        fill_by(target, before, threads, fill)
     });
     // SAFETY: the mapping made above; nobody has a reference into it any more.
     unsafe { munmap(mapped, len) }?;
@@ -72,19 +113,16 @@ fn write_by(file: &File, bytes: &[u8], offset: u64, threads: usize) -> io::Resul
 }
 
 /// Fills the mapping behind its first `before` bytes, which stay as they are.
-fn fill(bytes: &[u8], target: &mut [u8], before: usize, threads: usize) -> io::Result<()> {
-    // The first chunk is as much shorter as makes the others begin at a page.
-    let first = (CHUNK - before % CHUNK).min(bytes.len());
-    let (head, tail) = (bytes.split_at(first), target.split_at_mut((before + first).min(target.len())));
-    let chunks = std::iter::once((head.0, tail.0)).chain(head.1.chunks(CHUNK).zip(tail.1.chunks_mut(CHUNK)));
-    let chunks = Mutex::new(chunks);
+fn fill_by(target: &mut [u8], before: usize, threads: usize, fill: Fill<'_>) -> io::Result<()> {
+    // Chunks begin at pages; the first has bytes that stay before its own.
+    let starts = (0u64..).step_by(CHUNK);
+    let chunks = Mutex::new(starts.zip(target.chunks_mut(CHUNK)));
     let next = || chunks.lock().ok().and_then(|mut chunks| chunks.next());
     let work = || {
-        while let Some((from, to)) = next() {
-            populate(to)?;
-            // Only the first chunk has more room than bytes: what is before them.
-            let at = to.len() - from.len();
-            to.get_mut(at..).unwrap_or_default().copy_from_slice(from);
+        while let Some((start, chunk)) = next() {
+            populate(chunk)?;
+            let stay = if start == 0 { before } else { 0 };
+            fill((start + stay as u64) - before as u64, chunk.get_mut(stay..).unwrap_or_default())?;
         }
         Ok(())
     };
@@ -124,15 +162,29 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 70_001]).unwrap();
         let bytes: Vec<u8> = (0..5_900_001u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        if !write_by(&file, &bytes, 70_001, 3).unwrap() {
+        // Pieces of many sizes, one of them empty.
+        let (first, rest) = bytes.split_at(2_345_678);
+        let parts: Vec<&[u8]> = std::iter::once(first).chain([&[][..]]).chain(rest.chunks(7_777)).collect();
+        let starts = starts_of(&parts);
+        let by_parts = |at: u64, into: &mut [u8]| gather(&parts, &starts, at, into);
+        let len = bytes.len() as u64;
+        if !write_by(&file, (70_001, len), 3, &by_parts).unwrap() {
             println!("skipped: files here are not filled as memory");
             return;
         }
-        let mut found = Vec::new();
-        file.seek(SeekFrom::Start(0)).unwrap();
-        file.read_to_end(&mut found).unwrap();
-        assert!(found == [&[7; 70_001][..], &bytes].concat());
-        assert!(!write(&file, &bytes[..WORTH - 1], 5_970_002).unwrap(), "small writes are not worth it");
+        let read = |mut file: &File| {
+            let mut found = Vec::new();
+            file.seek(SeekFrom::Start(0)).unwrap();
+            file.read_to_end(&mut found).unwrap();
+            found
+        };
+        assert!(read(&file) == [&[7; 70_001][..], &bytes].concat());
+        assert!(!write(&file, &[&bytes[..4_000_000]], 5_970_002).unwrap(), "small writes are not worth it");
+        let mut copied = tempfile::tempfile().unwrap();
+        copied.write_all(b"head").unwrap();
+        let from_file = |at: u64, into: &mut [u8]| file.read_exact_at(into, 70_001 + at);
+        assert!(write_by(&copied, (4, len), 4, &from_file).unwrap());
+        assert!(read(&copied) == [b"head", &bytes[..]].concat());
     }
 
     /// Names the small file system to the run of the test inside of it.
@@ -144,7 +196,11 @@ mod tests {
     fn no_room_is_an_error_and_not_the_end() {
         if let Some(folder) = std::env::var_os(SMALL) {
             let file = tempfile::tempfile_in(folder).unwrap();
-            let error = write_by(&file, &vec![3; 64 << 20], 0, 4).unwrap_err();
+            let fill = |_: u64, into: &mut [u8]| {
+                into.fill(3);
+                Ok(())
+            };
+            let error = write_by(&file, (0, 64 << 20), 4, &fill).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::StorageFull);
             println!("no room was met");
             return;
@@ -180,6 +236,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("only");
         let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path).unwrap();
-        assert!(!write_by(&file, &[1; 100], 0, 2).unwrap());
+        assert!(!write_by(&file, (0, 100), 2, &|_, _| Ok(())).unwrap());
     }
 }

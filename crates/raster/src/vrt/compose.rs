@@ -75,8 +75,8 @@ impl Vrt {
             }
         }
         let fill = expanded.groups.first().and_then(|group| group.fills.first()).copied();
-        let (interleave, fill, faults) = (Interleave::BandFirst, fill.unwrap_or_default(), Vec::new());
-        Ok((Raster { data_type, bands, rows, columns, interleave, pixels, fill, faults }, lease))
+        let (interleave, fill) = (Interleave::BandFirst, fill.unwrap_or_default());
+        Ok((Raster { data_type, bands, rows, columns, interleave, pixels, fill }, lease))
     }
 
     /// Reads rectangles of files into host memory that is leased, all of them by one read.

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::footprint::{transform_onto, window_of, window_on};
 use crate::options::{Layer, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
-use crate::raster::Raster;
+use crate::pixels::Pixels;
 use crate::read::{MaskSource, Size};
 use crate::window::Window;
 use strile_engine::{Context, LocatedFault};
@@ -146,7 +146,7 @@ impl Vrt {
         &self,
         pieces: &Pieces,
         context: &Context,
-        give: impl FnMut(Raster) -> std::result::Result<(), E>,
+        give: impl FnMut(Pixels) -> std::result::Result<(), E>,
     ) -> std::result::Result<Vec<LocatedFault>, E> {
         let work = self.work();
         read_each(pieces, |options| self.read_part(options, &work, context), give)

@@ -10,7 +10,8 @@ use super::opened::is_nodata;
 use crate::error::{Error, Result};
 use crate::input::InputRef;
 use crate::options::{Interleave, Layer, ReadOptions};
-use crate::raster::{DeviceRaster, Raster};
+use crate::pixels::Pixels;
+use crate::raster::Raster;
 use crate::read::{
     Asked, Canvas, Content, Done, Frame, MaskSource, OntoRead, ReadPlan, Reading, Request, WindowFault,
     all_valid, from_alpha,
@@ -20,9 +21,6 @@ use crate::window::Window;
 use std::sync::Arc;
 use strile_engine::{Context, EngineError, Fill, LocatedFault, Location, Output, Report};
 use strile_tiff::DataType;
-
-/// Sources that a read went on without, each with the problem.
-type Holes = Vec<(String, String)>;
 
 /// A request that was checked.
 struct Checked<'a> {
@@ -77,25 +75,15 @@ impl Vrt {
         Reading::new(asked, to, after, context).and_then(Reading::explained)
     }
 
-    /// Reads pixels into new memory.
-    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
-        self.read_telling(options, context).map(|(raster, _)| raster)
-    }
-
-    /// Reads pixels into new memory, and tells which sources it went on without, each with the problem.
-    pub fn read_telling(&self, options: &ReadOptions, context: &Context) -> Result<(Raster, Holes)> {
-        self.read_counted(options, &self.work(), context)
+    /// Reads pixels into new host memory. [`Pixels::holes`] are the sources that it went on without.
+    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        self.read_part(options, &self.work(), context)
     }
 
     /// Reads a part of something longer, whose parts share one counter of work.
-    pub(crate) fn read_part(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<Raster> {
-        self.read_counted(options, work, context).map(|(raster, _)| raster)
-    }
-
-    fn read_counted(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<(Raster, Holes)> {
+    pub(crate) fn read_part(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<Pixels> {
         if options.onto.is_some() {
-            let (raster, _, holes) = OntoRead::new(&[InputRef::Vrt(self)], options, context)?.raster()?;
-            return Ok((raster, holes));
+            return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.pixels(Location::Host);
         }
         let checked = self.checked(options)?;
         let shared = Shared::new(self, options, context, work);
@@ -107,46 +95,38 @@ impl Vrt {
             };
             raster?
         };
-        let holes = shared.holes();
-        Ok((Raster { faults: shared.into_faults(), ..raster }, holes))
+        self.told(Pixels::of_raster(raster, Report::default(), Vec::new()), options, &shared)
+    }
+
+    /// Adds what is known of the read beside its pixels.
+    fn told(&self, pixels: Pixels, options: &ReadOptions, shared: &Shared<'_>) -> Result<Pixels> {
+        let pixels = pixels.placed(self.transform(options)?, self.metadata.georeference.crs.as_ref());
+        let found = |(file, fault)| WindowFault { window: 0, file, fault };
+        let faults = shared.take_faults().into_iter().map(found).collect();
+        Ok(Pixels { faults, holes: shared.holes(), levels: vec![options.level], ..pixels })
     }
 
     /// Reads pixels into new memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
     /// pixels are then copied there.
-    pub fn read_on_device(
-        &self,
-        device: u32,
-        options: &ReadOptions,
-        context: &Context,
-    ) -> Result<DeviceRaster> {
-        self.read_on_device_telling(device, options, context).map(|(raster, _)| raster)
-    }
-
-    /// Reads as `read_on_device` does, and tells which sources it went on without, each with the problem.
-    pub fn read_on_device_telling(
-        &self,
-        device: u32,
-        options: &ReadOptions,
-        context: &Context,
-    ) -> Result<(DeviceRaster, Holes)> {
+    pub fn read_on_device(&self, device: u32, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        let to = Location::Cuda(device);
         if options.onto.is_some() {
-            return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.on_device(device);
+            return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.pixels(to);
         }
         let checked = self.checked(options)?;
         let work = self.work();
         let shared = Shared::new(self, options, context, &work);
-        let mut raster = {
+        let pixels = {
             let call = shared.call();
-            let read = checked.read(Location::Cuda(device), &call, |reading| {
-                let (interleave, fill) = (options.interleave, reading.planned.fill());
-                let Done { output, report, faults, engine } = reading.delivered()?;
-                Ok((DeviceRaster { output, interleave, fill, report, engine }, faults))
+            let read = checked.read(to, &call, |reading| {
+                let fill = reading.planned.fill();
+                let mut pixels = Pixels::of_done(reading.delivered()?, None, (options.interleave, fill))?;
+                let faults = std::mem::take(&mut pixels.faults);
+                Ok((pixels, faults))
             });
             read?
         };
-        let holes = shared.holes();
-        raster.report.faults = shared.into_faults();
-        Ok((raster, holes))
+        self.told(pixels, options, &shared)
     }
 
     /// Reads pixels into the caller's output, which must have the type and shape that the read gives. The engine of a GPU
@@ -158,8 +138,7 @@ impl Vrt {
         context: &Context,
     ) -> Result<Vec<LocatedFault>> {
         if options.onto.is_some() {
-            let (report, _) = OntoRead::new(&[InputRef::Vrt(self)], options, context)?.laid_into(output)?;
-            return Ok(report.faults);
+            return Ok(OntoRead::new(&[InputRef::Vrt(self)], options, context)?.laid_into(output)?.faults);
         }
         let checked = self.checked(options)?;
         let work = self.work();
@@ -190,7 +169,8 @@ impl Vrt {
         let given = ReadOptions { interleave: options.interleave, ..super::call::execution(options) };
         let masked = options.layer == Layer::Pixels;
         let (masked, unpack) = (masked && options.masked, masked && options.unpack);
-        let given = ReadOptions { masked, unpack, float_type: options.float_type, ..given };
+        let look_for = options.look_for.filter(|_| options.layer == Layer::Pixels);
+        let given = ReadOptions { masked, unpack, float_type: options.float_type, look_for, ..given };
         Ok(Checked { vrt: self, window, bands, options, given })
     }
 
@@ -201,7 +181,7 @@ impl Vrt {
         let samples = raster.pixels.chunks_exact(raster.data_type.size());
         let valid = |sample| nodata.is_none_or(|nodata| !is_nodata(number(sample).0, nodata));
         let pixels = samples.map(|sample| if valid(sample) { 255 } else { 0 }).collect();
-        Raster { data_type: DataType::U8, pixels, fill: Default::default(), faults: Vec::new(), ..*raster }
+        Raster { data_type: DataType::U8, pixels, fill: Fill::default(), ..*raster }
     }
 }
 
@@ -269,7 +249,7 @@ impl<'a> Checked<'a> {
                 let fill = reading.planned.fill();
                 let Done { output, faults, .. } = reading.read()?;
                 call.found_by(faults);
-                Raster::from_output(output, interleave, fill, Vec::new())
+                Raster::from_output(output, interleave, fill)
             })
         })
     }

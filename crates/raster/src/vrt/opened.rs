@@ -239,9 +239,8 @@ impl Opened {
         let (columns, count) = (sampling.across.part.count, rows.end - rows.start);
         let samples = self.read(Layer::Pixels, &[band], sampling, rows, call)?;
         let Samples { pixels, data_type, _lease } = samples;
-        let interleave = Interleave::BandFirst;
-        let (fill, faults) = (Fill::default(), Vec::new());
-        let alpha = Raster { data_type, bands: 1, rows: count, columns, interleave, pixels, fill, faults };
+        let (interleave, fill) = (Interleave::BandFirst, Fill::default());
+        let alpha = Raster { data_type, bands: 1, rows: count, columns, interleave, pixels, fill };
         let lease = call.take(u64::from(columns) * u64::from(count), "the mask of a source")?;
         Ok(Samples { pixels: from_alpha(alpha).pixels, data_type: DataType::U8, _lease: lease })
     }
@@ -277,11 +276,11 @@ impl Opened {
             layer,
             ..call.execution()
         };
-        let raster = leaf.dataset.read(&options, call.context())?;
+        let mut read = leaf.dataset.read(&options, call.context())?;
+        call.found_by(std::mem::take(&mut read.faults));
+        let raster = read.into_raster()?;
         // The read gives back what it took; the pixels stay.
         let lease = call.take(raster.pixels.len() as u64, "the pixels of a source")?;
-        let name = leaf.dataset.name();
-        call.found(raster.faults.iter().map(|fault| (name.to_owned(), fault.clone())));
         if window.width == columns && window.height == rows.end - rows.start {
             return Ok(Samples { pixels: raster.pixels, data_type: raster.data_type, _lease: lease });
         }

@@ -208,7 +208,7 @@ impl Cells {
                     Part { window: local, pixels, mask: masks.and_then(view) }
                 }
                 false => {
-                    let spec = self.spec(pixels.spec(), size)?;
+                    let spec = self.spec(pixels.spec(), size, engine.location())?;
                     let mut wanted =
                         vec![Assembly { spec, mask: false, patches: vec![patch(given.pixels, (0, 0))] }];
                     if let Some(mask) = masks {
@@ -227,7 +227,7 @@ impl Cells {
         }
         let begun = match self.open.get_mut(&at).and_then(|open| open.begun.take()) {
             Some(begun) => begun,
-            None => self.begin(given.pixels.spec(), window, context)?,
+            None => self.begin(given.pixels.spec(), window, engine.location(), context)?,
         };
         let open = self.open.entry(at).or_default();
         let begun = open.begun.insert(begun);
@@ -245,8 +245,14 @@ impl Cells {
         Ok(())
     }
 
-    fn begin(&self, given: &OutputSpec, window: &Window, context: &Context) -> Result<Begun> {
-        let spec = self.spec(given, (window.width, window.height))?;
+    fn begin(
+        &self,
+        given: &OutputSpec,
+        window: &Window,
+        place: Location,
+        context: &Context,
+    ) -> Result<Begun> {
+        let spec = self.spec(given, (window.width, window.height), place)?;
         let len = spec.len().map_err(|error| refused(error.to_string()))?;
         let mask_len = if self.masked { window.width as usize * window.height as usize } else { 0 };
         let purpose = "pixels waiting for the rest of their block";
@@ -306,7 +312,8 @@ impl Cells {
             let (pixels, mask) = whole.sole(given, engine.location());
             if pixels.is_none() {
                 let size = (whole.window.width, whole.window.height);
-                wanted.push(whole.assembly(self.spec(given.pixels.spec(), size)?, false, given)?);
+                let spec = self.spec(given.pixels.spec(), size, engine.location())?;
+                wanted.push(whole.assembly(spec, false, given)?);
             }
             if self.masked && mask.is_none() {
                 let spec = mask_spec((whole.window.width, whole.window.height))?;
@@ -344,10 +351,17 @@ impl Cells {
         Ok(cells)
     }
 
-    fn spec(&self, given: &OutputSpec, (columns, rows): (u32, u32)) -> Result<OutputSpec> {
-        let spec = match self.planar {
-            Planar::Chunky => OutputSpec::band_last(given.data_type, given.bands, rows, columns),
-            Planar::Separate => OutputSpec::band_first(given.data_type, given.bands, rows, columns),
+    /// The shape of a cell: as the file stores samples, or, on the host, as they are given. The threads that encode
+    /// there interleave bands row by row; whoever gathers cells is one thread and copies whole rows.
+    fn spec(&self, given: &OutputSpec, (columns, rows): (u32, u32), place: Location) -> Result<OutputSpec> {
+        let given_by_bands = given.bands > 1 && given.strides.column < given.strides.band;
+        let by_bands = match self.planar {
+            Planar::Chunky => place == Location::Host && given_by_bands,
+            Planar::Separate => true,
+        };
+        let spec = match by_bands {
+            true => OutputSpec::band_first(given.data_type, given.bands, rows, columns),
+            false => OutputSpec::band_last(given.data_type, given.bands, rows, columns),
         };
         spec.map_err(|error| refused(error.to_string()))
     }

@@ -67,6 +67,22 @@ impl Course {
         };
         Self { first: 0, extents: plan.levels.iter().map(extent).collect(), beyond: None }
     }
+
+    /// The overviews of a raster: its full image is reduced and not encoded.
+    pub(crate) fn overviews(plan: &WritePlan) -> Self {
+        let mut course = Self::whole(plan);
+        if let Some(image) = course.extents.first_mut() {
+            image.own = Window::new(0, 0, 0, 0);
+        }
+        course
+    }
+
+    /// The full image alone.
+    pub(crate) fn image(plan: &WritePlan) -> Self {
+        let mut course = Self::whole(plan);
+        course.extents.truncate(1);
+        course
+    }
 }
 
 /// Collects pieces into blocks, makes overviews and encodes both in batches.
@@ -119,19 +135,10 @@ impl<T: Taker> Flow<T> {
         taker: T,
     ) -> Result<Self> {
         let room = options.room(engine.engine.location()).min(context.budget.limit() / 2);
-        let Course { first, extents, beyond } = course;
-        let mut levels = Vec::with_capacity(extents.len());
-        for (at, extent) in extents.iter().enumerate() {
-            let next = extents.get(at + 1).map(|next| next.need).or(beyond);
-            let Some(level) = plan.levels.get(first + at) else { continue };
-            let cells = Cells::new(first + at, level, plan.planar, extent.need);
-            let image = (level.width, level.height);
-            let waiting = next.map(|next| Waiting::new(image, plan.resampling.halo(), &cells, next));
-            levels.push(LevelWork { cells, extent: *extent, waiting });
-        }
         let collected = |window| Collected::new(window, &spec, plan.planar, context);
+        let (first, levels) = (course.first, levels_of(&plan, &course));
         Ok(Self {
-            beyond: beyond.map(collected).transpose()?,
+            beyond: course.beyond.map(collected).transpose()?,
             plan,
             spec,
             engine,
@@ -152,6 +159,11 @@ impl<T: Taker> Flow<T> {
 
     fn level(&mut self, level: usize) -> Option<&mut LevelWork> {
         level.checked_sub(self.first).and_then(|at| self.levels.get_mut(at))
+    }
+
+    /// Takes pixels anew, along another course that collects nothing beyond it. All of the one before is drained.
+    pub(crate) fn follow(&mut self, course: &Course) {
+        (self.first, self.levels) = (course.first, levels_of(&self.plan, course));
     }
 
     /// The first pixels that were not given.
@@ -454,6 +466,21 @@ impl<T: Taker> Flow<T> {
         self.sparse += encoded.blocks.iter().filter(|block| block.span.is_none()).count() as u64;
         self.taker.put_all(&encoded)
     }
+}
+
+/// The work on each level of a course, nothing of it begun.
+fn levels_of(plan: &WritePlan, course: &Course) -> Vec<LevelWork> {
+    let Course { first, extents, beyond } = course;
+    let mut levels = Vec::with_capacity(extents.len());
+    for (at, extent) in extents.iter().enumerate() {
+        let next = extents.get(at + 1).map(|next| next.need).or(*beyond);
+        let Some(level) = plan.levels.get(first + at) else { continue };
+        let cells = Cells::new(first + at, level, plan.planar, extent.need);
+        let image = (level.width, level.height);
+        let waiting = next.map(|next| Waiting::new(image, plan.resampling.halo(), &cells, next));
+        levels.push(LevelWork { cells, extent: *extent, waiting });
+    }
+    levels
 }
 
 /// A piece as engines take it: where it is on a device, as pixels there.

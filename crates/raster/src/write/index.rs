@@ -97,11 +97,15 @@ impl LevelIndex {
 
     /// Whether a block of the mask follows that of the image wherever there is one, and nowhere else.
     pub(crate) fn masks_follow(&self) -> bool {
-        let (planes, items) = (self.planes, self.items);
+        let items = self.items;
         let stored = |size: Option<&u32>| size.is_some_and(|&size| size > 0);
-        planes == 1
-            && items == 2
+        self.masks_may_follow()
             && self.sizes.chunks(items).all(|place| stored(place.first()) == stored(place.get(1)))
+    }
+
+    /// Whether a block of the mask follows each of the image, if none is sparse.
+    pub(crate) fn masks_may_follow(&self) -> bool {
+        (self.planes, self.items) == (1, 2)
     }
 
     /// Blocks that have not come.

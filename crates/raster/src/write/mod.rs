@@ -21,6 +21,7 @@ mod parts;
 mod piece;
 mod plan;
 mod report;
+mod run;
 mod spec;
 mod store;
 mod writer;
@@ -38,3 +39,4 @@ pub(crate) use plan::{Appended, FullImage, block_size, chosen_layout, overview_s
 pub use report::WriteReport;
 pub use spec::RasterSpec;
 pub use writer::Writer;
+pub(crate) use writer::named;

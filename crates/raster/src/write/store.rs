@@ -1,8 +1,8 @@
 //! Encoded blocks on their way to the file: straight to the sink, or by the spool.
 //!
-//! The full image of a plain file goes straight to the sink where the sink can patch its header at the end; all
-//! else is spooled until every size is known. Blocks that go straight must come in the order of the file; those
-//! that come a little early wait in memory.
+//! The full image goes straight to the sink where the sink can patch what is before it at the end: in a plain file at
+//! once, in a cloud-optimized one after its overviews (`place_overviews`). All else is spooled until every size is
+//! known. Blocks that go straight must come in the order of the file; those that come a little early wait in memory.
 
 use super::cells::refused;
 use super::flow::Taker;
@@ -10,14 +10,13 @@ use super::index::LevelIndex;
 use super::options::{Format, WriteOptions};
 use super::parts::{PartFile, PartFiles, PartRecord};
 use super::plan::{Appended, FullImage, WritePlan};
+use super::run::Run;
 use crate::error::{Error, Result};
-use crate::sink::Sink;
+use crate::sink::{BUFFER, Sink};
 use crate::spool::Spool;
 use std::collections::BTreeMap;
-use std::io;
-use std::ops::Range;
 use std::path::Path;
-use strile_engine::{BlockAddress, Cancel, EncodedBlocks, Location, Span};
+use strile_engine::{BlockAddress, Cancel, EncodedBlocks, Lease, Location};
 use strile_tiff::layout::{GhostArea, LEADER, TRAILER, place_directories};
 use strile_tiff::{BlockSpans, NewDirectory, PastClassic, Planar, Variant};
 
@@ -45,8 +44,13 @@ pub(crate) struct Store {
     planar: Planar,
     /// Of each level of the plan; `None` for one that is not in the file.
     levels: Vec<Option<LevelIndex>>,
+    /// Blocks of the full image go to the sink as they come.
     straight: bool,
     appended: Option<Appended>,
+    /// Bytes that went through a spool that is no more.
+    spooled: u64,
+    /// Bytes that a spool may hold in memory, and what lends them.
+    room: (usize, Option<Lease>),
     /// Bytes given to the sink, and those that were in the file before.
     written: u64,
     early: Early,
@@ -57,6 +61,16 @@ enum Kept {
     Spool(Spool),
     /// Where the parts of a raster were encoded.
     Parts(PartFiles),
+}
+
+impl Kept {
+    /// Bytes in it.
+    fn len(&self) -> u64 {
+        match self {
+            Self::Spool(spool) => spool.len(),
+            Self::Parts(parts) => parts.len(),
+        }
+    }
 }
 
 /// Blocks that came before their turn.
@@ -84,6 +98,8 @@ impl Store {
             levels: plan.levels.iter().map(LevelIndex::new).collect(),
             straight,
             appended,
+            spooled: 0,
+            room: (BUFFER, None),
             written: appended.map_or(0, |appended| appended.at),
             early: Early { next: 0, waiting: BTreeMap::new(), bytes: 0, limit: options.room(Location::Host) },
         };
@@ -131,43 +147,107 @@ impl Store {
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.sink.append(bytes).map_err(|error| Error::io(Path::new(self.sink.name()), error))?;
-        self.written += bytes.len() as u64;
+        self.count(bytes.len() as u64)
+    }
+
+    /// Counts bytes that the sink was given.
+    fn count(&mut self, bytes: u64) -> Result<()> {
+        self.written += bytes;
         if self.form.variant == Variant::Classic && self.written > u64::from(u32::MAX) {
             return Err(past_classic(PastClassic { offset: self.written }));
         }
         Ok(())
     }
 
-    /// Takes the blocks of a batch. Those that go straight to the file, one after the other, are given to the sink as
-    /// one.
-    fn put_batch(&mut self, encoded: &EncodedBlocks) -> Result<()> {
-        let bytes_of = |run: &Range<u64>| {
-            let range = usize::try_from(run.start).ok().zip(usize::try_from(run.end).ok());
-            range.and_then(|(start, end)| encoded.slab.bytes().get(start..end)).ok_or_else(wrong)
+    /// Lets the spool, which is not begun, hold this many bytes in memory.
+    pub(crate) fn hold(&mut self, bytes: usize, lease: Lease) {
+        self.room = (bytes.max(BUFFER), Some(lease));
+    }
+
+    /// Whether the overviews of a cloud-optimized file can be put into it before its full image comes: what is before
+    /// them is patched in at the end, so its length has to be known.
+    pub(crate) fn takes_overviews_first(&self, plan: &WritePlan) -> bool {
+        let levels = || plan.levels.iter();
+        let masked = levels().any(|level| level.mask.is_some());
+        let sparse = levels().any(|level| level.image.sparse.is_some());
+        let known = match plan.full {
+            FullImage::Encoded => !(masked && sparse),
+            // Copied blocks come without the mask's between them.
+            FullImage::Adopted(_) => !masked,
+            FullImage::Elsewhere(_) => false,
         };
-        let mut run = 0..0;
+        self.format == Format::Cog && known && self.sink.can_patch()
+    }
+
+    /// Puts the overviews, all of which have come, into a cloud-optimized file behind room for its directories. From here
+    /// on the full image goes straight.
+    pub(crate) fn place_overviews(
+        &mut self,
+        directories: &[(NewDirectory, Option<NewDirectory>)],
+    ) -> Result<()> {
+        let missing: usize = self.levels.iter().skip(1).flatten().map(LevelIndex::missing).sum();
+        if missing > 0 {
+            return Err(refused(format!("{missing} blocks of overviews were never encoded")));
+        }
+        let follow = self.levels.iter().flatten().all(LevelIndex::masks_may_follow);
+        let mut left = self.head_len(self.ghost(follow), directories);
+        let zeros = vec![0; usize::try_from(left).unwrap_or(BUFFER).min(BUFFER)];
+        while left > 0 {
+            let count = usize::try_from(left).unwrap_or(BUFFER).min(zeros.len());
+            self.append(zeros.get(..count).unwrap_or_default())?;
+            left -= count as u64;
+        }
+        for level in (1..self.levels.len()).rev() {
+            self.copy_level(level, LEADER + TRAILER)?;
+        }
+        self.spooled = self.kept.take().map_or(0, |kept| kept.len());
+        self.room = (BUFFER, None);
+        self.straight = true;
+        Ok(())
+    }
+
+    /// Takes the blocks of a batch. Those that go to one place, one after the other, are given to it as one.
+    fn put_batch(&mut self, encoded: &EncodedBlocks) -> Result<()> {
+        let (mut straight, mut spooled) = (Run::new(self.format), Run::new(self.format));
+        let waits = self.kept.as_ref().map_or(0, Kept::len);
         for block in &encoded.blocks {
             let (address, is_mask) = (block.address, block.layout % 2 == 1);
-            let straight = self.straight && address.level == 0 && self.early.waiting.is_empty();
-            if !straight || self.index(0)?.number(address, is_mask) != self.early.next {
-                self.append(bytes_of(&run)?)?;
-                run = 0..0;
+            let level = address.level as usize;
+            let number = self.index(level)?.number(address, is_mask);
+            let to_sink = self.straight && level == 0;
+            if to_sink && (number != self.early.next || !self.early.waiting.is_empty()) {
+                self.append_run(&mut straight, encoded)?;
                 let bytes = block.span.map(|_| encoded.bytes(block));
                 self.put(&Arrived { address, is_mask, bytes })?;
                 continue;
             }
-            let span = block.span.unwrap_or(Span { offset: run.end, len: 0 });
-            let size = u32::try_from(span.len).map_err(|_| wrong())?;
-            if span.offset != run.end {
-                self.append(bytes_of(&run)?)?;
-                run = span.offset..span.offset;
-            }
-            let position = self.written + (run.end - run.start);
-            self.set(0, self.early.next, position, size)?;
-            self.early.next += 1;
-            run.end = span.end().ok_or_else(wrong)?;
+            let (run, start) = if to_sink { (&mut straight, self.written) } else { (&mut spooled, waits) };
+            let position = match block.span {
+                None if to_sink => start + run.len(),
+                None => 0,
+                Some(span) => start + run.add(span, encoded).ok_or_else(wrong)?,
+            };
+            let size = u32::try_from(block.span.map_or(0, |span| span.len)).map_err(|_| wrong())?;
+            self.set(level, number, position, size)?;
+            self.early.next += u64::from(to_sink);
         }
-        self.append(bytes_of(&run)?)
+        self.append_run(&mut straight, encoded)?;
+        if !spooled.is_empty() {
+            let parts = spooled.parts(encoded).ok_or_else(wrong)?;
+            let spool = self.spool()?;
+            spool.append_all(&parts).map_err(|error| Error::io(spool.folder(), error))?;
+        }
+        Ok(())
+    }
+
+    /// Gives the sink what was collected, if anything was.
+    fn append_run(&mut self, run: &mut Run, encoded: &EncodedBlocks) -> Result<()> {
+        let parts = run.parts(encoded).ok_or_else(wrong)?;
+        self.sink.append_all(&parts).map_err(|error| Error::io(Path::new(self.sink.name()), error))?;
+        let len = run.len();
+        drop(parts);
+        run.clear();
+        self.count(len)
     }
 
     /// Takes a block.
@@ -181,18 +261,22 @@ impl Store {
             return self.set(level, number, 0, 0);
         };
         let size = u32::try_from(bytes.len()).map_err(|_| wrong())?;
-        let cog = self.format == Format::Cog;
+        let (leader, trailer) = self.around(bytes)?;
         let spool = self.spool()?;
-        let told = |error: io::Error, spool: &Spool| Error::io(spool.folder(), error);
         let position = spool.len();
-        if cog {
-            spool.append(&size.to_le_bytes()).map_err(|error| told(error, spool))?;
-        }
-        spool.append(bytes).map_err(|error| told(error, spool))?;
-        if cog {
-            spool.append(&trailer(bytes)).map_err(|error| told(error, spool))?;
-        }
+        spool
+            .append_all(&[leader.as_slice(), bytes, trailer.as_slice()])
+            .map_err(|error| Error::io(spool.folder(), error))?;
         self.set(level, number, position, size)
+    }
+
+    /// What the file has before a block and after it.
+    fn around(&self, bytes: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
+        let size = u32::try_from(bytes.len()).map_err(|_| wrong())?;
+        Ok(match self.format {
+            Format::GeoTiff => (Vec::new(), Vec::new()),
+            Format::Cog => (size.to_le_bytes().to_vec(), trailer(bytes).to_vec()),
+        })
     }
 
     fn index(&self, level: usize) -> Result<&LevelIndex> {
@@ -206,7 +290,8 @@ impl Store {
 
     fn spool(&mut self) -> Result<&mut Spool> {
         if self.kept.is_none() {
-            let spool = Spool::create(self.spool_dir.as_deref(), self.sink.beside())?;
+            let mut spool = Spool::create(self.spool_dir.as_deref(), self.sink.beside())?;
+            spool.hold(self.room.0);
             self.kept = Some(Kept::Spool(spool));
         }
         match &mut self.kept {
@@ -240,7 +325,10 @@ impl Store {
         let size = match bytes {
             None => 0,
             Some(bytes) => {
-                self.append(bytes)?;
+                let (leader, trailer) = self.around(bytes)?;
+                for part in [leader.as_slice(), bytes, trailer.as_slice()] {
+                    self.append(part)?;
+                }
                 u32::try_from(bytes.len()).map_err(|_| wrong())?
             }
         };
@@ -274,27 +362,27 @@ impl Store {
             Format::Cog => self.finish_cog(directories)?,
             Format::GeoTiff => self.finish_plain(directories)?,
         }
-        let spooled = match &self.kept {
-            Some(Kept::Spool(spool)) => spool.len(),
-            Some(Kept::Parts(parts)) => parts.len(),
-            None => 0,
-        };
+        let spooled = self.kept.as_ref().map_or(0, Kept::len) + self.spooled;
         Ok(Stored { file_len: self.written, spooled })
+    }
+
+    fn ghost(&self, masks_follow: bool) -> GhostArea {
+        GhostArea { planar: self.planar, masks_follow: self.planar == Planar::Chunky && masks_follow }
+    }
+
+    /// Bytes before the first block of a cloud-optimized file.
+    fn head_len(&self, ghost: GhostArea, directories: &[(NewDirectory, Option<NewDirectory>)]) -> u64 {
+        let all = directories.iter().flat_map(|(image, mask)| [Some(image), mask.as_ref()]).flatten();
+        let len =
+            |directory: &NewDirectory| self.form.directory_len(directory) + self.form.arrays_len(directory);
+        ghost.first_directory(self.form) + all.map(len).sum::<u64>()
     }
 
     fn finish_cog(&mut self, directories: Vec<(NewDirectory, Option<NewDirectory>)>) -> Result<()> {
         // A promise is made only where it holds for every block: sparse ones may break it.
-        let ghost = GhostArea {
-            planar: self.planar,
-            masks_follow: self.planar == Planar::Chunky
-                && self.levels.iter().flatten().all(LevelIndex::masks_follow),
-        };
+        let ghost = self.ghost(self.levels.iter().flatten().all(LevelIndex::masks_follow));
         let first = ghost.first_directory(self.form);
-        let lens = directories.iter().flat_map(|(image, mask)| [Some(image), mask.as_ref()]).flatten();
-        let mut at = first
-            + lens
-                .map(|directory| self.form.directory_len(directory) + self.form.arrays_len(directory))
-                .sum::<u64>();
+        let mut at = self.head_len(ghost, &directories);
         // The smallest overview first, the full image last.
         let mut tables = Vec::with_capacity(self.levels.len());
         for level in self.levels.iter().flatten().rev() {
@@ -310,8 +398,16 @@ impl Store {
         let mut head = self.form.header(first).map_err(past_classic)?;
         head.extend_from_slice(ghost.text().as_bytes());
         head.resize(usize::try_from(first).unwrap_or(usize::MAX), 0);
+        head.extend_from_slice(&placed.bytes);
+        if self.straight {
+            // The blocks are there already, where the tables say.
+            if at != self.written {
+                return Err(refused(format!("expected a file of {at} bytes, got {}", self.written)));
+            }
+            let patched = self.sink.patch(0, &head);
+            return patched.map_err(|error| Error::io(Path::new(self.sink.name()), error));
+        }
         self.append(&head)?;
-        self.append(&placed.bytes)?;
         for level in (0..self.levels.len()).rev() {
             self.copy_level(level, LEADER + TRAILER)?;
         }

@@ -12,6 +12,7 @@ use super::plan::{FullImage, WritePlan, plan_write};
 use super::report::WriteReport;
 use super::spec::RasterSpec;
 use super::store::{Arrived, Store};
+use crate::Window;
 use crate::device;
 use crate::error::{Error, Result};
 use crate::sink::Sink;
@@ -19,7 +20,11 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use strile_engine::memory::probe;
 use strile_engine::{BlockAddress, Cancel, Context, Lease, Location};
-use strile_tiff::{Planar, Variant};
+use strile_tiff::{NewDirectory, Planar, Variant};
+
+/// Encoded overviews that wait in memory may have this part of the bytes of a raster that is in memory. They are a third
+/// of its blocks, whatever those are encoded to.
+const OVERVIEWS_SHARE: u64 = 4;
 
 /// Writes a GeoTIFF or COG piece by piece, in bounded memory.
 ///
@@ -34,7 +39,21 @@ pub struct Writer {
 struct Work {
     flow: Flow<Store>,
     described: Described,
+    pass: Pass,
     _index: Lease,
+}
+
+/// What pixels that are given are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// None was given yet.
+    Open,
+    /// All levels.
+    Whole,
+    /// The overviews, which are in the file before the full image; all of it is given again.
+    Overviews,
+    /// The full image, after the overviews.
+    Image,
 }
 
 impl Writer {
@@ -93,6 +112,30 @@ impl Writer {
         self.work.as_ref().is_some_and(Work::needs_pixels)
     }
 
+    /// Begins a file whose pixels are given twice, first for its overviews and then, after `begin_image`, for its full
+    /// image, each time from top to bottom: nothing of the full image is spooled. `false` where that is not possible or
+    /// without use, and pixels are given once.
+    pub(crate) fn begin_overviews(&mut self) -> Result<bool> {
+        self.attempt(|work| {
+            let twice = work.has_overviews() && work.takes_overviews_first();
+            if twice {
+                work.begin_overviews();
+            }
+            Ok(twice)
+        })
+    }
+
+    /// Ends the overviews.
+    pub(crate) fn begin_image(&mut self) -> Result<()> {
+        self.attempt(Work::begin_image)
+    }
+
+    /// Rows of the full image that are encoded together.
+    pub(crate) fn rows_of_cell(&self) -> u32 {
+        let level = self.work.as_ref().and_then(|work| work.flow.plan.levels.first());
+        level.map_or(0, |level| level.cell().1)
+    }
+
     /// Takes a block of the full image as it is stored; `None` for a sparse one.
     pub(crate) fn adopt(&mut self, address: BlockAddress, bytes: Option<&[u8]>) -> Result<()> {
         self.attempt(|work| work.put(address, false, bytes))
@@ -103,7 +146,7 @@ impl Writer {
     ///
     /// After an error the file is given up: nothing is left of it.
     pub fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
-        self.attempt(|work| work.flow.write(piece))
+        self.attempt(|work| work.write(piece))
     }
 
     /// Takes a small file that comes to stand beside the target with it, at its name with `suffix` added; the last
@@ -195,7 +238,71 @@ impl Work {
         let store = Store::new(sink, &plan, options)?;
         let course = Course::whole(&plan);
         let flow = Flow::new((Arc::new(plan), Arc::new(spec)), course, options, (engine, context), store)?;
-        Ok(Self { flow, described, _index: index })
+        Ok(Self { flow, described, pass: Pass::Open, _index: index })
+    }
+
+    /// Takes a piece. One that is the whole raster is at hand until it has been taken: its overviews come first.
+    fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
+        let image = Window::full(self.flow.spec.width, self.flow.spec.height);
+        if self.pass == Pass::Open && piece.window == image && self.takes_overviews_first() {
+            self.hold_overviews(piece.pixels.len());
+            if self.has_overviews() {
+                self.begin_overviews();
+                self.flow.write(piece)?;
+            }
+            self.begin_image()?;
+        }
+        if self.pass == Pass::Open {
+            self.pass = Pass::Whole;
+        }
+        self.flow.write(piece)
+    }
+
+    fn takes_overviews_first(&self) -> bool {
+        self.pass == Pass::Open && self.flow.taker.takes_overviews_first(&self.flow.plan)
+    }
+
+    /// Lets overviews wait in memory, where the pixels themselves, of so many bytes, are in memory and the budget allows.
+    fn hold_overviews(&mut self, bytes: u64) {
+        let bytes = bytes / OVERVIEWS_SHARE;
+        let lease = self.flow.context.take_kept(bytes, "encoded overviews");
+        if let (Ok(lease), Ok(bytes)) = (lease, usize::try_from(bytes)) {
+            self.flow.taker.hold(bytes, lease);
+        }
+    }
+
+    fn has_overviews(&self) -> bool {
+        self.flow.plan.levels.len() > 1
+    }
+
+    fn begin_overviews(&mut self) {
+        self.flow.follow(&Course::overviews(&self.flow.plan));
+        self.pass = Pass::Overviews;
+    }
+
+    fn begin_image(&mut self) -> Result<()> {
+        if self.has_overviews() {
+            self.check_given()?;
+            self.flow.drain()?;
+        }
+        let directories = self.directories();
+        self.flow.taker.place_overviews(&directories)?;
+        self.flow.follow(&Course::image(&self.flow.plan));
+        self.pass = Pass::Image;
+        Ok(())
+    }
+
+    /// An error where pixels were not given.
+    fn check_given(&self) -> Result<()> {
+        match self.flow.missing() {
+            Some(window) => Err(refused(format!("pixels of {window} were never given"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The directories of the levels that are stored.
+    fn directories(&self) -> Vec<(NewDirectory, Option<NewDirectory>)> {
+        stored_directories((&self.flow.plan, &self.flow.spec), &self.described)
     }
 
     fn put(&mut self, address: BlockAddress, is_mask: bool, bytes: Option<&[u8]>) -> Result<()> {
@@ -206,14 +313,16 @@ impl Work {
 
     fn needs_pixels(&self) -> bool {
         let plan = &self.flow.plan;
+        if self.pass == Pass::Image {
+            return !matches!(plan.full, FullImage::Adopted(_));
+        }
         let masked = plan.levels.first().is_some_and(|level| level.mask.is_some());
         !matches!(plan.full, FullImage::Adopted(_)) || masked || plan.levels.len() > 1
     }
 
     fn finish(&mut self) -> Result<WriteReport> {
-        let missing = self.flow.missing();
-        if let Some(window) = missing.filter(|_| self.needs_pixels()) {
-            return Err(refused(format!("pixels of {window} were never given")));
+        if self.needs_pixels() {
+            self.check_given()?;
         }
         self.flow.drain()?;
         let described = std::mem::take(&mut self.described);
@@ -260,6 +369,16 @@ pub(crate) fn add_sidecar(
     store.sidecar(suffix, bytes, &mut Vec::new())
 }
 
+/// The directories of the levels that are stored, each with that of its mask.
+fn stored_directories(
+    (plan, spec): (&WritePlan, &RasterSpec),
+    described: &Described,
+) -> Vec<(NewDirectory, Option<NewDirectory>)> {
+    let stored = plan.levels.iter().enumerate().filter(|(_, level)| level.stored);
+    let of = |at| directories_of(plan, spec, at, described.nodata.as_ref(), &described.fields);
+    stored.filter_map(|(at, _)| of(at)).collect()
+}
+
 /// Lays out a file of which all blocks have come; what is left is the commit.
 pub(crate) fn complete(
     (plan, spec): (&WritePlan, &RasterSpec),
@@ -267,10 +386,7 @@ pub(crate) fn complete(
     store: &mut Store,
     (blocks, sparse): (u64, u64),
 ) -> Result<WriteReport> {
-    let nodata = described.nodata.as_ref();
-    let stored = plan.levels.iter().enumerate().filter(|(_, level)| level.stored);
-    let directories =
-        stored.filter_map(|(at, _)| directories_of(plan, spec, at, nodata, &described.fields)).collect();
+    let directories = stored_directories((plan, spec), &described);
     if matches!(plan.full, FullImage::Elsewhere(_)) {
         // What is said of the raster is said with its full image.
         (described.aux_xml, described.warnings) = (None, Vec::new());

@@ -57,7 +57,8 @@ fn ten_thousand_batches_leave_nothing_behind() {
         }
     };
     let mut random = Random::new(1);
-    (0..500).for_each(|_| batch(Processor::Cpu, &mut random));
+    // Until every thread of the pool has had blocks: small batches wake few of them.
+    (0..3_000).for_each(|_| batch(Processor::Cpu, &mut random));
     let before = held();
     (0..10_000).for_each(|_| batch(Processor::Cpu, &mut random));
     let after = held();

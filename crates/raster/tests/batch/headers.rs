@@ -36,7 +36,7 @@ fn pixels(files: &[Arc<Dataset>]) -> Result<Vec<u8>, String> {
     let options = BatchOptions::new().decode_on(Processor::Cpu);
     let tensor =
         read_batch(files, &windows, &options, &Context::default()).map_err(|error| error.to_string())?;
-    Ok(tensor.into_host(&Context::default()).unwrap())
+    Ok(tensor.into_host(&Context::default()).unwrap().into_bytes().unwrap())
 }
 
 fn opened(paths: &[PathBuf]) -> Vec<Arc<Dataset>> {

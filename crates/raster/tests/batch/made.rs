@@ -2,10 +2,10 @@
 
 use crate::sources::{open, open_bucket};
 use std::sync::{Arc, OnceLock};
-use strile::batch::{BatchWindow, Tensor, read_batch_on_device};
+use strile::batch::{BatchWindow, read_batch_on_device};
 use strile::read::Area;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{BatchOptions, Context, Dataset, Processor, Raster, ReadOptions, read_batch};
+use strile::{BatchOptions, Context, Dataset, Processor, ReadOptions, read_batch};
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Random, nodata_tag};
 
 pub const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
@@ -81,7 +81,7 @@ pub fn any_window(random: &mut Random, files: &[Arc<Dataset>], size: (u32, u32))
 }
 
 /// The whole of the level that a window is of.
-pub fn whole(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOptions) -> Raster {
+pub fn whole(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOptions) -> strile::Pixels {
     let mut options = ReadOptions::new()
         .page(window.page)
         .level(window.level)
@@ -94,9 +94,18 @@ pub fn whole(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOption
 }
 
 /// What a window must hold: the crop of the whole, and `fill` around it.
-pub fn expected(whole: &Raster, window: &BatchWindow, fill: &[u8]) -> Vec<u8> {
+pub fn expected(whole: &strile::Pixels, window: &BatchWindow, fill: &[u8]) -> Vec<u8> {
+    expected_of(whole, (whole.bytes().unwrap(), whole.data_type.size()), window, fill)
+}
+
+/// The same of a whole whose samples, of this size, were changed.
+pub fn expected_of(
+    whole: &strile::Pixels,
+    (bytes, size): (&[u8], usize),
+    window: &BatchWindow,
+    fill: &[u8],
+) -> Vec<u8> {
     let Area::Pixels { column: x, row: y, width, height } = window.area else { panic!("of pixels") };
-    let size = whole.data_type.size();
     let mut pixels = Vec::new();
     for band in 0..i64::from(whole.bands) {
         for row in y..y + i64::from(height) {
@@ -105,7 +114,7 @@ pub fn expected(whole: &Raster, window: &BatchWindow, fill: &[u8]) -> Vec<u8> {
                     && (0..i64::from(whole.columns)).contains(&column);
                 let at = (band * i64::from(whole.rows) + row) * i64::from(whole.columns) + column;
                 let at = if inside { at as usize * size } else { 0 };
-                pixels.extend_from_slice(if inside { &whole.pixels[at..at + size] } else { &fill[..size] });
+                pixels.extend_from_slice(if inside { &bytes[at..at + size] } else { &fill[..size] });
             }
         }
     }
@@ -113,28 +122,39 @@ pub fn expected(whole: &Raster, window: &BatchWindow, fill: &[u8]) -> Vec<u8> {
 }
 
 /// A batch by both engines, into host memory and that of a GPU: all the same, and so is this.
-pub fn by_both(files: &[Arc<Dataset>], windows: &[BatchWindow], options: &BatchOptions) -> (Tensor, Vec<u8>) {
+pub fn by_both(
+    files: &[Arc<Dataset>],
+    windows: &[BatchWindow],
+    options: &BatchOptions,
+) -> (strile::Pixels, Vec<u8>) {
     let context = Context::default();
     let cpu = options.clone().decode_on(Processor::Cpu);
-    let mut seen = read_batch(files, windows, &cpu, &context).unwrap();
-    let pixels = std::mem::replace(&mut seen.output, strile::engine::Output::new(empty()).unwrap());
-    let pixels = pixels.into_vec().unwrap();
+    let seen = read_batch(files, windows, &cpu, &context).unwrap();
+    let pixels = seen.bytes().unwrap().to_vec();
     let cuda = options.clone().decode_on(device());
     let there = read_batch_on_device(0, files, windows, &cuda, &context).unwrap();
     assert_eq!(there.location(), strile::Location::Cuda(0));
-    assert_eq!((there.shape, &there.faults), (seen.shape, &seen.faults));
-    assert_eq!(first_difference(&pixels, &there.into_host(&context).unwrap()), None, "device");
+    assert_eq!((there.shape(), &there.faults), (seen.shape(), &seen.faults));
+    assert_eq!(
+        first_difference(&pixels, &there.into_host(&context).unwrap().into_bytes().unwrap()),
+        None,
+        "device"
+    );
     let copied = read_batch_on_device(0, files, windows, &cpu, &context).unwrap();
     assert_eq!(copied.location(), strile::Location::Cuda(0));
-    assert_eq!(first_difference(&pixels, &copied.into_host(&context).unwrap()), None, "copied to the device");
+    assert_eq!(
+        first_difference(&pixels, &copied.into_host(&context).unwrap().into_bytes().unwrap()),
+        None,
+        "copied to the device"
+    );
     let back = read_batch(files, windows, &cuda, &context).unwrap();
     assert_eq!(back.location(), strile::Location::Host);
-    assert_eq!(first_difference(&pixels, &back.into_host(&context).unwrap()), None, "host");
+    assert_eq!(
+        first_difference(&pixels, &back.into_host(&context).unwrap().into_bytes().unwrap()),
+        None,
+        "host"
+    );
     (seen, pixels)
-}
-
-fn empty() -> strile::engine::OutputSpec {
-    strile::engine::OutputSpec::band_first(strile::DataType::U8, 1, 1, 1).unwrap()
 }
 
 /// Short where it fails: tensors are long.

@@ -8,7 +8,7 @@ use strile::batch::{BatchWindow, Sampling};
 use strile::engine::{Output, OutputSpec};
 use strile::read::Interleave;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{BatchOptions, Context, DataType, Dataset, Layer, Processor, Raster, ReadOptions, Window};
+use strile::{BatchOptions, Context, DataType, Dataset, Layer, Processor, ReadOptions, Window};
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, nodata_tag};
 
 const UINT8: SampleType = SampleType { format: SampleFormat::Uint, bits: 8 };
@@ -73,22 +73,22 @@ fn by_hand(dataset: &Dataset, kind: &str, window: Option<Window>) -> Vec<f32> {
     };
     let (pixels, mask) = (read(Layer::Pixels), read(Layer::Mask));
     let plane = (pixels.rows * pixels.columns) as usize;
-    let value = |at: usize| u16::from_ne_bytes(pixels.pixels[at * 2..][..2].try_into().unwrap());
+    let value = |at: usize| u16::from_ne_bytes(pixels.bytes().unwrap()[at * 2..][..2].try_into().unwrap());
     (0..pixels.bands as usize * plane)
         .map(|at| {
             let missing = match kind {
                 "nodata" | "nodata and mask" => value(at) == 7,
                 "alpha" if at / plane == 3 => false,
-                _ => mask.pixels[at % plane] == 0,
+                _ => mask.bytes().unwrap()[at % plane] == 0,
             };
             if missing { f32::NAN } else { f32::from(value(at)) }
         })
         .collect()
 }
 
-fn floats(raster: &Raster) -> Vec<f32> {
+fn floats(raster: &strile::Pixels) -> Vec<f32> {
     assert_eq!(raster.data_type, DataType::F32);
-    raster.pixels.chunks(4).map(|bytes| f32::from_ne_bytes(bytes.try_into().unwrap())).collect()
+    raster.bytes().unwrap().chunks(4).map(|bytes| f32::from_ne_bytes(bytes.try_into().unwrap())).collect()
 }
 
 fn same(a: &[f32], b: &[f32]) -> bool {
@@ -120,7 +120,7 @@ fn every_kind_of_mask_through_every_door_on_both_engines() {
                         let last = options.interleave(Interleave::BandLast);
                         let last = dataset.read(&last, &context).unwrap();
                         assert_eq!(
-                            first_difference(&output.into_vec().unwrap(), &last.pixels),
+                            first_difference(&output.into_vec().unwrap(), last.bytes().unwrap()),
                             None,
                             "{kind}"
                         );
@@ -144,7 +144,7 @@ fn windows_of_files_with_different_masks_make_one_batch() {
         .collect();
     let options = BatchOptions::new().masked(true);
     let (tensor, pixels) = by_both(&files, &windows, &options);
-    assert_eq!(tensor.shape, [20, 2, 40, 50]);
+    assert_eq!(tensor.shape(), [20, 2, 40, 50]);
     for (window, found) in windows.iter().zip(pixels.chunks(pixels.len() / windows.len())) {
         let mut whole = ReadOptions::new().masked(true).decode_on(Processor::Cpu);
         whole.bands.clone_from(&window.bands);

@@ -82,19 +82,27 @@ fn windows_onto_a_grid_are_reads_of_their_own() {
         for masked in [false, true] {
             let options = BatchOptions::new().masked(masked).onto(grid(), warp.clone());
             let tensor = read_batch(&files, &windows, &options, &context).unwrap();
-            assert_eq!(tensor.shape, [6, 2, 40, 48]);
+            assert_eq!(tensor.shape(), [6, 2, 40, 48]);
             let mut wanted = Vec::new();
             for window in &windows {
                 let options = ReadOptions::new().masked(masked).onto(chip(window), warp.clone());
-                wanted.extend(files[window.file].read(&options, &context).unwrap().pixels);
+                wanted.extend(files[window.file].read(&options, &context).unwrap().into_bytes().unwrap());
             }
-            assert!(tensor.into_host(&context).unwrap() == wanted, "{sampling:?} {masked}");
+            assert!(
+                tensor.into_host(&context).unwrap().into_bytes().unwrap() == wanted,
+                "{sampling:?} {masked}"
+            );
         }
     }
     // In the order of the bands asked for, into memory of the caller.
     let turned: Vec<_> = windows.iter().map(|window| window.clone().bands([2, 1])).collect();
     let options = BatchOptions::new().onto(grid(), WarpOptions::new());
-    let both = read_batch(&files, &turned, &options, &context).unwrap().into_host(&context).unwrap();
+    let both = read_batch(&files, &turned, &options, &context)
+        .unwrap()
+        .into_host(&context)
+        .unwrap()
+        .into_bytes()
+        .unwrap();
     let output = Output::new(OutputSpec::band_first(DataType::U16, 12, 40, 48).unwrap()).unwrap();
     let output = BatchOutput::new(output, 6).unwrap();
     read_batch_into(&output, &files, &turned, &options, &context).unwrap();
@@ -117,20 +125,35 @@ fn boxes_and_places_are_those_of_the_grids_system() {
     assert!(problem.contains("ask for a float type"), "{problem}");
     let options = options.float_type(FloatType::Float32);
     let tensor = read_batch(&files, &windows, &options, &context).unwrap();
-    assert_eq!(tensor.shape, [2, 2, 20, 30]);
+    assert_eq!(tensor.shape(), [2, 2, 20, 30]);
     let transform = GeoTransform { a: 20.0, b: 0.0, c: sides[0], d: 0.0, e: -20.0, f: sides[3] };
     let own = Grid::new(crs(3857), transform, 30, 20).unwrap();
     let mut wanted = Vec::new();
     for file in &files {
         let warp = WarpOptions::new().data_type(DataType::F32);
-        wanted.extend(file.read(&ReadOptions::new().onto(own.clone(), warp), &context).unwrap().pixels);
+        wanted.extend(
+            file.read(&ReadOptions::new().onto(own.clone(), warp), &context).unwrap().into_bytes().unwrap(),
+        );
     }
-    assert!(tensor.into_host(&context).unwrap() == wanted);
+    assert!(tensor.into_host(&context).unwrap().into_bytes().unwrap() == wanted);
     let point = BatchWindow::new(0, Area::Point { x: x + 6.0, y: y - 6.0, width: 9, height: 7 });
     let options = BatchOptions::new().onto(grid(), WarpOptions::new());
-    let around = read_batch(&files, &[point], &options, &context).unwrap().into_host(&context).unwrap();
+    let around = read_batch(&files, &[point], &options, &context)
+        .unwrap()
+        .into_host(&context)
+        .unwrap()
+        .into_bytes()
+        .unwrap();
     let same = BatchWindow::of_pixels(0, 75 - 4, 75 - 3, (9, 7));
-    assert!(around == read_batch(&files, &[same], &options, &context).unwrap().into_host(&context).unwrap());
+    assert!(
+        around
+            == read_batch(&files, &[same], &options, &context)
+                .unwrap()
+                .into_host(&context)
+                .unwrap()
+                .into_bytes()
+                .unwrap()
+    );
 }
 
 #[test]
@@ -169,7 +192,10 @@ fn a_device_puts_windows_onto_a_grid_as_the_cpu_does() {
             read_batch(&files, &windows, &options.clone().decode_on(Processor::Cpu), &context).unwrap();
         let device = options.decode_on(Processor::Cuda(0));
         let there = read_batch_on_device(0, &files, &windows, &device, &context).unwrap();
-        assert_eq!((there.location(), there.shape), (Location::Cuda(0), host.shape));
-        assert!(there.into_host(&context).unwrap() == host.into_host(&context).unwrap());
+        assert_eq!((there.location(), there.shape()), (Location::Cuda(0), host.shape()));
+        assert!(
+            there.into_host(&context).unwrap().into_bytes().unwrap()
+                == host.into_host(&context).unwrap().into_bytes().unwrap()
+        );
     }
 }

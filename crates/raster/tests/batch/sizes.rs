@@ -12,7 +12,12 @@ use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Random};
 fn alone(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOptions) -> Vec<u8> {
     let options = options.clone().decode_on(Processor::Cpu);
     let windows = std::slice::from_ref(window);
-    read_batch(files, windows, &options, &Context::default()).unwrap().into_host(&Context::default()).unwrap()
+    read_batch(files, windows, &options, &Context::default())
+        .unwrap()
+        .into_host(&Context::default())
+        .unwrap()
+        .into_bytes()
+        .unwrap()
 }
 
 /// Large and small, high and wide, some over the edge and some outside.
@@ -83,7 +88,7 @@ fn one_large_window_among_small_ones_takes_little_more_than_itself() {
     let context = Context { budget: Arc::clone(&budget), ..Default::default() };
     let tensor = read_batch(&files, &windows, &options, &context).unwrap();
     assert!(budget.peak() > sum, "what is decoded is counted");
-    let found = tensor.into_host(&context).unwrap();
+    let found = tensor.into_host(&context).unwrap().into_bytes().unwrap();
     for (window, found) in windows.iter().zip(found.chunks(found.len() / 101)) {
         assert_eq!(first_difference(&alone(&files, window, &options), found), None, "{window:?}");
     }
@@ -102,7 +107,12 @@ fn means_of_very_many_pixels_are_the_same_by_both() {
     let read = |device| {
         let options = BatchOptions::new().size((3, 2)).sampling(Sampling::Average).decode_on(device);
         let context = Context::default();
-        read_batch(&files, &windows, &options, &context).unwrap().into_host(&context).unwrap()
+        read_batch(&files, &windows, &options, &context)
+            .unwrap()
+            .into_host(&context)
+            .unwrap()
+            .into_bytes()
+            .unwrap()
     };
     assert_eq!(read(Processor::Cpu), read(device()));
 }

@@ -122,7 +122,7 @@ fn blocks_of_many_files_are_waited_for_at_once() {
     meeting.want(32);
     let batch = read_batch(&files, &windows(40), &BatchOptions::default(), &context).unwrap();
     assert_eq!(meeting.most(), 32, "as many as are allowed");
-    let pixels: Vec<u8> = batch.into_host(&context).unwrap();
+    let pixels: Vec<u8> = batch.into_host(&context).unwrap().into_bytes().unwrap();
     let each = pixels.len() / 40;
     assert!(pixels.chunks(each).all(|window| window == &pixels[..each]));
 }

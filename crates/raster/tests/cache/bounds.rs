@@ -46,7 +46,7 @@ fn a_call_with_little_memory_reads_as_ever() {
     let wide = window(32, 32, 256, 64).cache(Cache::Decoded);
     let peak = |options: &ReadOptions, limit: u64| {
         let context = Context { budget: Arc::new(Budget::new(limit)), ..Context::default() };
-        let pixels = dataset.read(options, &context).unwrap().pixels;
+        let pixels = dataset.read(options, &context).unwrap().into_bytes().unwrap();
         (pixels, context.budget.peak())
     };
     let (pixels, without) = peak(&wide.clone().cache(Cache::Off), LIMIT);

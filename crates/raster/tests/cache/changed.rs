@@ -24,10 +24,11 @@ fn states_are_told_apart() {
     let (one, other) = (tiled(Codec::Deflate, 256), tiled(Codec::Deflate, 320));
     let options = window(0, 0, 64, 64).cache(Cache::Decoded);
     let (one, other) = (Named::new(&one, true), Named::new(&other, true));
-    let expected = [&one, &other].map(|file| read(&file.open(), &options.clone().cache(Cache::Off)).pixels);
+    let expected = [&one, &other]
+        .map(|file| read(&file.open(), &options.clone().cache(Cache::Off)).into_bytes().unwrap());
     for _ in 0..3 {
-        assert_eq!(read(&one.open(), &options).pixels, expected[0]);
-        assert_eq!(read(&other.open(), &options).pixels, expected[1]);
+        assert_eq!(read(&one.open(), &options).into_bytes().unwrap(), expected[0]);
+        assert_eq!(read(&other.open(), &options).into_bytes().unwrap(), expected[1]);
     }
     assert_eq!(cache::stats().blocks, 2);
 }
@@ -58,35 +59,36 @@ fn a_local_file_that_is_replaced() {
             .unwrap()
             .read(&options.clone().cache(Cache::Off), &Context::default())
             .unwrap()
-            .pixels
+            .into_bytes()
+            .unwrap()
     };
     std::fs::write(&path, &first).unwrap();
     // Written just now: not kept.
-    assert_eq!(read(&Dataset::open(&path).unwrap(), &options).pixels, off(&path));
+    assert_eq!(read(&Dataset::open(&path).unwrap(), &options).into_bytes().unwrap(), off(&path));
     assert_eq!(cache::stats().blocks, 0);
     std::thread::sleep(SETTLED);
     let old = Dataset::open(&path).unwrap();
     for _ in 0..2 {
-        assert_eq!(read(&old, &options).pixels, off(&path));
+        assert_eq!(read(&old, &options).into_bytes().unwrap(), off(&path));
     }
     assert_eq!((cache::stats().blocks, cache::stats().hits), (1, 1));
     // Another file in its place: the handle still reads the old one, which is what it opened.
     let before = off(&path);
     std::fs::write(folder.path().join("b.tif"), &second).unwrap();
     std::fs::rename(folder.path().join("b.tif"), &path).unwrap();
-    assert_eq!(read(&old, &options).pixels, before);
-    let found = read(&Dataset::open(&path).unwrap(), &options).pixels;
+    assert_eq!(read(&old, &options).into_bytes().unwrap(), before);
+    let found = read(&Dataset::open(&path).unwrap(), &options).into_bytes().unwrap();
     assert!(found == off(&path) && found != before);
     std::thread::sleep(SETTLED);
     let now = Dataset::open(&path).unwrap();
-    assert_eq!(read(&now, &options).pixels, found);
-    assert_eq!(read(&now, &options).pixels, found);
+    assert_eq!(read(&now, &options).into_bytes().unwrap(), found);
+    assert_eq!(read(&now, &options).into_bytes().unwrap(), found);
     assert_eq!(cache::stats().blocks, 2);
     // Written in place: a handle says so, though all it needs is in the cache.
     std::fs::write(&path, &first).unwrap();
     let error = now.read(&options, &Context::default()).unwrap_err().to_string();
     assert!(error.contains("the file has changed since it was opened"), "{error}");
-    assert_eq!(read(&Dataset::open(&path).unwrap(), &options).pixels, before);
+    assert_eq!(read(&Dataset::open(&path).unwrap(), &options).into_bytes().unwrap(), before);
 }
 
 #[cfg(feature = "remote")]
@@ -110,9 +112,9 @@ mod remote {
         let asked = || server.counts().requests;
         let old = open(&server.url("a.tif"), RemoteOptions::new());
         let opening = asked();
-        let pixels = read(&old, &options).pixels;
+        let pixels = read(&old, &options).into_bytes().unwrap();
         assert!(asked() > 0);
-        assert_eq!(read(&old, &options).pixels, pixels);
+        assert_eq!(read(&old, &options).into_bytes().unwrap(), pixels);
         assert_eq!(asked(), 0);
         // Another handle finds its blocks.
         let again = open(&server.url("a.tif"), RemoteOptions::new());
@@ -122,16 +124,19 @@ mod remote {
         // Another user may not see the same.
         let other = open(&server.url("a.tif"), RemoteOptions::new().header("x-user", "other"));
         asked();
-        assert_eq!(read(&other, &options).pixels, pixels);
+        assert_eq!(read(&other, &options).into_bytes().unwrap(), pixels);
         assert!(asked() > 0);
         // The old handle shows the state that it opened, as far as it is here; no byte of the new one.
         server.put("a.tif", second.clone(), "second");
-        assert_eq!(read(&old, &options).pixels, pixels);
+        assert_eq!(read(&old, &options).into_bytes().unwrap(), pixels);
         let error = old.read(&window(0, 0, 700, 700), &Context::default()).unwrap_err().to_string();
         assert!(error.contains("has changed since it was opened"), "{error}");
         let new = open(&server.url("a.tif"), RemoteOptions::new());
         asked();
-        assert_eq!(read(&new, &options).pixels, read(&Named::new(&second, true).open(), &options).pixels);
+        assert_eq!(
+            read(&new, &options).into_bytes().unwrap(),
+            read(&Named::new(&second, true).open(), &options).into_bytes().unwrap()
+        );
         assert!(asked() > 0);
         // Without an ETag nothing is kept.
         let held = cache::stats().blocks;

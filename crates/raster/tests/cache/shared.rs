@@ -9,7 +9,8 @@ use testkit::Codec;
 fn threads_share_it() {
     let _alone = alone();
     let file = Named::new(&tiled(Codec::Lzw, 1024), true);
-    let expected = Arc::new(read(&file.open(), &window(0, 0, 1024, 1024).cache(Cache::Off)).pixels);
+    let expected =
+        Arc::new(read(&file.open(), &window(0, 0, 1024, 1024).cache(Cache::Off)).into_bytes().unwrap());
     // Room for a part of the blocks: they are displaced all the time.
     cache::set_limit(400_000);
     std::thread::scope(|scope| {
@@ -21,7 +22,8 @@ fn threads_share_it() {
                     state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                     let (column, row) = ((state >> 8) % 960, (state >> 20) % 960);
                     let cache = if at % 3 == 0 { Cache::Auto } else { Cache::Decoded };
-                    let found = read(&dataset, &window(column, row, 64, 64).cache(cache)).pixels;
+                    let found =
+                        read(&dataset, &window(column, row, 64, 64).cache(cache)).into_bytes().unwrap();
                     for (line, found) in found.chunks_exact(128).enumerate() {
                         let start = ((row as usize + line) * 1024 + column as usize) * 2;
                         assert_eq!(found, &expected[start..start + 128]);
@@ -44,7 +46,8 @@ fn a_block_is_fetched_and_decoded_once() {
     for (is_local, cache) in [(false, Cache::Encoded), (false, Cache::Decoded), (true, Cache::Decoded)] {
         let file = Named::new(&tiled(Codec::Deflate, 1024), is_local);
         let options = window(100, 100, 700, 700).cache(cache);
-        let expected = read(&file.open(), &window(100, 100, 700, 700).cache(Cache::Off)).pixels;
+        let expected =
+            read(&file.open(), &window(100, 100, 700, 700).cache(Cache::Off)).into_bytes().unwrap();
         let datasets: Vec<_> = (0..8).map(|_| file.open()).collect();
         file.taken();
         read(&file.open(), &window(100, 100, 700, 700).cache(Cache::Off));
@@ -55,7 +58,7 @@ fn a_block_is_fetched_and_decoded_once() {
             for dataset in &datasets {
                 scope.spawn(|| {
                     start.wait();
-                    assert_eq!(read(dataset, &options).pixels, expected);
+                    assert_eq!(read(dataset, &options).into_bytes().unwrap(), expected);
                 });
             }
         });
@@ -80,7 +83,7 @@ fn a_forked_child_begins_anew() {
     let _alone = alone();
     let dataset = Named::new(&tiled(Codec::Deflate, 256), true).open();
     let options = window(10, 10, 100, 100).cache(Cache::Decoded);
-    let expected = read(&dataset, &options).pixels;
+    let expected = read(&dataset, &options).into_bytes().unwrap();
     cache::set_limit(1 << 20);
     assert_eq!(cache::stats().blocks, 4);
     // Others use the cache while the process forks.
@@ -99,7 +102,7 @@ fn a_forked_child_begins_anew() {
                 unsafe { alarm(60) };
                 let before = cache::stats();
                 let is_new = before.blocks == 0 && before.limit == 1 << 20;
-                let is_same = (0..3).all(|_| read(&dataset, &options).pixels == expected);
+                let is_same = (0..3).all(|_| read(&dataset, &options).into_bytes().unwrap() == expected);
                 let is_kept = cache::stats().blocks == 4 && cache::stats().hits == 8;
                 // SAFETY: ends the child.
                 unsafe { _exit(i32::from(!(is_new && is_same && is_kept))) }

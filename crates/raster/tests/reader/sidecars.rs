@@ -94,10 +94,10 @@ fn a_mask_lies_in_a_file_beside() {
     valid.bytes.iter_mut().enumerate().for_each(|(at, bit)| *bit = u8::from(at % 7 == 3));
     folder.put("image.tif.msk", file(&tiled(BIT).subfile_type(4).photometric(4), &valid));
     let mask = ReadOptions::new().layer(Layer::Mask);
-    let found = read(&Dataset::open(&path).unwrap(), &mask).pixels;
+    let found = read(&Dataset::open(&path).unwrap(), &mask).into_bytes().unwrap();
     let expected: Vec<u8> = valid.bytes.iter().map(|bit| bit * 255).collect();
     assert_eq!(found, expected);
-    assert!(read(&without_sidecars(&path), &mask).pixels.iter().all(|&pixel| pixel == 255));
+    assert!(read(&without_sidecars(&path), &mask).into_bytes().unwrap().iter().all(|&pixel| pixel == 255));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, mpsc};
 use strile::io::{MemorySource, ReadDone, ReadOp, Source, Version};
-use strile::{Context, Dataset, OpenOptions, Raster, ReadOptions};
+use strile::{Context, Dataset, OpenOptions, ReadOptions};
 use strile_engine::ReadAt;
 use testkit::{Pixels, Random};
 
@@ -105,7 +105,7 @@ pub fn open_bucket(bytes: &[u8]) -> (Arc<Bucket>, Dataset) {
 }
 
 /// A read that must succeed.
-pub fn read(dataset: &Dataset, options: &ReadOptions) -> Raster {
+pub fn read(dataset: &Dataset, options: &ReadOptions) -> strile::Pixels {
     dataset.read(options, &Context::default()).unwrap()
 }
 
@@ -115,12 +115,12 @@ pub fn refusal(dataset: &Dataset, options: &ReadOptions) -> String {
 }
 
 /// A band-first result as the test kit's pixels.
-pub fn pixels_of(raster: &Raster) -> Pixels {
+pub fn pixels_of(raster: &strile::Pixels) -> Pixels {
     Pixels {
         bands: raster.bands as usize,
         height: raster.rows as usize,
         width: raster.columns as usize,
         data_type: raster.data_type,
-        bytes: raster.pixels.clone(),
+        bytes: raster.bytes().unwrap().to_vec(),
     }
 }

@@ -3,6 +3,7 @@
 use crate::sources::{open, open_bucket, read, refusal};
 use strile::engine::Output;
 use strile::read::{FloatType, Interleave, PieceLimits};
+use strile::tiff::gdal::NoData;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{Context, DataType, Dataset, Layer, ReadOptions, Window};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag, metadata_tag, nodata_tag};
@@ -54,17 +55,44 @@ fn nodata_becomes_nan_and_values_what_they_mean() {
     let pixels = numbers(&[-9999, 0, 5, -7, i16::MAX]);
     let spec = ImageSpec::new(INT_16).tag(nodata_tag("-9999")).tag(scales(&[("0.1", "-273.15")]));
     let dataset = made(&spec, &pixels);
-    assert_eq!(read(&dataset, &ReadOptions::default()).pixels, pixels.bytes, "not asked for");
+    assert_eq!(read(&dataset, &ReadOptions::default()).into_bytes().unwrap(), pixels.bytes, "not asked for");
     let seen = read(&dataset, &masked());
     assert_eq!(seen.data_type, DataType::F32);
-    let seen = floats(&seen.pixels);
+    let seen = floats(seen.bytes().unwrap());
     assert!(seen[0].is_nan());
     assert_eq!(seen[1..], [0.0, 5.0, -7.0, 32767.0]);
-    let seen = floats(&read(&dataset, &unpack()).pixels);
+    let seen = floats(&read(&dataset, &unpack()).into_bytes().unwrap());
     assert!(seen[0].is_nan());
     for (value, stored) in seen[1..].iter().zip([0.0f64, 5.0, -7.0, 32767.0]) {
         assert_eq!(*value, (stored * 0.1 + -273.15) as f32);
     }
+}
+
+#[test]
+fn a_value_is_looked_for_while_pixels_are_read() {
+    let pixels = numbers(&[0, 5, -7, i16::MAX, -9999]);
+    let dataset = made(&ImageSpec::new(INT_16).tag(nodata_tag("-9999")), &pixels);
+    let whole = Window::new(0, 0, 5, 1);
+    let found = |options: &ReadOptions, value: NoData, window: Window| {
+        read(&dataset, &options.clone().look_for(value).window(window)).report.found
+    };
+    assert_eq!(read(&dataset, &ReadOptions::new()).report.found, None, "not asked for");
+    let plain = ReadOptions::new();
+    assert_eq!(found(&plain, NoData::Integer(-9999), whole), Some(true));
+    assert_eq!(found(&plain, NoData::Float(-9999.0), whole), Some(true));
+    assert_eq!(found(&plain, NoData::Integer(-9999), Window::new(0, 0, 4, 1)), Some(false));
+    assert_eq!(found(&plain, NoData::Integer(9999), whole), Some(false));
+    assert_eq!(found(&plain, NoData::Float(5.5), whole), Some(false), "no sample can have it");
+    assert_eq!(found(&plain, NoData::Integer(1 << 40), whole), Some(false), "no sample can have it");
+    // What is missing is NaN then.
+    assert_eq!(found(&masked(), NoData::Integer(-9999), whole), Some(true));
+    assert_eq!(found(&masked(), NoData::Integer(-9999), Window::new(0, 0, 4, 1)), Some(false));
+    assert_eq!(found(&unpack(), NoData::Integer(-9999), whole), Some(true));
+    assert_eq!(
+        found(&plain.layer(Layer::Mask), NoData::Integer(-9999), whole),
+        None,
+        "masks are not searched"
+    );
 }
 
 #[test]
@@ -104,7 +132,7 @@ fn the_type_holds_every_stored_value() {
         assert_eq!(seen.data_type, want, "{sample}");
         // Nothing to mask or to scale by: nothing changes.
         for options in [masked(), unpack()] {
-            assert_eq!(read(&made(&spec, &pixels), &options).pixels, pixels.bytes, "{sample}");
+            assert_eq!(read(&made(&spec, &pixels), &options).into_bytes().unwrap(), pixels.bytes, "{sample}");
         }
     }
 }
@@ -123,9 +151,9 @@ fn every_way_to_read_gives_the_same_floats() {
     let dataset = open(&bytes);
     let plain = read(&dataset, &ReadOptions::default());
     let whole = read(&dataset, &unpack());
-    let stored = plain.pixels.chunks(2).map(|b| i16::from_ne_bytes([b[0], b[1]]));
+    let stored = plain.bytes().unwrap().chunks(2).map(|b| i16::from_ne_bytes([b[0], b[1]]));
     let mut nan = 0;
-    for (stored, value) in stored.zip(floats(&whole.pixels)) {
+    for (stored, value) in stored.zip(floats(whole.bytes().unwrap())) {
         match stored {
             77 => {
                 assert_eq!(value.to_bits(), 0x7FC0_0000);
@@ -136,35 +164,38 @@ fn every_way_to_read_gives_the_same_floats() {
     }
     assert!(nan >= 64 * 64, "the sparse tile is nodata");
     assert_eq!(whole.fill.0[..4], 0x7FC0_0000u32.to_ne_bytes());
-    assert!(read(&open_bucket(&bytes).1, &unpack()).pixels == whole.pixels, "staged");
+    assert!(
+        read(&open_bucket(&bytes).1, &unpack()).into_bytes().unwrap() == whole.bytes().unwrap(),
+        "staged"
+    );
 
     let output = Output::new(whole.spec().unwrap()).unwrap();
     dataset.read_into(&output, &unpack(), &Context::default()).unwrap();
     assert_eq!(output.convert(), None, "the caller's output is as it was");
-    assert!(output.into_vec().unwrap() == whole.pixels);
+    assert!(output.into_vec().unwrap() == whole.bytes().unwrap());
 
     let limits = PieceLimits { piece: 30_000 };
     let pieces = dataset.pieces(&unpack(), &limits, &Context::default()).unwrap();
     assert_eq!(pieces.data_type, DataType::F32);
-    let mut joined = Vec::new();
-    let give = |raster: strile::Raster| {
-        joined.extend(raster.pixels);
+    let mut joined: Vec<u8> = Vec::new();
+    let give = |raster: strile::Pixels| {
+        joined.extend(raster.bytes().unwrap());
         Ok::<_, strile::Error>(())
     };
     dataset.read_pieces(&pieces, &Context::default(), give).unwrap();
-    assert!(joined == whole.pixels);
+    assert!(joined == whole.bytes().unwrap());
 
     let window = Some(Window::new(60, 30, 10, 50));
     let options = unpack().window(window).bands([2]).interleave(Interleave::BandLast);
-    let part = floats(&read(&dataset, &options).pixels);
-    let all = floats(&whole.pixels);
+    let part = floats(&read(&dataset, &options).into_bytes().unwrap());
+    let all = floats(whole.bytes().unwrap());
     for (row, line) in part.chunks(10).enumerate() {
         let from = (100 + 30 + row) * 150 + 60;
         let same = line.iter().zip(&all[from..]).all(|(a, b)| a.to_bits() == b.to_bits());
         assert!(same, "row {row}");
     }
     // The mask is what it was.
-    let mask = |options: ReadOptions| read(&dataset, &options.layer(Layer::Mask)).pixels;
+    let mask = |options: ReadOptions| read(&dataset, &options.layer(Layer::Mask)).into_bytes().unwrap();
     assert!(mask(unpack()) == mask(ReadOptions::default()));
 }
 
@@ -198,7 +229,7 @@ fn what_has_no_one_meaning_is_refused() {
     );
     let second = read(&dataset, &unpack().bands([2]));
     let stored = i16::from_ne_bytes(pixels.sample(1, 0, 0).try_into().unwrap());
-    assert_eq!(floats(&second.pixels)[0], (f64::from(stored) * 0.2 + 0.0) as f32);
+    assert_eq!(floats(second.bytes().unwrap())[0], (f64::from(stored) * 0.2 + 0.0) as f32);
 
     let one = Pixels::generate(Pattern::Bits, INT_16, [1, 3, 4], 1);
     let dataset = made(&ImageSpec::new(INT_16).tag(scales(&[("0", "1")])), &one);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use strile::engine::{Output, Progress};
 use strile::read::Interleave;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, OpenOptions, Raster, ReadOptions, Window};
+use strile::{Context, Dataset, OpenOptions, ReadOptions, Window};
 use testkit::{Grid, ImageSpec, Pixels, Random, TiffBuilder};
 
 /// A window inside an image, small ones and thin ones as likely as large ones.
@@ -67,17 +67,21 @@ fn a_window_of_every_single_pixel_of_a_small_image() {
         for x in (0..fixture.expected.width).step_by(3) {
             let window = Window::new(x as u32, y as u32, 1, 1);
             let options = ReadOptions::new().window(window);
-            assert_eq!(read(&dataset, &options).pixels, fixture.expected.sample(0, y, x), "{x} {y}");
+            assert_eq!(
+                read(&dataset, &options).bytes().unwrap(),
+                fixture.expected.sample(0, y, x),
+                "{x} {y}"
+            );
         }
     }
 }
 
 /// Pixel by pixel from band by band.
-fn transposed(raster: &Raster) -> Vec<u8> {
+fn transposed(raster: &strile::Pixels) -> Vec<u8> {
     let (size, bands) = (raster.data_type.size(), raster.bands as usize);
-    let plane = raster.pixels.len() / bands;
+    let plane = raster.bytes().unwrap().len() / bands;
     let pixels = (0..plane / size).flat_map(|at| (0..bands).map(move |band| band * plane + at * size));
-    pixels.flat_map(|at| raster.pixels[at..at + size].to_vec()).collect()
+    pixels.flat_map(|at| raster.bytes().unwrap()[at..at + size].to_vec()).collect()
 }
 
 #[test]
@@ -89,7 +93,11 @@ fn band_last_is_band_first_transposed() {
         let bands = any_bands(&mut random, fixture.expected.bands);
         let first = ReadOptions::new().window(window).bands(bands);
         let last = first.clone().interleave(Interleave::BandLast);
-        assert!(read(&dataset, &last).pixels == transposed(&read(&dataset, &first)), "{}", fixture.name);
+        assert!(
+            read(&dataset, &last).bytes().unwrap() == transposed(&read(&dataset, &first)),
+            "{}",
+            fixture.name
+        );
     }
 }
 
@@ -99,7 +107,7 @@ fn any_number_of_threads_gives_the_same_pixels() {
         let dataset = open(fixture.bytes());
         let with = |threads| {
             let context = Context { threads: NonZeroUsize::new(threads).unwrap(), ..Context::default() };
-            dataset.read(&ReadOptions::default(), &context).unwrap().pixels
+            dataset.read(&ReadOptions::default(), &context).unwrap().into_bytes().unwrap()
         };
         let one = with(1);
         for threads in [2, 3, 64] {
@@ -134,11 +142,11 @@ fn batches_that_are_staged_one_after_the_other_give_the_whole() {
     let batches = staged.plan(&ReadOptions::default(), &Context::default()).unwrap().figures().batches;
     assert_eq!(batches, 3, "80 MiB, two rows of 16 MiB each at a time");
     bucket.requests();
-    assert!(read(&staged, &ReadOptions::default()).pixels == whole.pixels);
+    assert!(read(&staged, &ReadOptions::default()).bytes().unwrap() == whole.bytes().unwrap());
     assert_eq!(bucket.requests().len(), batches, "one call a batch");
     let window = Window::new(2000, 2000, 100, 4200);
     let options = ReadOptions::new().window(window);
-    assert!(read(&staged, &options).pixels == read(&here, &options).pixels);
+    assert!(read(&staged, &options).bytes().unwrap() == read(&here, &options).bytes().unwrap());
 }
 
 #[test]

@@ -137,7 +137,9 @@ fn what_lies_beside_counts_as_on_disk() {
         for options in
             [ReadOptions::new(), ReadOptions::new().level(1), ReadOptions::new().layer(Layer::Mask)]
         {
-            let read = |dataset: &Dataset| dataset.read(&options, &Context::default()).unwrap().pixels;
+            let read = |dataset: &Dataset| {
+                dataset.read(&options, &Context::default()).unwrap().into_bytes().unwrap()
+            };
             assert_eq!(read(&far), read(&near));
         }
     }

@@ -35,7 +35,7 @@ fn a_file_of_an_index_is_opened_without_a_request() {
     let dataset = headers.open(server.url("a.tif?sig=another")).unwrap();
     assert_eq!(server.counts().requests, 0);
     let found = dataset.read(&window(640, 640, 64, 64), &Context::default()).unwrap();
-    assert_eq!(found.pixels, expected(&bytes, &window(640, 640, 64, 64)).pixels);
+    assert_eq!(found.bytes().unwrap(), expected(&bytes, &window(640, 640, 64, 64)).into_bytes().unwrap());
     let counts = server.counts();
     assert_eq!(counts.requests, 1);
     let head = counts.log[0].to_ascii_lowercase();

@@ -16,7 +16,7 @@ mod on_device;
 use std::sync::Arc;
 use strile::io::{RemoteOptions, RemoteSource};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Cancel, Context, Dataset, OpenOptions, Raster, ReadOptions, Result, Window};
+use strile::{Cancel, Context, Dataset, OpenOptions, ReadOptions, Result, Window};
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, RangeServer};
 
 const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
@@ -51,7 +51,7 @@ fn open(url: &str, options: RemoteOptions) -> Result<Dataset> {
 }
 
 /// The pixels of a window as they are in the file itself.
-fn expected(bytes: &[u8], options: &ReadOptions) -> Raster {
+fn expected(bytes: &[u8], options: &ReadOptions) -> strile::Pixels {
     let source = strile::io::MemorySource::new("here", bytes.to_vec());
     let dataset = Dataset::from_source(Arc::new(source), &OpenOptions::default()).unwrap();
     dataset.read(options, &Context::default()).unwrap()
@@ -59,7 +59,7 @@ fn expected(bytes: &[u8], options: &ReadOptions) -> Raster {
 
 fn assert_same(dataset: &Dataset, bytes: &[u8], options: &ReadOptions) {
     let found = dataset.read(options, &Context::default()).unwrap();
-    assert_eq!(found.pixels, expected(bytes, options).pixels);
+    assert_eq!(found.bytes().unwrap(), expected(bytes, options).into_bytes().unwrap());
 }
 
 fn whole() -> ReadOptions {

@@ -81,7 +81,7 @@ fn allowing(hosts: &[&str]) -> VrtOptions {
 fn read(path: impl AsRef<std::path::Path>, options: &VrtOptions) -> Result<Vec<u8>, String> {
     let input = Input::open_with(path, options).map_err(|error| error.to_string())?;
     let read = input.read(&ReadOptions::new(), &Context::default());
-    read.map(|raster| raster.pixels).map_err(|error| error.to_string())
+    read.map(|raster| raster.into_bytes().unwrap()).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_source_that_was_looked_at_is_not_asked_for_again() {
         let looked_at = vrt.open_source(&source.path.unwrap(), &strile::Cancel::default()).unwrap();
         assert_eq!(looked_at.pages()[0].levels[0].image.width, 32);
     }
-    let read = || vrt.read(&ReadOptions::new(), &Context::default()).unwrap().pixels;
+    let read = || vrt.read(&ReadOptions::new(), &Context::default()).unwrap().into_bytes().unwrap();
     assert_eq!((read(), read()), (expected.clone(), expected));
     assert_eq!(both.server.counts().requests, 2);
 }

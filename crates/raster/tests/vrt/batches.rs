@@ -35,14 +35,14 @@ fn pieces_of_masked_pixels_have_the_type_of_their_samples() {
         for piece in [1 << 20, 30_000, 1] {
             let pieces = vrt.pieces(&options, &PieceLimits { piece }, &context).unwrap();
             assert_eq!(pieces.data_type, DataType::F32);
-            let mut bytes = Vec::new();
-            let give = |raster: strile::Raster| {
+            let mut bytes: Vec<u8> = Vec::new();
+            let give = |raster: strile::Pixels| {
                 assert_eq!(raster.data_type, DataType::F32);
-                bytes.extend(raster.pixels);
+                bytes.extend(raster.bytes().unwrap());
                 Ok::<(), strile::Error>(())
             };
             vrt.read_pieces(&pieces, &context, give).unwrap();
-            assert!(bytes == whole.pixels, "pieces of {piece} bytes");
+            assert!(bytes == whole.bytes().unwrap(), "pieces of {piece} bytes");
         }
     }
 }
@@ -60,10 +60,13 @@ fn windows_outside_are_filled_when_they_are_resampled() {
         let options = cpu().size((4, 3)).sampling(sampling).decode_on(processor);
         let window = [BatchWindow::of_pixels(0, 500, 600, (8, 8))];
         let tensor = read_batch(&[open(&path)], &window, &options, &context).unwrap();
-        let found = tensor.into_host(&context).unwrap();
+        let found = tensor.into_host(&context).unwrap().into_bytes().unwrap();
         assert!(found == 9u16.to_ne_bytes().repeat(12), "{sampling:?}");
         let given = read_batch(&[open(&path)], &window, &options.fill(NoData::Integer(5)), &context).unwrap();
-        assert!(given.into_host(&context).unwrap() == 5u16.to_ne_bytes().repeat(12), "{sampling:?}");
+        assert!(
+            given.into_host(&context).unwrap().into_bytes().unwrap() == 5u16.to_ne_bytes().repeat(12),
+            "{sampling:?}"
+        );
     }
 }
 
@@ -79,7 +82,7 @@ fn many_windows_of_one_file_are_read() {
     let context = Context::default();
     let whole = vrt.read(&ReadOptions::new().window(Window::new(0, 0, 50, 8)), &context).unwrap();
     let tensor = read_batch(&[vrt], &windows, &cpu(), &context).unwrap();
-    assert!(tensor.into_host(&context).unwrap() == whole.pixels);
+    assert!(tensor.into_host(&context).unwrap().into_bytes().unwrap() == whole.bytes().unwrap());
 }
 
 /// Faults of what was blended, and sources that were left out, were told by nobody.
@@ -104,13 +107,16 @@ fn a_batch_tells_faults_and_holes_of_mosaics() {
     assert!(!alone.faults.is_empty());
     let tensor = read_batch(&[vrt], &windows, &cpu().on_fault(OnFault::Fill), &context).unwrap();
     let told: Vec<_> = tensor.faults.iter().map(|fault| (fault.window, fault.fault.address)).collect();
-    let expected: Vec<_> = alone.faults.iter().map(|fault| (1, fault.address)).collect();
+    let expected: Vec<_> = alone.faults.iter().map(|fault| (1, fault.fault.address)).collect();
     assert_eq!(told, expected);
     assert!(tensor.faults.iter().all(|fault| fault.file.ends_with("0.tif")), "{:?}", tensor.faults);
     let holes: Vec<&str> = tensor.holes.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(holes, ["gone.tif"]);
-    let samples = alone.pixels.len();
-    assert!(tensor.into_host(&context).unwrap()[samples..2 * samples] == alone.pixels);
+    let samples = alone.bytes().unwrap().len();
+    assert!(
+        tensor.into_host(&context).unwrap().into_bytes().unwrap()[samples..2 * samples]
+            == *alone.bytes().unwrap()
+    );
 }
 
 /// Tiles of one file had the conversion of the first window.
@@ -132,10 +138,10 @@ fn each_window_has_the_scale_of_its_own_bands() {
     let windows = [1, 2, 3].map(|band| BatchWindow::of_pixels(0, 0, 0, (60, 50)).bands([band]));
     let expected = [1, 2, 3].map(|band| {
         let options = ReadOptions::new().bands([band]).unpack(true).window(Window::new(0, 0, 60, 50));
-        vrt.read(&options, &context).unwrap().pixels
+        vrt.read(&options, &context).unwrap().into_bytes().unwrap()
     });
     let tensor = read_batch(&[vrt], &windows, &cpu().unpack(true), &context).unwrap();
-    assert!(tensor.into_host(&context).unwrap() == expected.concat());
+    assert!(tensor.into_host(&context).unwrap().into_bytes().unwrap() == expected.concat());
 }
 
 /// Pixels outside had the nodata of the first band in all bands.
@@ -149,7 +155,7 @@ fn bands_that_differ_outside_want_a_fill() {
     let read = |window: (i64, i64), options: &BatchOptions| {
         let window = [BatchWindow::of_pixels(0, window.0, window.1, (20, 10))];
         let tensor = read_batch(&[open(&path)], &window, options, &context);
-        tensor.and_then(|tensor| tensor.into_host(&context)).map_err(|error| error.to_string())
+        tensor.and_then(|tensor| tensor.into_host(&context)?.into_bytes()).map_err(|error| error.to_string())
     };
     let nearest = cpu().size((10, 5)).sampling(Sampling::Nearest);
     for outside in [(-4, 0), (0, -2), (111, 3), (3, 91), (500, 500)] {

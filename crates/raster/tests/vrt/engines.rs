@@ -11,8 +11,8 @@ use strile::read::{FloatType, Interleave, OnFault};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::vrt::{Missing, VrtOptions};
 use strile::{
-    BatchOptions, Context, Dataset, Input, Layer, Location, OpenOptions, Processor, Raster, ReadOptions, Vrt,
-    Window, read_batch,
+    BatchOptions, Context, Dataset, Input, Layer, Location, OpenOptions, Processor, ReadOptions, Vrt, Window,
+    read_batch,
 };
 use strile_emulate::{Call, StandIn};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, nodata_tag};
@@ -207,7 +207,7 @@ fn a_device_gives_what_the_cpu_gives() {
             for options in [&options, &on_device] {
                 let output = Output::new(expected.spec().unwrap()).unwrap();
                 assert_eq!(vrt.read_into(&output, options, &context).unwrap(), []);
-                assert!(output.into_vec().unwrap() == expected.pixels, "{name} {window:?}");
+                assert!(output.into_vec().unwrap() == expected.bytes().unwrap(), "{name} {window:?}");
             }
         }
     }
@@ -224,7 +224,12 @@ fn masks_come_to_the_device_too() {
         let expected = vrt.read(&options, &context).unwrap();
         let there = vrt.read_on_device(0, &options.decode_on(device()), &context).unwrap();
         assert_eq!(there.location(), Location::Cuda(0));
-        assert_eq!(expected.pixels, there.into_host(&context).unwrap().pixels, "{}", path.display());
+        assert_eq!(
+            expected.bytes().unwrap(),
+            there.into_host(&context).unwrap().into_bytes().unwrap(),
+            "{}",
+            path.display()
+        );
     }
 }
 
@@ -305,10 +310,10 @@ fn tiles_of_many_files_are_decoded_together() {
 }
 
 /// A TIFF with the pixels of a mosaic: the same windows of both must be the same.
-fn flat(folder: &Folder, name: &str, raster: &Raster, nodata: &str) -> Dataset {
+fn flat(folder: &Folder, name: &str, raster: &strile::Pixels, nodata: &str) -> Dataset {
     let shape = [raster.bands as usize, raster.rows as usize, raster.columns as usize];
     let mut pixels = Pixels::generate(Pattern::Noise, UINT16, shape, 1);
-    let mut samples = raster.pixels.chunks_exact(2);
+    let mut samples = raster.bytes().unwrap().chunks_exact(2);
     for band in 0..shape[0] {
         for y in 0..shape[1] {
             for x in 0..shape[2] {
@@ -321,7 +326,10 @@ fn flat(folder: &Folder, name: &str, raster: &Raster, nodata: &str) -> Dataset {
     let spec = ImageSpec::new(UINT16).tag(nodata_tag(nodata));
     std::fs::write(&path, spec.build(&pixels, ByteOrder::Little, false).bytes).unwrap();
     let dataset = Dataset::open(&path).unwrap();
-    assert_eq!(dataset.read(&ReadOptions::default(), &Context::default()).unwrap().pixels, raster.pixels);
+    assert_eq!(
+        dataset.read(&ReadOptions::default(), &Context::default()).unwrap().into_bytes().unwrap(),
+        raster.bytes().unwrap()
+    );
     dataset
 }
 
@@ -358,8 +366,8 @@ fn windows_of_a_batch_are_those_of_a_file_with_the_same_pixels() {
                     [plain, masked].into_iter().chain([average, bilinear].into_iter().filter(|_| resampled))
                 {
                     let expected = read_batch(&[&flat, &flat], &of(1), &options, &context).unwrap();
-                    let shape = expected.shape;
-                    let expected = expected.into_host(&context).unwrap();
+                    let shape = expected.shape();
+                    let expected = expected.into_host(&context).unwrap().into_bytes().unwrap();
                     // A mosaic and a file in one batch.
                     let mut mixed = of(band);
                     mixed
@@ -367,10 +375,16 @@ fn windows_of_a_batch_are_those_of_a_file_with_the_same_pixels() {
                         .filter(|window| window.file == 1)
                         .for_each(|window| window.bands = Some(vec![1]));
                     let found = read_batch_on_device(0, &[&vrt, &flat], &mixed, &options, &context).unwrap();
-                    assert_eq!(found.shape, shape);
-                    assert!(found.into_host(&context).unwrap() == expected, "{name} band {band} {options:?}");
+                    assert_eq!(found.shape(), shape);
+                    assert!(
+                        found.into_host(&context).unwrap().into_bytes().unwrap() == expected,
+                        "{name} band {band} {options:?}"
+                    );
                     let found = read_batch(&[&vrt, &vrt], &of(band), &options, &context).unwrap();
-                    assert!(found.into_host(&context).unwrap() == expected, "{name} band {band} {options:?}");
+                    assert!(
+                        found.into_host(&context).unwrap().into_bytes().unwrap() == expected,
+                        "{name} band {band} {options:?}"
+                    );
                     let plan =
                         plan_batch(Location::Host, &[&vrt, &flat], &mixed, &options, &context).unwrap();
                     assert_eq!(plan.mosaics.unwrap().windows, 4);
@@ -396,7 +410,7 @@ fn a_mosaic_is_masked_by_its_own_nodata() {
         assert_eq!(expected.data_type, strile::DataType::F32);
         for device in [Processor::Cpu, device()] {
             let found = vrt.read(&masked.clone().decode_on(device), &context).unwrap();
-            assert!(found.pixels == expected.pixels, "{} by {device:?}", path.display());
+            assert!(found.bytes().unwrap() == expected.bytes().unwrap(), "{} by {device:?}", path.display());
         }
     }
 }
@@ -425,15 +439,17 @@ fn a_damaged_file_among_many_is_named() {
         // Filled where that is asked for.
         let filled = options.clone().on_fault(OnFault::Fill);
         let raster = vrt.read(&filled, &context).unwrap();
-        assert!(!raster.faults.is_empty() && raster.pixels != whole.pixels);
+        assert!(!raster.faults.is_empty() && raster.bytes().unwrap() != whole.bytes().unwrap());
         // Left out as a whole where that is.
         let vrt = Vrt::open(path, &VrtOptions { missing: Missing::Warn, ..Default::default() }).unwrap();
-        let (raster, holes) = vrt.read_telling(&options, &context).unwrap();
+        let raster = vrt.read(&options, &context).unwrap();
+        let holes = &raster.holes;
         assert_eq!(holes.len(), 1);
         assert_eq!(holes[0].0, "0.tif");
         let tensor = read_batch(&[&vrt], &window, &batch, &context).unwrap();
-        assert!(tensor.into_host(&context).unwrap() == raster.pixels);
-        let (there, holes) = vrt.read_on_device_telling(0, &options, &context).unwrap();
-        assert_eq!((there.into_host(&context).unwrap().pixels == raster.pixels, holes.len()), (true, 1));
+        assert!(tensor.into_host(&context).unwrap().into_bytes().unwrap() == raster.bytes().unwrap());
+        let there = vrt.read_on_device(0, &options, &context).unwrap();
+        assert_eq!(there.holes.len(), 1);
+        assert!(there.into_host(&context).unwrap().into_bytes().unwrap() == raster.bytes().unwrap());
     }
 }

@@ -20,7 +20,7 @@ fn in_time<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'sta
 fn read_with(path: &Path, options: &VrtOptions) -> Result<Vec<u8>, String> {
     let vrt = Vrt::open(path, options).map_err(|e| e.to_string())?;
     let read = vrt.read(&ReadOptions::default(), &Context::default());
-    read.map(|raster| raster.pixels).map_err(|e| e.to_string())
+    read.map(|raster| raster.into_bytes().unwrap()).map_err(|e| e.to_string())
 }
 
 /// `levels` of VRTs, each `wide` times the next upon itself, the last one upon a tile.
@@ -109,7 +109,8 @@ fn missing_sources_of_nested_mosaics_are_named() {
     folder.vrt("inner.vrt", &mosaic(&[source("gone.tif", "1", (0, 0))]));
     let path = folder.vrt("m.vrt", &mosaic(&[source("inner.vrt", "1", (0, 0))]));
     let vrt = Vrt::open(&path, &VrtOptions { missing: Missing::Warn, ..VrtOptions::default() }).unwrap();
-    let (_, holes) = vrt.read_telling(&ReadOptions::default(), &Context::default()).unwrap();
+    let read = vrt.read(&ReadOptions::default(), &Context::default()).unwrap();
+    let holes = &read.holes;
     assert_eq!(holes.len(), 1, "{holes:?}");
     assert!(holes[0].0.contains("gone.tif"));
     assert!(vrt.warnings().iter().any(|warning| warning.to_string().contains("gone.tif")));
@@ -264,7 +265,7 @@ fn sources_that_were_replaced_are_read_anew() {
     let check = |expected: &[u8]| {
         for vrt in [&direct, &nested] {
             let raster = vrt.read(&ReadOptions::default(), &Context::default()).unwrap();
-            assert!(raster.pixels == expected);
+            assert!(raster.bytes().unwrap() == expected);
         }
     };
     check(&first);
@@ -279,7 +280,7 @@ fn sources_that_were_replaced_are_read_anew() {
     let third = plain(&folder.0.join("c.tif"), 9);
     folder.vrt("inner.vrt", &tile("c.tif"));
     let raster = nested.read(&ReadOptions::default(), &Context::default()).unwrap();
-    assert!(raster.pixels == third);
+    assert!(raster.bytes().unwrap() == third);
 }
 
 /// Kept headers and those of an index are those of the file that is there.
@@ -296,7 +297,7 @@ fn kept_headers_notice_a_file_that_was_replaced() {
     let read = |headers: &Headers| {
         let dataset = headers.open(&path).unwrap();
         (
-            dataset.read(&ReadOptions::default(), &Context::default()).unwrap().pixels,
+            dataset.read(&ReadOptions::default(), &Context::default()).unwrap().into_bytes().unwrap(),
             dataset.version().unwrap(),
         )
     };

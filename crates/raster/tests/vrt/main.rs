@@ -77,7 +77,9 @@ fn mosaic(bands: &[String]) -> String {
 
 fn read(path: &Path, options: &ReadOptions) -> Result<Vec<u8>, String> {
     let vrt = Vrt::open(path, &VrtOptions::default()).map_err(|e| e.to_string())?;
-    vrt.read(options, &Context::default()).map(|raster| raster.pixels).map_err(|e| e.to_string())
+    vrt.read(options, &Context::default())
+        .map(|raster| raster.into_bytes().unwrap())
+        .map_err(|e| e.to_string())
 }
 
 fn problem(path: &Path) -> String {
@@ -187,7 +189,7 @@ fn missing_sources_raise_or_warn() {
     assert!(problem(&path).contains("`gone.tif` is missing"));
     let vrt = Vrt::open(&path, &VrtOptions { missing: Missing::Warn, ..Default::default() }).unwrap();
     let raster = vrt.read(&ReadOptions::default(), &Context::default()).unwrap();
-    assert!(raster.pixels.iter().all(|&v| v == 0));
+    assert!(raster.bytes().unwrap().iter().all(|&v| v == 0));
     assert!(vrt.warnings()[0].message.contains("gone.tif"));
 }
 
@@ -208,8 +210,9 @@ fn a_damaged_source_is_left_out_as_a_whole() {
         assert!(problem(&path).contains("b.tif"));
         let options = VrtOptions { missing: Missing::Warn, ..Default::default() };
         let vrt = Vrt::open(&path, &options).unwrap();
-        let (raster, holes) = vrt.read_telling(&ReadOptions::default(), &Context::default()).unwrap();
-        assert_eq!(raster.pixels, alone);
+        let raster = vrt.read(&ReadOptions::default(), &Context::default()).unwrap();
+        let holes = &raster.holes;
+        assert_eq!(raster.bytes().unwrap(), alone);
         assert_eq!(holes.len(), 1);
         assert_eq!(holes[0].0, "b.tif");
         assert!(vrt.warnings().iter().any(|warning| warning.message.contains("b.tif")));
@@ -228,7 +231,7 @@ fn bands_are_given_in_another_type() {
         Vrt::open(&path, &options).unwrap().read(&ReadOptions::default(), &Context::default()).unwrap();
     assert_eq!(wide.data_type, DataType::F64);
     let expected: Vec<u8> = narrow.iter().flat_map(|&v| f64::from(v).to_ne_bytes()).collect();
-    assert_eq!(wide.pixels, expected);
+    assert_eq!(wide.bytes().unwrap(), expected);
 }
 
 #[test]
@@ -255,8 +258,8 @@ fn an_index_of_tiles_is_read_back() {
     let input = Input::open(&path, &OpenOptions::default()).unwrap();
     let raster = input.read(&ReadOptions::default(), &Context::default()).unwrap();
     assert_eq!((raster.columns, raster.rows), (60, 40));
-    assert_eq!(raster.pixels[5 * 60 + 7], a.sample(0, 5, 7)[0]);
-    assert_eq!(raster.pixels[5 * 60 + 37], 0);
+    assert_eq!(raster.bytes().unwrap()[5 * 60 + 7], a.sample(0, 5, 7)[0]);
+    assert_eq!(raster.bytes().unwrap()[5 * 60 + 37], 0);
     folder.tile("c.tif", 3, 3, (0.0, 0.0));
     let problem = write_index(&path, &[&files[0], &folder.0.join("c.tif")], &options).unwrap_err();
     assert!(problem.to_string().contains("c.tif: expected 1 bands as in"), "{problem}");

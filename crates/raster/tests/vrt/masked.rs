@@ -3,12 +3,12 @@
 use crate::Folder;
 use crate::engines::{Laid, copied, device, mosaic, open, tiles};
 use std::path::PathBuf;
-use strile::batch::{BatchWindow, Tensor, read_batch_on_device};
+use strile::batch::{BatchWindow, read_batch_on_device};
 use strile::engine::Output;
 use strile::read::Interleave;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{
-    BatchOptions, Context, Input, Layer, Location, OpenOptions, Processor, Raster, ReadOptions, Vrt, Window,
+    BatchOptions, Context, Input, Layer, Location, OpenOptions, Processor, ReadOptions, Vrt, Window,
     read_batch,
 };
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
@@ -104,7 +104,7 @@ fn expected(vrt: &Vrt, rules: &[Rule], window: Option<Window>) -> Vec<f32> {
     let missing = |rule: Rule, at: usize, sample: u16| match rule {
         Rule::Nothing => false,
         Rule::Value(value) => sample == value,
-        Rule::Mask => mask.pixels[at % plane] == 0,
+        Rule::Mask => mask.bytes().unwrap()[at % plane] == 0,
     };
     let value = |(at, &sample): (usize, &u16)| match missing(rules[at / plane], at, sample) {
         true => f32::NAN,
@@ -117,7 +117,7 @@ fn bits(samples: &[f32]) -> Vec<u32> {
     samples.iter().map(|sample| if sample.is_nan() { u32::MAX } else { sample.to_bits() }).collect()
 }
 
-fn bits_of(raster: &Raster) -> Vec<u32> {
+fn bits_of(raster: &strile::Pixels) -> Vec<u32> {
     bits(&raster.samples::<f32>().unwrap())
 }
 
@@ -138,7 +138,7 @@ fn masked_windows_of_mosaics_are_nan_where_pixels_are_missing() {
                 assert!(bits_of(&raster) == expected, "{name} by {engine:?}");
                 let output = Output::new(raster.spec().unwrap()).unwrap();
                 vrt.read_into(&output, &options, &context).unwrap();
-                assert!(output.into_vec().unwrap() == raster.pixels, "{name} by {engine:?}");
+                assert!(output.into_vec().unwrap() == raster.bytes().unwrap(), "{name} by {engine:?}");
                 let there = vrt.read_on_device(0, &options, &context).unwrap();
                 assert_eq!(there.location(), Location::Cuda(0));
                 assert!(bits_of(&there.into_host(&context).unwrap()) == expected, "{name} by {engine:?}");
@@ -168,8 +168,8 @@ fn masked_windows_of_mosaics_come_in_batches() {
         let options = BatchOptions::default().masked(true);
         let inside = bits(&expected(&vrt, &rules, Some(Window::new(40, 30, 60, 50))));
         let corner = bits(&expected(&vrt, &rules, Some(Window::new(0, 0, 50, 45))));
-        let check = |tensor: Tensor| {
-            let pixels = tensor.into_host(&context).unwrap();
+        let check = |tensor: strile::Pixels| {
+            let pixels = tensor.into_host(&context).unwrap().into_bytes().unwrap();
             let samples = pixels.chunks_exact(4).map(|bytes| f32::from_ne_bytes(bytes.try_into().unwrap()));
             let samples = bits(&samples.collect::<Vec<_>>());
             let (first, second) = samples.split_at(samples.len() / 2);

@@ -56,13 +56,19 @@ fn compare(name: &str, input: &Input, bands: &[u16], on_device: bool) {
                 let all: Vec<u16> = (1..=bands.len() as u16).collect();
                 let wanted = file.read(&options.clone().bands(all), &context).unwrap();
                 assert_eq!((found.data_type, found.bands), (wanted.data_type, wanted.bands));
-                assert!(found.pixels == wanted.pixels, "{name} {bands:?} {sampling:?} {metres}");
+                assert!(
+                    found.bytes().unwrap() == wanted.bytes().unwrap(),
+                    "{name} {bands:?} {sampling:?} {metres}"
+                );
                 // Kernels are emulated, which is slow.
                 if on_device && sampling == WarpSampling::Bilinear && metres > 1.0 {
                     let options = options.decode_on(device());
                     let there = vrt.read_on_device(0, &options, &context).unwrap();
                     let there = there.into_host(&context).unwrap();
-                    assert!(found.pixels == there.pixels, "{name} {bands:?} {sampling:?} {metres}");
+                    assert!(
+                        found.bytes().unwrap() == there.bytes().unwrap(),
+                        "{name} {bands:?} {sampling:?} {metres}"
+                    );
                 }
             }
         }
@@ -114,8 +120,11 @@ fn masks_and_alpha_of_mosaics_count() {
     compare("mask", &input, &[1], true);
     let options = ReadOptions::new().onto(grid(1.0), WarpOptions::new()).masked(true);
     let raster = input.read(&options, &Context::default()).unwrap();
-    let missing =
-        raster.pixels.chunks_exact(4).filter(|v| f32::from_ne_bytes([v[0], v[1], v[2], v[3]]).is_nan());
+    let missing = raster
+        .bytes()
+        .unwrap()
+        .chunks_exact(4)
+        .filter(|v| f32::from_ne_bytes([v[0], v[1], v[2], v[3]]).is_nan());
     assert!(missing.count() > 5000);
 }
 
@@ -133,7 +142,8 @@ fn missing_sources_are_gone_on_without_if_that_is_asked_for() {
     assert!(problem.to_string().contains("gone.tif"), "{problem}");
     let warn = VrtOptions { missing: Missing::Warn, ..VrtOptions::default() };
     let vrt = Vrt::open(&path, &warn).unwrap();
-    let (raster, holes) = vrt.read_telling(&options, &context).unwrap();
+    let raster = vrt.read(&options, &context).unwrap();
+    let holes = &raster.holes;
     assert_eq!(holes.len(), 1);
     // Damage that only decoding finds.
     let file = folder.0.join("1.tif");
@@ -142,9 +152,13 @@ fn missing_sources_are_gone_on_without_if_that_is_asked_for() {
     bytes[len / 4..len / 4 * 3].fill(0xAA);
     std::fs::write(&file, bytes).unwrap();
     let vrt = Vrt::open(&path, &warn).unwrap();
-    let (other, holes) = vrt.read_telling(&options, &context).unwrap();
+    let other = vrt.read(&options, &context).unwrap();
+    let holes = &other.holes;
     assert_eq!(holes.len(), 2, "{holes:?}");
-    assert!(other.pixels != raster.pixels && other.pixels.len() == raster.pixels.len());
+    assert!(
+        other.bytes().unwrap() != raster.bytes().unwrap()
+            && other.bytes().unwrap().len() == raster.bytes().unwrap().len()
+    );
 }
 
 #[test]
@@ -161,14 +175,14 @@ fn mosaics_and_files_lie_on_one_grid() {
     let options = ReadOptions::new().onto(grid(1.0), WarpOptions::new().data_type(DataType::I32));
     let both = read_onto(&files, &options, &context).unwrap();
     assert_eq!(both.data_type, DataType::I32);
-    let single = |input: &Input| input.read(&options, &context).unwrap().pixels;
+    let single = |input: &Input| input.read(&options, &context).unwrap().into_bytes().unwrap();
     let (under, over) = (single(&files[0]), single(&files[1]));
     let pixels = |bytes: &[u8]| -> Vec<i32> {
         bytes.chunks_exact(4).map(|v| i32::from_ne_bytes([v[0], v[1], v[2], v[3]])).collect()
     };
     let wanted: Vec<i32> =
         pixels(&under).into_iter().zip(pixels(&over)).map(|(a, b)| if b == 9 { a } else { b }).collect();
-    assert_eq!(pixels(&both.pixels), wanted);
+    assert_eq!(pixels(both.bytes().unwrap()), wanted);
     let plan = plan_onto(strile::Location::Host, &files, &options, &context).unwrap();
     assert_eq!(plan.mosaics.unwrap().windows, 1);
     assert!(plan.to_string().contains("one.vrt"), "{plan}");
@@ -180,6 +194,6 @@ fn mosaics_and_files_lie_on_one_grid() {
     let width = grid(1.0).width();
     for row in 0..50 {
         let at = ((30 + row) * width + 20) as usize;
-        assert_eq!(pixels(&part.pixels)[row as usize * 40..][..40], wanted[at..at + 40]);
+        assert_eq!(pixels(part.bytes().unwrap())[row as usize * 40..][..40], wanted[at..at + 40]);
     }
 }

@@ -41,7 +41,7 @@ fn converted(input: &Input, options: &ConvertOptions, context: &Context) -> Data
 
 fn read(dataset: &Dataset, layer: Layer) -> Vec<u8> {
     let options = ReadOptions::new().layer(layer).interleave(Interleave::BandFirst);
-    dataset.read(&options, &Context::default()).unwrap().pixels
+    dataset.read(&options, &Context::default()).unwrap().into_bytes().unwrap()
 }
 
 /// A sparse block reads as nodata: copied under another nodata it would hold other pixels.
@@ -109,7 +109,7 @@ fn a_raster_in_the_tiles_of_a_matrix_set() {
     let window = Some(Window::new(5, 7, 100, 300));
     let read = |layer, window| {
         let options = ReadOptions::new().layer(layer).window(window);
-        dataset.read(&options, &Context::default()).unwrap().pixels
+        dataset.read(&options, &Context::default()).unwrap().into_bytes().unwrap()
     };
     assert!(read(Layer::Pixels, window) == pixels.bytes);
     assert!(read(Layer::Mask, window).iter().all(|&valid| valid != 0));

@@ -47,7 +47,7 @@ fn with(options: &WriteOptions, overviews: Overviews) -> WriteOptions {
 
 fn read(dataset: &Dataset, level: usize, layer: Layer) -> Vec<u8> {
     let options = ReadOptions::new().level(level).layer(layer);
-    dataset.read(&options, &Context::default()).unwrap().pixels
+    dataset.read(&options, &Context::default()).unwrap().into_bytes().unwrap()
 }
 
 #[test]

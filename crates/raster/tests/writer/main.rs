@@ -12,6 +12,7 @@
 mod converted;
 mod halvings;
 mod identity;
+mod order;
 mod parts;
 mod promises;
 mod refusals;

@@ -20,7 +20,7 @@ fn noise(bands: usize, height: usize, width: usize) -> Pixels {
 
 fn level(dataset: &Dataset, level: usize) -> Vec<u8> {
     let options = ReadOptions::new().level(level).interleave(Interleave::BandFirst);
-    dataset.read(&options, &Context::default()).unwrap().pixels
+    dataset.read(&options, &Context::default()).unwrap().into_bytes().unwrap()
 }
 
 /// GDAL takes what lies behind a block for its mask where the file promises it: behind one whose mask is sparse lies

@@ -18,7 +18,7 @@ fn write(pixels: &Pixels, spec: RasterSpec, options: &WriteOptions) -> Dataset {
 }
 
 fn read(dataset: &Dataset, options: &ReadOptions) -> Vec<u8> {
-    dataset.read(options, &Context::default()).unwrap().pixels
+    dataset.read(options, &Context::default()).unwrap().into_bytes().unwrap()
 }
 
 /// Lossless codecs × types × block shapes × orders, drawn with a fixed seed: every option takes every value often.

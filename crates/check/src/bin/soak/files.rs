@@ -83,7 +83,7 @@ impl File {
             height: raster.rows as usize,
             width: raster.columns as usize,
             data_type: raster.data_type,
-            bytes: raster.pixels,
+            bytes: raster.into_bytes().ok()?,
         };
         Some(Self { path, dataset, pixels, large, codec })
     }

@@ -133,7 +133,10 @@ impl Worker {
             false => file.dataset.read(&options, &context),
         };
         match read() {
-            Ok(raster) => self.same(&place, &raster.pixels, &crop(file, window, &chosen)),
+            Ok(read) => {
+                let bytes = read.bytes().map_err(|error| error.to_string())?;
+                self.same(&place, bytes, &crop(file, window, &chosen))
+            }
             Err(error) => self.stopped(&place, &error, &context),
         }
     }
@@ -163,10 +166,9 @@ impl Worker {
         let context = self.context();
         let place = format!("batch of {} windows by {device:?}", windows.len());
         match read_batch(&datasets, &windows, &options, &context) {
-            Ok(tensor) => {
-                let pixels =
-                    tensor.output.into_vec().ok_or_else(|| format!("{place}: not in host memory"))?;
-                self.same(&place, &pixels, &expected)
+            Ok(read) => {
+                let bytes = read.bytes().map_err(|error| format!("{place}: {error}"))?;
+                self.same(&place, bytes, &expected)
             }
             Err(error) => self.stopped(&place, &error, &context),
         }
@@ -242,7 +244,7 @@ impl Worker {
                 let free = Context { cancel: Cancel::default(), ..context.clone() };
                 let read = Dataset::open(path).and_then(|dataset| dataset.read(&options, &free));
                 let read = read.map_err(|error| format!("{place}: cannot be read back: {error}"))?;
-                self.same(place, &read.pixels, pixels)
+                self.same(place, read.bytes().map_err(|error| error.to_string())?, pixels)
             }
             Err(error) => self.stopped(place, &error, context).and_then(|()| match path.exists() {
                 true => Err(format!("{place}: cancelled, and the file is there")),

@@ -113,18 +113,11 @@ impl Bench {
         context: &Context,
     ) -> Result<(Duration, Report), Failure> {
         let start = Instant::now();
-        Ok(match self.to {
-            Location::Host => {
-                let (pixels, report) = dataset.read_with_report(options, context)?;
-                let time = start.elapsed();
-                drop(pixels);
-                (time, report)
-            }
-            Location::Cuda(index) => {
-                let raster = dataset.read_on_device(index, options, context)?;
-                (start.elapsed(), raster.report)
-            }
-        })
+        let pixels = match self.to {
+            Location::Host => dataset.read(options, context)?,
+            Location::Cuda(index) => dataset.read_on_device(index, options, context)?,
+        };
+        Ok((start.elapsed(), pixels.report))
     }
 
     /// What a read would do.

@@ -1,14 +1,14 @@
 //! The formats of `dump`: bytes of pieces, in the order in which pieces come.
 
-use super::Writer;
+use super::{Piece, Writer};
 use crate::output::Sink;
 use crate::samples::{npy_code, to_little_endian, write_text};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use strile::ReadOptions;
 use strile::read::Pieces;
 use strile::tiff::geo::GeoTransform;
-use strile::{Raster, ReadOptions};
 
 /// A header, then samples band by band: `raw` and `npy`.
 pub struct Plain {
@@ -37,11 +37,11 @@ impl Plain {
 }
 
 impl Writer for Plain {
-    fn piece(&mut self, mut raster: Raster, sink: &mut Sink) -> io::Result<()> {
+    fn piece(&mut self, mut piece: Piece, sink: &mut Sink) -> io::Result<()> {
         // Written with the first piece, so that a request that fails at once leaves standard output empty.
         sink.write_all(&std::mem::take(&mut self.header))?;
-        to_little_endian(&mut raster.pixels, raster.data_type);
-        sink.write_all(&raster.pixels)
+        to_little_endian(&mut piece.bytes, piece.data_type);
+        sink.write_all(&piece.bytes)
     }
 
     fn end(self, sink: &mut Sink) -> io::Result<()> {
@@ -76,12 +76,12 @@ impl Csv {
 }
 
 impl Writer for Csv {
-    fn piece(&mut self, raster: Raster, sink: &mut Sink) -> io::Result<()> {
+    fn piece(&mut self, piece: Piece, sink: &mut Sink) -> io::Result<()> {
         sink.write_all(std::mem::take(&mut self.header).as_bytes())?;
-        let size = raster.data_type.size();
-        let pixel = size * raster.bands as usize;
+        let size = piece.data_type.size();
+        let pixel = size * piece.bands;
         let mut text = String::new();
-        for row in raster.pixels.chunks_exact((pixel * self.columns).max(1)) {
+        for row in piece.bytes.chunks_exact((pixel * self.columns).max(1)) {
             for (column, samples) in (0u32..).zip(row.chunks_exact(pixel)) {
                 // Writing to a string cannot fail.
                 let _always_ok = write!(text, "{},{},", self.corner.0 + column, self.corner.1 + self.row);
@@ -94,7 +94,7 @@ impl Writer for Csv {
                 };
                 for sample in samples.chunks_exact(size) {
                     text.push(',');
-                    write_text(&mut text, sample, raster.data_type);
+                    write_text(&mut text, sample, piece.data_type);
                 }
                 text.push('\n');
                 // A row can have any number of columns.

@@ -9,7 +9,7 @@ use std::io::Write as _;
 use strile::engine::LocatedFault;
 use strile::picture::Picture;
 use strile::read::PieceLimits;
-use strile::{DataType, Input, Layer, Raster, ReadOptions, Window};
+use strile::{DataType, Input, Layer, Pixels, ReadOptions, Window};
 
 /// A PNG as it is begun.
 struct Form {
@@ -32,19 +32,18 @@ pub fn draw(mut request: Request<'_>, sink: Sink, session: &Session) -> Result<V
     if picture.needs_sight() {
         // A first pass over all pieces; what is faulty is told by the second.
         let mut masks = Masks::new(&request, &picture);
-        request.dataset.read_pieces(&request.pieces, &request.context, |raster| {
-            let mask = masks.next(&raster)?;
-            picture.see(&raster, mask.as_deref());
-            Ok::<(), Failure>(())
+        request.dataset.read_pieces(&request.pieces, &request.context, |pixels| {
+            let mask = masks.next(&pixels)?;
+            picture.see(&pixels, mask.as_deref()).map_err(Failure::from)
         })?;
         picture.decide();
         session.note(&stretch_note(&picture));
     }
     let colour = if picture.channels() == 4 { png::ColorType::Rgba } else { png::ColorType::GrayscaleAlpha };
     let mut masks = Masks::new(&request, &picture);
-    request.write_png(sink, &Form { colour, depth: png::BitDepth::Eight }, |raster| {
-        let mask = masks.next(&raster)?;
-        Ok(picture.draw(&raster, mask.as_deref()))
+    request.write_png(sink, &Form { colour, depth: png::BitDepth::Eight }, |pixels| {
+        let mask = masks.next(&pixels)?;
+        Ok(picture.draw(&pixels, mask.as_deref())?)
     })
 }
 
@@ -79,9 +78,11 @@ pub fn keep(request: &Request<'_>, sink: Sink) -> Result<Vec<LocatedFault>, Fail
             return Err(Failure::Request(sentence, Some("choose bands with `--band`")));
         }
     };
-    request.write_png(sink, &Form { colour, depth }, |mut raster| {
-        to_big_endian(&mut raster.pixels, raster.data_type);
-        Ok(raster.pixels)
+    request.write_png(sink, &Form { colour, depth }, |pixels| {
+        let data_type = pixels.data_type;
+        let mut bytes = pixels.into_bytes()?;
+        to_big_endian(&mut bytes, data_type);
+        Ok(bytes)
     })
 }
 
@@ -90,7 +91,7 @@ impl Request<'_> {
         &self,
         mut sink: Sink,
         form: &Form,
-        mut bytes: impl FnMut(Raster) -> Result<Vec<u8>, Failure>,
+        mut bytes: impl FnMut(Pixels) -> Result<Vec<u8>, Failure>,
     ) -> Result<Vec<LocatedFault>, Failure> {
         let failed = sink.failed();
         let wrong = |error: png::EncodingError| failed(error.into());
@@ -99,8 +100,8 @@ impl Request<'_> {
         encoder.set_depth(form.depth);
         let mut file = encoder.write_header().map_err(wrong)?;
         let mut stream = file.stream_writer().map_err(wrong)?;
-        let faults = self.dataset.read_pieces(&self.pieces, &self.context, |raster| {
-            stream.write_all(&bytes(raster)?).map_err(&failed)
+        let faults = self.dataset.read_pieces(&self.pieces, &self.context, |pixels| {
+            stream.write_all(&bytes(pixels)?).map_err(&failed)
         })?;
         stream.finish().and_then(|()| file.finish()).map_err(wrong)?;
         sink.finish()?;
@@ -133,17 +134,17 @@ impl<'a> Masks<'a> {
     }
 
     /// The mask of the next piece.
-    fn next(&mut self, raster: &Raster) -> Result<Option<Vec<u8>>, Failure> {
+    fn next(&mut self, pixels: &Pixels) -> Result<Option<Vec<u8>>, Failure> {
         let Some(options) = &self.options else { return Ok(None) };
         let (x, y) = self.corner;
-        let window = match raster.rows == self.rows {
+        let window = match pixels.rows == self.rows {
             // All of it in one piece, which may be turned.
             true => options.window,
-            false => Some(Window::new(x, y + self.row, raster.columns, raster.rows)),
+            false => Some(Window::new(x, y + self.row, pixels.columns, pixels.rows)),
         };
-        self.row += raster.rows;
+        self.row += pixels.rows;
         let mask = self.dataset.read(&options.clone().window(window), &self.context)?;
-        Ok(Some(mask.pixels))
+        Ok(Some(mask.into_bytes()?))
     }
 }
 

@@ -13,7 +13,7 @@ use super::codes::{Bits, Codes};
 use super::inverse::inverse_wide;
 use super::inverse::{flat, inverse};
 use super::upsample::{Samples, Spare, Way, weave, weave_rgb};
-use crate::codec::workspace::out_of_memory;
+use crate::codec::workspace::zeros;
 use crate::stop::Stop;
 use strile_codestream::jpeg::{Class, HuffmanTable, Picture, Plane, Scan, ZIGZAG, coded_data};
 use strile_engine::BlockFault;
@@ -50,7 +50,7 @@ fn decode_picture(
     inverse: impl Inverse,
     stop: &Stop,
 ) -> Result<(), BlockFault> {
-    let planes = picture.planes.iter().map(|plane| samples_of(plane, picture.factors));
+    let planes = picture.planes.iter().map(|plane| samples_of(plane, picture.factors, stop));
     let mut planes = planes.collect::<Result<Vec<Samples>, BlockFault>>()?;
     for scan in &picture.scans {
         decode_scan(src, picture, scan, &mut planes, inverse, stop).map_err(|wrong| match wrong {
@@ -62,6 +62,7 @@ fn decode_picture(
     let mut spares = [Spare::default(), Spare::default(), Spare::default(), Spare::default()];
     let [a, b, c, d] = &mut spares;
     for (y, pixels) in dst.chunks_exact_mut(row_len.max(1)).enumerate() {
+        stop.check()?;
         match planes.as_slice() {
             [grey] => {
                 let row = grey.upsampled(y, a);
@@ -87,14 +88,12 @@ fn decode_picture(
 }
 
 /// Memory for the samples of a component, in whole data units.
-fn samples_of(plane: &Plane, factors: (u32, u32)) -> Result<Samples, BlockFault> {
+fn samples_of(plane: &Plane, factors: (u32, u32), stop: &Stop) -> Result<Samples, BlockFault> {
     let (width, height) = (plane.width as usize, plane.height as usize);
     let stride = width.next_multiple_of(8);
     let way = Way::new(factors.0 / plane.sampling.0.max(1), factors.1 / plane.sampling.1.max(1), plane.width);
     let len = stride.saturating_mul(height.next_multiple_of(8));
-    let mut samples = Vec::new();
-    samples.try_reserve_exact(len).map_err(|_| out_of_memory(len, "the samples of a JPEG component"))?;
-    samples.resize(len, 0);
+    let samples = zeros(len, "the samples of a JPEG component", stop)?;
     Ok(Samples { samples, stride, width, height, way })
 }
 

@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "calls of a function that is compiled for newer machines")]
 
+use super::high_throughput;
 use super::passes::{COLUMNS, Cell, MOST_CELLS, MOST_CHUNKS, Passes, ROWS, Shape, position};
 use super::segment_bits::{Arithmetic, BEGINNING, Bits, PADDING, Raw};
 use strile_codestream::jpeg2000::{CodeBlock, Segment, Style};
@@ -40,7 +41,7 @@ pub(super) fn decode(
     style: Style,
     out: &mut [i32],
 ) -> Result<(), BlockFault> {
-    if block.planes > MOST_PLANES {
+    if block.planes > MOST_PLANES && !style.high_throughput {
         return Err(BlockFault::unsupported(format!("JPEG 2000 code-blocks of {} bit planes", block.planes)));
     }
     #[cfg(target_arch = "x86_64")]
@@ -76,6 +77,9 @@ fn decode_any(
     style: Style,
     out: &mut [i32],
 ) -> Result<(), BlockFault> {
+    if style.high_throughput {
+        return high_throughput::decode(bytes, segments, block, style, out);
+    }
     let (width, height) = (usize::from(block.width), usize::from(block.height));
     let impossible = || BlockFault::corrupt(format!("JPEG 2000: a code-block of {width} x {height}"));
     let shape = Shape::new(width, height).ok_or_else(impossible)?;

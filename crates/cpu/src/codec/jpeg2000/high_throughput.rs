@@ -14,7 +14,8 @@ use strile_codestream::jpeg2000::{CodeBlock, Segment, Style};
 use strile_engine::BlockFault;
 
 /// Decodes a code-block to half units with a sign, row by row: as many as it has coefficients, all 0 before.
-/// `bytes` are those of its segments.
+/// `bytes` are those of its segments. It is compiled for the machine of its caller, as all that it calls often.
+#[inline(always)]
 pub(super) fn decode(
     bytes: &[u8],
     segments: &[Segment],

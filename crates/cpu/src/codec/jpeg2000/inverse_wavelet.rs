@@ -98,6 +98,9 @@ pub(super) fn inverse<T: Coefficient>(plane: &mut [T], stride: usize, resolution
                 across.row(row.get_mut(..width).unwrap_or_default(), spare);
             }
         });
+        if crew.stop().is_set() {
+            return;
+        }
         let down = Line { odd: rect.y0 % 2 == 1, low: low_items(rect.y0, rect.y1) };
         let mut strips: Vec<Vec<&mut [T]>> = Vec::new();
         strips.resize_with(width.div_ceil(STRIP), || Vec::with_capacity(height));

@@ -3,11 +3,11 @@
 //! Code-blocks of all planes are shared by the threads of the block's crew; each is decoded apart and then copied into
 //! its plane, which takes a hundredth of the time, so that one lock is enough.
 
-use super::super::workspace::out_of_memory;
+use super::super::workspace::zeros;
 use super::decode_block::{self, BlockSpace};
-use super::high_throughput;
 use super::inverse_wavelet::inverse;
 use crate::crew::Crew;
+use crate::stop::Stop;
 use std::sync::{Mutex, PoisonError};
 use strile_codestream::jpeg2000::{CodeBlock, Codestream, Piece, Plane, Rect};
 use strile_engine::BlockFault;
@@ -24,7 +24,7 @@ pub(super) enum Values {
 pub(super) fn decode(stream: &[u8], codestream: &Codestream, crew: &Crew) -> Result<Vec<Values>, BlockFault> {
     let mut planes = Vec::new();
     for plane in &codestream.planes {
-        planes.push(zeros(plane)?);
+        planes.push(zero_values(plane, crew.stop())?);
     }
     let planes = Mutex::new(planes);
     let fault = Mutex::new(None);
@@ -51,6 +51,7 @@ pub(super) fn decode(stream: &[u8], codestream: &Codestream, crew: &Crew) -> Res
     if let Some((_, fault)) = fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(fault);
     }
+    crew.stop().check()?;
     let mut planes = planes.into_inner().unwrap_or_else(PoisonError::into_inner);
     for (values, plane) in planes.iter_mut().zip(&codestream.planes) {
         match values {
@@ -70,21 +71,14 @@ fn stride(plane: &Plane) -> usize {
     rect(plane).width() as usize
 }
 
-fn zeros(plane: &Plane) -> Result<Values, BlockFault> {
+fn zero_values(plane: &Plane, stop: &Stop) -> Result<Values, BlockFault> {
     let rect = rect(plane);
     let len = u64::from(rect.width()) * u64::from(rect.height());
     let len = usize::try_from(len).unwrap_or(usize::MAX);
-    let no_memory = |_| out_of_memory(len.saturating_mul(4), "JPEG 2000 coefficients");
-    if plane.reversible {
-        let mut values = Vec::new();
-        values.try_reserve_exact(len).map_err(no_memory)?;
-        values.resize(len, 0);
-        Ok(Values::Integers(values))
-    } else {
-        let mut values = Vec::new();
-        values.try_reserve_exact(len).map_err(no_memory)?;
-        values.resize(len, 0.0);
-        Ok(Values::Floats(values))
+    let what = "JPEG 2000 coefficients";
+    match plane.reversible {
+        true => zeros(len, what, stop).map(Values::Integers),
+        false => zeros(len, what, stop).map(Values::Floats),
     }
 }
 
@@ -123,9 +117,6 @@ impl Space {
         };
         self.out.clear();
         self.out.resize(usize::from(block.width) * usize::from(block.height), 0);
-        if style.high_throughput {
-            return high_throughput::decode(bytes, segments, block, style, &mut self.out);
-        }
         decode_block::decode(&mut self.block, bytes, segments, block, style, &mut self.out)
     }
 }

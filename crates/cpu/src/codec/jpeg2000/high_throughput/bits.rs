@@ -18,7 +18,7 @@ impl<'a> Forward<'a> {
     }
 
     /// The next 32 bits, the first of them lowest.
-    #[inline]
+    #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
     pub(super) fn peek(&mut self) -> u32 {
         if self.count < 32 {
@@ -28,13 +28,13 @@ impl<'a> Forward<'a> {
     }
 
     /// Goes on by at most 32 bits, which were looked at.
-    #[inline]
+    #[inline(always)]
     pub(super) fn skip(&mut self, count: u32) {
         self.held >>= count;
         self.count = self.count.saturating_sub(count);
     }
 
-    #[inline]
+    #[inline(always)]
     fn fetch(&mut self) {
         if let Some((chunk, rest)) = self.bytes.split_first_chunk::<4>()
             && !self.stuffed
@@ -88,7 +88,7 @@ impl<'a> Backward<'a> {
     }
 
     /// The next 32 bits, the first of them lowest.
-    #[inline]
+    #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
     pub(super) fn peek(&mut self) -> u32 {
         if self.count < 32 {
@@ -98,13 +98,13 @@ impl<'a> Backward<'a> {
     }
 
     /// Goes on by at most 32 bits, which were looked at.
-    #[inline]
+    #[inline(always)]
     pub(super) fn skip(&mut self, count: u32) {
         self.held >>= count;
         self.count = self.count.saturating_sub(count);
     }
 
-    #[inline]
+    #[inline(always)]
     fn fetch(&mut self) {
         if let Some((rest, chunk)) = self.bytes.split_last_chunk::<4>()
             && !has_ones(u32::from_be_bytes(*chunk) | 0x8080_8080)
@@ -151,7 +151,7 @@ impl<'a> Runs<'a> {
         Self { bytes, last: 0, left: 0, state: 0, zeros: 0, one: false }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn event(&mut self) -> bool {
         if self.zeros == 0 && !self.one {
             self.run();

@@ -58,6 +58,7 @@ struct Pass<'a> {
 }
 
 /// Decodes the pass.
+#[inline(always)]
 pub(super) fn decode(
     bytes: &[u8],
     width: usize,
@@ -90,6 +91,7 @@ pub(super) fn decode(
 
 impl Pass<'_> {
     /// Decodes a row of quads; `lower` is empty where the code-block ends within it.
+    #[inline(always)]
     fn row<const FIRST: bool>(&mut self, (upper, lower): (&mut [i32], &mut [i32])) -> Result<(), BlockFault> {
         let rows_inside = if lower.is_empty() { 0x55 } else { 0xFF };
         let mut lower = lower.chunks_mut(PAIR);

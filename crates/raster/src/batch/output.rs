@@ -1,0 +1,45 @@
+//! Memory of the caller for batches.
+
+use crate::error::{Error, Result};
+use strile_engine::Output;
+
+/// Memory of the caller for batches of one shape, used again for each: with any strides, on the host or on a device.
+pub struct BatchOutput {
+    output: Output,
+    shape: [u32; 4],
+}
+
+impl BatchOutput {
+    /// An output whose bands are those of so many windows, one window after the other.
+    pub fn new(output: Output, windows: u32) -> Result<Self> {
+        let spec = output.spec();
+        match spec.bands.checked_div(windows).filter(|bands| bands * windows == spec.bands) {
+            Some(bands) => {
+                let shape = [windows, bands, spec.rows, spec.columns];
+                Ok(Self { output, shape })
+            }
+            None => Err(Error::Request {
+                file: "output of a batch".to_owned(),
+                problem: format!(
+                    "{} bands are not those of {windows} windows, as many of each and one window at least",
+                    spec.bands
+                ),
+            }),
+        }
+    }
+
+    /// Windows, bands, rows, columns.
+    pub fn shape(&self) -> [u32; 4] {
+        self.shape
+    }
+
+    /// The memory.
+    pub fn output(&self) -> &Output {
+        &self.output
+    }
+
+    /// The memory, for other uses.
+    pub fn into_output(self) -> Output {
+        self.output
+    }
+}

@@ -1,0 +1,171 @@
+//! Pixels of an input on their way to a writer: once, or twice for a cloud-optimized file, the next piece read while one
+//! is written.
+
+use super::pieces::Cut;
+use super::reads::layers;
+use crate::error::{Error, Result};
+use crate::input::Input;
+use crate::options::ReadOptions;
+use crate::pixels::Pixels;
+use crate::window::Window;
+use crate::write::Writer;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use strile_engine::{Context, LocatedFault, Location};
+use strile_tiff::Compression;
+
+/// Pixels of a window and its mask.
+pub(crate) struct Layers {
+    pixels: Pixels,
+    mask: Option<Pixels>,
+}
+
+impl Layers {
+    /// Reads a window of the input by `source`.
+    pub(crate) fn read(
+        source: &impl Fn(&ReadOptions) -> Result<Pixels>,
+        read: &ReadOptions,
+        window: Window,
+        masked: bool,
+    ) -> Result<Self> {
+        let (pixels, mask) = layers(read, window, masked);
+        Ok(Self { pixels: source(&pixels)?, mask: mask.map(|mask| source(&mask)).transpose()? })
+    }
+
+    /// Gives them to the writer; returns the faults that were filled.
+    pub(crate) fn write(&self, writer: &mut Writer, target: Window) -> Result<Vec<LocatedFault>> {
+        let mut piece = self.pixels.piece(target)?;
+        piece.mask = self.mask.as_ref().map(|mask| mask.piece(target)).transpose()?.map(|mask| mask.pixels);
+        writer.write(&piece)?;
+        let mut faults = self.pixels.located_faults();
+        faults.extend(self.mask.iter().flat_map(Pixels::located_faults));
+        Ok(faults)
+    }
+}
+
+/// Reads all pieces with `read` and gives them to `take`, in order. While one is taken the next is read, unless the
+/// call may use fewer threads than there are: then it does one thing at a time. So it does from where there is no memory
+/// for two pieces.
+pub(crate) fn each_piece<T: Send>(
+    cut: Cut,
+    read: impl Fn(Window) -> Result<T> + Sync,
+    mut take: impl FnMut(Window, T) -> Result<()>,
+    context: &Context,
+) -> Result<()> {
+    let mut take = |window, piece| match context.cancel.is_cancelled() {
+        true => Err(Error::Cancelled),
+        false => take(window, piece),
+    };
+    let mut taken = 0;
+    if thread::available_parallelism().is_ok_and(|all| context.threads >= all) {
+        thread::scope(|scope| -> Result<()> {
+            let (give, given) = sync_channel(0);
+            let reader = || {
+                let give = give;
+                for window in cut.windows() {
+                    let piece = read(window);
+                    let failed = piece.is_err();
+                    // Nobody takes pieces any more after an error.
+                    if give.send((window, piece)).is_err() || failed {
+                        break;
+                    }
+                }
+            };
+            // Without a thread for it, nothing comes.
+            let _reader = thread::Builder::new().name("strile-ahead".to_owned()).spawn_scoped(scope, reader);
+            for (window, piece) in given {
+                match piece {
+                    Err(Error::Memory { .. } | Error::NoMemory { .. }) => break,
+                    piece => take(window, piece?)?,
+                }
+                taken += 1;
+            }
+            Ok(())
+        })?;
+    }
+    cut.windows().skip(taken).try_for_each(|window| take(window, read(window)?))
+}
+
+/// Whether reading an input a second time costs less than a spool of what is encoded: of a local file, on a device
+/// always, on the CPU where its codec is many times faster than any encoder.
+pub(super) fn is_read_fast(input: &Input, read: &ReadOptions, place: Location) -> Result<bool> {
+    use Compression as C;
+    let Input::Tiff(dataset) = input else { return Ok(false) };
+    let target = dataset.target(read)?;
+    let fast = matches!(target.image.compression, C::None | C::PackBits | C::Zstd);
+    Ok(target.file.source.local().is_some() && (fast || place != Location::Host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroUsize;
+    use std::sync::Mutex;
+    use strile_engine::EngineError;
+
+    const CUT: Cut = Cut { window: Window { column: 0, row: 0, width: 4, height: 10 }, piece: (4, 2) };
+
+    fn contexts() -> [Context; 2] {
+        [1, 64].map(|threads| Context { threads: NonZeroUsize::new(threads).unwrap(), ..Context::default() })
+    }
+
+    #[test]
+    fn pieces_come_in_order_and_once() {
+        for context in contexts() {
+            let mut rows = Vec::new();
+            let take = |window: Window, row: u32| {
+                assert_eq!(window.row, row);
+                rows.push(row);
+                Ok(())
+            };
+            each_piece(CUT, |window| Ok(window.row), take, &context).unwrap();
+            assert_eq!(rows, [0, 2, 4, 6, 8]);
+        }
+    }
+
+    #[test]
+    fn an_error_ends_it_on_both_sides() {
+        for context in contexts() {
+            let read = |window: Window| match window.row {
+                4 => Err(Error::Engine(EngineError::Abandoned)),
+                row => Ok(row),
+            };
+            let mut rows = Vec::new();
+            let take = |_: Window, row: u32| {
+                rows.push(row);
+                Ok(())
+            };
+            let read = each_piece(CUT, read, take, &context);
+            assert!(matches!(read, Err(Error::Engine(EngineError::Abandoned))));
+            assert_eq!(rows, [0, 2]);
+            let take = |_: Window, row: u32| if row < 4 { Ok(()) } else { Err(Error::Cancelled) };
+            assert!(matches!(
+                each_piece(CUT, |window| Ok(window.row), take, &context),
+                Err(Error::Cancelled)
+            ));
+            context.cancel.cancel();
+            let cancelled = each_piece(CUT, |window| Ok(window.row), |_, _: u32| Ok(()), &context);
+            assert!(matches!(cancelled, Err(Error::Cancelled)));
+        }
+    }
+
+    /// Memory for one piece, which is free again once it was taken.
+    #[test]
+    fn pieces_are_read_one_by_one_where_there_is_memory_for_one() {
+        let [_, context] = contexts();
+        let budget = strile_engine::Budget::new(100);
+        let most = Mutex::new(0);
+        let read = |window: Window| -> Result<(u32, strile_engine::Lease)> {
+            let lease = budget.take(60, "a piece").map_err(|error| Error::Memory { error })?;
+            *most.lock().unwrap() += 1;
+            Ok((window.row, lease))
+        };
+        let mut rows = Vec::new();
+        let take = |_: Window, (row, _lease): (u32, strile_engine::Lease)| {
+            rows.push(row);
+            Ok(())
+        };
+        each_piece(CUT, read, take, &context).unwrap();
+        assert_eq!((rows, most.into_inner().unwrap()), (vec![0, 2, 4, 6, 8], 5));
+    }
+}

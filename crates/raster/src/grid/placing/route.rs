@@ -1,0 +1,55 @@
+//! From the coordinates of a grid to the pixels of a raster and back.
+
+use super::{Model, Placement};
+use strile_crs::{Operation, Transformer};
+
+/// From coordinates of one system to those of another; or to columns and rows of a raster that has no transform, or from them.
+#[derive(Debug, Clone)]
+pub(crate) struct Route {
+    transformer: Transformer,
+    from: Option<Model>,
+    to: Option<Model>,
+}
+
+impl From<Transformer> for Route {
+    fn from(transformer: Transformer) -> Self {
+        Self { transformer, from: None, to: None }
+    }
+}
+
+impl Route {
+    /// From the raster on.
+    pub(crate) fn from_raster(raster: &Placement, transformer: Transformer) -> Self {
+        Self { transformer, from: raster.model.clone(), to: None }
+    }
+
+    pub(crate) fn inverse(&self) -> Self {
+        Self { transformer: self.transformer.inverse(), from: self.to.clone(), to: self.from.clone() }
+    }
+
+    pub(crate) fn transform(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        let (x, y) = match &self.from {
+            None => (x, y),
+            Some(model) => model.to_world(x, y)?,
+        };
+        let (x, y) = self.transformer.transform(x, y)?;
+        match &self.to {
+            None => Some((x, y)),
+            Some(model) => model.to_pixel(x, y),
+        }
+    }
+
+    pub(crate) const fn operation(&self) -> &Operation {
+        self.transformer.operation()
+    }
+
+    /// Whether it leads to longitudes and latitudes.
+    pub(crate) fn to_is_geographic(&self) -> bool {
+        self.to.is_none() && self.transformer.to_is_geographic()
+    }
+
+    /// What one turn around the Earth adds to x where it leads to.
+    pub(crate) fn target_period(&self) -> Option<f64> {
+        self.transformer.target_period().filter(|_| self.to.is_none())
+    }
+}
