@@ -15,15 +15,18 @@
 //! request  the parts of an address, decoded and checked        answer  bodies, headers, refusals
 //! work     blocking threads: a bounded number, within the memory budget, stopped when the client is gone
 //! sources  which files may be read, and the ones that are open
-//! opened   a file and its levels; `reading` pixels of a level; `reduced` levels that the file does not have
+//! opened   a file and its levels; `reading` pixels of a level; `reduced` levels that the file does not have, `draft` a first picture of them
+//! mercator files on web maps
 //! view     the page and its interface: typed tiles, values, statistics, structure
 //! tiles    map tiles, TileJSON, WMTS, with titiler's parameters
 //! ```
 
 mod answer;
 mod counts;
+mod draft;
 mod figures;
 mod host;
+mod mercator;
 mod net;
 mod opened;
 mod reading;
@@ -50,7 +53,7 @@ use strile::vrt::VrtOptions;
 use strile::{Budget, Cancel, Processor};
 use thiserror::Error;
 use tiles::Tiles;
-use view::View;
+use view::{Basemap, View};
 use work::Work;
 
 /// Why a server could not be started, or ended.
@@ -85,6 +88,9 @@ pub struct ServerOptions {
     pub describe: Option<Describe>,
     /// End when the page is closed; for the viewer.
     pub exit_with_page: bool,
+    /// Pictures below files on a web map, `https://example.org/{z}/{x}/{y}.png`; for the viewer. The browser asks for them, and nothing
+    /// is asked for without this.
+    pub basemap: Option<String>,
     /// The origin whose pages may read answers: `https://example.org`, or `*`; for the tile server.
     pub cors: Option<String>,
     /// Seconds that clients may keep a tile; for the tile server.
@@ -105,6 +111,7 @@ impl Default for ServerOptions {
             decode_on: Processor::Auto,
             describe: None,
             exit_with_page: false,
+            basemap: None,
             cors: None,
             max_age: 3600,
         }
@@ -130,10 +137,11 @@ impl Server {
     /// Prepares the viewer of files, folders, buckets and URLs. Files are opened when the page asks for them.
     ///
     /// # Errors
-    /// If a path does not exist, a folder has no raster, a bucket cannot be listed, there is no such device, or the address cannot be
-    /// listened on.
+    /// If a path does not exist, a folder has no raster, a bucket cannot be listed, there is no such device, the basemap is not the
+    /// address of tiles, or the address cannot be listened on.
     pub fn view(given: &[PathBuf], options: ServerOptions) -> Result<Self, ServeError> {
         check_device(options.decode_on)?;
+        let basemap = options.basemap.as_deref().map(Basemap::new).transpose().map_err(ServeError)?;
         let allowed = Allowed::new(given).map_err(ServeError)?;
         let (files, problems) = allowed.list(&options.open.open.remote, &options.open.open.cancel);
         if !problems.is_empty() {
@@ -153,7 +161,7 @@ impl Server {
         let make = move |work| {
             let counts = Counts::default();
             let pool = Pool::new(open, decode_on, Arc::clone(&counts.bytes_read));
-            View { token, hosts, files, pool, work, counts, describe, closed: flag }
+            View { token, hosts, files, pool, work, counts, describe, basemap, closed: flag }
         };
         Self::listen(options, path, closed, Kind::View(Box::new(make)))
     }
@@ -218,7 +226,7 @@ impl Server {
         let requests = self.options.requests.map_or(threads.get() * 2, NonZeroUsize::get);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads.get().min(4))
-            .max_blocking_threads(requests + 2)
+            .max_blocking_threads(requests + 3)
             .thread_name("strile-serve")
             .enable_io()
             .enable_time()

@@ -2,6 +2,7 @@
 
 use crate::answer::Refusal;
 use crate::opened::{Level, Opened, Place, mask_source, nodata};
+use crate::reduced::Made;
 use std::sync::atomic::Ordering;
 use strile::batch::{BatchWindow, Sampling};
 use strile::number::{is_complex, is_float, magnitude, numbers, writer};
@@ -53,16 +54,16 @@ impl Samples {
 }
 
 impl Opened {
-    /// Reads a window of a level. `reduced` is what is kept in memory, for levels that come from there.
+    /// Reads a window of a level. `made` are the pixels of levels that the file does not have.
     pub(crate) fn read(
         &self,
         level: &Level,
         window: Window,
         bands: &[u16],
-        reduced: Option<&Input>,
+        made: Option<&Made>,
         context: &Context,
     ) -> Result<Samples, Refusal> {
-        let read = match (level.place, reduced) {
+        let read = match (level.place, made) {
             (Place::Stored(number), _) => {
                 let read = stored(&self.of(number, (level.width, level.height)), window, bands, context);
                 read.map(|(samples, encoded)| {
@@ -70,8 +71,11 @@ impl Opened {
                     samples
                 })
             }
-            (Place::Reduced(number), Some(reduced)) => {
-                let of = Of::in_memory(reduced, number, (level.width, level.height));
+            (Place::Reduced(_), Some(Made::Draft(draft))) => {
+                Ok(draft.read((level.width, level.height), window, bands))
+            }
+            (Place::Reduced(number), Some(Made::Levels(kept))) => {
+                let of = Of::in_memory(&kept.input, number, (level.width, level.height));
                 stored(&of, window, bands, context).map(|(samples, _)| samples)
             }
             (Place::OnDemand | Place::Reduced(_), _) => {
@@ -120,8 +124,8 @@ impl Opened {
             .decode_on(of.decode_on);
         let tensor = read_batch(&[of.input], &[window], &options, context)?;
         self.bytes_read.fetch_add(tensor.report.encoded_bytes, Ordering::Relaxed);
-        let data_type = tensor.output.spec().data_type;
-        let pixels = tensor.into_host(context)?;
+        let data_type = tensor.data_type;
+        let pixels = tensor.into_bytes()?;
         let mut samples = Samples { data_type, bands: bands.len(), width, height, pixels, valid: None };
         samples.valid = match source {
             MaskSource::NoData => Some(by_nodata(of.input, &samples, bands)),
@@ -192,14 +196,14 @@ fn nearest_mask(
     let window = Window::new(x0, y0, x1 - x0 + 1, y1 - y0 + 1);
     let options =
         ReadOptions::new().level(of.level).window(window).layer(Layer::Mask).decode_on(of.decode_on);
-    let mask = of.input.read(&options, context)?;
+    let mask = of.input.read(&options, context)?.into_bytes()?;
     let mut valid = Vec::with_capacity(count);
     for row in &rows {
         for column in &columns {
             let at = row
                 .zip(*column)
                 .map(|(row, column)| (row - y0) as usize * window.width as usize + (column - x0) as usize);
-            let shown = at.and_then(|at| mask.pixels.get(at)).is_some_and(|value| *value != 0);
+            let shown = at.and_then(|at| mask.get(at)).is_some_and(|value| *value != 0);
             valid.push(if shown { 255 } else { 0 });
         }
     }
@@ -221,19 +225,14 @@ fn stored(
 ) -> Result<(Samples, u64), Refusal> {
     let options =
         ReadOptions::new().level(level).window(window).bands(bands.iter().copied()).decode_on(decode_on);
-    let (raster, encoded) = match input {
-        Input::Tiff(dataset) => {
-            let (raster, report) = dataset.read_with_report(&options, context)?;
-            (raster, report.encoded_bytes)
-        }
-        Input::Vrt(vrt) => (vrt.read(&options, context)?, 0),
-    };
+    let raster = input.read(&options, context)?;
+    let encoded = raster.report.encoded_bytes;
     let mut samples = Samples {
         data_type: raster.data_type,
         bands: bands.len(),
         width: raster.columns,
         height: raster.rows,
-        pixels: raster.pixels,
+        pixels: raster.into_bytes()?,
         valid: None,
     };
     samples.valid = match mask_source(input)? {
@@ -242,7 +241,7 @@ fn stored(
         MaskSource::Image | MaskSource::Alpha(_) => {
             let options =
                 ReadOptions::new().level(level).window(window).layer(Layer::Mask).decode_on(decode_on);
-            let mut mask = input.read(&options, context)?.pixels;
+            let mut mask = input.read(&options, context)?.into_bytes()?;
             mask.iter_mut().for_each(|value| *value = if *value == 0 { 0 } else { 255 });
             Some(mask)
         }

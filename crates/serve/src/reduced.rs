@@ -1,14 +1,15 @@
-//! Small levels of files without overviews: made by one pass over the file, kept in memory as a file of their own.
+//! Small levels of files without overviews: made by one pass over the file, kept in memory as a file of their own. A draft of them is
+//! there sooner.
 
 use crate::answer::Refusal;
+use crate::draft::Draft;
 use crate::opened::Opened;
 use crate::work::Work;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use strile::convert::{Conversion, ConvertOptions, ConvertSize, Method, Side};
-use strile::engine::Progress;
 use strile::io::{MemorySink, MemorySource};
-use strile::write::{BlockChoice, Overviews};
+use strile::write::{BlockChoice, Overviews, Piece};
 use strile::{Compression, Context, Dataset, Input, OpenOptions, ReadOptions, Resampling, WriteOptions};
 use tokio::sync::watch;
 
@@ -18,30 +19,59 @@ pub(crate) struct Kept {
     _counted: Box<dyn Send + Sync>,
 }
 
-type Outcome = Option<Result<Arc<Kept>, Refusal>>;
+/// Pixels of levels that the file does not have.
+#[derive(Clone)]
+pub(crate) enum Made {
+    Levels(Arc<Kept>),
+    Draft(Arc<Draft>),
+}
+
+impl Made {
+    /// The levels as a file; `None` for a draft.
+    pub(crate) fn levels(&self) -> Option<&Input> {
+        match self {
+            Self::Levels(kept) => Some(&kept.input),
+            Self::Draft(_) => None,
+        }
+    }
+
+    /// Which draft it is; `None` if it is none.
+    pub(crate) fn draft(&self) -> Option<u64> {
+        match self {
+            Self::Levels(_) => None,
+            Self::Draft(draft) => Some(draft.version()),
+        }
+    }
+}
+
+/// What there is of a pass.
+#[derive(Default)]
+struct State {
+    draft: Option<Arc<Draft>>,
+    outcome: Option<Result<Arc<Kept>, Refusal>>,
+}
 
 /// A pass that was not begun, is under way, or is done.
 pub(crate) struct Reduced {
     begun: AtomicBool,
-    count: Arc<Count>,
-    outcome: watch::Sender<Outcome>,
+    count: Count,
+    state: watch::Sender<State>,
 }
 
+/// Pixels of the first level that are made, of so many.
 #[derive(Default)]
 struct Count {
     done: AtomicU64,
     all: AtomicU64,
 }
 
-impl Progress for Count {
-    fn advance(&self, blocks: u64) {
-        self.done.fetch_add(blocks, Ordering::Relaxed);
-    }
-}
-
 impl Default for Reduced {
     fn default() -> Self {
-        Self { begun: AtomicBool::new(false), count: Arc::default(), outcome: watch::Sender::new(None) }
+        Self {
+            begun: AtomicBool::new(false),
+            count: Count::default(),
+            state: watch::Sender::new(State::default()),
+        }
     }
 }
 
@@ -49,7 +79,7 @@ impl Reduced {
     /// The part of the pass that is done, 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub(crate) fn done(&self) -> f64 {
-        if matches!(*self.outcome.borrow(), Some(Ok(_))) {
+        if matches!(self.state.borrow().outcome, Some(Ok(_))) {
             return 1.0;
         }
         let all = self.count.all.load(Ordering::Relaxed);
@@ -61,40 +91,74 @@ impl Reduced {
 
     /// Whether a pass is under way.
     pub(crate) fn is_under_way(&self) -> bool {
-        self.begun.load(Ordering::Relaxed) && self.outcome.borrow().is_none()
+        self.begun.load(Ordering::Relaxed) && self.state.borrow().outcome.is_none()
+    }
+
+    /// Which draft is there while the pass is under way.
+    pub(crate) fn draft(&self) -> Option<u64> {
+        let state = self.state.borrow();
+        state.draft.as_ref().filter(|_| state.outcome.is_none()).map(|draft| draft.version())
     }
 }
 
 /// Waits for the levels in memory; the first caller begins the pass. `None` if the file needs none.
-pub(crate) async fn ready(opened: &Arc<Opened>, work: &Arc<Work>) -> Result<Option<Arc<Kept>>, Refusal> {
+pub(crate) async fn ready(opened: &Arc<Opened>, work: &Arc<Work>) -> Result<Option<Made>, Refusal> {
+    wait(opened, work, |state| state.outcome.is_some()).await
+}
+
+/// Waits for the levels in memory or for a draft of them, whichever comes first. `None` if the file needs none.
+pub(crate) async fn soon(opened: &Arc<Opened>, work: &Arc<Work>) -> Result<Option<Made>, Refusal> {
+    wait(opened, work, |state| state.outcome.is_some() || state.draft.is_some()).await
+}
+
+async fn wait(
+    opened: &Arc<Opened>,
+    work: &Arc<Work>,
+    suffices: impl FnMut(&State) -> bool,
+) -> Result<Option<Made>, Refusal> {
     if opened.first_reduced().is_none() {
         return Ok(None);
     }
     let reduced = &opened.reduced;
     if !reduced.begun.swap(true, Ordering::AcqRel) {
-        reduced.outcome.send_replace(None);
-        let (opened, work) = (Arc::clone(opened), Arc::clone(work));
-        tokio::spawn(async move {
-            let file = Arc::clone(&opened);
-            let made = work.pass(move |context| make(&file, context)).await;
-            let failed = made.is_err();
-            opened.reduced.outcome.send_replace(Some(made));
-            if failed {
-                // The next request tries again: memory may be there then.
-                opened.reduced.begun.store(false, Ordering::Release);
-            }
-        });
+        reduced.state.send_replace(State::default());
+        tokio::spawn(begin(Arc::clone(opened), Arc::clone(work)));
     }
-    let mut outcome = reduced.outcome.subscribe();
-    let outcome = outcome.wait_for(Option::is_some).await;
-    match outcome.as_deref() {
-        Ok(Some(Ok(kept))) => Ok(Some(Arc::clone(kept))),
-        Ok(Some(Err(refusal))) => Err(refusal.clone()),
-        Ok(None) | Err(_) => Err(Refusal::busy("the reduced levels are not ready; try again")),
+    let mut state = reduced.state.subscribe();
+    let state = state.wait_for(suffices).await;
+    match state.as_deref() {
+        Ok(State { outcome: Some(Ok(kept)), .. }) => Ok(Some(Made::Levels(Arc::clone(kept)))),
+        Ok(State { outcome: Some(Err(refusal)), .. }) => Err(refusal.clone()),
+        Ok(State { draft: Some(draft), .. }) => Ok(Some(Made::Draft(Arc::clone(draft)))),
+        Ok(_) | Err(_) => Err(Refusal::busy("the reduced levels are not ready; try again")),
     }
 }
 
-fn make(opened: &Opened, context: &Context) -> Result<Arc<Kept>, Refusal> {
+/// Makes the draft, then the levels.
+async fn begin(opened: Arc<Opened>, work: Arc<Work>) {
+    let file = Arc::clone(&opened);
+    let draft = work.draft(move |context| draft(&file, context)).await.ok().flatten();
+    let file = Arc::clone(&opened);
+    let made = work.pass(move |context| make(&file, draft.as_deref(), context)).await.and_then(|made| made);
+    let failed = made.is_err();
+    opened.reduced.state.send_replace(State { draft: None, outcome: Some(made) });
+    if failed {
+        // The next request tries again: memory may be there then.
+        opened.reduced.begun.store(false, Ordering::Release);
+    }
+}
+
+/// Draws the draft and shows it after each lattice. A file that cannot be read has none: the pass says why.
+fn draft(opened: &Opened, context: &Context) -> Option<Arc<Draft>> {
+    let draft = Arc::new(Draft::of(opened, context).ok()??);
+    let show = || {
+        opened.reduced.state.send_modify(|state| state.draft = Some(Arc::clone(&draft)));
+    };
+    draft.draw(opened, context, show).ok()?;
+    Some(draft)
+}
+
+fn make(opened: &Opened, draft: Option<&Draft>, context: &Context) -> Result<Arc<Kept>, Refusal> {
     let first = opened.first_reduced().ok_or_else(|| Refusal::bad("the file needs no reduced level"))?;
     let levels =
         opened.levels.iter().filter(|level| matches!(level.place, crate::opened::Place::Reduced(_))).count();
@@ -119,13 +183,19 @@ fn make(opened: &Opened, context: &Context) -> Result<Arc<Kept>, Refusal> {
     };
     let sink = MemorySink::new();
     let file = sink.handle();
-    let count = Arc::clone(&opened.reduced.count);
+    let count = &opened.reduced.count;
     let planned = Conversion::plan(&opened.input, Box::new(sink), &options, context);
     let planned = planned.map_err(|error| opened.blame(error))?;
     count.done.store(0, Ordering::Relaxed);
-    count.all.store(planned.blocks().max(1), Ordering::Relaxed);
-    let context = Context { progress: Some(count), ..context.clone() };
-    planned.run(&context).map_err(|error| opened.blame(error))?;
+    count.all.store(pixels.max(1), Ordering::Relaxed);
+    let mut show = |piece: &Piece<'_>| {
+        let made = u64::from(piece.window.width) * u64::from(piece.window.height);
+        count.done.fetch_add(made, Ordering::Relaxed);
+        if let Some(draft) = draft {
+            draft.take(opened, piece, (first.width, first.height));
+        }
+    };
+    planned.run_watched(context, &mut show).map_err(|error| opened.blame(error))?;
     let bytes = file.take().map(|file| file.bytes).unwrap_or_default();
     let source = Arc::new(MemorySource::new(opened.name.clone(), bytes));
     let dataset = Dataset::from_source(source, &OpenOptions::default())?;

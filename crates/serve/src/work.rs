@@ -16,8 +16,9 @@ const QUEUE_TIME: Duration = Duration::from_secs(30);
 /// Who works, and what they may take.
 pub(crate) struct Work {
     permits: Arc<Semaphore>,
-    /// Reduced levels are made one after the other.
+    /// Reduced levels are made one after the other, and so are drafts of them.
     passes: Arc<Semaphore>,
+    drafts: Arc<Semaphore>,
     budget: Arc<Budget>,
     stop: Cancel,
     threads: NonZeroUsize,
@@ -35,7 +36,8 @@ impl Drop for Stop {
 impl Work {
     pub(crate) fn new(at_once: usize, budget: Arc<Budget>, stop: Cancel, threads: NonZeroUsize) -> Self {
         let permits = Arc::new(Semaphore::new(at_once.max(1)));
-        Self { permits, passes: Arc::new(Semaphore::new(1)), budget, stop, threads }
+        let one = || Arc::new(Semaphore::new(1));
+        Self { permits, passes: one(), drafts: one(), budget, stop, threads }
     }
 
     /// What a call is given that runs on one thread.
@@ -71,16 +73,32 @@ impl Work {
     /// Does work that outlives the request it began with, on all threads; one after the other.
     pub(crate) async fn pass<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Context) -> Result<T, Refusal> + Send + 'static,
+        work: impl FnOnce(&Context) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        let Ok(permit) = Arc::clone(&self.passes).acquire_owned().await else { return Err(failed()) };
+        self.alone(&self.passes, work).await
+    }
+
+    /// Does the same before a pass; it does not wait for passes.
+    pub(crate) async fn draft<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Context) -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        self.alone(&self.drafts, work).await
+    }
+
+    async fn alone<T: Send + 'static>(
+        &self,
+        turn: &Arc<Semaphore>,
+        work: impl FnOnce(&Context) -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let Ok(permit) = Arc::clone(turn).acquire_owned().await else { return Err(failed()) };
         let context = Context { threads: self.threads, ..self.context() };
         let done = spawn_blocking(move || {
             let done = work(&context);
             drop(permit);
             done
         });
-        done.await.unwrap_or_else(|_| Err(failed()))
+        done.await.map_err(|_| failed())
     }
 }
 

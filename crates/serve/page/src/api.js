@@ -1,4 +1,10 @@
-// The server's answers. Every address is relative, so the page works behind proxies that add a prefix.
+// The server's answers. Every address is relative, so the page works behind proxies that add a prefix. A page that holds a raster
+// itself has no server.
+
+import { held } from "./embedded.js";
+
+/** Whether the page holds the raster. */
+export const embedded = held !== null;
 
 /** A request that the server answered with an error, or did not answer. */
 export class Failure extends Error {
@@ -13,7 +19,7 @@ export class Failure extends Error {
 async function request(address, options) {
   let response;
   try {
-    response = await fetch(address, options);
+    response = embedded ? await held.answer(address) : await fetch(address, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Failure("The server does not answer. Is `strile view` still running?", { unanswered: true });
@@ -68,6 +74,7 @@ export async function tile(id, { level, column, row, bands }, signal) {
     bands: number("X-Bands"),
     dtype: response.headers.get("X-Dtype") ?? "",
     mask: response.headers.get("X-Mask") ?? "none",
+    draft: number("X-Draft"),
   };
 }
 

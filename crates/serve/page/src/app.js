@@ -1,9 +1,10 @@
 // Ties the parts together: sources, scene, tools and panels.
 
 import * as api from "./api.js";
+import { Basemap } from "./basemap.js";
 import { Painter } from "./gl/painter.js";
 import { listen, listenDivider } from "./input.js";
-import { Layer } from "./layer.js";
+import { addressOf, Layer } from "./layer.js";
 import { Overlay } from "./overlay.js";
 import { Profile } from "./profile.js";
 import { Progress } from "./progress.js";
@@ -17,12 +18,16 @@ import { Foot } from "./ui/foot.js";
 import { Notices } from "./ui/notices.js";
 import { Panel } from "./ui/panel.js";
 
+/** After so many milliseconds the page says that it opens a raster. */
+const PATIENCE = 300;
+
 const find = (id) => document.getElementById(id);
 
-/** A copy of a style for a raster of the same shape; its limits stay, so that two dates compare. */
-function carried(style, from, to) {
+/** A copy of a layer's style for a raster of the same shape. Limits stay for another raster, so that two dates compare. */
+function carried({ style, source, info: from }, id, to) {
   const same = from.dtype === to.dtype && from.bands.length === to.bands.length && !from.palette === !to.palette;
-  return same ? { ...structuredClone(style), stretch: style.limits.length ? "manual" : style.stretch } : undefined;
+  const stays = source !== id && style.limits.length;
+  return same ? { ...structuredClone(style), stretch: stays ? "manual" : style.stretch } : undefined;
 }
 
 export class App {
@@ -30,6 +35,8 @@ export class App {
   /** The layer whose style the panel shows: 0 or 1. */
   active = 0;
   cross = null;
+  /** Whether rasters are shown in Web Mercator, not in their own grids. */
+  onMap = false;
   #infos = new Map();
   #bases = new Map();
   #frame = 0;
@@ -42,6 +49,7 @@ export class App {
     this.tiles = new Tiles(this.painter.gl, () => this.redraw());
     this.scene = new Scene(this.painter, this.tiles, picture);
     this.overlay = new Overlay(find("overlay"));
+    this.basemap = new Basemap(find("basemap"), find("credit"), () => this.redraw());
     this.structure = new Structure(() => this.changed("structure"));
     this.profile = new Profile(this);
     this.readout = new Readout(() => this.changed("readout"));
@@ -65,7 +73,7 @@ export class App {
     picture.addEventListener("focus", () => this.redraw());
     picture.addEventListener("blur", () => this.left());
     addEventListener("hashchange", (event) => this.#place(readState(new URL(event.newURL).hash)));
-    addEventListener("pagehide", (event) => event.persisted || api.close());
+    if (!api.embedded) addEventListener("pagehide", (event) => event.persisted || api.close());
   }
 
   async start() {
@@ -73,6 +81,7 @@ export class App {
     if (!this.sources.length) throw new Error("There is nothing to show: no raster was given to `strile view`.");
     const state = readState();
     const wanted = this.sources.find(({ id }) => String(id) === state.source) ?? this.sources.find(({ ok }) => ok !== false) ?? this.sources[0];
+    this.onMap = Boolean(state.onMap);
     this.bar.build();
     this.foot.build();
     await this.show(wanted.id);
@@ -100,9 +109,10 @@ export class App {
   async #layer(id, like) {
     const source = this.source(id);
     if (source.ok === false) throw new api.Failure(source.error ?? `cannot open ${source.name}`);
-    if (!this.#infos.has(id)) this.#infos.set(id, await api.info(source.id));
-    const info = this.#infos.get(id);
-    const layer = new Layer(source, info, like && carried(like.style, like.info, info));
+    const address = addressOf(source.id, this.onMap);
+    if (!this.#infos.has(address)) this.#infos.set(address, await api.info(address));
+    const info = this.#infos.get(address);
+    const layer = new Layer(source, info, like && carried(like, source.id, info), this.onMap);
     if (!this.#bases.has(layer.id)) this.#bases.set(layer.id, layer.bases);
     layer.bases = this.#bases.get(layer.id);
     return layer;
@@ -112,6 +122,7 @@ export class App {
   async show(id, keep = false) {
     const token = (this.showing = {});
     this.#busy(1);
+    const late = setTimeout(() => this.notices.set("opening", `Opening ${this.source(id).name}…`), PATIENCE);
     try {
       const before = this.scene.layers[0];
       const layer = await this.#layer(id, keep ? before : undefined);
@@ -131,6 +142,8 @@ export class App {
       this.scene.hidden = true;
       this.notices.set("source", `Cannot show ${this.source(id).name}: ${error.message}`);
     } finally {
+      clearTimeout(late);
+      if (this.showing === token) this.notices.set("opening", null);
       this.#busy(-1);
     }
     this.shown = id;
@@ -146,7 +159,7 @@ export class App {
       this.scene.layers.length = Math.min(this.scene.layers.length, 1);
       this.active = 0;
     } else {
-      const second = id ?? this.scene.layers[1]?.id ?? this.#other();
+      const second = id ?? this.scene.layers[1]?.source ?? this.#other();
       this.#busy(1);
       try {
         this.scene.layers[1] = await this.#layer(this.source(second).id);
@@ -164,8 +177,21 @@ export class App {
   }
 
   #other() {
-    const at = this.sources.findIndex(({ id }) => String(id) === String(this.scene.layers[0].id));
+    const at = this.sources.findIndex(({ id }) => String(id) === String(this.scene.layers[0].source));
     return this.sources[(at + 1) % this.sources.length].id;
+  }
+
+  /** Shows all rasters in Web Mercator, or each in its own grid. */
+  async place(onMap) {
+    const [, second] = this.scene.layers;
+    this.onMap = onMap;
+    this.profile.clear();
+    if (onMap && this.structure.on) this.structure.toggle();
+    const { layout } = this.scene;
+    await this.show(this.shown, true);
+    if (layout !== "single" && second) await this.compare(layout, second.source);
+    this.scene.fit();
+    this.changed("source");
   }
 
   #busy(by) {
@@ -239,8 +265,9 @@ export class App {
   #draw() {
     document.documentElement.dataset.state = "busy";
     for (const { layer } of this.scene.panes()) {
-      if (layer.asked !== layer.channels().join() + layer.style.mode) {
-        layer.asked = layer.channels().join() + layer.style.mode;
+      const asked = `${layer.channels()} ${layer.style.mode} ${layer.draft}`;
+      if (layer.asked !== asked) {
+        layer.asked = asked;
         this.#asking += 1;
         layer.ask(() => {
           this.#asking -= 1;
@@ -248,17 +275,18 @@ export class App {
         });
       }
     }
-    const background = getComputedStyle(document.documentElement).getPropertyValue("--ground").trim();
-    this.scene.draw([1, 3, 5].map((at) => parseInt(background.slice(at, at + 2), 16) / 255));
+    this.basemap.draw(this.scene);
+    this.scene.draw();
     this.overlay.draw(this);
     this.#placeDivider();
     this.panel.update();
     this.foot.update();
     this.notices.failures(this.scene.failures);
-    writeState(this);
+    if (!api.embedded) writeState(this);
     this.progress.watch();
     const busy = this.tiles.pending().count || this.#asking || this.readout.busy;
     document.documentElement.dataset.state = busy ? "busy" : "idle";
+    document.documentElement.dataset.draft = String(this.tiles.drafts().length > 0);
   }
 
   #placeDivider() {

@@ -10,16 +10,25 @@ import { channels, defaultStyle, limitsBy, stretched } from "./style.js";
 const ALL_BANDS = 4;
 const PROVISIONAL = [0, 255];
 
+/** What a raster is called in addresses. */
+export const addressOf = (id, onMap) => (onMap ? `${id}@web` : id);
+
 export class Layer {
   /** Base values of wide types, by band. */
   bases = new Map();
   /** Pixels of this raster → pixels of the first one. */
   toFirst = IDENTITY;
+  /** The newest draft of levels that are being made; infinite once they are made. */
+  draft = 0;
   #statistics = new Map();
   #sampled = { key: "", figures: [] };
 
-  constructor(source, info, style) {
-    this.id = source.id;
+  /** `onMap` says that it is shown in Web Mercator. */
+  constructor(source, info, style, onMap = false) {
+    this.source = source.id;
+    this.onMap = onMap;
+    /** What requests name it by. */
+    this.id = addressOf(source.id, onMap);
     this.name = source.name;
     this.info = info;
     this.complex = isComplex(info.dtype);
@@ -45,12 +54,13 @@ export class Layer {
   /** Asks for the statistics of the drawn bands; `changed` is called when they have come. */
   ask(changed) {
     const useful = this.served && this.style.mode !== "palette";
-    const missing = [...new Set(this.channels())].filter((band) => useful && !this.#statistics.has(band));
+    const stale = (found) => found?.draft && found.draft < this.draft;
+    const missing = [...new Set(this.channels())].filter((band) => useful && (!this.#statistics.has(band) || stale(this.#statistics.get(band))));
     if (!missing.length) {
       changed();
       return;
     }
-    for (const band of missing) this.#statistics.set(band, null);
+    for (const band of missing) this.#statistics.set(band, this.#statistics.get(band) ?? null);
     api
       .statistics(this.id, missing)
       .then((found) => missing.forEach((band, index) => this.#statistics.set(band, found[index] ?? null)))
@@ -67,7 +77,7 @@ export class Layer {
       const found = numbers.map((band) => this.#statistics.get(band) ?? null);
       if (found.every(Boolean)) return found;
     }
-    const key = `${this.style.mode} ${this.style.formula} ${this.style.part} ${numbers} ${kept.length}`;
+    const key = `${this.style.mode} ${this.style.formula} ${this.style.part} ${numbers} ${kept.map(({ draft }) => draft)}`;
     if (key !== this.#sampled.key) {
       const groups = this.style.mode === "ratio" ? [numbers] : numbers.map((band) => [band]);
       const sampled = groups.map((group) => {

@@ -95,7 +95,8 @@ export class Overlay {
 
 /** An error with its block and codec, where the server names them. */
 export function describe({ message, block, codec }) {
-  const place = block && `block column ${block.column}, row ${block.row} of level ${block.level}`;
+  const named = block && message.includes(`column ${block.column}, row ${block.row}`);
+  const place = block && (named ? `level ${block.level}` : `block column ${block.column}, row ${block.row} of level ${block.level}`);
   const more = [place, codec].filter((words) => words && !message.includes(words));
   return more.length ? `${message} (${more.join(", ")})` : message;
 }

@@ -54,7 +54,7 @@ export function decode(tile, numbers, bases) {
   numbers.forEach((number, index) => {
     bands.set(number, band(tile, index * count * size, count, mask, bases, number));
   });
-  return { width: tile.width, height: tile.height, bands, mask };
+  return { width: tile.width, height: tile.height, bands, mask, draft: tile.draft };
 }
 
 function band({ buffer, dtype }, offset, count, mask, bases, number) {

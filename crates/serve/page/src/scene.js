@@ -78,13 +78,13 @@ export class Scene {
     return box[0] < box[2] && box[1] < box[3] ? box : null;
   }
 
-  draw(background) {
+  draw() {
     const ratio = devicePixelRatio || 1;
     const { canvas, painter, tiles } = this;
     const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
     if (!width || !height) return;
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    painter.begin(width, height, background);
+    painter.begin(width, height);
     tiles.begin();
     this.failures = [];
     for (const pane of this.panes()) {
@@ -117,7 +117,7 @@ export class Scene {
         if (entry.has(bands)) wanted.push({ entry, box: part });
         else missing = true;
         const error = [...entry.failures.values()].at(-1);
-        if (error && !entry.has(bands)) this.failures.push({ pane, box: part, error, place });
+        if (error && (entry.draft || !entry.has(bands))) this.failures.push({ pane, box: part, error, place });
       }
     }
     // Until all have come: what is here of other levels, coarse ones below fine ones.

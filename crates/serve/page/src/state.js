@@ -9,17 +9,19 @@ export function readState(hash = location.hash) {
   return {
     source: values.get("source") ?? undefined,
     second: values.get("second") ?? undefined,
+    onMap: values.get("grid") === "web" || undefined,
     layout: ["side", "swipe"].includes(layout) ? layout : undefined,
     ...(placed ? { x, y, zoom: Math.min(zoom, 256) } : {}),
   };
 }
 
-export function writeState({ scene }) {
+export function writeState({ scene, onMap }) {
   const [first, second] = scene.layers;
   if (!first) return;
   const { x, y, zoom } = scene.camera;
-  const values = { source: first.id, x: x.toFixed(2), y: y.toFixed(2), zoom: Number(zoom.toPrecision(7)) };
-  if (second && scene.layout !== "single") Object.assign(values, { layout: scene.layout, second: second.id });
+  const values = { source: first.source, x: x.toFixed(2), y: y.toFixed(2), zoom: Number(zoom.toPrecision(7)) };
+  if (second && scene.layout !== "single") Object.assign(values, { layout: scene.layout, second: second.source });
+  if (onMap) values.grid = "web";
   const hash = `#${new URLSearchParams(values)}`;
   if (hash !== location.hash) history.replaceState(null, "", hash);
 }

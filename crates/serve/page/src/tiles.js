@@ -27,6 +27,8 @@ class Entry {
   since = 0;
   /** Decoded samples, kept for the tiles that statistics are made of. */
   samples = null;
+  /** Which draft of a level it shows; 0 if it is none. */
+  draft = 0;
 
   constructor(key, layer, place) {
     Object.assign(this, { key, layer, place });
@@ -56,13 +58,16 @@ export class Tiles {
     const key = `${layer.id}/${place.level}/${place.column}/${place.row}`;
     let entry = this.#entries.get(key);
     if (!entry) entry = new Entry(key, layer, place);
+    entry.layer = layer;
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     if (entry.frame !== this.#frame || priority < entry.priority) entry.priority = priority;
     entry.frame = this.#frame;
     entry.keep ||= keep;
-    const missing = layer.request(bands).filter((band) => !entry.textures.has(band));
-    entry.asks = entry.has(bands) || entry.failures.has(missing.join()) ? null : missing;
+    // A draft is drawn until a better one has come.
+    const stale = entry.draft && entry.draft < layer.draft;
+    const missing = layer.request(bands).filter((band) => stale || !entry.textures.has(band));
+    entry.asks = (entry.has(bands) && !stale) || entry.failures.has(missing.join()) ? null : missing;
     return entry;
   }
 
@@ -117,6 +122,8 @@ export class Tiles {
     const { width, height } = samples;
     const before = entry.bytes;
     Object.assign(entry, { width, height });
+    if (samples.draft !== entry.draft) this.#empty(entry);
+    entry.draft = samples.draft;
     for (const [number, band] of samples.bands) {
       entry.kind = band.kind;
       entry.textures.set(number, bandTexture(gl, width, height, band));
@@ -133,10 +140,16 @@ export class Tiles {
     this.bytes += entry.bytes - before;
   }
 
-  #drop(entry) {
+  #empty(entry) {
     for (const texture of entry.textures.values()) this.gl.deleteTexture(texture);
     if (entry.mask) this.gl.deleteTexture(entry.mask);
+    entry.textures.clear();
+    Object.assign(entry, { mask: null, samples: null, bytes: 0 });
+  }
+
+  #drop(entry) {
     this.bytes -= entry.bytes;
+    this.#empty(entry);
     this.#entries.delete(entry.key);
   }
 
@@ -158,6 +171,12 @@ export class Tiles {
     const now = performance.now();
     const oldest = Math.max(0, ...entries.filter((entry) => entry.request).map((entry) => now - entry.since));
     return { count: entries.length, oldest, layers: [...new Set(entries.map((entry) => entry.layer))] };
+  }
+
+  /** Layers with visible tiles that are drafts. */
+  drafts() {
+    const entries = [...this.#entries.values()].filter((entry) => entry.frame === this.#frame && entry.draft);
+    return [...new Set(entries.map((entry) => entry.layer))];
   }
 
   get size() {

@@ -32,6 +32,15 @@ export class Tab {
     });
     await tab.page.setViewport({ width, height });
     await tab.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
+    // What the page said while it was loading.
+    tab.said = [];
+    await tab.page.exposeFunction("noteSaid", (text) => tab.said.push(text));
+    await tab.page.evaluateOnNewDocument(() => {
+      addEventListener("DOMContentLoaded", () => {
+        const notices = document.getElementById("notices");
+        new MutationObserver(() => notices.textContent && globalThis.noteSaid(notices.textContent)).observe(notices, { childList: true, subtree: true });
+      });
+    });
     await tab.page.goto(address);
     await tab.idle();
     return tab;

@@ -1,13 +1,17 @@
 // A small server with the interface of `strile view`, over rasters that are formulas: for the page's own tests.
 
 import { createServer } from "node:http";
+import { gzipSync } from "node:zlib";
 import { readFile } from "node:fs/promises";
 
 const TILE = 256;
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
-export const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'";
+export const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'";
 
-/** A raster: `at(band, x, y)` with bands from 1; `valid(x, y)`; `fails(level, column, row)`. */
+/**
+ * A raster: `at(band, x, y)` with bands from 1; `valid(x, y)`; `fails(level, column, row)`; `draft()` is the number of the draft that
+ * reduced levels show, 0 once they are made; `map` is the raster in Web Mercator.
+ */
 export function raster(name, { width = 1000, height = 700, bands = 1, dtype = "uint8", array = Uint8Array, at, scales = [1, 2], info: told, ...more }) {
   const levels = scales.map((scale, level) => ({
     level,
@@ -72,6 +76,18 @@ function statistics(one, band) {
   return { band, min, max, mean, std, percentiles: { 2: percent(0.02), 98: percent(0.98) }, histogram: { counts, from: min, to: max } };
 }
 
+/** The data of a page that holds a raster itself. */
+export function held(one, tiles) {
+  const bands = one.info.bands.map((_, index) => index + 1);
+  const packed = tiles.map(([level, column, row]) => {
+    const [body, headers] = tileOf(one, level, column, row, bands);
+    const tile = { width: headers["X-Width"], height: headers["X-Height"], dtype: headers["X-Dtype"], mask: headers["X-Mask"], bands };
+    return [`${level}/${column}/${row}`, { ...tile, data: gzipSync(body).toString("base64") }];
+  });
+  const levels = one.info.levels.filter(({ level }) => tiles.some(([own]) => own === level));
+  return { name: one.name, info: { ...one.info, levels }, statistics: bands.map((band) => statistics(one, band)), tiles: Object.fromEntries(packed) };
+}
+
 /** Starts a server for rasters; `log` has what was asked, `finished` what was answered. */
 export async function serve(rasters, pageFolder) {
   const log = [];
@@ -86,11 +102,17 @@ export async function serve(rasters, pageFolder) {
     if (id === "sources") return [200, rasters.map(({ name, error }, index) => ({ id: index, name, ok: !error, error }))];
     if (id === "stats") return [200, { requests: log.length, bytes_read: 1000 }];
     if (id === "close") return [204, ""];
-    const one = rasters[id];
+    const onMap = id.endsWith("@web");
+    const one = onMap ? rasters[id.slice(0, -4)].map : rasters[id];
+    if (!one) return [422, { error: "cannot show it in Web Mercator" }];
     const number = (name) => Number(query.get(name));
     const bands = () => (query.get("bands") ?? "1").split(",").map(Number);
-    if (call === "info") return [200, one.info];
+    if (call === "info") await one.opens?.();
+    if (call === "info") return [200, { web: Boolean(one.map), ...one.info }];
+    const draft = one.draft?.();
+    if (call === "progress" && draft) return [200, { level: 1, done: 0.4, under_way: true, draft }];
     if (call === "progress") return [200, progress.get(id) ?? { level: 0, done: 1 }];
+    if (call === "statistics" && draft) return [200, bands().map((band) => ({ ...statistics({ ...one, at: () => draft }, band), draft }))];
     if (call === "statistics") return one.unstatistical ? [422, { error: "cannot compute statistics" }] : [200, bands().map((band) => statistics(one, band))];
     if (call === "value") {
       const values = one.info.bands.map((_, index) => one.at(index + 1, number("x"), number("y")));
@@ -116,6 +138,10 @@ export async function serve(rasters, pageFolder) {
     }
     if (one.fails?.(level, column, row)) {
       return [422, { error: "cannot decode a block: the stream ends early", block: { level, column, row, plane: 0 }, codec: "deflate" }];
+    }
+    if (draft && level > 0) {
+      const [body, headers] = tileOf({ ...one, at: () => draft }, level, column, row, bands());
+      return [200, body, { ...headers, "X-Draft": draft }];
     }
     return [200, ...tileOf(one, level, column, row, bands())];
   };

@@ -1,12 +1,16 @@
 // The page against the mock server: what it draws and asks for.
 
+import { mkdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { equal, near, ok, test } from "./harness.mjs";
-import { raster, serve } from "./mock.mjs";
+import { held, raster, serve } from "./mock.mjs";
 import { Tab } from "./browser.mjs";
 
 const ramp = (band, x, y) => (x * 3 + y * 5 + band * 1000) % 60000;
 
 export function pageTests({ browser, folder, out }) {
+  mkdirSync(out, { recursive: true });
   const on = (name, rasters, work, options = {}) =>
     test(`page/${name}`, async () => {
       const server = await serve(rasters, folder);
@@ -152,6 +156,100 @@ export function pageTests({ browser, folder, out }) {
       await page.close();
     } finally {
       await server.close();
+    }
+  });
+
+  const state = { draft: 20 };
+  const drafted = raster("drafted.tif", { bands: 3, at: () => 200, made: [1], draft: () => state.draft });
+  on("a_draft_is_drawn_and_replaced", [drafted], async (tab) => {
+    const shown = async (value) => {
+      await tab.page.waitForFunction((wanted) => document.documentElement.dataset.draft === wanted, { timeout: 30_000 }, String(value !== 200));
+      await tab.page.waitForFunction(() => document.documentElement.dataset.state === "idle", { timeout: 30_000 });
+      for (let tries = 0; ; tries += 1) {
+        const [[red]] = await tab.colours([[500, 350]]);
+        if (red === value) return;
+        if (tries > 40) throw new Error(`expected ${value}, got ${red}`);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    };
+    await shown(20);
+    await tab.page.waitForSelector('#notices [data-key="progress"] progress', { timeout: 30_000 });
+    equal(await tab.text("#notices"), "Draft of drafted.tif. It has no overviews: all of it is being read");
+    state.draft = 60;
+    await shown(60);
+    state.draft = 0;
+    await shown(200);
+    await tab.page.waitForFunction(() => !document.querySelector("#notices progress"), { timeout: 30_000 });
+  });
+
+  // A map of zoom 10 over 1000 × 700 pixels, whose corner is that of a tile.
+  const pixel = 40075016.68557849 / 256 / 1024;
+  const tile = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='256' height='256'%3E%3Crect width='256' height='256' fill='rgb(0,{x},{y})'/%3E%3C/svg%3E#{z}";
+  const transform = [pixel, 0, 100 * 256 * pixel - 20037508.342789244, 0, -pixel, 20037508.342789244 - 50 * 256 * pixel];
+  const placed = raster("map.tif", { at: () => 90, bands: 3, valid: (x) => x < 300, info: { transform, basemap: tile, crs: { code: "EPSG:3857" } } });
+  on("a_web_map_has_a_basemap_where_one_is_named", [raster("own.tif", { at: () => 10, bands: 3, map: placed })], async (tab, { log }) => {
+    equal((await tab.colours([[500, 350]]))[0], [10, 10, 10], "its own grid");
+    await tab.click("map");
+    await tab.look(500, 350, 1);
+    ok(log.some((path) => path.startsWith("api/0@web/tile/")), "tiles of the map");
+    ok(new URL(tab.page.url()).hash.includes("grid=web"), tab.page.url());
+    await tab.page.waitForFunction(() => !document.querySelector("#credit").hidden, { timeout: 30_000 });
+    for (let tries = 0; tries < 50; tries += 1) {
+      const [own, below] = await tab.colours([[290, 350], [520, 300]]);
+      equal(own, [90, 90, 90], "the raster over the map");
+      if (below[1] === 102 && below[2] === 51) break;
+      if (tries === 49) throw new Error(`expected the basemap's tile 102, 51 where nothing is valid, got ${below}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await tab.click("basemap-on");
+    equal((await tab.colours([[520, 300]]))[0], [0x15, 0x19, 0x1e], "without the basemap");
+    ok(await tab.page.$eval("#blocks", (button) => button.disabled), "blocks are those of the own grid");
+    await tab.click("map");
+    equal((await tab.colours([[500, 350]]))[0], [10, 10, 10], "its own grid again");
+  });
+
+  on("a_slow_raster_and_help_are_told", [raster("late.tif", { at: () => 10, opens: () => new Promise((resolve) => setTimeout(resolve, 1200)) })], async (tab) => {
+    ok(tab.said.includes("Opening late.tif…"), `said: ${tab.said}`);
+    equal(await tab.text("#notices"), "", "once it is there");
+    ok(await tab.page.$eval("#map", (button) => button.disabled), "no place on a map");
+    await tab.click("help");
+    ok((await tab.text("dialog")).includes("whole raster"), "keys");
+    await tab.page.keyboard.press("Escape");
+    await tab.page.waitForFunction(() => !document.querySelector("dialog"), { timeout: 30_000 });
+  });
+
+  test("page/holds_a_raster_without_a_server", async () => {
+    const one = raster("held.tif", { width: 2000, height: 1400, scales: [1, 4], bands: 5, dtype: "uint16", array: Uint16Array, at: ramp, valid: (x) => x > 100, info: { photometric: "min-is-black", transform: [2, 0, 1000, 0, -2, 5000] } });
+    const data = held(one, [[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]]);
+    const read = (name) => readFile(new URL(name, folder), "utf8");
+    const [html, style, script] = await Promise.all(["index.html", "app.css", "app.js"].map(read));
+    const whole = html
+      .replace('<link rel="stylesheet" href="app.css">', () => `<style>${style}</style>`)
+      .replace('<script type="module" src="app.js"></script>', () => `<script id="strile-data" type="application/json">${JSON.stringify(data)}</script><script type="module">${script}</script>`);
+    const page = await (await browser()).newPage();
+    const asked = [];
+    try {
+      page.on("request", (request) => request.url().startsWith("http") && asked.push(request.url()));
+      await page.setViewport({ width: 760, height: 500 });
+      await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
+      const frame = `<!doctype html><iframe sandbox="allow-scripts" style="width:740px;height:480px;border:0" srcdoc="${whole.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}"></iframe>`;
+      await page.setContent(frame);
+      const inner = await (await page.waitForSelector("iframe")).contentFrame();
+      await inner.waitForFunction(() => document.documentElement.dataset.state === "idle" && document.querySelector("#low"), { timeout: 30_000 });
+      await inner.select("#band", "3");
+      await inner.waitForFunction(() => document.documentElement.dataset.state === "idle", { timeout: 30_000 });
+      const canvas = await inner.$("#picture");
+      const box = await canvas.boundingBox();
+      await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+      await inner.waitForFunction(() => /band 3/.test(document.querySelector("#readout").textContent), { timeout: 30_000 });
+      const line = await inner.$eval("#readout", (element) => element.textContent);
+      const [, x, y, value] = /pixel (\d+), (\d+).*band 3 (\d+)/.exec(line);
+      equal(Number(value), ramp(3, Math.floor(x / 4) * 4, Math.floor(y / 4) * 4), line);
+      ok(line.includes("level 1"), `says that the value is that of a reduced level: ${line}`);
+      equal(asked, [], "requests");
+      await page.screenshot({ path: join(out, "held.png") });
+    } finally {
+      await page.close();
     }
   });
 

@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { join } from "node:path";
 import { Tab } from "./browser.mjs";
 import { equal, near, ok, Skip, test } from "./harness.mjs";
+import { files, proxy } from "./servers.mjs";
 
 const GROUND = [0x15, 0x19, 0x1e];
 
@@ -169,6 +170,71 @@ export function strileTests({ browser, strile, rasters, out }) {
     const facts = await tab.text('[data-section="Metadata"]');
     ok(facts.includes("EPSG:32632") && facts.includes("900 × 700 pixels") && facts.includes("nodata -9999"), facts);
     await tab.idle();
+  });
+
+  // On a web map a pixel shows the pixel of the file that the line at the bottom names.
+  for (const [name, file] of [["a_cog_on_a_web_map", "cog.tif"], ["a_mosaic_on_a_web_map", "mosaic.vrt"], ["rotated_on_a_web_map", "rotated.tif"]]) {
+    on(name, file, async (tab, path) => {
+      await tab.click("map");
+      try {
+        const shade = await grey(tab);
+        const { width, height } = await tab.page.evaluate(async (id) => (await fetch(`api/${id}@web/info`)).json(), await tab.page.$eval("#source", (field) => field.value));
+        let seen = 0;
+        for (const [across, down] of [[0.5, 0.5], [0.3, 0.45], [0.62, 0.55]]) {
+          const [x, y] = [Math.round(width * across), Math.round(height * down)];
+          await tab.look(x, y, 1);
+          const line = await tab.point(x, y);
+          const [, column, row] = /pixel (\d+), (\d+)/.exec(line);
+          const [values] = dumped(strile, path, Number(column), Number(row), 1);
+          if (values[0] === "-9999") continue;
+          ok(has(line, values[0]), `expected ${values[0]} in: ${line}`);
+          const [drawn] = await tab.colours([[x, y]]);
+          near(drawn[0], shade(values)[0], 1.01, `colour of ${column},${row}`);
+          seen += 1;
+        }
+        ok(seen >= 2, "valid pixels");
+      } finally {
+        await tab.click("map");
+      }
+    });
+  }
+
+  /** A page of its own over one raster, reached by `address`. */
+  const alone = async (name, address, work) => {
+    const tab = await Tab.open(await browser(), address, { out });
+    try {
+      await work(tab);
+      await tab.shot(name);
+    } finally {
+      await tab.close();
+    }
+  };
+
+  test("strile/remote_file", async () => {
+    if (!strile || !rasters) throw new Skip("no program and rasters were given (--strile, --rasters)");
+    const served = await files(rasters);
+    const server = await view(strile, [`${served.address}/cog.tif`]);
+    try {
+      await alone("remote_file", server.address, async (tab) => compare(tab, join(rasters, "cog.tif"), { drawn: await grey(tab) }));
+      ok(served.asked() > 2, `requests: ${served.asked()}`);
+    } finally {
+      await server.stop();
+      await served.close();
+    }
+  });
+
+  test("strile/behind_a_proxy_with_a_prefix", async () => {
+    if (!strile || !rasters) throw new Skip("no program and rasters were given (--strile, --rasters)");
+    const server = await view(strile, [join(rasters, "cog.tif")]);
+    const prefix = "/user/me/proxy/8123/";
+    const between = await proxy(server.address, prefix);
+    try {
+      const address = between.address + prefix + new URL(server.address).pathname.slice(1);
+      await alone("behind_a_proxy", address, async (tab) => compare(tab, join(rasters, "cog.tif"), { drawn: await grey(tab) }));
+    } finally {
+      await server.stop();
+      await between.close();
+    }
   });
 
   test("strile/ends_with_its_signal", async () => {

@@ -1,8 +1,8 @@
 //! Documents about a file: info, TileJSON, WMTS capabilities.
 
 use super::matrix;
-use super::mercator;
 use crate::answer::{Refusal, number};
+use crate::mercator;
 use crate::opened::{Opened, Place};
 use crate::request::Asked;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ impl Matrix {
             Some("Native") => Ok(Self::Native),
             Some("WebMercatorQuad") if mercator::is_placed(opened) => Ok(Self::WebMercator),
             Some("WebMercatorQuad") => Err(Refusal::unable(format!(
-                "{}: has no reference system and transform, or is a mosaic; use the tiles of `Native`",
+                "{}: has no reference system or no transform; use the tiles of `Native`",
                 opened.name
             ))),
             None if mercator::is_placed(opened) => Ok(Self::WebMercator),

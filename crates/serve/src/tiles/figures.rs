@@ -3,9 +3,10 @@
 use crate::answer::{Answer, Counted, Refusal, json_answer, number};
 use crate::figures::Figures;
 use crate::opened::{Level, Opened};
+use crate::reduced::Made;
 use crate::request::{Asked, parsed};
 use serde_json::{Map, Value, json};
-use strile::{Context, Input, ReadOptions};
+use strile::{Context, ReadOptions};
 
 /// Bands that are looked at if none is named.
 const FIRST: u16 = 16;
@@ -56,7 +57,7 @@ pub(super) fn statistics(
     opened: &Opened,
     level: Level,
     asked: &Asked,
-    kept: Option<&Input>,
+    made: Option<&Made>,
     context: &Context,
 ) -> Result<Answer, Refusal> {
     let mut bands = asked.bands("bidx", opened.bands)?;
@@ -67,7 +68,7 @@ pub(super) fn statistics(
     // Samples of one band, and their numbers.
     let _counted = Counted::take(context, level.width as usize * level.height as usize * 24)?;
     for band in bands {
-        let samples = opened.read(&level, level.window(), &[band], kept, context)?;
+        let samples = opened.read(&level, level.window(), &[band], made, context)?;
         told.insert(format!("b{band}"), figures(&Figures::of(samples.numbers(0), samples.plane())));
     }
     Ok(json_answer(&Value::Object(told)))
@@ -103,11 +104,11 @@ pub(super) fn range(
     opened: &Opened,
     level: Level,
     band: u16,
-    kept: Option<&Input>,
+    made: Option<&Made>,
     context: &Context,
 ) -> Result<(f64, f64), Refusal> {
     let _counted = Counted::take(context, level.width as usize * level.height as usize * 24)?;
-    let samples = opened.read(&level, level.window(), &[band], kept, context)?;
+    let samples = opened.read(&level, level.window(), &[band], made, context)?;
     let figures = Figures::of(samples.numbers(0), samples.plane());
     let range = figures.percentile(2.0).zip(figures.percentile(98.0));
     Ok(range.unwrap_or((0.0, 255.0)))

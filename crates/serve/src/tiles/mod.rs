@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! style      parameters, checked            expression  band maths          ramps  colour ramps
-//! matrix     the file's own tiles           mercator    tiles of web maps
+//! matrix     the file's own tiles
 //! render     samples -> picture             encode      PNG, JPEG, WebP, NPY, GeoTIFF
 //! documents  info, TileJSON, WMTS           figures     points and statistics
 //! ```
@@ -12,7 +12,6 @@ mod encode;
 mod expression;
 mod figures;
 mod matrix;
-mod mercator;
 mod ramps;
 mod render;
 mod style;
@@ -20,10 +19,11 @@ mod style;
 use crate::answer::{Answer, Counted, Refusal, bytes_answer, json_answer, set, text_answer};
 use crate::counts::Counts;
 use crate::host::Hosts;
+use crate::mercator;
 use crate::net::Handler;
 use crate::opened::{Opened, Place};
 use crate::reading::{Of, Samples};
-use crate::reduced::{Kept, ready};
+use crate::reduced::{Made, ready};
 use crate::request::{Asked, parsed};
 use crate::sources::{Allowed, Listed, Pool};
 use crate::work::Work;
@@ -158,15 +158,9 @@ impl Tiles {
             ["statistics"] => {
                 asked.only(&["url", "bidx"])?;
                 let opened = self.open(&asked).await?;
-                let (level, kept) = self.small(&opened).await?;
+                let (level, made) = self.small(&opened).await?;
                 let read = move |context: &Context| {
-                    figures::statistics(
-                        &opened,
-                        level,
-                        &asked,
-                        kept.as_deref().map(|kept| &kept.input),
-                        context,
-                    )
+                    figures::statistics(&opened, level, &asked, made.as_ref(), context)
                 };
                 self.work.run(read).await
             }
@@ -261,7 +255,7 @@ impl Tiles {
     }
 
     /// What is kept in memory of a file, if pixels at that scale come from there.
-    async fn kept(&self, opened: &Arc<Opened>, scale: f64) -> Result<Option<Arc<Kept>>, Refusal> {
+    async fn kept(&self, opened: &Arc<Opened>, scale: f64) -> Result<Option<Made>, Refusal> {
         let level = opened.level(opened.level_for(scale))?;
         match level.place {
             Place::Reduced(_) => ready(opened, &self.work).await,
@@ -270,18 +264,15 @@ impl Tiles {
     }
 
     /// The largest level that is small enough for figures.
-    async fn small(
-        &self,
-        opened: &Arc<Opened>,
-    ) -> Result<(crate::opened::Level, Option<Arc<Kept>>), Refusal> {
+    async fn small(&self, opened: &Arc<Opened>) -> Result<(crate::opened::Level, Option<Made>), Refusal> {
         let is_small = |level: &crate::opened::Level| level.width.max(level.height) <= USUAL_PREVIEW;
         let last = opened.levels.len().saturating_sub(1);
         let level = opened.level(opened.levels.iter().position(is_small).unwrap_or(last))?;
-        let kept = match level.place {
+        let made = match level.place {
             Place::Reduced(_) => ready(opened, &self.work).await?,
             Place::Stored(_) | Place::OnDemand => None,
         };
-        Ok((level, kept))
+        Ok((level, made))
     }
 
     /// Reads, draws and encodes.
@@ -314,7 +305,7 @@ impl Tiles {
             self.find_ranges(&opened, &style.bands).await?;
         }
         let draw = move |context: &Context| {
-            let kept = kept.as_deref().map(|kept| &kept.input);
+            let kept = kept.as_ref().and_then(Made::levels);
             let bytes = file_of(&opened, kept, &wanted, format, &style, context);
             let bytes = bytes.map_err(|refusal| opened.blame(refusal))?;
             bytes_answer(format.content_type(), bytes, context)
@@ -332,12 +323,11 @@ impl Tiles {
         if missing.is_empty() {
             return Ok(());
         }
-        let (level, kept) = self.small(opened).await?;
+        let (level, made) = self.small(opened).await?;
         let opened = Arc::clone(opened);
         let find = move |context: &Context| {
-            let kept = kept.as_deref().map(|kept| &kept.input);
             for band in missing {
-                let range = figures::range(&opened, level, band, kept, context)?;
+                let range = figures::range(&opened, level, band, made.as_ref(), context)?;
                 opened.ranges.lock().unwrap_or_else(PoisonError::into_inner).insert(band, range);
             }
             Ok(())
@@ -377,7 +367,10 @@ fn file_of(
         }
         Wanted::Web(grid) => {
             let place = (grid.transform(), Some(grid.crs().clone()));
-            (mercator::read(opened, kept, grid.as_ref().clone(), style, context)?, Some(place))
+            (
+                mercator::read(opened, kept, grid.as_ref().clone(), (&style.bands, style.sampling), context)?,
+                Some(place),
+            )
         }
     };
     let samples = style.applied(samples);

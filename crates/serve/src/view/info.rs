@@ -1,6 +1,6 @@
 //! What a file is, for the page.
 
-use super::Describe;
+use super::{Describe, web};
 use crate::answer::{Answer, Refusal, json_answer, number};
 use crate::opened::{Opened, Place, full};
 use serde_json::{Map, Value, json};
@@ -14,6 +14,11 @@ const MOST_ITEMS: usize = 1024;
 const LONGEST: usize = 64 << 10;
 
 pub(super) fn info(opened: &Opened, describe: Option<&Describe>) -> Result<Answer, Refusal> {
+    told(opened, describe).map(|told| json_answer(&told))
+}
+
+/// What a file is, as JSON.
+pub(super) fn told(opened: &Opened, describe: Option<&Describe>) -> Result<Value, Refusal> {
     let metadata = opened.input.metadata();
     let place = &metadata.georeference;
     let crs = place.crs.as_ref().map(|crs| {
@@ -46,7 +51,7 @@ pub(super) fn info(opened: &Opened, describe: Option<&Describe>) -> Result<Answe
         };
         (name, json!(short(&item.value)))
     });
-    Ok(json_answer(&json!({
+    Ok(json!({
         "name": opened.name,
         "width": opened.width,
         "height": opened.height,
@@ -65,7 +70,8 @@ pub(super) fn info(opened: &Opened, describe: Option<&Describe>) -> Result<Answe
         "text": describe.map(|describe| describe(&opened.input)),
         "codec": opened.codec().unwrap_or_else(|| "mosaic".into()),
         "size_bytes": size,
-    })))
+        "web": web::is_possible(opened),
+    }))
 }
 
 fn bands(opened: &Opened) -> Value {

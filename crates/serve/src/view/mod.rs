@@ -1,8 +1,9 @@
 //! The viewer: a page and the interface that it uses, below a secret part of the path.
 //!
 //! Paths are relative to `/TOKEN/`, so that the page works behind proxies. `api/sources` lists files; `api/N/…` is about the
-//! file of that number.
+//! file of that number, and `api/N@web/…` about that file on a web map.
 
+mod basemap;
 mod info;
 mod numbers;
 mod page;
@@ -10,13 +11,16 @@ mod profile;
 mod statistics;
 mod structure;
 mod tile;
+mod web;
+
+pub(crate) use basemap::Basemap;
 
 use crate::answer::{Answer, Refusal, json_answer, set};
 use crate::counts::Counts;
 use crate::host::Hosts;
 use crate::net::Handler;
 use crate::opened::{Level, Opened, Place};
-use crate::reduced::{Kept, ready};
+use crate::reduced::{Made, ready, soon};
 use crate::request::{Asked, parsed};
 use crate::sources::{Listed, Pool};
 use crate::work::Work;
@@ -34,9 +38,14 @@ pub type Describe = Arc<dyn Fn(&Input) -> String + Send + Sync>;
 /// Files are opened for the list so long.
 const LIST_TIME: Duration = Duration::from_secs(2);
 
-/// What may be loaded by the page: nothing but what this server sends.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
-                      connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'";
+/// What may be loaded by the page: nothing but what this server sends, and pictures of the basemap where one was asked for.
+fn policy(basemap: Option<&Basemap>) -> String {
+    let pictures = basemap.map_or(String::new(), |basemap| format!(" {}", basemap.origin()));
+    format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:{pictures}; connect-src 'self'; \
+         worker-src 'self'; base-uri 'none'; form-action 'none'"
+    )
+}
 
 /// The viewer of a list of files.
 pub(crate) struct View {
@@ -47,6 +56,7 @@ pub(crate) struct View {
     pub(crate) work: Arc<Work>,
     pub(crate) counts: Counts,
     pub(crate) describe: Option<Describe>,
+    pub(crate) basemap: Option<Basemap>,
     /// Set when the page is closed.
     pub(crate) closed: Arc<AtomicBool>,
 }
@@ -56,7 +66,7 @@ impl Handler for View {
         let (begun, _in_flight) = (Instant::now(), self.counts.begin());
         let answer = self.route(&parts).await;
         let mut answer = answer.unwrap_or_else(|refusal| refusal.answer());
-        set(&mut answer, "content-security-policy", POLICY);
+        set(&mut answer, "content-security-policy", &policy(self.basemap.as_ref()));
         set(&mut answer, "x-content-type-options", "nosniff");
         set(&mut answer, "referrer-policy", "no-referrer");
         if !answer.headers().contains_key("cross-origin-resource-policy") {
@@ -100,10 +110,17 @@ impl View {
     }
 
     async fn of_file(self: &Arc<Self>, number: &str, rest: &[&str], asked: Asked) -> Result<Answer, Refusal> {
+        let (number, is_web) = match number.strip_suffix("@web") {
+            Some(number) => (number, true),
+            None => (number, false),
+        };
         let number: usize = parsed("id", number)?;
         let none = || Refusal::not_found(format!("there is no file {number}; `api/sources` lists them"));
         let file = self.files.get(number).cloned().ok_or_else(none)?;
         let opened = self.open(file).await?;
+        if is_web && let Some(answer) = self.on_web_map(&opened, rest, &asked).await? {
+            return Ok(answer);
+        }
         match rest {
             ["info"] => {
                 let describe = self.describe.clone();
@@ -113,10 +130,10 @@ impl View {
             ["tile", level, column, row] => {
                 let level: usize = parsed("level", level)?;
                 let (column, row) = (parsed("column", column)?, parsed("row", row)?);
-                let (level, kept) = self.level(&opened, level).await?;
+                let (level, made) = self.level(&opened, level).await?;
                 let view = Arc::clone(self);
                 let read = move |context: &strile::Context| {
-                    let answer = tile::tile(&opened, level, (column, row), &asked, kept.as_deref(), context)?;
+                    let answer = tile::tile(&opened, level, (column, row), &asked, made.as_ref(), context)?;
                     view.counts.tiles.fetch_add(1, Ordering::Relaxed);
                     Ok(answer)
                 };
@@ -124,26 +141,31 @@ impl View {
             }
             ["value"] => {
                 let number: usize = asked.number("level")?.unwrap_or(0);
-                let (level, kept) = self.level(&opened, number).await?;
+                let level = opened.level(number)?;
+                // A value is never that of a draft.
+                let made = match level.place {
+                    Place::Reduced(_) => ready(&opened, &self.work).await?,
+                    Place::Stored(_) | Place::OnDemand => None,
+                };
                 let place = (asked.finite("x")?, asked.finite("y")?);
                 let read = move |context: &strile::Context| {
-                    numbers::value(&opened, (number, level), place, kept.as_deref(), context)
+                    numbers::value(&opened, (number, level), place, made.as_ref(), context)
                 };
                 self.work.run(read).await
             }
             ["statistics"] => {
-                let (number, level, kept) = self.small(&opened, statistics::SIDE).await?;
+                let (number, level, made) = self.small(&opened, statistics::SIDE).await?;
                 let read = move |context: &strile::Context| {
-                    statistics::statistics(&opened, (number, level), &asked, kept.as_deref(), context)
+                    statistics::statistics(&opened, (number, level), &asked, made.as_ref(), context)
                 };
                 self.work.run(read).await
             }
             ["profile"] => {
                 let line = profile::Line::of(&asked, &opened)?;
                 let number = line.level(&opened);
-                let (level, kept) = self.level(&opened, number).await?;
+                let (level, made) = self.level(&opened, number).await?;
                 let read = move |context: &strile::Context| {
-                    profile::profile(&opened, (number, level), &line, kept.as_deref(), context)
+                    profile::profile(&opened, (number, level), &line, made.as_ref(), context)
                 };
                 self.work.run(read).await
             }
@@ -155,6 +177,52 @@ impl View {
         }
     }
 
+    /// Answers about a file on a web map; `None` for what is the same there.
+    async fn on_web_map(
+        self: &Arc<Self>,
+        opened: &Arc<Opened>,
+        rest: &[&str],
+        asked: &Asked,
+    ) -> Result<Option<Answer>, Refusal> {
+        let (opened, asked, view) = (Arc::clone(opened), asked.clone(), Arc::clone(self));
+        let answer = match rest {
+            ["info"] => {
+                let info = move |_: &strile::Context| {
+                    let basemap = view.basemap.as_ref().map(Basemap::template);
+                    web::info(&opened, view.describe.as_ref(), basemap)
+                };
+                self.work.run(info).await?
+            }
+            ["tile", level, column, row] => {
+                let place = (parsed("level", level)?, parsed("column", column)?, parsed("row", row)?);
+                let (kept, file) = (web::source(&opened, place.0)?, Arc::clone(&opened));
+                let made = match kept {
+                    Place::Reduced(_) => ready(&opened, &self.work).await?,
+                    Place::Stored(_) | Place::OnDemand => None,
+                };
+                let read = move |context: &strile::Context| {
+                    let answer = web::tile(&file, place, &asked, made.as_ref(), context)?;
+                    view.counts.tiles.fetch_add(1, Ordering::Relaxed);
+                    Ok(answer)
+                };
+                self.work.run(read).await?
+            }
+            ["value"] => {
+                let place = web::pixel_of(&opened, (asked.finite("x")?, asked.finite("y")?))?;
+                let read = move |context: &strile::Context| {
+                    let level = opened.level(0)?;
+                    numbers::value(&opened, (0, level), place, None, context)
+                };
+                self.work.run(read).await?
+            }
+            ["profile"] | ["structure", ..] => {
+                return Err(Refusal::unable("lines and blocks are those of the file's own grid"));
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(answer))
+    }
+
     /// Opens a file on a blocking thread, unless it is open.
     async fn open(self: &Arc<Self>, file: Listed) -> Result<Arc<Opened>, Refusal> {
         if let Some(opened) = self.pool.at_hand(&file) {
@@ -164,31 +232,23 @@ impl View {
         self.work.run(move |context| view.pool.open(&file, &context.cancel)).await
     }
 
-    /// A level, and what is kept in memory if its pixels come from there.
-    async fn level(
-        &self,
-        opened: &Arc<Opened>,
-        number: usize,
-    ) -> Result<(Level, Option<Arc<Kept>>), Refusal> {
+    /// A level, and its pixels or a draft of them if the file does not have it.
+    async fn level(&self, opened: &Arc<Opened>, number: usize) -> Result<(Level, Option<Made>), Refusal> {
         let level = opened.level(number)?;
-        let kept = match level.place {
-            Place::Reduced(_) => ready(opened, &self.work).await?,
+        let made = match level.place {
+            Place::Reduced(_) => soon(opened, &self.work).await?,
             Place::Stored(_) | Place::OnDemand => None,
         };
-        Ok((level, kept))
+        Ok((level, made))
     }
 
     /// The largest level with at most `side` pixels on each side, with its number.
-    async fn small(
-        &self,
-        opened: &Arc<Opened>,
-        side: u32,
-    ) -> Result<(usize, Level, Option<Arc<Kept>>), Refusal> {
+    async fn small(&self, opened: &Arc<Opened>, side: u32) -> Result<(usize, Level, Option<Made>), Refusal> {
         let is_small = |level: &Level| level.width.max(level.height) <= side;
         let last = opened.levels.len().saturating_sub(1);
         let number = opened.levels.iter().position(is_small).unwrap_or(last);
-        let (level, kept) = self.level(opened, number).await?;
-        Ok((number, level, kept))
+        let (level, made) = self.level(opened, number).await?;
+        Ok((number, level, made))
     }
 
     /// All files; `ok` is null for those that were not opened yet.
@@ -237,7 +297,8 @@ fn progress(opened: &Opened) -> Answer {
         Some(_) => (opened.reduced.done(), opened.reduced.is_under_way()),
         None => (1.0, false),
     };
-    json_answer(&json!({"level": level, "done": done, "under_way": under_way}))
+    let draft = opened.reduced.draft();
+    json_answer(&json!({"level": level, "done": done, "under_way": under_way, "draft": draft}))
 }
 
 fn nothing() -> Refusal {

@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Refusal, json_answer, number};
 use crate::opened::{Level, Opened};
-use crate::reduced::Kept;
+use crate::reduced::Made;
 use serde_json::{Value, json};
 use strile::number::{is_complex, is_float, magnitude, reader};
 use strile::{Context, DataType, Window};
@@ -12,7 +12,7 @@ pub(super) fn value(
     opened: &Opened,
     (number_of_level, level): (usize, Level),
     (x, y): (f64, f64),
-    kept: Option<&Kept>,
+    made: Option<&Made>,
     context: &Context,
 ) -> Result<Answer, Refusal> {
     let inside = |place: f64, size: u32| (0.0..f64::from(size)).contains(&place).then_some(place.floor());
@@ -27,7 +27,7 @@ pub(super) fn value(
     )]
     let window = Window::new(x as u32, y as u32, 1, 1);
     let bands = opened.all_bands();
-    let samples = opened.read(&level, window, &bands, kept.map(|kept| &kept.input), context)?;
+    let samples = opened.read(&level, window, &bands, made, context)?;
     let size = samples.data_type.size();
     let values: Vec<Value> =
         samples.pixels.chunks_exact(size).map(|sample| exact(sample, samples.data_type)).collect();

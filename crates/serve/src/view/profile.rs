@@ -3,7 +3,7 @@
 use super::numbers::places;
 use crate::answer::{Answer, Refusal, json_answer, number};
 use crate::opened::{Level, Opened};
-use crate::reduced::Kept;
+use crate::reduced::Made;
 use crate::request::Asked;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ pub(super) fn profile(
     opened: &Opened,
     (number_of_level, level): (usize, Level),
     line: &Line,
-    kept: Option<&Kept>,
+    made: Option<&Made>,
     context: &Context,
 ) -> Result<Answer, Refusal> {
     let scale = (
@@ -84,6 +84,7 @@ pub(super) fn profile(
         let (column, row) = (pixel(x, scale.0, level.width), pixel(y, scale.1, level.height));
         cells.entry((row / CELL, column / CELL)).or_default().push((step as usize, column, row));
     }
+    let draft = made.and_then(Made::draft);
     let mut values = vec![Value::Null; count as usize];
     for members in cells.values() {
         let ends = |of: fn(&Spot) -> u32| {
@@ -92,7 +93,7 @@ pub(super) fn profile(
         };
         let ((x0, x1), (y0, y1)) = (ends(|member| member.1), ends(|member| member.2));
         let window = Window::new(x0, y0, x1 - x0 + 1, y1 - y0 + 1);
-        let samples = opened.read(&level, window, &[line.band], kept.map(|kept| &kept.input), context)?;
+        let samples = opened.read(&level, window, &[line.band], made, context)?;
         let numbers: Vec<f64> = samples.numbers(0).collect();
         for (step, column, row) in members {
             let place = (row - y0) as usize * window.width as usize + (column - x0) as usize;
@@ -107,6 +108,7 @@ pub(super) fn profile(
     Ok(json_answer(&json!({
         "band": line.band,
         "level": number_of_level,
+        "draft": draft,
         "x": steps().map(|(x, _)| number(x)).collect::<Vec<_>>(),
         "y": steps().map(|(_, y)| number(y)).collect::<Vec<_>>(),
         "distance": distances.collect::<Vec<_>>(),

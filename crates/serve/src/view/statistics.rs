@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Counted, Refusal, json_answer, number};
 use crate::figures::{Figures, PERCENTILES};
 use crate::opened::{Level, Opened};
-use crate::reduced::Kept;
+use crate::reduced::Made;
 use crate::request::Asked;
 use serde_json::{Map, Value, json};
 use strile::Context;
@@ -17,7 +17,7 @@ pub(super) fn statistics(
     opened: &Opened,
     (number_of_level, level): (usize, Level),
     asked: &Asked,
-    kept: Option<&Kept>,
+    made: Option<&Made>,
     context: &Context,
 ) -> Result<Answer, Refusal> {
     asked.only(&["bands"])?;
@@ -26,13 +26,15 @@ pub(super) fn statistics(
         bands = (1..=opened.bands.min(FIRST)).collect();
     }
     let mut told = Vec::with_capacity(bands.len());
+    let draft = made.and_then(Made::draft);
     // Samples of one band, and their numbers.
     let _counted = Counted::take(context, level.width as usize * level.height as usize * 24)?;
     for band in bands {
-        let samples = opened.read(&level, level.window(), &[band], kept.map(|kept| &kept.input), context)?;
+        let samples = opened.read(&level, level.window(), &[band], made, context)?;
         let mut one = figures(band, &Figures::of(samples.numbers(0), samples.plane()));
         if let Some(map) = one.as_object_mut() {
             map.insert("level".into(), number_of_level.into());
+            map.insert("draft".into(), draft.into());
         }
         told.push(one);
     }

@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Counted, Refusal, bytes_answer, set};
 use crate::opened::{Level, Opened};
 use crate::reading::Samples;
-use crate::reduced::Kept;
+use crate::reduced::Made;
 use crate::request::Asked;
 use strile::number::is_complex;
 use strile::{Context, Window};
@@ -19,24 +19,44 @@ pub(super) fn tile(
     level: Level,
     (column, row): (u32, u32),
     asked: &Asked,
-    kept: Option<&Kept>,
+    made: Option<&Made>,
     context: &Context,
 ) -> Result<Answer, Refusal> {
-    asked.only(&["bands"])?;
     let (left, across) = span(column, level.width)?;
     let (top, down) = span(row, level.height)?;
-    let mut bands = asked.bands("bands", opened.bands)?;
-    if bands.is_empty() {
-        bands = (1..=opened.bands.min(3)).collect();
-    }
-    if bands.len() > MOST_BANDS {
-        return Err(Refusal::bad(format!("expected at most {MOST_BANDS} bands per tile")));
-    }
+    let bands = bands(opened, asked)?;
     let window = Window::new(left, top, across, down);
-    // Samples as floats, where they are averaged, beside those that are sent.
-    let pixel = bands.len() * (opened.data_type.size() + 8) + 1;
-    let _counted = Counted::take(context, across as usize * down as usize * pixel)?;
-    let samples = opened.read(&level, window, &bands, kept.map(|kept| &kept.input), context)?;
+    let _counted = room(opened, (across, down), bands.len(), context)?;
+    // Asked before the pixels: a draft that changes meanwhile is asked for again.
+    let draft = made.and_then(Made::draft);
+    let samples = opened.read(&level, window, &bands, made, context)?;
+    answer(samples, draft, context)
+}
+
+/// The bands that are asked for.
+pub(super) fn bands(opened: &Opened, asked: &Asked) -> Result<Vec<u16>, Refusal> {
+    asked.only(&["bands"])?;
+    let bands = asked.bands("bands", opened.bands)?;
+    match bands.len() {
+        0 => Ok((1..=opened.bands.min(3)).collect()),
+        count if count <= MOST_BANDS => Ok(bands),
+        _ => Err(Refusal::bad(format!("expected at most {MOST_BANDS} bands per tile"))),
+    }
+}
+
+/// Counts the memory of a tile: samples as floats, where they are averaged, beside those that are sent.
+pub(super) fn room(
+    opened: &Opened,
+    (across, down): (u32, u32),
+    bands: usize,
+    context: &Context,
+) -> Result<Counted, Refusal> {
+    let pixel = bands * (opened.data_type.size() + 8) + 1;
+    Counted::take(context, across as usize * down as usize * pixel)
+}
+
+/// Samples as an answer; `draft` is which draft they are from.
+pub(super) fn answer(samples: Samples, draft: Option<u64>, context: &Context) -> Result<Answer, Refusal> {
     let Samples { data_type, bands, width, height, mut pixels, valid } = samples;
     if cfg!(target_endian = "big") {
         let numbers = if is_complex(data_type) { 2 } else { 1 };
@@ -50,7 +70,10 @@ pub(super) fn tile(
     set(&mut answer, "x-bands", &bands.to_string());
     set(&mut answer, "x-dtype", data_type.name());
     set(&mut answer, "x-mask", mask);
-    set(&mut answer, "cache-control", "private, max-age=60");
+    match draft {
+        Some(version) => set(&mut answer, "x-draft", &version.to_string()),
+        None => set(&mut answer, "cache-control", "private, max-age=60"),
+    }
     Ok(answer)
 }
 

@@ -120,7 +120,7 @@ fn every_format_holds_the_same_pixels() {
     let source = Arc::new(MemorySource::new("tile.tif", tif.body));
     let dataset = Dataset::from_source(source, &OpenOptions::default()).unwrap();
     let read = dataset.read(&ReadOptions::default(), &Context::default()).unwrap();
-    assert_eq!(read.pixels, expected.bytes);
+    assert_eq!(read.bytes().unwrap(), expected.bytes);
     let place = &dataset.metadata().georeference;
     assert_eq!(place.transform.unwrap().coefficients(), [10.0, 0.0, 502_560.0, 0.0, -10.0, 5_497_440.0]);
     assert_eq!(place.crs.as_ref().unwrap().epsg, Some(32633));

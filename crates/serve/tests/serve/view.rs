@@ -128,6 +128,69 @@ fn a_file_without_overviews_has_smaller_levels_made_of_its_pixels() {
     assert_eq!(server.get("api/0/tile/5/0/0").status, 400);
 }
 
+/// Waits until the levels in memory are made.
+fn wait_for_levels(server: &Running) -> Value {
+    let begun = std::time::Instant::now();
+    loop {
+        let told = server.json("api/0/progress");
+        if told["done"] == 1.0 {
+            return told;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "{told}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_large_file_without_overviews_shows_a_draft_until_its_levels_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    // Each block of 64 × 64 pixels has one value, so that the mean of any block is known.
+    let value = |y: usize, x: usize| ((x / 64) + 2 * (y / 64)) as u8;
+    let pixels = bytes([1, 4096, 8192], |_, y, x| value(y, x));
+    for (name, grid) in [("tiles.tif", Grid::Tiles(64, 64)), ("strips.tif", Grid::Strips(8))] {
+        let spec = ImageSpec::new(uint(8)).grid(grid).tag(nodata_tag("0"));
+        let path = write(folder.path(), name, &spec, &pixels);
+        let server = Running::view(&[path], ServerOptions::default());
+        let info = server.json("api/0/info");
+        let last = info["levels"].as_array().unwrap().len() - 1;
+        assert_eq!((last, &info["levels"][last]["width"]), (4, &json!(512)), "{name}");
+        let address = format!("api/0/tile/{last}/1/0?bands=1");
+        let first = server.get(&address);
+        let (found, mask) = samples(&first);
+        let told = server.json("api/0/progress");
+        // The pass of this file ends soon: a draft that nobody saw is fine, one that is wrong is not.
+        let version: Option<u64> = first.header("x-draft").map(|version| version.parse().unwrap());
+        assert!(version.is_none_or(|version| version > 0), "{name}");
+        assert!(version.is_none() || first.header("cache-control") == Some("no-store"), "{name}");
+        assert!(told["done"] == 1.0 || told["draft"].is_u64(), "{name}: {told}");
+        let is_draft = version.is_some();
+        // A cell of the first lattice is 512 pixels wide: 8 blocks.
+        let most = if is_draft { 8.0 + 2.0 * 8.0 } else { 0.51 };
+        for (y, x) in [(10, 10), (100, 200), (255, 255), (3, 250)] {
+            let expected = f64::from(value(y * 16 + 8, (256 + x) * 16 + 8));
+            let difference = (found.value(0, y, x) - expected).abs();
+            assert!(difference <= most, "{name} draft {is_draft}: {y}, {x} differs by {difference}");
+            assert_eq!(mask.as_ref().unwrap()[y * 256 + x], 255, "{name}");
+        }
+        assert!(server.json("api/0/statistics?bands=1")[0]["valid"].as_u64().unwrap() > 100_000, "{name}");
+        assert!(wait_for_levels(&server)["draft"].is_null(), "{name}");
+        let last = server.get(&address);
+        assert_eq!(
+            (last.header("x-draft"), last.header("cache-control")),
+            (None, Some("private, max-age=60"))
+        );
+        let (found, _) = samples(&last);
+        for (y, x) in [(10, 10), (100, 200), (255, 255), (3, 250)] {
+            assert_eq!(
+                found.value(0, y, x),
+                f64::from(value(y * 16 + 8, (256 + x) * 16 + 8)),
+                "{name}: {y}, {x}"
+            );
+        }
+        assert!(server.json("api/0/statistics?bands=1")[0]["draft"].is_null(), "{name}");
+    }
+}
+
 #[test]
 fn values_statistics_and_profiles_are_those_of_the_pixels() {
     let folder = tempfile::tempdir().unwrap();

@@ -53,7 +53,7 @@ fn tiles_of_web_maps_are_reads_onto_their_grid() {
         let options = ReadOptions::new().masked(true).onto(grid, WarpOptions::new());
         let expected = dataset.read(&options, &Context::default()).unwrap();
         let value = |band: usize, at: usize| {
-            let bytes = expected.pixels[(band * 65536 + at) * 4..][..4].try_into().unwrap();
+            let bytes = expected.bytes().unwrap()[(band * 65536 + at) * 4..][..4].try_into().unwrap();
             f32::from_ne_bytes(bytes)
         };
         for at in 0..65536 {
@@ -72,6 +72,141 @@ fn tiles_of_web_maps_are_reads_onto_their_grid() {
     }
     let wmts = server.get("WMTSCapabilities.xml").text();
     assert!(wmts.contains("EPSG::3857") && wmts.contains("<ScaleDenominator>559082264.02"), "{wmts}");
+}
+
+/// A mosaic of one file, moved by so many pixels.
+fn mosaic(folder: &std::path::Path, name: &str, of: &str, (width, height): (u32, u32)) -> std::path::PathBuf {
+    let band = |band: u32| {
+        format!(
+            "<VRTRasterBand dataType=\"Byte\" band=\"{band}\"><SimpleSource><SourceFilename relativeToVRT=\"1\">{of}</SourceFilename>\
+             <SourceBand>{band}</SourceBand><SrcRect xOff=\"0\" yOff=\"0\" xSize=\"{width}\" ySize=\"{height}\"/>\
+             <DstRect xOff=\"0\" yOff=\"0\" xSize=\"{width}\" ySize=\"{height}\"/></SimpleSource></VRTRasterBand>"
+        )
+    };
+    let bands: String = (1..=3).map(band).collect();
+    let text = format!(
+        "<VRTDataset rasterXSize=\"{width}\" rasterYSize=\"{height}\"><SRS>EPSG:32633</SRS>\
+         <GeoTransform>500000, 10, 0, 5500000, 0, -10</GeoTransform>{bands}</VRTDataset>"
+    );
+    std::fs::write(folder.join(name), text).unwrap();
+    folder.join(name)
+}
+
+#[test]
+fn a_mosaic_on_a_web_map_is_that_of_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let pixels = bytes([3, 600, 600], |band, y, x| (x / 3 + y / 4 + band * 20) as u8);
+    let tags = geo_tags(32633, (500_000.0, 5_500_000.0), 10.0, false);
+    let spec = tags.into_iter().fold(ImageSpec::new(uint(8)).grid(Grid::Tiles(64, 64)), ImageSpec::tag);
+    let file = write(folder.path(), "utm.tif", &spec, &pixels);
+    let vrt = mosaic(folder.path(), "utm.vrt", "utm.tif", (600, 600));
+    let (one, other) =
+        (Running::tiles(&[file], ServerOptions::default()), Running::tiles(&[vrt], ServerOptions::default()));
+    let document = other.json("tilejson.json");
+    assert_eq!(document["bounds"], one.json("tilejson.json")["bounds"], "{document}");
+    let mut transparent = 0;
+    for (zoom, column, row) in [(14, 8876, 5583), (13, 4438, 2791), (11, 1109, 697), (14, 8874, 5581)] {
+        let path = format!("tiles/{zoom}/{column}/{row}.png");
+        let (expected, found) = (png(&one.get(&path)), png(&other.get(&path)));
+        assert_eq!((found.0, found.1), (256, 256));
+        let alpha = |picture: &(usize, usize, usize, Vec<u8>), at: usize| {
+            if picture.2 == 4 { picture.3[at * 4 + 3] } else { 255 }
+        };
+        for at in 0..65536 {
+            assert_eq!(alpha(&found, at), alpha(&expected, at), "{path}: {at}");
+            if alpha(&found, at) == 0 {
+                transparent += 1;
+                continue;
+            }
+            let colours =
+                |picture: &(usize, usize, usize, Vec<u8>)| picture.3[at * picture.2..][..3].to_vec();
+            assert_eq!(colours(&found), colours(&expected), "{path}: {at}");
+        }
+    }
+    assert!((1..4 * 65536).contains(&transparent), "{transparent}");
+    assert!(other.get("WMTSCapabilities.xml").text().contains("EPSG::3857"));
+}
+
+#[test]
+fn the_viewer_shows_a_file_in_web_mercator() {
+    let folder = tempfile::tempdir().unwrap();
+    let pixels = bytes([1, 600, 900], |_, y, x| (x / 4 + y / 5) as u8);
+    let tags = geo_tags(32633, (500_000.0, 5_500_000.0), 10.0, false);
+    let spec = tags.into_iter().fold(ImageSpec::new(uint(8)).grid(Grid::Tiles(64, 64)), ImageSpec::tag);
+    let path = write(folder.path(), "a.tif", &spec, &pixels);
+    let plain = write(folder.path(), "b.tif", &ImageSpec::new(uint(8)), &pixels);
+    let mut options = ServerOptions::default();
+    options.basemap = Some("https://tiles.example.org/{z}/{x}/{y}.png".into());
+    let server = Running::view(&[path.clone(), plain.clone()], options);
+    assert_eq!(
+        (&server.json("api/0/info")["web"], &server.json("api/1/info")["web"]),
+        (&json!(true), &json!(false))
+    );
+    let refused = server.get("api/1@web/info");
+    assert!(refused.status == 422 && refused.text().contains("no reference system"), "{}", refused.text());
+    let policy = server.get("").header("content-security-policy").unwrap().to_owned();
+    assert!(policy.contains("img-src 'self' data: blob: https://tiles.example.org;"), "{policy}");
+    let info = server.json("api/0@web/info");
+    assert_eq!(
+        (&info["crs"]["code"], &info["basemap"]),
+        (&json!("EPSG:3857"), &json!("https://tiles.example.org/{z}/{x}/{y}.png"))
+    );
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let [left, top, pixel] = [2, 5, 0].map(|at| number(&info["transform"][at]));
+    // Zoom 14 has the file's resolution or more; the corner lies on a pixel of that zoom.
+    let zoom = (40_075_016.685_578_49 / 256.0 / pixel).log2();
+    assert!((zoom - 14.0).abs() < 1e-9, "{zoom}");
+    let column = (left + 20_037_508.342_789_244) / pixel;
+    assert!((column - column.round()).abs() < 1e-4, "{column}");
+    let levels = info["levels"].as_array().unwrap();
+    assert!(levels.last().unwrap()["width"].as_u64().unwrap() <= 512 && levels[0]["scale_x"] == 1.0);
+    let dataset = Dataset::open(&path).unwrap();
+    let crs = strile::crs::Crs::from_epsg(3857).unwrap();
+    let mut valid = 0;
+    for (level, column, row) in [(0_u32, 1_u32, 1_u32), (0, 0, 0), (1, 0, 0)] {
+        let answer = server.get(&format!("api/0@web/tile/{level}/{column}/{row}?bands=1"));
+        assert_eq!((answer.status, answer.header("x-mask")), (200, Some("bytes")), "{}", answer.text());
+        let side = |name: &str| answer.header(name).unwrap().parse::<u32>().unwrap();
+        let (width, height) = (side("x-width"), side("x-height"));
+        let size = pixel * f64::from(1 << level);
+        let place = |at: u32| f64::from(at * 256) * size;
+        let transform = strile::tiff::geo::GeoTransform {
+            a: size,
+            b: 0.0,
+            c: left + place(column),
+            d: 0.0,
+            e: -size,
+            f: top - place(row),
+        };
+        let grid = MapGrid::new(crs.clone(), transform, width, height).unwrap();
+        let options = ReadOptions::new().masked(true).onto(grid, WarpOptions::new());
+        let expected = dataset.read(&options, &Context::default()).unwrap().into_bytes().unwrap();
+        let count = (width * height) as usize;
+        for at in 0..count {
+            let value = f32::from_ne_bytes(expected[at * 4..][..4].try_into().unwrap());
+            assert_eq!(answer.body[count + at] == 0, value.is_nan(), "{level}/{column}/{row}: {at}");
+            assert!(value.is_nan() || f32::from(answer.body[at]) == value, "{level}/{column}/{row}: {at}");
+            valid += usize::from(!value.is_nan());
+        }
+    }
+    assert!(valid > 65536, "{valid}");
+    // The value under a pixel of the map is that of the file's pixel there.
+    let value = server.json("api/0@web/value?x=300&y=280");
+    let (x, y) = (value["column"].as_f64().unwrap() as usize, value["row"].as_f64().unwrap() as usize);
+    assert_eq!(value["values"], json!([pixels.value(0, y, x) as u64]));
+    // A pixel of zoom 14 has 6.19 m there, one of the file 10 m.
+    assert!((184..=187).contains(&x) && (170..=175).contains(&y), "{value}");
+    for (path, status) in [
+        ("api/0@web/value?x=-5&y=0", 400),
+        ("api/0@web/tile/9/0/0", 400),
+        ("api/0@web/tile/0/99/0", 400),
+        ("api/0@web/structure/0", 422),
+        ("api/0@web/statistics?bands=1", 200),
+        ("api/0@sea/info", 400),
+        ("api/7@web/info", 404),
+    ] {
+        assert_eq!(server.get(path).status, status, "{path}");
+    }
 }
 
 #[test]

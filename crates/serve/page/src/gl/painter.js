@@ -47,7 +47,7 @@ export class Painter {
   #palettes = new WeakMap();
 
   constructor(canvas) {
-    const options = { alpha: false, antialias: false, depth: false, powerPreference: "low-power" };
+    const options = { alpha: true, antialias: false, depth: false, powerPreference: "low-power" };
     this.gl = canvas.getContext("webgl2", options);
   }
 
@@ -58,11 +58,12 @@ export class Painter {
     this.#palettes = new WeakMap();
   }
 
-  begin(width, height, background) {
+  /** Clears the picture; what lies below shows where nothing is drawn. */
+  begin(width, height) {
     const { gl } = this;
     gl.viewport(0, 0, width, height);
     gl.disable(gl.SCISSOR_TEST);
-    gl.clearColor(...background, 1);
+    gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);

@@ -65,7 +65,8 @@ export class Foot {
     if (pane) {
       const level = app.scene.levelOf(pane);
       const percent = app.scene.camera.zoom * (devicePixelRatio || 1) * 100;
-      this.place.textContent = `${percent >= 10 ? Math.round(percent) : percent.toPrecision(2)} % · level ${level.level}`;
+      const waiting = app.tiles.pending().count ? "loading · " : "";
+      this.place.textContent = `${waiting}${percent >= 10 ? Math.round(percent) : percent.toPrecision(2)} % · level ${level.level}`;
     }
     if (this.slider) {
       const at = app.sources.findIndex(({ id }) => id === app.shown);
@@ -75,10 +76,13 @@ export class Foot {
     }
   }
 
-  #under({ layer, pixel, error, values, complex, valid, x, y, lon, lat }) {
+  #under({ layer, pixel, column, row, level, error, values, complex, valid, x, y, lon, lat }) {
     const part = (name, text) => h("span", { class: "part" }, h("b", {}, name), ` ${text}`);
-    const parts = [part("pixel", `${pixel[0]}, ${pixel[1]}`)];
-    if (error) return [...parts, part("error", error.message)];
+    // On a web map the server says which pixel of the file lies there.
+    const own = layer.onMap ? [column, row] : pixel;
+    if (error) return [part("pixel", `${pixel[0]}, ${pixel[1]}`), part("error", error.message)];
+    const parts = [part("pixel", `${own[0]}, ${own[1]}`)];
+    if (level) parts.push(part("of reduced", `level ${level}`));
     const drawn = [...new Set(layer.channels())];
     for (const band of drawn) parts.push(part(bandName(layer.info, band), exact((complex ?? values)[band - 1])));
     if (valid === false) parts.push(part("", "nodata"));

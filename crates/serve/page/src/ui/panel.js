@@ -3,6 +3,7 @@
 import { h, select } from "../dom.js";
 import { blocks } from "./blocks.js";
 import { colour } from "./colour.js";
+import { map } from "./map.js";
 import { metadata } from "./metadata.js";
 import { profile } from "./profile.js";
 import { shade } from "./shade.js";
@@ -13,6 +14,7 @@ const SECTIONS = [
   ["Colour", colour, true],
   ["Stretch", stretch, true],
   ["Hillshade", shade, false],
+  ["Map", map, true],
   ["Values", values, false],
   ["Profile", profile, false],
   ["Blocks", blocks, false],

@@ -42,7 +42,8 @@ function words({ profile: tool, scene }) {
     const { info } = scene.layers[0];
     const ends = numbers.length ? `${short(smallest(numbers))} to ${short(largest(numbers))}` : "no valid value";
     const at = tool.marked === null ? "" : ` · here ${short(result.values[Math.round(tool.marked * (result.values.length - 1))])}`;
-    return `${bandName(info, result.band)}: ${result.values.length} values, ${ends}${at}`;
+    const draft = result.draft ? ", of a draft" : "";
+    return `${bandName(info, result.band)}: ${result.values.length} values, ${ends}${draft}${at}`;
   }
   if (points.length === 1) return "Click the end of the line.";
   if (points.length === 2) return "Reading…";

@@ -1,6 +1,5 @@
-//! Tiles of web maps: the tile matrix set `WebMercatorQuad`.
+//! Files on web maps: tiles of the matrix set `WebMercatorQuad`, and other grids of Web Mercator.
 
-use super::style::Style;
 use crate::answer::Refusal;
 use crate::opened::{Opened, mask_source, nodata};
 use crate::reading::{Samples, as_type, by_nan, by_nodata};
@@ -12,15 +11,15 @@ use strile::read::MaskSource;
 use strile::{Context, Input, Processor, ReadOptions};
 
 /// Largest zoom of a tile.
-pub(super) const LARGEST_ZOOM: u32 = 24;
+pub(crate) const LARGEST_ZOOM: u32 = 24;
 /// Metres across a pixel of the only tile of zoom 0, with 256 pixels on each side.
-pub(super) const PIXEL_AT_0: f64 = 156_543.033_928_040_97;
+pub(crate) const PIXEL_AT_0: f64 = 156_543.033_928_040_97;
 
 /// Cells of the lattice of points that tells whether a tile lies in the image.
 const LATTICE: u32 = 6;
 
 /// The grid of a tile.
-pub(super) fn grid((zoom, column, row): (u32, u32, u32), side: u32) -> Result<Grid, Refusal> {
+pub(crate) fn grid((zoom, column, row): (u32, u32, u32), side: u32) -> Result<Grid, Refusal> {
     let known = u8::try_from(zoom).ok().filter(|_| zoom <= LARGEST_ZOOM);
     let wrong = || Refusal::bad(format!("expected a zoom of 0 to {LARGEST_ZOOM}, got {zoom}"));
     let grid = Grid::xyz_tile(known.ok_or_else(wrong)?, column, row, side);
@@ -28,13 +27,13 @@ pub(super) fn grid((zoom, column, row): (u32, u32, u32), side: u32) -> Result<Gr
 }
 
 /// Whether a file can be put on a web map.
-pub(super) fn is_placed(opened: &Opened) -> bool {
+pub(crate) fn is_placed(opened: &Opened) -> bool {
     let place = &opened.input.metadata().georeference;
-    place.crs.is_some() && place.transform.is_some() && matches!(opened.input, Input::Tiff(_))
+    place.crs.is_some() && place.transform.is_some()
 }
 
 /// The bounds of a file in degrees: west, south, east, north.
-pub(super) fn bounds(opened: &Opened) -> Option<[f64; 4]> {
+pub(crate) fn bounds(opened: &Opened) -> Option<[f64; 4]> {
     let place = &opened.input.metadata().georeference;
     let (crs, transform) = (place.crs.as_ref()?, place.transform?);
     let all = transform.bounds(0.0, 0.0, opened.width.into(), opened.height.into());
@@ -43,7 +42,7 @@ pub(super) fn bounds(opened: &Opened) -> Option<[f64; 4]> {
 }
 
 /// Metres across a pixel in the middle of the file, on a web map.
-pub(super) fn pixel(opened: &Opened) -> Option<f64> {
+pub(crate) fn pixel(opened: &Opened) -> Option<f64> {
     *opened.web_pixel.get_or_init(|| {
         let (to, transform) = (from_web(opened)?.inverse(), opened.input.metadata().georeference.transform?);
         let (x, y) = (f64::from(opened.width) / 2.0, f64::from(opened.height) / 2.0);
@@ -57,7 +56,7 @@ pub(super) fn pixel(opened: &Opened) -> Option<f64> {
 }
 
 /// From coordinates of the web map to those of the file.
-fn from_web(opened: &Opened) -> Option<&Transformer> {
+pub(crate) fn from_web(opened: &Opened) -> Option<&Transformer> {
     let found = opened.from_web.get_or_init(|| {
         let place = &opened.input.metadata().georeference;
         let (crs, transform) = (place.crs.as_ref()?, place.transform?);
@@ -111,21 +110,26 @@ enum Missing {
     NaN,
 }
 
-fn missing(opened: &Opened, input: &Input, grid: &Grid, style: &Style) -> Result<Missing, Refusal> {
-    if style.sampling != Sampling::Nearest || is_float(opened.data_type) {
+fn missing(
+    opened: &Opened,
+    input: &Input,
+    grid: &Grid,
+    (bands, sampling): (&[u16], Sampling),
+) -> Result<Missing, Refusal> {
+    if sampling != Sampling::Nearest || is_float(opened.data_type) {
         return Ok(Missing::NaN);
     }
     let is_stored =
         |band: &u16| nodata(input, *band).is_some_and(|value| value.to_sample(opened.data_type).is_some());
     Ok(match mask_source(input)? {
         MaskSource::AllValid if is_covered(opened, grid) => Missing::None,
-        MaskSource::NoData if style.bands.iter().all(is_stored) => Missing::NoData,
+        MaskSource::NoData if bands.iter().all(is_stored) => Missing::NoData,
         _ => Missing::NaN,
     })
 }
 
 /// The zooms at which the file fits into a tile, and at which tiles have its own resolution.
-pub(super) fn zooms(opened: &Opened, side: u32) -> Option<(u32, u32)> {
+pub(crate) fn zooms(opened: &Opened, side: u32) -> Option<(u32, u32)> {
     let pixel = pixel(opened)?;
     let longest = f64::from(opened.width.max(opened.height)) * pixel;
     let zoom = |size: f64| (PIXEL_AT_0 * 256.0 / f64::from(side) / size).log2();
@@ -135,37 +139,37 @@ pub(super) fn zooms(opened: &Opened, side: u32) -> Option<(u32, u32)> {
 }
 
 /// Reads the pixels of a tile.
-pub(super) fn read(
+pub(crate) fn read(
     opened: &Opened,
     kept: Option<&Input>,
     grid: Grid,
-    style: &Style,
+    (bands, sampling): (&[u16], Sampling),
     context: &Context,
 ) -> Result<Samples, Refusal> {
-    let resampling = match style.sampling {
+    let resampling = match sampling {
         Sampling::Nearest => WarpSampling::Nearest,
         Sampling::Bilinear => WarpSampling::Bilinear,
         Sampling::Average => WarpSampling::Average,
     };
     let input = kept.unwrap_or(&opened.input);
-    let missing = missing(opened, input, &grid, style)?;
+    let missing = missing(opened, input, &grid, (bands, sampling))?;
     let options = ReadOptions::new()
-        .bands(style.bands.iter().copied())
+        .bands(bands.iter().copied())
         .masked(matches!(missing, Missing::NaN))
         .decode_on(if kept.is_some() { Processor::Cpu } else { opened.decode_on })
         .onto(grid, WarpOptions::new().resampling(resampling));
     let raster = input.read(&options, context).map_err(|error| opened.blame(error))?;
     let mut samples = Samples {
         data_type: raster.data_type,
-        bands: style.bands.len(),
+        bands: bands.len(),
         width: raster.columns,
         height: raster.rows,
-        pixels: raster.pixels,
+        pixels: raster.into_bytes()?,
         valid: None,
     };
     let valid = match missing {
         Missing::None => return Ok(samples),
-        Missing::NoData => by_nodata(input, &samples, &style.bands),
+        Missing::NoData => by_nodata(input, &samples, bands),
         Missing::NaN => by_nan(&samples),
     };
     if !is_float(opened.data_type) && samples.data_type != opened.data_type {
