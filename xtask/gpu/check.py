@@ -3,9 +3,12 @@
 
 Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench on rasters of its own), bench, growth (with tiles and
 windows, device memory, first reads), peers (unpacks them), rasters (makes them and builds the peers' programs),
-nvcomp (trusted files by nvCOMP), write (device arrays to files, memory), written (round trips), python (the package: its tests on
+nvcomp (trusted files by nvCOMP), write (device arrays to files, memory), cogs (COGs beside plain files), written (round trips), python (the package: its tests on
 the device, and its calls beside the Rust ones), pictures (JPEG 2000 and JPEG tiles beside the peers), batch (many windows of
-many files beside rasterio and single reads), warp (reads onto another grid beside GDAL), soak (five minutes of everything, compared, without growth), fuzz (damaged streams by both engines); peers and rasters are done by bench where they were not before.
+many files beside rasterio and single reads), warp (reads onto another grid beside GDAL), small (windows of one tile, chunks of dask), remote
+(COGs of a server into a device tensor), tasks (six tasks on remote COGs beside GDAL and async-geotiff), rows (files that are not in the
+benchmark, also beside an older strile), soak (five minutes of everything, compared, without growth), fuzz (damaged streams by both engines);
+peers and rasters are done by bench where they were not before.
   smoke = facts tests             kernels = facts tests corpus
   all   = everything              (default: smoke)
 `--beside JOBS` works on the fuzzer's goals on so many cores meanwhile (goals.py): not beside parts that take times.
@@ -23,6 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import batch
 import bench
+import cogs
 import corpus
 import facts
 import gather
@@ -31,7 +35,9 @@ import nvcomp
 import peer_programs
 import pictures
 import remote
+import rows
 import sanitize
+import small
 import soak
 import tests
 import times
@@ -63,14 +69,15 @@ def peers(session: Session) -> dict:
 PARTS = {
     "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
     "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run, "growth": growth.run,
-    "nvcomp": nvcomp.run, "write": write.run, "written": write.written, "python": python.run, "pictures": pictures.run,
-    "batch": batch.run, "warp": warp.run, "remote": remote.run, "soak": soak.run, "fuzz": fuzz.run,
+    "nvcomp": nvcomp.run, "write": write.run, "cogs": cogs.run, "written": write.written, "python": python.run,
+    "pictures": pictures.run, "batch": batch.run, "warp": warp.run, "small": small.run, "remote": remote.run,
+    "tasks": remote.tasks, "rows": rows.run, "soak": soak.run, "fuzz": fuzz.run,
 }
 GROUPS = {
     "smoke": ["facts", "tests"],
     "kernels": ["facts", "tests", "corpus"],
     "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "nvcomp", "written", "write", "python",
-        "pictures", "batch", "warp", "remote", "soak", "fuzz"],
+        "pictures", "batch", "warp", "small", "remote", "tasks", "soak", "fuzz"],
 }
 
 

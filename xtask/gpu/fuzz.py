@@ -1,4 +1,4 @@
-"""Fuzzing on the GPU: damaged streams of the seven codecs with kernels, decoded by the GPU and by the CPU in one process.
+"""Fuzzing on the GPU: damaged streams of all codecs with kernels, decoded by the GPU and by the CPU in one process.
 
 Both engines must report the same faults and the same pixels. Several processes share the device. `fuzz.json` has the sums;
 `cargo xtask fuzz --add FILE` adds them to those of the repository, and `cargo xtask fuzz --table` writes the table.

@@ -1,4 +1,4 @@
-"""Makes the rasters of the benchmark: `make_rasters.py FOLDER [--size 1.0] [--only dem_f32,…]`.
+"""Makes the rasters of the benchmark: `make_rasters.py FOLDER [--size 1.0] [--only dem_f32,…] [--layouts lerc_zstd:256,…]`.
 
 Four sets, as in docs/bench/log/gpu.md: a float32 elevation model 8192² (predictor 3), uint16 reflectance 16384²
 (predictor 2), uint8 land cover 16384², RGB uint8 8192² (predictor 2); each as deflate, zstd, LZW and uncompressed
@@ -61,7 +61,7 @@ def pixels(xp, name: str, n: int):
 
 
 def write(job: tuple) -> dict:
-    folder, name, codec, tile, predictor, threads = job
+    folder, name, codec, tile, predictor, threads, max_error = job
     import rasterio
     import tifffile
     from rasterio.transform import from_origin
@@ -76,7 +76,9 @@ def write(job: tuple) -> dict:
     )
     if codec != "none":
         options["compress"] = codec
-        if predictor > 1:
+        if codec.startswith("lerc"):
+            options["max_z_error"] = max_error
+        elif predictor > 1:
             options["predictor"] = predictor
         if codec == "deflate":
             options["zlevel"] = 6
@@ -99,7 +101,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--size", type=float, default=1.0, help="edge length, as a part of the full one")
     parser.add_argument("--only", default=",".join(SETS), help="sets, with commas between")
+    parser.add_argument("--layouts", default=",".join(f"{codec}:{tile}" for codec, tile in LAYOUTS),
+                        help="codecs of GDAL and sides of tiles, with commas between: lerc_zstd:256")
+    parser.add_argument("--max-error", type=float, default=0.0, help="of LERC")
     args = parser.parse_args()
+    layouts = [(codec, int(tile)) for codec, tile in (layout.split(":") for layout in args.layouts.split(","))]
     args.folder.mkdir(parents=True, exist_ok=True)
     listed = args.folder / "meta.json"
     have = {Path(m["path"]).name: m for m in json.loads(listed.read_text())} if listed.exists() else {}
@@ -109,14 +115,14 @@ def main() -> None:
     # The largest files first: they take longest.
     for name in sorted(args.only.split(","), key=lambda name: -SETS[name][0]):
         size, predictor = SETS[name]
-        missing = [(c, t) for c, t in LAYOUTS if f"{name}_{c}_{t}.tif" not in have]
+        missing = [(c, t) for c, t in layouts if f"{name}_{c}_{t}.tif" not in have]
         if missing and not (args.folder / f"{name}.npy").exists():
             xp = xp or array_module()
             array = pixels(xp, name, max(512, int(size * args.size)))
             array = xp.asnumpy(array) if xp is not np else array
             np.save(args.folder / f"{name}.npy", array)
             print(f"{name}: made after {time.perf_counter() - started:.1f} s", flush=True)
-        jobs += [(str(args.folder), name, codec, tile, predictor, 2) for codec, tile in missing]
+        jobs += [(str(args.folder), name, codec, tile, predictor, 2, args.max_error) for codec, tile in missing]
     # Fresh processes: one that holds a CUDA context must not be forked.
     with concurrent.futures.ProcessPoolExecutor(
         max_workers=os.cpu_count(), mp_context=multiprocessing.get_context("spawn")

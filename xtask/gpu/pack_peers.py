@@ -1,8 +1,8 @@
 """Packs the peers for a machine with a GPU and no registry: `python3 pack_peers.py [WORK [CARRY]]`.
 
 Downloads the wheels below into WORK/wheels (WORK is target/peers, CARRY is carry, of the repository), leaves out what
-no measurement needs, strips symbols, and writes CARRY/peers-1, peers-2 and peers-3, each one archive of at most 36 MiB, to be
-taken along in three calls. Versions are fixed and archives hold no times, so that the same wheels and the same `strip`
+no measurement needs, strips symbols, and writes CARRY/peers-1 to peers-4, each one archive of at most 36 MiB, to be
+taken along in four calls. Versions are fixed and archives hold no times, so that the same wheels and the same `strip`
 give the same bytes. `unpack_peers.sh` beside this file is the other half. Needs pip and, for smaller archives,
 binutils' strip.
 """
@@ -38,6 +38,11 @@ PARTS = [
     ("peers-3", "tools", [
         "pytest==9.2.0", "iniconfig==2.3.1", "pluggy==1.7.0", "packaging==26.3", "pygments==2.21.0", "dask==2026.8.0",
         "cloudpickle==3.1.2", "fsspec==2026.9.0", "partd==1.4.2", "locket==1.0.0", "toolz==1.2.0", "pyyaml==6.0.3",
+    ]),
+    # The peers of remote reads; rasterio is in the first.
+    ("peers-4", "base", [
+        "async-geotiff==0.5.1", "async-tiff==0.7.2", "obstore==0.12.1", "pyproj==3.7.2", "defusedxml==0.7.1",
+        "typing-extensions==4.16.0",
     ]),
 ]
 

@@ -4,7 +4,7 @@ Request: {"path": …, "repeat": N, "npy": PATH or null}. Answer: {"seconds": be
 "same": whether the pixels equal the array of PATH, or null} or {"error": …}. Inside the timer: opening the file and
 everything up to the array on the device, all work on the device done.
 
-PEERs: xarray-spatial (its GPU reader, no silent way to the CPU), gdal (LIBERTIFF driver, then CuPy's upload), and our
+PEERs: xarray-spatial (its GPU reader, no silent way to the CPU), gdal (LIBERTIFF driver, then CuPy's upload), gdal-host (without the upload), and our
 own Python package as strile-python, timed as they are.
 """
 import json
@@ -27,12 +27,12 @@ def xarray_spatial():
     return lambda path: open_geotiff(path, gpu=True, on_gpu_failure="strict").data
 
 
-def gdal(threads: str):
+def gdal(threads: str, to=cp.asarray):
     import rasterio
 
     def read(path: str):
         with rasterio.open(path, driver="LIBERTIFF", NUM_THREADS=threads) as dataset:
-            return cp.asarray(dataset.read())
+            return to(dataset.read())
 
     return read
 
@@ -72,7 +72,7 @@ def answer(read, request: dict) -> dict:
 def main() -> None:
     peer, threads = sys.argv[1], sys.argv[2]
     try:
-        read = READERS[peer]() if peer in READERS else gdal(threads)
+        read = READERS[peer]() if peer in READERS else gdal(threads, np.asarray if peer == "gdal-host" else cp.asarray)
     except Exception as reason:
         print(json.dumps({"error": f"{type(reason).__name__}: {reason}"[:300]}), flush=True)
         return

@@ -53,11 +53,12 @@ const ASKS_FOR_A_DEVICE: [&str; 3] = ["STRILE_REQUIRE_GPU", "mod on_any;", "mod 
 const MIXED: &str = "sources changed while it was built";
 
 /// What goes together in one call after those with the programs, in order: what went before is still there.
-const CALLS: [&[&str]; 4] = [
+const CALLS: [&[&str]; 5] = [
     &["bundle.toml", "state.json", "corpus", "wheel"],
     &["bundle.toml", "peers-1"],
     &["bundle.toml", "peers-2"],
     &["bundle.toml", "peers-3"],
+    &["bundle.toml", "peers-4"],
 ];
 
 /// Builds the bundle.

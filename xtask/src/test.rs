@@ -228,7 +228,8 @@ impl Quiet {
 }
 
 /// Tests that run kernels on the CPU with buffers of their own, and those of the emulation.
-const EMULATED: [&str; 8] = ["deflate", "emulator", "gather", "lz4", "lzw", "packbits", "place", "zstd"];
+const EMULATED: [&str; 10] =
+    ["deflate", "deflate_split", "emulator", "gather", "lerc", "lz4", "lzw", "packbits", "place", "zstd"];
 
 /// The kernels once more, under AddressSanitizer, which must be in the process from its start.
 fn sanitized(workspace: &Workspace) -> Result<(), Failure> {
