@@ -111,7 +111,7 @@ def address_space(bench: Bench) -> None:
     """Limits of the address space, from little more than the program takes to start up to what it needs."""
     path, pixels = large_raster(bench, "zlib")
     wrong, reads = [], 0
-    for mib in (*range(64, 128, 8), *range(128, 544, 16), 1024, 4096):
+    for mib in (*range(64, 128, 2), *range(128, 544, 16), 1024, 4096):
         limit = ["prlimit", f"--as={mib << 20}"]
         for threads in (2, 8):
             words = ["-q", "dump", "--threads", str(threads), "--format", "raw", path]

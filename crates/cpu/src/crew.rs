@@ -9,6 +9,7 @@ use crate::pool;
 use crate::stop::Stop;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use strile_engine::thread_builder;
 
 /// How many threads may help, and when they stop.
 #[derive(Debug, Clone, Default)]
@@ -62,8 +63,9 @@ impl Crew {
         thread::scope(|scope| {
             for _ in 0..helpers.count() {
                 // Without a thread more, there is one helper less.
-                let builder = thread::Builder::new().name("strile-helper".to_owned());
-                if builder.spawn_scoped(scope, take_part).is_err() {
+                let started =
+                    thread_builder("strile-helper").and_then(|new| new.spawn_scoped(scope, take_part));
+                if started.is_err() {
                     break;
                 }
             }

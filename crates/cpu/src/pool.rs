@@ -5,12 +5,14 @@
 //! fork starts its own.
 
 use crate::codec::Workspace;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 use std::cell::RefCell;
+use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use strile_engine::PerProcess;
+use std::sync::mpsc;
 use strile_engine::memory::try_zeroed;
+use strile_engine::{PerProcess, thread_builder};
 
 /// What a thread keeps of its buffers between jobs, all together; what is over is given back, the largest first.
 const KEPT_BYTES: usize = 32 << 20;
@@ -186,9 +188,20 @@ fn pool() -> &'static Pool {
         let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         // A panic on a worker drops its job, whose ticket then says that it was abandoned.
         let builder = ThreadPoolBuilder::new().num_threads(threads).panic_handler(|_| {});
-        let threads = builder.thread_name(|index| format!("strile-{index}")).build().ok();
+        let threads = builder.spawn_handler(start).build().ok();
         Pool { threads, busy: AtomicUsize::new(0) }
     })
+}
+
+/// Starts a thread of the pool, and returns when it runs: it has taken the memory it needs for that before the next one is started.
+fn start(thread: ThreadBuilder) -> io::Result<()> {
+    let (begun, begins) = mpsc::sync_channel(1);
+    let new = thread_builder(&format!("strile-{}", thread.index()))?;
+    new.spawn(move || {
+        let _started = begun.send(());
+        thread.run();
+    })?;
+    begins.recv().map_err(io::Error::other)
 }
 
 #[cfg(test)]

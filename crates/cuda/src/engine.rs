@@ -22,7 +22,7 @@ use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, Held, Lease, Location, MaskJob, Output,
     OutputKind, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Submission,
-    Supply, Support, Ticket, Trace, WarpJob, claim_outputs,
+    Supply, Support, Ticket, Trace, WarpJob, claim_outputs, thread_builder,
 };
 use strile_tiff::{DataType, InvalidValue};
 
@@ -285,8 +285,7 @@ impl CudaEngine {
         work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
     ) -> Result<Ticket<T>, EngineError> {
         let (completion, ticket) = Ticket::new();
-        let started =
-            std::thread::Builder::new().name(name.into()).spawn(move || completion.complete(work()));
+        let started = thread_builder(name).and_then(|new| new.spawn(move || completion.complete(work())));
         started.map_err(|error| EngineError::Device {
             device: self.name.clone(),
             problem: format!("no thread could be started: {error}"),

@@ -17,7 +17,7 @@ use std::ffi::{OsStr, c_int, c_void};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use strile_engine::EncodeLayout;
+use strile_engine::{EncodeLayout, thread_builder};
 use strile_tiff::{DataType, Photometric};
 
 type Pointer = *mut c_void;
@@ -305,12 +305,9 @@ impl Encoder {
         };
         let Some((mine, others)) = states.split_first_mut() else { return Ok(Vec::new()) };
         let done = std::thread::scope(|scope| {
-            let named = || std::thread::Builder::new().name("strile-nvjpeg2000".to_owned());
+            let start = |state| thread_builder("strile-nvjpeg2000")?.spawn_scoped(scope, || work(state));
             // A thread that cannot be had leaves its share to the others.
-            let threads: Vec<_> = others
-                .iter_mut()
-                .filter_map(|state| named().spawn_scoped(scope, || work(state)).ok())
-                .collect();
+            let threads: Vec<_> = others.iter_mut().filter_map(|state| start(state).ok()).collect();
             let mut done = work(mine);
             for thread in threads {
                 let more = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

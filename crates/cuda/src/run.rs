@@ -26,7 +26,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, mpsc};
 use strile_engine::{
     Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, OutputKind, ReadAt, Report,
-    StageTimes, Trace,
+    StageTimes, Trace, thread_builder,
 };
 
 /// Threads that read for one job: as many as fill the bus from a page cache.
@@ -235,14 +235,14 @@ impl Run {
         let readers = readers.min(feed.len());
         std::thread::scope(|scope| {
             let (filled, taken) = mpsc::channel();
-            let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-            thread("strile-cuda-send")
-                .spawn_scoped(scope, || feed.send(&{ taken }, memory, &lane.copies))
+            let send = || feed.send(&{ taken }, memory, &lane.copies);
+            thread_builder("strile-cuda-send")
+                .and_then(|new| new.spawn_scoped(scope, send))
                 .map_err(|error| self.no_thread(&error))?;
             for reader in 0..readers {
                 let (feed, filled) = (&feed, filled.clone());
                 let read = move || feed.read(reader, &self.device, memory, &self.context, &filled);
-                match thread("strile-cuda-read").spawn_scoped(scope, read) {
+                match thread_builder("strile-cuda-read").and_then(|new| new.spawn_scoped(scope, read)) {
                     Ok(_) => {}
                     // Fewer are slower; without any this thread would wait for ever.
                     Err(error) if reader == 0 => return Err(self.no_thread(&error)),

@@ -16,7 +16,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use strile_engine::{Arena, Cancel, Context, ReadAt, Slice};
+use strile_engine::{Arena, Cancel, Context, ReadAt, Slice, thread_builder};
 
 /// Where encoded bytes are on the host.
 #[derive(Clone)]
@@ -81,8 +81,9 @@ impl HostBytes {
         std::thread::scope(|scope| {
             for _ in 0..helpers {
                 // Without a thread more, there is one helper less.
-                let thread = std::thread::Builder::new().name("strile-cuda-read".to_owned());
-                if thread.spawn_scoped(scope, take_part).is_err() {
+                let started =
+                    thread_builder("strile-cuda-read").and_then(|new| new.spawn_scoped(scope, take_part));
+                if started.is_err() {
                     break;
                 }
             }

@@ -32,6 +32,7 @@ mod reduce;
 mod resample;
 mod setters;
 mod sought;
+mod thread;
 mod ticket;
 mod trace;
 mod warp;
@@ -59,6 +60,7 @@ pub use read::{ReadDone, ReadOp};
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
 pub use resample::{PIECE, ResampleJob, ResampleWindow, Sampling};
 pub use sought::{Parts, Sought};
+pub use thread::thread_builder;
 pub use ticket::{Completion, Report, StageTimes, Ticket};
 pub use trace::{Slice, Trace};
 pub use warp::{

@@ -2,7 +2,7 @@
 //! lies between them, copied by several threads where there are many.
 
 use std::sync::{Mutex, PoisonError};
-use strile_engine::{EncodeTask, OutputBox, OutputSpec, Strides};
+use strile_engine::{EncodeTask, OutputBox, OutputSpec, Strides, thread_builder};
 
 /// A part of an image: all of some bands, rows and columns.
 pub(crate) type Part = OutputBox;
@@ -94,7 +94,7 @@ pub(crate) fn copy(src: &[u8], from: &OutputSpec, part: &Part, dst: &mut [u8], t
     };
     std::thread::scope(|scope| {
         // Where the system has no more threads, those there are do the work.
-        let start = |_| std::thread::Builder::new().spawn_scoped(scope, take).ok();
+        let start = |_| thread_builder("strile-cuda-part").ok()?.spawn_scoped(scope, take).ok();
         let helpers: Vec<_> = (1..dst_len.div_ceil(lines * line_len)).map_while(start).collect();
         let mine = take();
         helpers.into_iter().fold(mine, |done, helper| done.and(helper.join().ok().flatten()))

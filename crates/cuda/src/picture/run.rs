@@ -20,7 +20,7 @@ use crate::stream::Stream;
 use crate::tables::PlaceTables;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use strile_engine::{Encoded, EngineError, Span, Trace};
+use strile_engine::{Encoded, EngineError, Span, Trace, thread_builder};
 
 /// Bytes of pictures that a thread writes at least: fewer are written before it has started.
 const WRITTEN_BY_ONE: usize = 1 << 20;
@@ -96,8 +96,7 @@ impl Run {
             for number in 0..threads {
                 let supply = &supply;
                 let work = move || supply.work(number, &self.context);
-                let thread = std::thread::Builder::new().name("strile-cuda-parse".to_owned());
-                match thread.spawn_scoped(scope, work) {
+                match thread_builder("strile-cuda-parse").and_then(|new| new.spawn_scoped(scope, work)) {
                     Ok(_) => {}
                     // Fewer are slower; without any this thread would wait for ever.
                     Err(error) if number == 0 => return Err(self.no_thread(&error)),
@@ -289,9 +288,10 @@ impl<D: Decoder> Flights<'_, D> {
         };
         std::thread::scope(|scope| {
             for _ in 0..helpers {
-                let thread = std::thread::Builder::new().name("strile-cuda-write".to_owned());
-                // What a thread that cannot be had would write, the others do.
-                if thread.spawn_scoped(scope, write).is_err() {
+                // The others write what a thread that cannot be started would write.
+                let started =
+                    thread_builder("strile-cuda-write").and_then(|new| new.spawn_scoped(scope, write));
+                if started.is_err() {
                     break;
                 }
             }

@@ -13,7 +13,7 @@ use crate::pixels::Pixels;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use strile_engine::{Cancel, Context, EngineError, Location, PerProcess};
+use strile_engine::{Cancel, Context, EngineError, Location, PerProcess, thread_builder};
 
 /// Reads batches in order, the next ones on a thread of their own while one is used.
 ///
@@ -96,7 +96,7 @@ impl Batches {
                 let _nobody_waits = sender.send(Err(Error::Cancelled));
             }
         };
-        let thread = std::thread::Builder::new().name("strile-batches".to_owned()).spawn(read);
+        let thread = thread_builder("strile-batches").and_then(|new| new.spawn(read));
         let thread = thread.map_err(|error| Error::io("the thread that reads batches", error))?;
         let reading = Reading { batches: Some(batches), thread: Some(thread), cancel };
         let ahead = PerProcess::new();

@@ -11,7 +11,7 @@ use crate::window::Window;
 use crate::write::Writer;
 use std::sync::mpsc::sync_channel;
 use std::thread;
-use strile_engine::{Context, LocatedFault, Location};
+use strile_engine::{Context, LocatedFault, Location, thread_builder};
 use strile_tiff::Compression;
 
 /// Pixels of a window and its mask.
@@ -72,7 +72,7 @@ pub(crate) fn each_piece<T: Send>(
                 }
             };
             // Without a thread for it, nothing comes.
-            let _reader = thread::Builder::new().name("strile-ahead".to_owned()).spawn_scoped(scope, reader);
+            let _reader = thread_builder("strile-ahead").and_then(|new| new.spawn_scoped(scope, reader));
             for (window, piece) in given {
                 match piece {
                     Err(Error::Memory { .. } | Error::NoMemory { .. }) => break,

@@ -16,7 +16,7 @@ use std::thread::Scope;
 use std::time::Duration;
 use strile_engine::{
     Arena, BlockFault, BlockTask, Cancel, Context, Engine, EngineError, Lease, LocatedFault, Location, Slot,
-    Span,
+    Span, thread_builder,
 };
 
 /// How often it is looked whether the caller still waits.
@@ -258,7 +258,7 @@ impl Arriving {
                 // What is left out where the caller stops is missed by no one.
                 let _stopped = together(afar, true, &stop, submit);
             };
-            let spawned = std::thread::Builder::new().spawn_scoped(scope, submit);
+            let spawned = thread_builder("strile-submit").and_then(|new| new.spawn_scoped(scope, submit));
             spawned.map_err(|error| Error::io("threads for remote reads", error))?;
         }
         for (source, ops) in near {

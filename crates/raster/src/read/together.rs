@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use strile_engine::Cancel;
+use strile_engine::{Cancel, thread_builder};
 
 /// Files that are waited for at once. Waiting threads cost little, and servers accept this many connections per client.
 pub(super) const AT_ONCE: usize = 32;
@@ -31,7 +31,7 @@ pub(crate) fn together<T: Send, R: Send>(
     std::thread::scope(|scope| {
         for _ in 1..threads {
             // Where the system has no more threads, those there are do the work.
-            if std::thread::Builder::new().spawn_scoped(scope, run).is_err() {
+            if thread_builder("strile-together").and_then(|new| new.spawn_scoped(scope, run)).is_err() {
                 break;
             }
         }

@@ -18,6 +18,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Mutex;
+use strile_engine::thread_builder;
 
 /// Fewer bytes are not worth the threads.
 const WORTH: u64 = 4 << 20;
@@ -128,7 +129,7 @@ fn fill_by(target: &mut [u8], before: usize, threads: usize, fill: Fill<'_>) -> 
     };
     std::thread::scope(|scope| {
         // Where the system has no more threads, those there are do the work.
-        let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let start = |_| thread_builder("strile-write").ok()?.spawn_scoped(scope, work).ok();
         let others: Vec<_> = (1..threads).map_while(start).collect();
         let own = work();
         let joined = |done: std::thread::ScopedJoinHandle<'_, io::Result<()>>| {

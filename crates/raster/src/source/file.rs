@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use strile_engine::{Cancel, PerProcess, ReadAt, Span};
+use strile_engine::{Cancel, PerProcess, ReadAt, Span, thread_builder};
 
 /// Reads a local file by position.
 pub struct FileSource {
@@ -153,7 +153,7 @@ fn readers() -> &'static Readers {
         for _ in 0..READERS {
             let work = Arc::clone(&work);
             // The threads live as long as the process; where none can be started, `run` reads itself.
-            let _started = std::thread::Builder::new().name("strile-read".into()).spawn(move || {
+            let reader = move || {
                 loop {
                     let next = work.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     match next {
@@ -161,7 +161,8 @@ fn readers() -> &'static Readers {
                         Err(_) => return,
                     }
                 }
-            });
+            };
+            let _started = thread_builder("strile-read").and_then(|new| new.spawn(reader));
         }
         Readers { queue: Mutex::new(queue) }
     })

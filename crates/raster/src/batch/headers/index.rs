@@ -27,7 +27,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use strile_engine::Context;
+use strile_engine::{Context, thread_builder};
 use strile_tiff::{Parser, Step};
 
 const MAGIC: &[u8; 8] = b"STRILEIX";
@@ -185,7 +185,7 @@ pub fn write_header_index(
             false => context.threads.get(),
         };
         for _ in 1..at_once.min(files.len()) {
-            if std::thread::Builder::new().spawn_scoped(scope, read).is_err() {
+            if thread_builder("strile-headers").and_then(|new| new.spawn_scoped(scope, read)).is_err() {
                 break;
             }
         }
