@@ -6,8 +6,10 @@ use crate::guard::Guard;
 use crate::options::RemoteOptions;
 use crate::stats;
 use async_trait::async_trait;
+use http::StatusCode;
 use http::header::{ACCEPT_ENCODING, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
 use http::response::Parts;
+use http_body_util::{BodyExt as _, Limited};
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
@@ -19,6 +21,9 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use url::Url;
+
+/// The most bytes of an answer that has keys.
+const KEYS_LEN: usize = 64 << 10;
 
 /// Connections of one process.
 #[derive(Debug, Clone)]
@@ -76,6 +81,23 @@ impl Web {
         let client = self.client(url.scheme() == "https", false).map_err(unusable)?;
         stats::REQUESTS.add(1);
         client.call(request).await.map_err(|error| Failure::transport(&error))
+    }
+
+    /// Sends one request for credentials, and returns the status and the body of its answer.
+    pub(crate) async fn ask_for_keys(
+        &self,
+        url: &Url,
+        request: HttpRequest,
+    ) -> io::Result<(StatusCode, Vec<u8>)> {
+        let failed = |error: &dyn fmt::Display| {
+            let host = url.host_str().unwrap_or_default();
+            io::Error::other(format!("cannot ask {host} for keys: {error}"))
+        };
+        let client = self.client(url.scheme() == "https", true)?;
+        let answer = client.call(request).await.map_err(|error| failed(&error))?;
+        let (parts, body) = answer.into_parts();
+        let body = Limited::new(body, KEYS_LEN).collect().await.map_err(|error| failed(&error))?;
+        Ok((parts.status, body.to_bytes().to_vec()))
     }
 
     fn client(&self, tls: bool, credentials: bool) -> io::Result<&reqwest::Client> {

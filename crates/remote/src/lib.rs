@@ -40,6 +40,7 @@ mod options;
 mod place;
 mod profile;
 mod runtime;
+mod sign_in;
 mod stats;
 mod store;
 mod tries;

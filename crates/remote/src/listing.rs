@@ -6,7 +6,7 @@ use crate::fetch::until_cancelled;
 use crate::host::host_of;
 use crate::options::RemoteOptions;
 use crate::place::{Place, Service};
-use crate::profile::{self, Settings};
+use crate::profile::{self, Profile};
 use crate::runtime;
 use crate::store::{azure_of, gcs_of, s3_of, unsent, without_url};
 use crate::tries::Tries;
@@ -145,8 +145,8 @@ fn refused(status: StatusCode) -> Failure {
 fn bucket_of(place: &Place, options: &RemoteOptions) -> io::Result<Box<dyn PaginatedListStore>> {
     let web = Web::new(options)?;
     let profile = match place.service == Service::S3 && !options.anonymous {
-        true => profile::settings(options)?,
-        false => Settings::new(),
+        true => profile::of_user(options)?,
+        false => Profile::default(),
     };
     let failed = |error: object_store::Error| {
         let problem = format!("cannot reach the bucket: {}", without_url(&error));

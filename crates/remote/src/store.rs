@@ -5,7 +5,8 @@ use crate::client::{Head, Web};
 use crate::failure::Failure;
 use crate::options::RemoteOptions;
 use crate::place::{Place, Service};
-use crate::profile::{self, Settings};
+use crate::profile::{self, Profile, Settings};
+use crate::sign_in::Finder;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, IF_MATCH, IF_UNMODIFIED_SINCE, LOCATION, RANGE};
 use http::{Extensions, Method, Request};
@@ -61,8 +62,8 @@ impl Store {
     fn new(place: &Place, options: &RemoteOptions) -> io::Result<Self> {
         let web = Web::new(options)?;
         let profile = match place.service == Service::S3 && !options.anonymous {
-            true => profile::settings(options)?,
-            false => Vec::new(),
+            true => profile::of_user(options)?,
+            false => Profile::default(),
         };
         let bucket = bucket_of(place, options, &profile, &web).map_err(|error| {
             io::Error::new(
@@ -226,7 +227,7 @@ fn redirected(from: &Url, headers: &HeaderMap) -> Result<Url, Failure> {
 fn bucket_of(
     place: &Place,
     options: &RemoteOptions,
-    profile: &Settings,
+    profile: &Profile,
     web: &Web,
 ) -> object_store::Result<Option<Arc<dyn ObjectStore>>> {
     Ok(match place.service {
@@ -275,10 +276,13 @@ fn bucket_url(place: &Place) -> String {
 pub(crate) fn s3_of(
     place: &Place,
     options: &RemoteOptions,
-    profile: &Settings,
+    profile: &Profile,
     web: &Web,
 ) -> object_store::Result<AmazonS3Builder> {
-    let mut builder = prepared!(AmazonS3Builder::from_env(), place, options, profile, web);
+    let mut builder = prepared!(AmazonS3Builder::from_env(), place, options, &profile.settings, web);
+    if let Some(sign_in) = &profile.sign_in {
+        builder = builder.with_credentials(Arc::new(Finder::new(sign_in.clone(), web.clone())));
+    }
     if let Some(region) = &options.region {
         builder = builder.with_region(region);
     }

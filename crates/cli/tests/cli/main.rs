@@ -23,6 +23,7 @@ mod info;
 mod memory;
 mod others;
 mod overview;
+mod profiles;
 mod remote;
 mod sample;
 mod vrt;

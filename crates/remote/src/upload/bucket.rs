@@ -6,7 +6,7 @@ use crate::failure::{Failure, Then};
 use crate::host::{Host, host_of};
 use crate::options::RemoteOptions;
 use crate::place::{Place, Service};
-use crate::profile::{self, Settings};
+use crate::profile::{self, Profile};
 use crate::store::{azure_of, gcs_of, s3_of, unsent, without_url};
 use crate::tries::Tries;
 use async_trait::async_trait;
@@ -170,8 +170,8 @@ impl Bucket {
         }
         let web = Web::new(options)?;
         let profile = match place.service {
-            Service::S3 => profile::settings(options)?,
-            _ => Settings::new(),
+            Service::S3 => profile::of_user(options)?,
+            _ => Profile::default(),
         };
         let (signer, allow_http) = signer_of(&place, options, &profile, &web).await.map_err(|error| {
             let problem = format!("cannot reach the bucket: {}", without_url(&error));
@@ -342,7 +342,7 @@ fn unsendable() -> Failure {
 async fn signer_of(
     place: &Place,
     options: &RemoteOptions,
-    profile: &Settings,
+    profile: &Profile,
     web: &Web,
 ) -> object_store::Result<(Signer, bool)> {
     let allowed = |value: Option<String>| value.as_deref() == Some("true");

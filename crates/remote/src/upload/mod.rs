@@ -11,7 +11,7 @@ mod job;
 mod s3;
 mod shared;
 mod unfinished;
-mod xml;
+pub(crate) mod xml;
 
 use crate::fetch::until_cancelled;
 use crate::options::RemoteOptions;
