@@ -98,9 +98,10 @@ fn most_kept() -> usize {
 fn with_scratch_keeping<R>(most: usize, work: impl FnOnce(&mut Scratch) -> R) -> R {
     let mut scratch = SCRATCH.take();
     let result = work(&mut scratch);
-    let Scratch { workspace: _, encoded, reversed, decoded, rows, kept: counted } = &mut scratch;
+    let Scratch { workspace, encoded, reversed, decoded, rows, kept: counted } = &mut scratch;
     let RowScratch { samples, packed, bytes, picked, floats } = rows;
-    let mut buffers = [encoded, reversed, decoded, samples, packed, bytes, picked, floats];
+    let unwrapped = &mut workspace.unwrapped;
+    let mut buffers = [encoded, reversed, decoded, unwrapped, samples, packed, bytes, picked, floats];
     buffers.sort_by_key(|buffer| buffer.capacity());
     let mut kept = 0;
     for buffer in buffers {

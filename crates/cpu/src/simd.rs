@@ -346,7 +346,8 @@ fn pick_avx2<const N: usize>(src: &[u8], dst: &mut [u8], shuffles: &[[u8; 16]; 4
         // SAFETY: the array has the 16 bytes that are read; no alignment is asked.
         unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
     };
-    let shuffles = shuffles.each_ref().map(load);
+    // Not by `map`: compiled for any machine, it cannot take in a closure that needs AVX2.
+    let shuffles = [load(&shuffles[0]), load(&shuffles[1]), load(&shuffles[2]), load(&shuffles[3])];
     let (outs, _) = dst.as_chunks_mut::<16>();
     let (ins, _) = src.as_chunks::<16>();
     let (ins, _) = ins.as_chunks::<N>();

@@ -7,6 +7,8 @@
 
 mod codes;
 mod inverse;
+#[cfg(target_arch = "x86_64")]
+mod rgb_wide;
 mod sequential;
 mod upsample;
 

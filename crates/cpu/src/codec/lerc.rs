@@ -5,8 +5,14 @@
 //! samples are floats, as libtiff gives them, and the image's nodata else. A blob with one sample less than
 //! the block has its 8-bit alpha in the mask: 255 where valid, 0 elsewhere.
 
+mod checksum;
+mod numbers;
+mod whole;
+
 use super::image_shape::{StatedShape, most_rows, zeroed};
+use super::workspace::out_of_memory;
 use super::{StoredBlock, Workspace};
+use crate::pool::sized;
 use lerc_reader::Decoded;
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{ByteOrder, DataType, LercWrapper};
@@ -41,11 +47,28 @@ pub(super) fn decode(
     block: StoredBlock<'_>,
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
-    let unwrapped = match block.layout.extras.lerc {
-        LercWrapper::None => None,
-        wrapper => Some(unwrap(src, unwrapped_len(dst.len() as u64), wrapper, workspace)?),
-    };
-    let blob = unwrapped.as_deref().unwrap_or(src);
+    if block.layout.extras.lerc == LercWrapper::None {
+        return decode_blob(src, dst, block, workspace);
+    }
+    let mut memory = std::mem::take(&mut workspace.unwrapped);
+    let unwrapped =
+        unwrap(src, &mut memory, unwrapped_len(dst.len() as u64), block.layout.extras.lerc, workspace);
+    let result = unwrapped.and_then(|blob| decode_blob(blob, dst, block, workspace));
+    workspace.unwrapped = memory;
+    result
+}
+
+/// Decodes what is inside of a wrapper.
+fn decode_blob(
+    blob: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    if whole::decode(blob, dst, block.layout, workspace.crew.stop()).is_some() {
+        return Ok(());
+    }
+    workspace.crew.stop().check()?;
     let stated = stated_shape(blob)?;
     let counted = working_len(block.layout, block.rows);
     let need = counted.saturating_add(blocks_of_version_1(blob).saturating_mul(BYTES_PER_BLOCK));
@@ -99,26 +122,27 @@ fn decode_bands(blobs: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<
 }
 
 /// Takes off what is around a blob of at most `limit` bytes.
-fn unwrap(
+fn unwrap<'m>(
     src: &[u8],
+    memory: &'m mut Vec<u8>,
     limit: u64,
     wrapper: LercWrapper,
     workspace: &mut Workspace,
-) -> Result<Vec<u8>, BlockFault> {
+) -> Result<&'m [u8], BlockFault> {
     // Its pages are touched as far as the blob goes.
-    let mut out = zeroed(usize::try_from(limit).unwrap_or(usize::MAX))?;
+    let len = usize::try_from(limit).unwrap_or(usize::MAX);
+    let out = sized(memory, len).ok_or_else(|| out_of_memory(len, "a LERC blob"))?;
     let len = match wrapper {
         LercWrapper::Deflate => workspace
             .deflate()
-            .zlib_decompress(src, &mut out)
+            .zlib_decompress(src, out)
             .map_err(|error| BlockFault::corrupt(format!("Deflate around LERC: {error}")))?,
-        _ => workspace.zstd()?.decompress(&mut out[..], src).map_err(|code| {
+        _ => workspace.zstd()?.decompress(out, src).map_err(|code| {
             let name = ::zstd::zstd_safe::get_error_name(code);
             BlockFault::corrupt(format!("Zstandard around LERC: {name}"))
         })?,
     };
-    out.truncate(len);
-    Ok(out)
+    Ok(out.get(..len).unwrap_or_default())
 }
 
 /// The blocks that a blob of version 1 states after its mask, for each of which the decoder has an entry.

@@ -22,6 +22,8 @@ pub struct Workspace {
     pub(crate) lender: Option<Context>,
     /// Why memory was refused, where the last fault is that it was.
     pub(crate) refused: Option<EngineError>,
+    /// A blob without its wrapper.
+    pub(crate) unwrapped: Vec<u8>,
     deflate: Option<Decompressor>,
     zstd: Option<DCtx<'static>>,
     lzw: Option<Box<Table>>,

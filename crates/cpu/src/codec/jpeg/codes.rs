@@ -13,14 +13,14 @@ const END_OF_BLOCK: u32 = 64;
 /// A table. An entry has the bits to skip in bits 0 to 6, coefficients to go on by in 8 to 15, and the value above.
 pub(super) struct Codes {
     /// By the next bits; 0 for longer codes and where there is none.
-    fast: Vec<u32>,
+    fast: Box<[u32; 1 << FAST_BITS]>,
     /// Longer codes: the first bits of each, left-aligned in 16, how many they are, and the entry.
     slow: Vec<(u32, u32, u32)>,
 }
 
 impl Codes {
     pub(super) fn new(table: &HuffmanTable, class: Class) -> Self {
-        let mut fast = vec![0; 1 << FAST_BITS];
+        let mut fast = Box::new([0; 1 << FAST_BITS]);
         let mut slow = Vec::new();
         for code in table.codes() {
             let Some(entry) = entry(code, class) else { continue };
@@ -165,7 +165,9 @@ impl<'a> Bits<'a> {
             index += go_on;
             if value != 0 {
                 last = index - 1;
-                *ZIGZAG.get(last as usize).and_then(|&place| unit.get_mut(usize::from(place)))? = value;
+                // Places are below 64; the mask says so to the compiler.
+                let place = usize::from(*ZIGZAG.get(last as usize)?) & 63;
+                *unit.get_mut(place)? = value;
             } else if index > 64 {
                 return None;
             }

@@ -135,52 +135,83 @@ fn transform_wide<const SHIFT: i32>(v: [__m256i; 8]) -> [__m256i; 8] {
     ]
 }
 
-/// Rows become columns.
+/// The halves of columns: of those of four rows, eight vectors of which each has the same rows of two columns, the other
+/// one four columns further.
+///
+/// No closures here and below that are given to functions of the library: compiled for any machine, those cannot take them
+/// in.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
-fn transposed_wide(v: [__m256i; 8]) -> [__m256i; 8] {
-    let pairs =
-        [0, 2, 4, 6].map(|i| (_mm256_unpacklo_epi32(v[i], v[i + 1]), _mm256_unpackhi_epi32(v[i], v[i + 1])));
-    let fours = [0, 2].map(|i| {
-        let ((a, b), (c, d)) = (pairs[i], pairs[i + 1]);
-        [
-            _mm256_unpacklo_epi64(a, c),
-            _mm256_unpackhi_epi64(a, c),
-            _mm256_unpacklo_epi64(b, d),
-            _mm256_unpackhi_epi64(b, d),
-        ]
-    });
-    let [upper, lower] = fours;
-    let low = |i: usize| _mm256_permute2x128_si256::<0x20>(upper[i], lower[i]);
-    let high = |i: usize| _mm256_permute2x128_si256::<0x31>(upper[i], lower[i]);
-    [low(0), low(1), low(2), low(3), high(0), high(1), high(2), high(3)]
+fn half_columns(a: __m256i, b: __m256i, c: __m256i, d: __m256i) -> [__m256i; 4] {
+    let (low_ab, high_ab) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+    let (low_cd, high_cd) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+    [
+        _mm256_unpacklo_epi64(low_ab, low_cd),
+        _mm256_unpackhi_epi64(low_ab, low_cd),
+        _mm256_unpacklo_epi64(high_ab, high_cd),
+        _mm256_unpackhi_epi64(high_ab, high_cd),
+    ]
 }
 
-/// As [`inverse`].
+/// Rows become columns; the last four are zeros where `FEW` says that these columns are.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn inverse_wide(unit: &[i16; 64], steps: &[i32; 64]) -> [[u8; 8]; 8] {
-    let rows = [0, 1, 2, 3, 4, 5, 6, 7].map(|y| {
+fn transposed_wide<const FEW: bool>(v: [__m256i; 8]) -> [__m256i; 8] {
+    let upper = half_columns(v[0], v[1], v[2], v[3]);
+    let lower = half_columns(v[4], v[5], v[6], v[7]);
+    let mut columns = [_mm256_setzero_si256(); 8];
+    for i in 0..4 {
+        columns[i] = _mm256_permute2x128_si256::<0x20>(upper[i], lower[i]);
+        if !FEW {
+            columns[i + 4] = _mm256_permute2x128_si256::<0x31>(upper[i], lower[i]);
+        }
+    }
+    columns
+}
+
+/// Coefficients in their order up to which all are in the first four rows and columns.
+#[cfg(target_arch = "x86_64")]
+const LAST_OF_FEW: u32 = 9;
+
+/// As [`inverse`], of a unit whose coefficients behind number `last` in their order are 0.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn inverse_wide(unit: &[i16; 64], steps: &[i32; 64], last: u32) -> [[u8; 8]; 8] {
+    if last <= LAST_OF_FEW { inverse_rows::<true>(unit, steps) } else { inverse_rows::<false>(unit, steps) }
+}
+
+/// As [`inverse`]; with `FEW` only the first four rows and columns count.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn inverse_rows<const FEW: bool>(unit: &[i16; 64], steps: &[i32; 64]) -> [[u8; 8]; 8] {
+    let mut rows = [_mm256_setzero_si256(); 8];
+    for (y, row) in rows.iter_mut().enumerate().take(if FEW { 4 } else { 8 }) {
         // SAFETY: eight numbers from index 8 * y on are inside both arrays; the loads need no alignment.
         let (unit, steps) = unsafe {
             let unit = _mm_loadu_si128(unit.as_ptr().add(8 * y).cast());
             (unit, _mm256_loadu_si256(steps.as_ptr().add(8 * y).cast()))
         };
-        _mm256_mullo_epi32(_mm256_cvtepi16_epi32(unit), steps)
-    });
-    let columns = transposed_wide(transform_wide::<11>(rows));
-    let rows = transposed_wide(transform_wide::<18>(columns));
+        *row = _mm256_mullo_epi32(_mm256_cvtepi16_epi32(unit), steps);
+    }
+    let columns = transposed_wide::<FEW>(transform_wide::<11>(rows));
+    let rows = transposed_wide::<false>(transform_wide::<18>(columns));
     let mut samples = [[0; 8]; 8];
-    for (row, to) in rows.into_iter().zip(&mut samples) {
-        let level = _mm256_set1_epi32(128);
-        let zero = _mm256_setzero_si256();
-        let clamped =
-            _mm256_min_epi32(_mm256_max_epi32(_mm256_add_epi32(row, level), zero), _mm256_set1_epi32(255));
-        let (low, high) = (_mm256_castsi256_si128(clamped), _mm256_extracti128_si256::<1>(clamped));
-        let words = _mm_packus_epi32(low, high);
-        *to = _mm_cvtsi128_si64(_mm_packus_epi16(words, words)).to_le_bytes();
+    let level = _mm256_set1_epi16(128);
+    for i in [0, 4] {
+        // What is left of 32 bits after the shift fits 16, and the level does too.
+        let words = [
+            _mm256_add_epi16(_mm256_packs_epi32(rows[i], rows[i + 1]), level),
+            _mm256_add_epi16(_mm256_packs_epi32(rows[i + 2], rows[i + 3]), level),
+        ];
+        // Four samples of each of four rows, then the other four of each.
+        let halves = _mm256_packus_epi16(words[0], words[1]);
+        let four = _mm256_permutevar8x32_epi32(halves, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+        // SAFETY: 32 bytes from row `i`, 0 or 4, on are inside the array of eight rows; the store needs no alignment.
+        unsafe { _mm256_storeu_si256(samples.as_mut_ptr().add(i).cast(), four) };
     }
     samples
 }
@@ -218,12 +249,43 @@ mod tests {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
                 // SAFETY: asked just now.
-                assert_eq!(unsafe { inverse_wide(&unit, &[1; 64]) }, rows);
+                assert_eq!(unsafe { inverse_wide(&unit, &[1; 64], 63) }, rows);
+                let mut few = unit;
+                few.iter_mut().enumerate().filter(|(i, _)| i % 8 > 3 || i / 8 > 3).for_each(|(_, v)| *v = 0);
+                // SAFETY: asked before.
+                assert_eq!(unsafe { inverse_wide(&few, &[1; 64], 9) }, inverse(&few, &[1; 64]));
             }
             for (y, row) in rows.iter().enumerate() {
                 for (x, &value) in row.iter().enumerate() {
                     assert!((f64::from(value) - exact(&unit, x, y)).abs() < 0.6, "{x} {y}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn few_coefficients_are_in_the_first_rows_and_columns() {
+        let few = strile_codestream::jpeg::ZIGZAG.iter().take(LAST_OF_FEW as usize + 1);
+        assert!(few.map(|&place| usize::from(place)).all(|place| place % 8 < 4 && place / 8 < 4));
+    }
+
+    /// Where corrupt data make sums wrap.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn both_wrap_alike() {
+        if !is_x86_feature_detected!("avx2") {
+            return;
+        }
+        let mut state = 1_u32;
+        for steps in [[255; 64], [65_535; 64]] {
+            for _ in 0..200 {
+                let unit: [i16; 64] = std::array::from_fn(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    ((state >> 16) as u16).cast_signed()
+                });
+                // SAFETY: asked just now.
+                assert_eq!(unsafe { inverse_wide(&unit, &steps, 63) }, inverse(&unit, &steps));
             }
         }
     }

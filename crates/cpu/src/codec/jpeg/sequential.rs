@@ -9,19 +9,20 @@
 )]
 
 use super::codes::{Bits, Codes};
-#[cfg(target_arch = "x86_64")]
-use super::inverse::inverse_wide;
 use super::inverse::{flat, inverse};
-use super::upsample::{Samples, Spare, Way, weave, weave_rgb};
+use super::upsample::{Samples, Spare, ToRgb, Way, to_rgb, weave, weave_rgb};
+#[cfg(target_arch = "x86_64")]
+use super::{inverse::inverse_wide, rgb_wide::to_rgb_wide};
 use crate::codec::workspace::zeros;
 use crate::stop::Stop;
 use strile_codestream::jpeg::{Class, HuffmanTable, Picture, Plane, Scan, ZIGZAG, coded_data};
 use strile_engine::BlockFault;
 
-/// The inverse transform: coefficients and steps of a data unit to its samples.
-trait Inverse: Fn(&[i16; 64], &[i32; 64]) -> [[u8; 8]; 8] + Copy {}
+/// The inverse transform: coefficients and steps of a data unit to its samples. Coefficients behind the number given, in
+/// their order, are 0.
+trait Inverse: Fn(&[i16; 64], &[i32; 64], u32) -> [[u8; 8]; 8] + Copy {}
 
-impl<F: Fn(&[i16; 64], &[i32; 64]) -> [[u8; 8]; 8] + Copy> Inverse for F {}
+impl<F: Fn(&[i16; 64], &[i32; 64], u32) -> [[u8; 8]; 8] + Copy> Inverse for F {}
 
 /// Decodes the rows of a picture that `dst` has room for.
 pub(super) fn decode(src: &[u8], picture: &Picture, dst: &mut [u8], stop: &Stop) -> Result<(), BlockFault> {
@@ -33,13 +34,14 @@ pub(super) fn decode(src: &[u8], picture: &Picture, dst: &mut [u8], stop: &Stop)
         // SAFETY: the machine has all of them, asked just now.
         return unsafe { decode_wide(src, picture, dst, stop) };
     }
-    decode_picture(src, picture, dst, inverse, stop)
+    decode_picture(src, picture, dst, (|unit, steps, _| inverse(unit, steps), to_rgb), stop)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 fn decode_wide(src: &[u8], picture: &Picture, dst: &mut [u8], stop: &Stop) -> Result<(), BlockFault> {
-    decode_picture(src, picture, dst, |unit, steps| inverse_wide(unit, steps), stop)
+    let inverse = |unit: &_, steps: &_, last| inverse_wide(unit, steps, last);
+    decode_picture(src, picture, dst, (inverse, |y: &_, cb: &_, cr: &_| to_rgb_wide(y, cb, cr)), stop)
 }
 
 #[inline(always)]
@@ -47,7 +49,7 @@ fn decode_picture(
     src: &[u8],
     picture: &Picture,
     dst: &mut [u8],
-    inverse: impl Inverse,
+    (inverse, to_rgb): (impl Inverse, impl ToRgb),
     stop: &Stop,
 ) -> Result<(), BlockFault> {
     let planes = picture.planes.iter().map(|plane| samples_of(plane, picture.factors, stop));
@@ -70,7 +72,7 @@ fn decode_picture(
             }
             [first, second, third] => {
                 let rows = [first.upsampled(y, a), second.upsampled(y, b), third.upsampled(y, c)];
-                if picture.is_ycbcr { weave_rgb(rows, pixels) } else { weave(rows, pixels) }
+                if picture.is_ycbcr { weave_rgb(rows, pixels, to_rgb) } else { weave(rows, pixels) }
             }
             [first, second, third, fourth] => {
                 let rows = [
@@ -205,7 +207,7 @@ fn decode_mcu(
                 let [step, ..] = part.steps;
                 [[flat(part.previous, step); 8]; 8]
             } else {
-                inverse(&unit, &part.steps)
+                inverse(&unit, &part.steps, last)
             };
             let begin = top * samples.stride;
             let lines = samples.samples.get_mut(begin..begin + 8 * samples.stride).unwrap_or_default();

@@ -103,8 +103,8 @@ fn widen(sums: &[u16], row: &mut Vec<u8>, (even, odd, shift): (u16, u16, u32)) {
     row.resize(2 * sums.len(), 0);
     let (Some(&first), Some(&last)) = (sums.first(), sums.last()) else { return };
     let pairs = row.as_chunks_mut::<2>().0;
-    for (pair, window) in pairs.iter_mut().skip(1).zip(sums.windows(3)) {
-        let &[before, this, after] = window else { continue };
+    let inner = pairs.iter_mut().skip(1).zip(sums).zip(sums.iter().skip(1)).zip(sums.iter().skip(2));
+    for (((pair, before), this), after) in inner {
         *pair = [low((this * 3 + before + even) >> shift), low((this * 3 + after + odd) >> shift)];
     }
     let second = sums.get(1).copied().unwrap_or(first);
@@ -127,11 +127,11 @@ pub(super) fn weave<const C: usize>(rows: [&[u8]; C], pixels: &mut [u8]) {
 }
 
 /// Pixels that are converted at once.
-const TOGETHER: usize = 16;
+pub(super) const TOGETHER: usize = 16;
 
-/// Makes RGB of rows of Y, Cb and Cr.
+/// Makes RGB of rows of Y, Cb and Cr, by [`to_rgb`] or what does the same.
 #[inline(always)]
-pub(super) fn weave_rgb([y, cb, cr]: [&[u8]; 3], pixels: &mut [u8]) {
+pub(super) fn weave_rgb([y, cb, cr]: [&[u8]; 3], pixels: &mut [u8], to_rgb: impl ToRgb) {
     // Rows of components that are subsampled may have samples to spare.
     let width = pixels.len() / 3;
     let [y, cb, cr] = [y, cb, cr].map(|row| row.get(..width).unwrap_or(row));
@@ -152,10 +152,18 @@ pub(super) fn weave_rgb([y, cb, cr]: [&[u8]; 3], pixels: &mut [u8]) {
     last.iter_mut().zip(to_rgb(y, cb, cr)).for_each(|(to, from)| *to = from);
 }
 
-/// BT.601 with constants times 2^16; pixels side by side.
+/// The conversion of pixels side by side.
+pub(super) trait ToRgb:
+    Fn(&[u8; TOGETHER], &[u8; TOGETHER], &[u8; TOGETHER]) -> [u8; 3 * TOGETHER] + Copy
+{
+}
+
+impl<F: Fn(&[u8; TOGETHER], &[u8; TOGETHER], &[u8; TOGETHER]) -> [u8; 3 * TOGETHER] + Copy> ToRgb for F {}
+
+/// BT.601 with constants times 2^16.
 #[inline(always)]
 #[expect(clippy::indexing_slicing, reason = "arrays of constant length, by smaller indices")]
-fn to_rgb(y: &[u8; TOGETHER], cb: &[u8; TOGETHER], cr: &[u8; TOGETHER]) -> [u8; 3 * TOGETHER] {
+pub(super) fn to_rgb(y: &[u8; TOGETHER], cb: &[u8; TOGETHER], cr: &[u8; TOGETHER]) -> [u8; 3 * TOGETHER] {
     const HALF: i32 = 1 << 15;
     let (mut red, mut green, mut blue) = ([0; TOGETHER], [0; TOGETHER], [0; TOGETHER]);
     for i in 0..TOGETHER {
@@ -191,7 +199,7 @@ mod tests {
             let (even, longer) = (rows([0, 0, 0]), rows([1, 0, 0]));
             for [y, cb, cr] in [&even, &longer] {
                 let mut pixels = vec![0; 3 * width];
-                weave_rgb([y, cb, cr], &mut pixels);
+                weave_rgb([y, cb, cr], &mut pixels, to_rgb);
                 assert_eq!(pixels, vec![128; 3 * width], "{width}");
             }
         }
