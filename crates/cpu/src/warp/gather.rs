@@ -1,8 +1,8 @@
 //! Methods that look at samples around the place under the centre of a pixel.
 
-use super::sheet::{HAIR, Packed, Sample, Sheet, Whole};
+use super::sheet::{HAIR, NOWHERE, Packed, Sample, Sheet, Whole};
 use super::weights::{self, Kernel};
-use super::{Made, Places};
+use super::{Made, Places, RUN};
 use strile_engine::{PixelPoint, WarpRule, WarpSampling, WarpWindow};
 
 /// Least sum of weights that makes a value of four samples, and of a kernel. As in GDAL.
@@ -14,17 +14,21 @@ pub(super) struct Centres<'a> {
     window: &'a WarpWindow,
     places: Places,
     len: usize,
+    /// Where the nearest samples begin in each band, once `locate` has found them.
+    offsets: [usize; RUN],
+    is_located: bool,
 }
 
 impl<'a> Centres<'a> {
     pub(super) fn new(window: &'a WarpWindow) -> Self {
-        Self { window, places: Places::new(), len: 0 }
+        Self { window, places: Places::new(), len: 0, offsets: [NOWHERE; RUN], is_located: false }
     }
 
     /// Places pixels of the grid.
     pub(super) fn place(&mut self, at: (u32, u32), len: usize) {
         self.places.place(self.window, PixelPoint::Centre, at, len);
         self.len = len;
+        self.is_located = false;
         if self.window.map.parts().turn.is_some() {
             for (x, y) in self.places.x.iter_mut().zip(&mut self.places.y).take(len) {
                 (*x, *y) = self.window.map.in_source((*x, *y));
@@ -38,7 +42,7 @@ impl<'a> Centres<'a> {
     }
 
     pub(super) fn make<S: Sample>(
-        &self,
+        &mut self,
         sampling: WarpSampling,
         sheet: &Sheet<'_, S>,
         weights: &mut Vec<f64>,
@@ -65,25 +69,32 @@ impl<'a> Centres<'a> {
         }
     }
 
-    fn nearest<S: Sample>(&self, sheet: &Sheet<'_, S>, made: &mut Made) {
+    fn nearest<S: Sample>(&mut self, sheet: &Sheet<'_, S>, made: &mut Made) {
         made.chosen = true;
-        let packed = sheet.packed();
+        if !self.is_located {
+            self.locate(sheet);
+        }
+        for (at, (bits, found)) in
+            self.offsets.iter().zip(made.bits.iter_mut().zip(&mut made.found)).take(self.len)
+        {
+            let sample = sheet.at(*at);
+            *found = (*at != NOWHERE) & sheet.counts(sample);
+            *bits = sample.bits();
+        }
+    }
+
+    /// Finds where the samples of all bands lie.
+    fn locate<S: Sample>(&mut self, sheet: &Sheet<'_, S>) {
         let inside = sheet.inside((0, 0));
         let places = self.places.x.iter().zip(&self.places.y).take(self.len);
-        for ((x, y), (bits, found)) in places.zip(made.bits.iter_mut().zip(&mut made.found)) {
-            match &packed {
-                Some(packed) if inside.has(*x, *y) & inside.has(x + HAIR, y + HAIR) => {
-                    let sample = packed.one(Whole::of(x + HAIR).index, Whole::of(y + HAIR).index);
-                    *found = packed.counts(sample);
-                    *bits = sample.bits();
-                }
-                _ => {
-                    let sample = sheet.pixel(*x, *y).and_then(|(column, row)| sheet.sample(column, row));
-                    *found = sample.is_some();
-                    *bits = sample.map_or(0, S::bits);
-                }
-            }
+        for ((x, y), at) in places.zip(&mut self.offsets) {
+            *at = if inside.has(*x, *y) & inside.has(x + HAIR, y + HAIR) {
+                sheet.located(Whole::of(x + HAIR).index, Whole::of(y + HAIR).index)
+            } else {
+                sheet.pixel(*x, *y).map_or(NOWHERE, |(column, row)| sheet.located(column, row))
+            };
         }
+        self.is_located = true;
     }
 
     /// Makes a number for every pixel whose centre lies in a sample that counts: by `quick` where the sheet has all samples

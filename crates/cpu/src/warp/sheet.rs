@@ -3,6 +3,9 @@
 use half::f16;
 use strile_engine::{Fill, Pixels, WarpWindow};
 
+/// Where a sample lies that there is not.
+pub(super) const NOWHERE: usize = usize::MAX;
+
 /// A place this little before the edge of a pixel lies in the next one.
 pub(super) const HAIR: f64 = 1e-10;
 
@@ -181,12 +184,6 @@ impl<'a, S: Sample> Packed<'a, S> {
         self.bytes.get(start..start + count * size_of::<S>())
     }
 
-    /// A sample that the sheet has.
-    #[inline(always)]
-    pub(super) fn one(&self, x: i64, y: i64) -> S {
-        S::of(self.bytes(x, y, 1).unwrap_or_default())
-    }
-
     /// Two samples of a row, from one that the sheet has.
     #[inline(always)]
     pub(super) fn two(&self, x: i64, y: i64) -> Option<[S; 2]> {
@@ -330,13 +327,26 @@ impl<'a, S: Sample> Sheet<'a, S> {
     /// The sample in a column and row that the sheet has, whether it counts or not.
     #[inline(always)]
     pub(super) fn load(&self, x: i64, y: i64) -> S {
-        S::of(self.bytes.get(self.offset(x, y, self.strides)..).unwrap_or_default())
+        self.at(self.offset(x, y, self.strides))
+    }
+
+    /// Where a sample begins in its band, if the sheet and the mask have it.
+    #[inline(always)]
+    pub(super) fn located(&self, x: i64, y: i64) -> usize {
+        if self.has(x, y) && self.is_valid(x, y) { self.offset(x, y, self.strides) } else { NOWHERE }
+    }
+
+    /// The sample that begins there, whether it counts or not.
+    #[inline(always)]
+    pub(super) fn at(&self, offset: usize) -> S {
+        S::of(self.bytes.get(offset..).unwrap_or_default())
     }
 
     /// Whether a sample counts.
     #[inline(always)]
     pub(super) fn counts(&self, sample: S) -> bool {
-        !sample.is_nan() && self.nodata != Some(sample)
+        // Not `&&`: asked of many, it is no branch.
+        !(sample.is_nan() | self.nodata.is_some_and(|nodata| nodata == sample))
     }
 
     /// A sample that counts.
