@@ -2,6 +2,7 @@
 
 use crate::beside::{self, Found};
 use crate::error::{Error, Result};
+use crate::grid::KnownPlaces;
 use crate::metadata::{Metadata, Sidecars};
 use crate::open::{Files, OnDisk, OpenFile, OpenOptions, SidecarSearch};
 use crate::options::{Layer, ReadOptions};
@@ -32,6 +33,7 @@ pub struct Dataset {
     pages: Vec<Page>,
     metadata: Metadata,
     warnings: Warnings,
+    places: KnownPlaces,
 }
 
 /// Adds the pages of a sidecar, which is the file of that number.
@@ -48,6 +50,11 @@ pub(crate) struct Target<'a> {
 }
 
 impl Dataset {
+    /// How the file is placed under grids that were asked for.
+    pub(crate) const fn places(&self) -> &KnownPlaces {
+        &self.places
+    }
+
     /// Opens a file, and what lies beside it. With the feature `remote`, a URL (`https://…`, `s3://…`) opens a remote object.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &OpenOptions::default())
@@ -149,7 +156,7 @@ impl Dataset {
             }
             _ => Metadata::default(),
         };
-        Self { files: vec![file], pages, metadata, warnings }
+        Self { files: vec![file], pages, metadata, warnings, places: KnownPlaces::default() }
     }
 
     fn add_sidecar(

@@ -2,12 +2,13 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::grid::KnownPlaces;
 use crate::metadata::Metadata;
 use crate::open::OpenOptions;
 use crate::options::ReadOptions;
 use crate::pieces::{PieceLimits, Pieces};
 use crate::pixels::Pixels;
-use crate::read::ReadPlan;
+use crate::read::{MaskSource, ReadPlan};
 use crate::source::{open_url, url_of};
 use crate::vrt::{Vrt, VrtOptions, is_vrt, is_vrt_source};
 use crate::window::Window;
@@ -191,6 +192,14 @@ impl<'a> InputRef<'a> {
         }
     }
 
+    /// How the file is placed under grids that were asked for.
+    pub(crate) fn places(self) -> &'a KnownPlaces {
+        match self {
+            Self::Tiff(dataset) => dataset.places(),
+            Self::Vrt(vrt) => vrt.places(),
+        }
+    }
+
     /// The name of the file, for messages.
     pub fn name(self) -> &'a str {
         match self {
@@ -204,6 +213,14 @@ impl<'a> InputRef<'a> {
         match self {
             Self::Tiff(dataset) => dataset.metadata(),
             Self::Vrt(vrt) => vrt.metadata(),
+        }
+    }
+
+    /// What says which pixels of the full image are valid.
+    pub(crate) fn mask_source(self) -> Result<MaskSource> {
+        match self {
+            Self::Tiff(dataset) => dataset.mask_source(&ReadOptions::default()),
+            Self::Vrt(vrt) => Ok(vrt.mask_source()),
         }
     }
 

@@ -266,6 +266,45 @@ fn missing_pixels_are_filled_or_nan() {
 }
 
 #[test]
+fn the_mask_tells_where_pixels_have_a_value() {
+    let size = (128, 128);
+    let gone = |i: u32| i % 128 < 30 + i / 128 / 2;
+    let mask: Vec<u8> = (0..128 * 128).map(|i| if gone(i) { 0 } else { 255 }).collect();
+    // Some values are 0, which is no reason to be missing.
+    let all: Vec<u16> = values(size, 1).iter().map(|v| if v % 5 == 0 { 0 } else { v + 7 }).collect();
+    let holes: Vec<u16> = all.iter().zip(&mask).map(|(v, m)| if *m == 0 { 7 } else { *v }).collect();
+    let mut nodata = spec(size, 1);
+    nodata.metadata.nodata = Some(NoData::Integer(7));
+    let files = [
+        written(RasterSpec { mask: true, ..spec(size, 1) }, &small_tiles(), &all, Some(&mask)),
+        written(nodata, &small_tiles(), &holes, None),
+        written(spec(size, 1), &small_tiles(), &all, None),
+    ];
+    let context = Context::default();
+    for (file, dataset) in files.iter().enumerate() {
+        for sampling in WarpSampling::ALL {
+            let warp = WarpOptions::new().resampling(sampling);
+            let onto = ReadOptions::new().onto(mercator(11.0, (150, 140)), warp);
+            let floats = dataset.read(&onto.clone().masked(true), &context).unwrap();
+            let floats = floats.bytes().unwrap().chunks_exact(4);
+            let wanted: Vec<u8> = floats
+                .map(|float| if f32::from_ne_bytes(float.try_into().unwrap()).is_nan() { 0 } else { 255 })
+                .collect();
+            let onto = onto.layer(Layer::Mask);
+            let found = dataset.read(&onto, &context).unwrap();
+            assert_eq!(
+                (found.data_type, found.bands, found.rows, found.columns),
+                (DataType::U8, 1, 140, 150)
+            );
+            assert!(found.bytes().unwrap() == wanted, "file {file}, {sampling:?}");
+            assert!(wanted.contains(&0) && wanted.contains(&255));
+            let plan = dataset.plan(&onto, &context).unwrap().to_string();
+            assert!(plan.contains("the mask where the result has a value"), "{plan}");
+        }
+    }
+}
+
+#[test]
 fn several_files_lie_on_each_other_in_order() {
     let size = (200, 200);
     let context = Context::default();
@@ -327,7 +366,6 @@ fn types_are_cast_and_what_does_not_fit_is_refused() {
     assert_eq!(bytes.bytes().unwrap(), own.iter().map(|v| (*v).min(255) as u8).collect::<Vec<_>>());
     for (options, warp, words) in [
         (ReadOptions::new().level(1), WarpOptions::new(), "`level`"),
-        (ReadOptions::new().layer(Layer::Mask), WarpOptions::new(), "masks are not put onto a grid"),
         (ReadOptions::new(), WarpOptions::new().fill(NoData::Integer(-1)), "give another `fill`"),
         (ReadOptions::new(), WarpOptions::new().tolerance(f64::NAN), "tolerance"),
         (ReadOptions::new().masked(true), WarpOptions::new().data_type(DataType::U8), "give another `fill`"),
@@ -425,7 +463,7 @@ fn a_device_has_the_pixels_of_the_cpu() {
         {
             let grid = mercator(metres, (90, 80));
             let onto = ReadOptions::new().onto(grid, WarpOptions::new().resampling(sampling));
-            for options in [onto.clone(), onto.masked(true)] {
+            for options in [onto.clone(), onto.clone().layer(Layer::Mask), onto.masked(true)] {
                 let host = dataset.read(&options.clone().decode_on(Processor::Cpu), &context).unwrap();
                 let device = options.decode_on(Processor::Cuda(0));
                 let there = dataset.read_on_device(0, &device, &context).unwrap();

@@ -64,6 +64,34 @@ def test_read_is_gdals(path, grid, method):
     assert found.transform == grid.transform and found.crs == "EPSG:3857" and found.nodata == -9
 
 
+@pytest.mark.parametrize("method", ["nearest", "bilinear", "average"])
+@pytest.mark.parametrize("of", ["nodata", "mask", "nothing"])
+def test_the_mask_on_a_grid_is_gdals(tmp_path, grid, of, method):
+    path = made(tmp_path / "m.tif", bands=2, dtype="int16", nodata=-9 if of == "nodata" else None)
+    if of == "mask":
+        with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True), rasterio.open(path, "r+") as file:
+            valid = np.full(file.shape, 255, np.uint8)
+            valid[30:70, 20:90] = 0
+            file.write_mask(valid)
+    with rasterio.open(path) as file:
+        with WarpedVRT(
+            file, crs=grid.crs, transform=Affine(*grid.transform), width=grid.width, height=grid.height, resampling=Resampling[method],
+            tolerance=1e-9, add_alpha=of != "nodata",
+        ) as warped:  # fmt: skip
+            expected = np.where(warped.dataset_mask() > 0, 255, 0)
+    with strile.open(path) as file:
+        found = file.dataset_mask(grid=grid, resampling=method)
+        assert found.dtype == "uint8" and found.shape == grid.shape and (found == 0).any() and (found == 255).any()
+        # GDAL interpolates coordinates, even within 1e-9 pixels: a place on an edge may lie on its other side.
+        assert (found != expected).mean() < 0.001
+        missing = np.isnan(strile.read(path, grid=grid, resampling=method, masked=True).numpy()).all(axis=0)
+        assert np.array_equal(found == 0, missing)
+        part = file.dataset_mask(window=(20, 10, 30, 40), grid=grid, resampling=method)
+        assert np.array_equal(part, found[10:50, 20:50])
+        with pytest.raises(strile.StrileError, match="pass grid="):
+            file.dataset_mask(resampling="bilinear")
+
+
 def test_attributes_name_the_operation(path, grid):
     attrs = strile.read(path, grid=grid, resampling="cubic_spline").attrs
     assert attrs["resampling"] == "cubicspline"

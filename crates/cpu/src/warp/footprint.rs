@@ -6,13 +6,11 @@
 
 use super::area::Quad;
 use super::rank;
-use super::sheet::{Sample, Sheet};
+use super::sheet::{HAIR, Packed, Sample, Sheet, Whole};
 use super::{Made, Places};
 use std::collections::HashMap;
 use strile_engine::{PixelPoint, WarpJob, WarpSampling, WarpWindow};
 
-/// Places this near to an edge lie on it.
-const HAIR: f64 = 1e-10;
 /// Footprints of more samples than these are looked at more than once instead of kept.
 const KEPT: usize = 1 << 16;
 
@@ -106,7 +104,6 @@ impl<'a> Corners<'a> {
 
     /// The samples under a box; `None` where it lies beside the source or is not a box.
     fn footprint(&self, one: (f64, f64), other: (f64, f64), source: (i64, i64)) -> Option<Footprint> {
-        let sorted = |a: f64, b: f64| if a > b { (b, a) } else { (a, b) };
         let (mut x, mut y) = (sorted(one.0, other.0), sorted(one.1, other.1));
         #[allow(clippy::cast_precision_loss, reason = "at most 2³²")]
         let (width, height) = (source.0 as f64, source.1 as f64);
@@ -152,6 +149,11 @@ impl<'a> Corners<'a> {
         made: &mut Made,
     ) {
         made.chosen = sampling.selects();
+        match sampling {
+            WarpSampling::Average => return self.means(sheet, made, |v| v, |mean| mean),
+            WarpSampling::Rms => return self.means(sheet, made, |v| v * v, f64::sqrt),
+            _ => {}
+        }
         for i in 0..self.len {
             let (mut value, mut bits) = (None, None);
             if let Some([one, other, right, low]) = self.corners(i) {
@@ -159,8 +161,6 @@ impl<'a> Corners<'a> {
                     value = self.sum(sheet, [one, right, other, low]);
                 } else if let Some(under) = self.footprint(one, other, sheet.source) {
                     match sampling {
-                        WarpSampling::Average => value = under.mean(sheet, |v| v),
-                        WarpSampling::Rms => value = under.mean(sheet, |v| v * v).map(f64::sqrt),
                         WarpSampling::Mode => bits = under.mode(sheet, scratch),
                         WarpSampling::Min => bits = under.least(sheet, |key| key),
                         WarpSampling::Max => bits = under.least(sheet, |key| !key),
@@ -177,6 +177,37 @@ impl<'a> Corners<'a> {
                 *to = value.unwrap_or(0.0);
                 *to_bits = bits.unwrap_or(0);
             }
+        }
+    }
+
+    /// Makes `end` of the means of what `of` makes of the samples.
+    fn means<S: Sample>(
+        &self,
+        sheet: &Sheet<'_, S>,
+        made: &mut Made,
+        of: impl Fn(f64) -> f64,
+        end: impl Fn(f64) -> f64,
+    ) {
+        // Footprints at the edges and around the Earth take the general way.
+        let packed = sheet.packed().filter(|_| self.window.map.parts().turn.is_none());
+        let (low, high) =
+            ((number(sheet.left), number(sheet.top)), (number(sheet.right - 1), number(sheet.bottom - 1)));
+        let [one, other, ..] = &self.places;
+        let places = one.x.iter().zip(&one.y).zip(other.x.iter().zip(&other.y));
+        let to = made.values.iter_mut().zip(&mut made.found);
+        for (i, (((x0, y0), (x1, y1)), (to, found))) in places.zip(to).enumerate().take(self.len) {
+            let (x, y) = (sorted(*x0, *x1), sorted(*y0, *y1));
+            let inside = (x.0 >= low.0) & (y.0 >= low.1) & (x.1 <= high.0) & (y.1 <= high.1);
+            let mean = match &packed {
+                Some(packed) if inside => {
+                    quick_mean(packed, x, y, &of).or_else(|| Footprint::inside(x, y).mean(sheet, &of))
+                }
+                _ => self
+                    .corners(i)
+                    .and_then(|[one, other, ..]| self.footprint(one, other, sheet.source)?.mean(sheet, &of)),
+            };
+            *found = mean.is_some();
+            *to = mean.map_or(0.0, &end);
         }
     }
 
@@ -222,12 +253,19 @@ fn whole((low, high): (f64, f64), side: i64, wraps: bool) -> (i64, i64) {
     (first, if first == end && end < side { end + 1 } else { end })
 }
 
+#[inline(always)]
+fn sorted(a: f64, b: f64) -> (f64, f64) {
+    if a > b { (b, a) } else { (a, b) }
+}
+
+#[inline(always)]
 #[allow(clippy::cast_precision_loss, reason = "at most 2³³")]
 fn number(column: i64) -> f64 {
     column as f64
 }
 
 /// The part of a pixel that lies in a range.
+#[inline(always)]
 fn part(at: i64, (first, end): (i64, i64), low: f64, high: f64) -> f64 {
     if at == first {
         if first + 1 == end { 1.0 } else { 1.0 - (low - number(first)) }
@@ -236,6 +274,39 @@ fn part(at: i64, (first, end): (i64, i64), low: f64, high: f64) -> f64 {
     } else {
         1.0
     }
+}
+
+/// The mean of two by two samples that all count, under a box as in `Footprint::inside`; `None` where the general way is
+/// needed.
+#[inline(always)]
+fn quick_mean<S: Sample>(
+    packed: &Packed<'_, S>,
+    x: (f64, f64),
+    y: (f64, f64),
+    of: impl Fn(f64) -> f64,
+) -> Option<f64> {
+    let (column, row) = (Whole::of(x.0 + HAIR), Whole::of(y.0 + HAIR));
+    let end = |place: f64| {
+        let cut = Whole::of(place).number;
+        if place > cut { cut + 1.0 } else { cut }
+    };
+    let (right, bottom) = (end((x.1 - HAIR).max(0.0)), end((y.1 - HAIR).max(0.0)));
+    if (right - column.number != 2.0) | (bottom - row.number != 2.0) {
+        return None;
+    }
+    let ([a, b], [c, d]) = (packed.two(column.index, row.index)?, packed.two(column.index, row.index + 1)?);
+    let missing = packed.is_nodata(a) | packed.is_nodata(b) | packed.is_nodata(c) | packed.is_nodata(d);
+    // As `part` has them.
+    let (first, last) = (1.0 - (x.0 - column.number), 1.0 - (right - x.1));
+    let (upper, lower) = (1.0 - (y.0 - row.number), 1.0 - (bottom - y.1));
+    // Sums begin at 0, as in `mean`: -0 becomes 0.
+    let line = |a: S, b: S| 0.0 + of(a.value()) * first + of(b.value()) * last;
+    let sum = 0.0 + line(a, b) * upper + line(c, d) * lower;
+    let width = 0.0 + first + last;
+    let weight = 0.0 + width * upper + width * lower;
+    let mean = sum / weight;
+    // A sample that is NaN has made it NaN.
+    (!(missing | mean.is_nan()) & (weight > 0.0)).then_some(mean)
 }
 
 impl Footprint {
@@ -252,6 +323,18 @@ impl Footprint {
         }
     }
 
+    /// The samples under a box that lies in the source, at least one pixel before its end: as `whole` has them.
+    #[inline(always)]
+    fn inside(x: (f64, f64), y: (f64, f64)) -> Self {
+        let range = |(low, high): (f64, f64)| {
+            let (first, last) = (Whole::of(low + HAIR), (high - HAIR).max(0.0));
+            let cut = Whole::of(last);
+            let end = cut.index + i64::from(last > cut.number);
+            (first.index, if end == first.index { end + 1 } else { end })
+        };
+        Self { low: (x.0, y.0), high: (x.1, y.1), columns: range(x), rows: range(y) }
+    }
+
     /// The mean of what `of` makes of the samples, each by the part of it.
     fn mean<S: Sample>(&self, sheet: &Sheet<'_, S>, of: impl Fn(f64) -> f64) -> Option<f64> {
         let (mut sum, mut weight) = (0.0, 0.0);
@@ -263,18 +346,21 @@ impl Footprint {
             for row in self.rows.0.max(sheet.top)..self.rows.1.min(sheet.bottom) {
                 let high = part(row, self.rows, self.low.1, self.high.1);
                 let (mut row_sum, mut row_weight) = (0.0, 0.0);
-                let bytes = packed.bytes(self.columns.0, row, count)?;
-                for (i, bytes) in bytes.chunks_exact(size_of::<S>()).enumerate() {
+                let mut add = |bytes: &[u8], wide: f64| {
                     let sample = S::of(bytes);
                     if packed.counts(sample) {
-                        let wide = match i {
-                            0 => first,
-                            _ if i + 1 == count => last,
-                            _ => 1.0,
-                        };
                         row_sum += of(sample.value()) * wide;
                         row_weight += wide;
                     }
+                };
+                let bytes = packed.bytes(self.columns.0, row, count)?;
+                let (one, rest) = bytes.split_at_checked(size_of::<S>())?;
+                add(one, first);
+                if let Some((middle, end)) = rest.split_at_checked(rest.len().saturating_sub(size_of::<S>()))
+                    && !end.is_empty()
+                {
+                    middle.chunks_exact(size_of::<S>()).for_each(|bytes| add(bytes, 1.0));
+                    add(end, last);
                 }
                 sum += row_sum * high;
                 weight += row_weight * high;

@@ -1,8 +1,8 @@
 //! Methods that look at samples around the place under the centre of a pixel.
 
-use super::sheet::{Packed, Sample, Sheet};
+use super::sheet::{HAIR, NOWHERE, Packed, Sample, Sheet, Whole};
 use super::weights::{self, Kernel};
-use super::{Made, Places};
+use super::{Made, Places, RUN};
 use strile_engine::{PixelPoint, WarpRule, WarpSampling, WarpWindow};
 
 /// Least sum of weights that makes a value of four samples, and of a kernel. As in GDAL.
@@ -14,17 +14,21 @@ pub(super) struct Centres<'a> {
     window: &'a WarpWindow,
     places: Places,
     len: usize,
+    /// Where the nearest samples begin in each band, once `locate` has found them.
+    offsets: [usize; RUN],
+    is_located: bool,
 }
 
 impl<'a> Centres<'a> {
     pub(super) fn new(window: &'a WarpWindow) -> Self {
-        Self { window, places: Places::new(), len: 0 }
+        Self { window, places: Places::new(), len: 0, offsets: [NOWHERE; RUN], is_located: false }
     }
 
     /// Places pixels of the grid.
     pub(super) fn place(&mut self, at: (u32, u32), len: usize) {
         self.places.place(self.window, PixelPoint::Centre, at, len);
         self.len = len;
+        self.is_located = false;
         if self.window.map.parts().turn.is_some() {
             for (x, y) in self.places.x.iter_mut().zip(&mut self.places.y).take(len) {
                 (*x, *y) = self.window.map.in_source((*x, *y));
@@ -38,7 +42,7 @@ impl<'a> Centres<'a> {
     }
 
     pub(super) fn make<S: Sample>(
-        &self,
+        &mut self,
         sampling: WarpSampling,
         sheet: &Sheet<'_, S>,
         weights: &mut Vec<f64>,
@@ -65,14 +69,32 @@ impl<'a> Centres<'a> {
         }
     }
 
-    fn nearest<S: Sample>(&self, sheet: &Sheet<'_, S>, made: &mut Made) {
+    fn nearest<S: Sample>(&mut self, sheet: &Sheet<'_, S>, made: &mut Made) {
         made.chosen = true;
-        let places = self.places.x.iter().zip(&self.places.y).take(self.len);
-        for ((x, y), (bits, found)) in places.zip(made.bits.iter_mut().zip(&mut made.found)) {
-            let sample = sheet.pixel(*x, *y).and_then(|(column, row)| sheet.sample(column, row));
-            *found = sample.is_some();
-            *bits = sample.map_or(0, S::bits);
+        if !self.is_located {
+            self.locate(sheet);
         }
+        for (at, (bits, found)) in
+            self.offsets.iter().zip(made.bits.iter_mut().zip(&mut made.found)).take(self.len)
+        {
+            let sample = sheet.at(*at);
+            *found = (*at != NOWHERE) & sheet.counts(sample);
+            *bits = sample.bits();
+        }
+    }
+
+    /// Finds where the samples of all bands lie.
+    fn locate<S: Sample>(&mut self, sheet: &Sheet<'_, S>) {
+        let inside = sheet.inside((0, 0));
+        let places = self.places.x.iter().zip(&self.places.y).take(self.len);
+        for ((x, y), at) in places.zip(&mut self.offsets) {
+            *at = if inside.has(*x, *y) & inside.has(x + HAIR, y + HAIR) {
+                sheet.located(Whole::of(x + HAIR).index, Whole::of(y + HAIR).index)
+            } else {
+                sheet.pixel(*x, *y).map_or(NOWHERE, |(column, row)| sheet.located(column, row))
+            };
+        }
+        self.is_located = true;
     }
 
     /// Makes a number for every pixel whose centre lies in a sample that counts: by `quick` where the sheet has all samples
@@ -86,31 +108,19 @@ impl<'a> Centres<'a> {
         value: impl Fn(f64, f64) -> Option<f64>,
         quick: impl Fn(&Packed<'_, S>, f64, f64) -> Option<f64>,
     ) {
-        let packed = sheet.packed().filter(|_| self.are_within(sheet, around));
-        let Some(packed) = packed else { return self.each(made, sheet, value) };
+        let Some(packed) = sheet.packed() else { return self.each(made, sheet, value) };
+        let inside = sheet.inside(around);
         made.chosen = false;
         let places = self.places.x.iter().zip(&self.places.y).take(self.len);
         for ((x, y), (to, found)) in places.zip(made.values.iter_mut().zip(&mut made.found)) {
-            let number = match quick(&packed, *x, *y) {
+            let number = if inside.has(x - 0.5, y - 0.5) { quick(&packed, *x, *y) } else { None };
+            let number = match number {
                 Some(number) => Some(number),
                 None => one(sheet, *x, *y, &value),
             };
             *found = number.is_some();
             *to = number.unwrap_or(0.0);
         }
-    }
-
-    /// Whether the sheet has all samples around all places.
-    fn are_within<S: Sample>(&self, sheet: &Sheet<'_, S>, (before, behind): (i64, i64)) -> bool {
-        let is_within = |places: &[f64], low: i64, high: i64| {
-            let (low, high) = (number(low + before), number(high - behind));
-            places.iter().take(self.len).fold(true, |all, place| {
-                let before = place - 0.5;
-                all & (before >= low) & (before < high)
-            })
-        };
-        is_within(&self.places.x, sheet.left, sheet.right)
-            && is_within(&self.places.y, sheet.top, sheet.bottom)
     }
 
     /// Makes a number for every pixel whose centre lies in a sample that counts.
@@ -152,13 +162,6 @@ fn floor(place: f64) -> i64 {
     whole - i64::from(place < number(whole))
 }
 
-/// The whole part of a place that is not before the source.
-#[inline(always)]
-#[allow(clippy::cast_possible_truncation, reason = "0 to 2³²")]
-fn whole(place: f64) -> i64 {
-    place as i64
-}
-
 #[inline(always)]
 #[allow(clippy::cast_precision_loss, reason = "at most 2³²")]
 fn number(column: i64) -> f64 {
@@ -168,11 +171,13 @@ fn number(column: i64) -> f64 {
 /// Two by two samples that the sheet has; `None` where one does not count.
 #[inline(always)]
 fn four_of<S: Sample>(packed: &Packed<'_, S>, x: f64, y: f64) -> Option<f64> {
-    let (column, row) = (whole(x - 0.5), whole(y - 0.5));
-    let ([a, b], [c, d]) = (packed.row::<2>(column, row)?, packed.row::<2>(column, row + 1)?);
-    let (u, v) = (1.5 - (x - number(column)), 1.5 - (y - number(row)));
-    let count = packed.counts(a) & packed.counts(b) & packed.counts(c) & packed.counts(d);
-    count.then(|| between([a, b, c, d].map(S::value), u, v))
+    let (column, row) = (Whole::of(x - 0.5), Whole::of(y - 0.5));
+    let ([a, b], [c, d]) = (packed.two(column.index, row.index)?, packed.two(column.index, row.index + 1)?);
+    let (u, v) = (1.5 - (x - column.number), 1.5 - (y - row.number));
+    let missing = packed.is_nodata(a) | packed.is_nodata(b) | packed.is_nodata(c) | packed.is_nodata(d);
+    let value = between([a.value(), b.value(), c.value(), d.value()], u, v);
+    // A sample that is NaN has made it NaN.
+    (!(missing | value.is_nan())).then_some(value)
 }
 
 /// Two by two samples.
@@ -186,7 +191,7 @@ fn four<S: Sample>(sheet: &Sheet<'_, S>, x: f64, y: f64) -> Option<f64> {
         sheet.sample(column + 1, row + 1),
     ];
     if let [Some(a), Some(b), Some(c), Some(d)] = samples {
-        return Some(between([a, b, c, d].map(S::value), u, v));
+        return Some(between([a.value(), b.value(), c.value(), d.value()], u, v));
     }
     let weights = [u * v, (1.0 - u) * v, u * (1.0 - v), (1.0 - u) * (1.0 - v)];
     let (mut sum, mut weight) = (0.0, 0.0);
@@ -209,18 +214,19 @@ fn between([a, b, c, d]: [f64; 4], u: f64, v: f64) -> f64 {
 /// Four by four samples that the sheet has; `None` where one does not count.
 #[inline(always)]
 fn sixteen_of<S: Sample>(packed: &Packed<'_, S>, x: f64, y: f64) -> Option<f64> {
-    let (column, row) = (whole(x - 0.5), whole(y - 0.5));
-    let across = weights::four(x - 0.5 - number(column));
-    let down = weights::four(y - 0.5 - number(row));
+    let (column, row) = (Whole::of(x - 0.5), Whole::of(y - 0.5));
+    let across = weights::four(x - 0.5 - column.number);
+    let down = weights::four(y - 0.5 - row.number);
     let mut rows = [0.0; 4];
-    for (line, sum) in (row - 1..).zip(&mut rows) {
-        let samples = packed.row::<4>(column - 1, line)?;
-        if !samples.iter().fold(true, |all, sample| all & packed.counts(*sample)) {
-            return None;
-        }
-        *sum = convolve(samples.map(S::value), across);
+    let mut missing = false;
+    for (line, sum) in (row.index - 1..).zip(&mut rows) {
+        let [a, b, c, d] = packed.four(column.index - 1, line)?;
+        missing |= packed.is_nodata(a) | packed.is_nodata(b) | packed.is_nodata(c) | packed.is_nodata(d);
+        *sum = convolve([a.value(), b.value(), c.value(), d.value()], across);
     }
-    Some(convolve(rows, down))
+    let value = convolve(rows, down);
+    // A sample that is NaN has made it NaN.
+    (!(missing | value.is_nan())).then_some(value)
 }
 
 /// Four by four samples; two by two where one of them is missing.

@@ -20,7 +20,8 @@ use sheet::{Sample, Sheet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::Store;
 use strile_engine::{
-    Claim, Context, EngineError, Location, Output, OutputBox, PixelPoint, Pixels, WarpJob, WarpWindow,
+    Claim, Context, EngineError, Location, Output, OutputBox, PixelPoint, Pixels, WarpJob, WarpSampling,
+    WarpWindow,
 };
 use strile_tiff::DataType;
 
@@ -61,7 +62,7 @@ pub(crate) fn warp(
     let Some(around) = boxes.reduce(|one, other: OutputBox| one.union(&other)) else { return Ok(()) };
     let claim = output.claim(around).ok_or(EngineError::Busy { output: 0 })?;
     let parts = job.windows.iter().map(|window| window.target.height.div_ceil(ROWS) as usize);
-    let workers = context.threads.get().min(parts.fold(0, usize::saturating_add)).max(1);
+    let workers = context.threads.get().min(parts.fold(0, usize::saturating_add)).min(useful(job)).max(1);
     let _lease = context.take(Scratch::most(job).saturating_mul(workers as u64), "warping")?;
     let items = (0u32..).zip(&job.windows).flat_map(|(number, window)| {
         (0..window.target.height).step_by(ROWS as usize).map(move |first| Part { number, window, first })
@@ -77,6 +78,19 @@ pub(crate) fn warp(
         }
     });
     if stopped.into_inner() || stop.is_set() { Err(EngineError::Cancelled) } else { Ok(()) }
+}
+
+/// How many threads gain more than it takes to start them.
+fn useful(job: &WarpJob) -> usize {
+    /// Samples that a thread takes at least: the nearest ones are taken in a fraction of a millisecond.
+    const NEAREST: u64 = 1 << 18;
+    const OTHERS: u64 = 1 << 15;
+    let samples = job.windows.iter().map(|window| {
+        let target = &window.target;
+        u64::from(target.width).saturating_mul(target.height.into()).saturating_mul(window.bands.into())
+    });
+    let least = if job.sampling == WarpSampling::Nearest { NEAREST } else { OTHERS };
+    usize::try_from(samples.fold(0, u64::saturating_add) / least).unwrap_or(usize::MAX)
 }
 
 /// Some rows of a window.

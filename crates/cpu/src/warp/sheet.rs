@@ -3,6 +3,32 @@
 use half::f16;
 use strile_engine::{Fill, Pixels, WarpWindow};
 
+/// Where a sample lies that there is not.
+pub(super) const NOWHERE: usize = usize::MAX;
+
+/// A place this little before the edge of a pixel lies in the next one.
+pub(super) const HAIR: f64 = 1e-10;
+
+/// The whole part of a place, which is at least 0 and below 2⁵¹.
+pub(super) struct Whole {
+    pub(super) index: i64,
+    pub(super) number: f64,
+}
+
+impl Whole {
+    /// Cuts the fraction off, without the conversions between integers and floats that are several instructions each.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_wrap, reason = "below 2⁵²")]
+    pub(super) fn of(place: f64) -> Self {
+        /// A number whose neighbours are 1 apart: 2⁵².
+        const SHIFT: f64 = 4_503_599_627_370_496.0;
+        const FRACTION: u64 = (1 << 52) - 1;
+        let nearest = (place + SHIFT) - SHIFT;
+        let number = if nearest > place { nearest - 1.0 } else { nearest };
+        Self { index: ((number + SHIFT).to_bits() & FRACTION) as i64, number }
+    }
+}
+
 /// A real sample.
 pub(super) trait Sample: Copy + PartialEq + 'static {
     /// Whether it is of at most 16 bits and whole: see `mode` in `warp.md`.
@@ -143,7 +169,8 @@ pub(super) struct Packed<'a, S> {
     bytes: &'a [u8],
     /// Bytes from row to row.
     row: usize,
-    nodata: Option<S>,
+    has_nodata: bool,
+    nodata: S,
     left: i64,
     top: i64,
 }
@@ -157,18 +184,33 @@ impl<'a, S: Sample> Packed<'a, S> {
         self.bytes.get(start..start + count * size_of::<S>())
     }
 
-    /// Samples of a row, from one that the sheet has.
+    /// Two samples of a row, from one that the sheet has.
     #[inline(always)]
-    pub(super) fn row<const N: usize>(&self, x: i64, y: i64) -> Option<[S; N]> {
-        let bytes = self.bytes(x, y, N)?;
-        Some(std::array::from_fn(|i| S::of(bytes.get(i * size_of::<S>()..).unwrap_or_default())))
+    pub(super) fn two(&self, x: i64, y: i64) -> Option<[S; 2]> {
+        // Not by `array::from_fn` or `map`: those stay calls, one per sample.
+        let (a, b) = self.bytes(x, y, 2)?.split_at(size_of::<S>());
+        Some([S::of(a), S::of(b)])
+    }
+
+    /// Four samples of a row, from one that the sheet has.
+    #[inline(always)]
+    pub(super) fn four(&self, x: i64, y: i64) -> Option<[S; 4]> {
+        let (ab, cd) = self.bytes(x, y, 4)?.split_at(2 * size_of::<S>());
+        let ((a, b), (c, d)) = (ab.split_at(size_of::<S>()), cd.split_at(size_of::<S>()));
+        Some([S::of(a), S::of(b), S::of(c), S::of(d)])
     }
 
     /// Whether a sample counts.
     #[inline(always)]
     pub(super) fn counts(&self, sample: S) -> bool {
+        !(sample.is_nan() | self.is_nodata(sample))
+    }
+
+    /// Whether a sample is nodata. NaN is not asked for: it makes every number NaN that it is part of.
+    #[inline(always)]
+    pub(super) fn is_nodata(&self, sample: S) -> bool {
         // Not `&&`: asked of several, it is one branch.
-        !(sample.is_nan() | self.nodata.is_some_and(|nodata| nodata == sample))
+        self.has_nodata & (sample == self.nodata)
     }
 }
 
@@ -187,6 +229,19 @@ pub(super) struct Sheet<'a, S> {
     pub(super) bottom: i64,
     /// Columns and rows of the source.
     pub(super) source: (i64, i64),
+}
+
+/// Places from the first to before the last.
+pub(super) struct Inside {
+    low: (f64, f64),
+    high: (f64, f64),
+}
+
+impl Inside {
+    #[inline(always)]
+    pub(super) fn has(&self, x: f64, y: f64) -> bool {
+        (x >= self.low.0) & (x < self.high.0) & (y >= self.low.1) & (y < self.high.1)
+    }
 }
 
 struct Valid<'a> {
@@ -241,10 +296,20 @@ impl<'a, S: Sample> Sheet<'a, S> {
         is_packed.then_some(Packed {
             bytes: self.bytes,
             row: self.strides.0,
-            nodata: self.nodata,
+            has_nodata: self.nodata.is_some(),
+            nodata: self.nodata.unwrap_or_else(|| S::of_bits(0)),
             left: self.left,
             top: self.top,
         })
+    }
+
+    /// Places in pixels that have so many others of the sheet before and behind them.
+    #[allow(clippy::cast_precision_loss, reason = "at most 2³²")]
+    pub(super) fn inside(&self, (before, behind): (i64, i64)) -> Inside {
+        Inside {
+            low: ((self.left + before) as f64, (self.top + before) as f64),
+            high: ((self.right - behind) as f64, (self.bottom - behind) as f64),
+        }
     }
 
     #[inline(always)]
@@ -262,13 +327,26 @@ impl<'a, S: Sample> Sheet<'a, S> {
     /// The sample in a column and row that the sheet has, whether it counts or not.
     #[inline(always)]
     pub(super) fn load(&self, x: i64, y: i64) -> S {
-        S::of(self.bytes.get(self.offset(x, y, self.strides)..).unwrap_or_default())
+        self.at(self.offset(x, y, self.strides))
+    }
+
+    /// Where a sample begins in its band, if the sheet and the mask have it.
+    #[inline(always)]
+    pub(super) fn located(&self, x: i64, y: i64) -> usize {
+        if self.has(x, y) && self.is_valid(x, y) { self.offset(x, y, self.strides) } else { NOWHERE }
+    }
+
+    /// The sample that begins there, whether it counts or not.
+    #[inline(always)]
+    pub(super) fn at(&self, offset: usize) -> S {
+        S::of(self.bytes.get(offset..).unwrap_or_default())
     }
 
     /// Whether a sample counts.
     #[inline(always)]
     pub(super) fn counts(&self, sample: S) -> bool {
-        !sample.is_nan() && self.nodata != Some(sample)
+        // Not `&&`: asked of many, it is no branch.
+        !(sample.is_nan() | self.nodata.is_some_and(|nodata| nodata == sample))
     }
 
     /// A sample that counts.
@@ -313,7 +391,7 @@ impl<'a, S: Sample> Sheet<'a, S> {
         #[inline(always)]
         #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "0 to 2³²")]
         fn index(place: f64, side: i64) -> i64 {
-            let at = (place + 1e-10) as i64;
+            let at = (place + HAIR) as i64;
             if at >= side { side - 1 } else { at }
         }
         #[allow(clippy::cast_precision_loss, reason = "at most 2³²")]

@@ -150,31 +150,27 @@ impl<'a> Store<'a> {
         if (len - 1).saturating_mul(step).saturating_add(N) > out.len {
             return;
         }
-        if !made.chosen && made.found.iter().take(len).fold(true, |all, found| all & found) {
-            for (i, value) in made.values.iter().enumerate().take(len) {
-                let mut sample = T::of_number(*value);
-                if let Some(avoid) = avoid
-                    && avoid == sample
-                {
-                    sample = sample.beside();
-                }
-                // SAFETY: the last sample ends within the row, checked above.
-                unsafe { out.start.add(i * step).cast::<[u8; N]>().write_unaligned(bytes(sample)) };
+        let put = |i: usize, sample: T| {
+            let sample = if avoid == Some(sample) { sample.beside() } else { sample };
+            // SAFETY: the last sample ends within the row, checked above.
+            unsafe { out.start.add(i * step).cast::<[u8; N]>().write_unaligned(bytes(sample)) };
+        };
+        if made.found.iter().take(len).fold(true, |all, found| all & found) {
+            if made.chosen {
+                made.bits.iter().take(len).enumerate().for_each(|(i, bits)| put(i, T::of_bits(*bits)));
+            } else {
+                made.values.iter().take(len).enumerate().for_each(|(i, value)| put(i, T::of_number(*value)));
             }
             return;
         }
         let all = made.values.iter().zip(&made.bits).zip(&made.found).take(len);
         for (i, ((value, bits), found)) in all.enumerate() {
-            let sample = if *found {
-                let sample = if made.chosen { T::of_bits(*bits) } else { T::of_number(*value) };
-                if avoid == Some(sample) { sample.beside() } else { sample }
-            } else if keep {
-                continue;
-            } else {
-                fill
-            };
-            // SAFETY: the last sample ends within the row, checked above.
-            unsafe { out.start.add(i * step).cast::<[u8; N]>().write_unaligned(bytes(sample)) };
+            if *found {
+                put(i, if made.chosen { T::of_bits(*bits) } else { T::of_number(*value) });
+            } else if !keep {
+                // SAFETY: the last sample ends within the row, checked above.
+                unsafe { out.start.add(i * step).cast::<[u8; N]>().write_unaligned(bytes(fill)) };
+            }
         }
     }
 

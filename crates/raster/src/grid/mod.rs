@@ -28,7 +28,7 @@ pub use map::CoordinateMap;
 pub(crate) use map::HUGE;
 pub use map_options::MapOptions;
 pub use onto::{Onto, Top, WarpOptions};
-pub(crate) use placed::Placed;
+pub(crate) use placed::{KnownPlaces, Placed};
 pub use placing::{PlacedBy, Placement, Placing};
 pub use plan::{WarpFile, WarpPlan};
 pub use polygon::Polygon;

@@ -1,11 +1,13 @@
 //! A raster as the source of a read onto a grid: the level that is read, and the operation between the two systems.
 
 use super::placing::Route;
-use super::{CoordinateMap, Grid, Onto, Placement};
-use std::sync::Arc;
-use strile_crs::{DatumShift, Operation, TransformOptions, Transformer};
+use super::{CoordinateMap, Grid, Onto, Placement, Placing};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use strile_crs::{Crs, DatumShift, Operation, TransformOptions, Transformer};
+use strile_engine::WarpSampling;
 use strile_tiff::InvalidValue;
-use strile_tiff::geo::Georeference;
+use strile_tiff::geo::{GeoTransform, Georeference};
 
 /// Ratios that differ by less are equal: sizes of overviews are rounded.
 const NEARLY: f64 = 0.1;
@@ -64,22 +66,95 @@ impl Placed {
         let transform = whole.transform().scaled(along(full.0, size.0), along(full.1, size.1));
         let grid = Grid::new(whole.crs().clone(), transform, size.0, size.1)?;
         let route = there.inverse();
-        let scale = CoordinateMap::scale_of(&onto.grid, &grid, &route)?;
+        let scale = scale(onto, &grid, &route)?;
         Ok(Self { level, grid, route, placed_by: placement.name(), ratio, scale, is_own_operation })
     }
 
     /// The same raster under a grid of the same system and pixels that lies elsewhere; `None` if that may take another operation.
-    pub(crate) fn moved_to(&self, target: &Grid) -> Result<Option<Self>, InvalidValue> {
+    pub(crate) fn moved_to(&self, onto: &Onto) -> Result<Option<Self>, InvalidValue> {
         if !self.is_own_operation {
             return Ok(None);
         }
-        let scale = CoordinateMap::scale_of(target, &self.grid, &self.route)?;
+        let scale = scale(onto, &self.grid, &self.route)?;
         Ok(Some(Self { scale, ..self.clone() }))
     }
 
     /// From the source to the target, as it is told to people.
     pub(crate) fn operation(&self) -> Operation {
         self.route.inverse().operation().clone()
+    }
+}
+
+/// Pixels of the target that one of the level is wide and high. The nearest pixel is the same at every scale, and finding one
+/// takes 400 coordinates.
+fn scale(onto: &Onto, level: &Grid, route: &Route) -> Result<(f64, f64), InvalidValue> {
+    match onto.warp.resampling {
+        WarpSampling::Nearest => Ok((1.0, 1.0)),
+        _ => CoordinateMap::scale_of(&onto.grid, level, route),
+    }
+}
+
+/// Systems and sizes of pixels of which a raster keeps how it is placed under them.
+const KEPT: usize = 32;
+
+/// How a raster is placed under grids, as far as that does not depend on where they lie. Choosing the level takes hundreds of
+/// coordinates along the edge of the raster, more than a map tile needs for its pixels.
+#[derive(Debug, Default)]
+pub(crate) struct KnownPlaces(Mutex<VecDeque<(Kind, Placed)>>);
+
+/// What the placing depends on beside the raster.
+#[derive(Debug, PartialEq)]
+struct Kind {
+    /// The bits of what moves a pixel of the grid, without where the first one lies.
+    pixels: [u64; 4],
+    level: Option<usize>,
+    datum_shift: DatumShift,
+    placing: Placing,
+    crs: Crs,
+    source_crs: Option<Crs>,
+}
+
+impl Kind {
+    fn of(onto: &Onto) -> Self {
+        let GeoTransform { a, b, d, e, .. } = onto.grid.transform();
+        Self {
+            pixels: [a, b, d, e].map(f64::to_bits),
+            level: onto.warp.level,
+            datum_shift: onto.warp.datum_shift,
+            placing: onto.warp.placing,
+            crs: onto.grid.crs().clone(),
+            source_crs: onto.warp.source_crs.clone(),
+        }
+    }
+}
+
+impl KnownPlaces {
+    /// As `Placed::new`, but what is known of grids with the same pixels is not found anew.
+    pub(crate) fn place(
+        &self,
+        georeference: &Georeference,
+        levels: &[(u32, u32)],
+        onto: &Onto,
+    ) -> Result<Placed, InvalidValue> {
+        let kind = Kind::of(onto);
+        let known = {
+            let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            known.iter().find(|(known, _)| *known == kind).map(|(_, placed)| placed.clone())
+        };
+        if let Some(known) = known
+            && let Some(moved) = known.moved_to(onto)?
+        {
+            return Ok(moved);
+        }
+        let placed = Placed::new(georeference, levels, onto)?;
+        if placed.is_own_operation {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.iter().all(|(known, _)| *known != kind) {
+                known.truncate(KEPT - 1);
+                known.push_front((kind, placed.clone()));
+            }
+        }
+        Ok(placed)
     }
 }
 

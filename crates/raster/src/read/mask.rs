@@ -117,6 +117,23 @@ pub(crate) fn from_nodata(raster: &Raster, nodata: Fill) -> Raster {
     mask(raster.rows, raster.columns, pixels)
 }
 
+/// The mask of pixels whose missing ones are 0 in every band.
+pub(super) fn from_zeros(raster: &Raster, context: &Context) -> Result<Raster> {
+    let plane = u64::from(raster.rows).saturating_mul(u64::from(raster.columns));
+    let _lease = context.take(plane, "the mask")?;
+    let plane = usize::try_from(plane).map_err(|_| Error::Engine(EngineError::Abandoned))?;
+    let mut pixels = try_filled(0, plane, "the mask")?;
+    let size = raster.data_type.size();
+    for band in raster.pixels.chunks_exact(plane.saturating_mul(size).max(1)) {
+        for (valid, sample) in pixels.iter_mut().zip(band.chunks_exact(size)) {
+            if sample.iter().any(|byte| *byte != 0) {
+                *valid = 255;
+            }
+        }
+    }
+    Ok(mask(raster.rows, raster.columns, pixels))
+}
+
 /// Equal as values: every NaN is the nodata NaN, and both zeros are one.
 pub(crate) fn same(sample: &[u8], nodata: &[u8], data_type: DataType) -> bool {
     match (data_type, sample.first_chunk(), nodata.first_chunk(), sample.first_chunk(), nodata.first_chunk())

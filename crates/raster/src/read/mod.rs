@@ -33,6 +33,7 @@ mod mask;
 mod onto;
 mod onto_cut;
 mod onto_doors;
+mod onto_mask;
 mod part;
 mod plan;
 mod planned;

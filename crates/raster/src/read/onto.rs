@@ -9,6 +9,7 @@ use super::deliver::{fill_boxes, moved_to, place_bands};
 use super::lay::{Lay, Laying};
 use super::limits::{Size, check_result};
 use super::onto_cut::{Part, Seen};
+use super::onto_mask::pixels_of;
 use super::plan::ReadPlan;
 use super::reading::{Done, Reading, gpu, len};
 use super::request::{Asked, Of, Request};
@@ -19,7 +20,7 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Onto, Outline, Top, WarpFile, WarpPlan};
 use crate::input::InputRef;
-use crate::options::{FloatType, Interleave, Processor, ReadOptions};
+use crate::options::{FloatType, Interleave, Layer, Processor, ReadOptions};
 use crate::vrt::{Calls, Made, Mosaics};
 use crate::window::Window;
 use std::collections::{HashMap, HashSet};
@@ -47,7 +48,9 @@ pub(crate) struct OntoRead<'a> {
     /// The file that the result has its type and nodata of: the first one.
     first: usize,
     pub(super) onto: Arc<Onto>,
+    /// The read of pixels, which a mask is made of if one is asked for.
     pub(super) options: ReadOptions,
+    pub(super) is_mask: bool,
     pub(super) context: &'a Context,
 }
 
@@ -89,12 +92,12 @@ pub(super) fn processor(engine: &dyn Engine) -> Processor {
 impl<'a> OntoRead<'a> {
     /// Finds the level of every file, and what it takes to put it onto the grid.
     pub(crate) fn new(inputs: &[InputRef<'a>], options: &ReadOptions, context: &'a Context) -> Result<Self> {
-        let Some((onto, first)) = options.onto.clone().zip(inputs.first()) else {
-            return Err(Error::Request {
-                file: String::new(),
-                problem: "no file is read onto a grid".into(),
-            });
-        };
+        let none = || Error::Request { file: String::new(), problem: "no file is read onto a grid".into() };
+        let (onto, first) = options.onto.as_ref().zip(inputs.first()).ok_or_else(none)?;
+        let is_mask = options.layer == Layer::Mask;
+        let of_mask = if is_mask { Some(pixels_of(inputs, options, onto)?) } else { None };
+        let options = of_mask.as_ref().unwrap_or(options);
+        let onto = options.onto.clone().ok_or_else(none)?;
         let whole = Window::full(onto.grid.width(), onto.grid.height());
         let window = options.window.unwrap_or(whole);
         if !window.is_inside(whole.width, whole.height) {
@@ -123,7 +126,7 @@ impl<'a> OntoRead<'a> {
             }
         };
         let chips = vec![Chip { grid: onto.grid.clone(), window, files: 0..files.len() }];
-        Ok(Self { files, chips, outline, first, onto, options, context })
+        Ok(Self { files, chips, outline, first, onto, options, is_mask, context })
     }
 
     /// A batch: for each chip its file and its grid, which have one size and are in the reference system of the options' grid.
@@ -185,7 +188,7 @@ impl<'a> OntoRead<'a> {
             |(at, (_, grid)): (usize, (InputRef<'a>, Grid))| Chip { grid, window: whole, files: at..at + 1 };
         let chips = chips.into_iter().enumerate().map(chip).collect();
         let options = ReadOptions { window: None, ..options.clone() };
-        Ok(Self { files, chips, outline: None, first: 0, onto, options, context })
+        Ok(Self { files, chips, outline: None, first: 0, onto, options, is_mask: false, context })
     }
 
     /// Columns and rows of each chip.
@@ -292,6 +295,9 @@ impl<'a> OntoRead<'a> {
             files: self.told(&cut.seen),
             parts,
         });
+        if self.is_mask {
+            plan.after.push("the mask where the result has a value".to_owned());
+        }
         Ok(plan)
     }
 
@@ -346,14 +352,8 @@ impl<'a> OntoRead<'a> {
         let (mosaics, quiet) = (self.mosaics(), self.quiet());
         let calls = mosaics.calls(&self.options, &quiet);
         let given = self.given(&calls)?;
-        let (have, want) = (output.spec(), &given.spec);
-        let shape = |spec: &OutputSpec| (spec.data_type, spec.bands, spec.rows, spec.columns);
-        if shape(have) != shape(want) {
-            let told =
-                |(data_type, bands, rows, columns)| format!("{bands} × {rows} × {columns} {data_type}");
-            let (have, want) = (told(shape(have)), told(shape(want)));
-            return Err(self.refuse(format!("the output is {have}, the read gives {want}")));
-        }
+        let want = &given.spec;
+        self.check_shape(output.spec(), want)?;
         let to = output.location();
         let mut _lease = None;
         let Ran { output: made, engine, report, faults } = self.run((&given, &calls), to, |engine| {
@@ -377,6 +377,19 @@ impl<'a> OntoRead<'a> {
             }
         }
         Ok((report, faults, calls.holes()))
+    }
+
+    /// Refuses an output that has not the type and shape of the result.
+    pub(super) fn check_shape(&self, have: &OutputSpec, want: &OutputSpec) -> Result<()> {
+        let shape = |spec: &OutputSpec| (spec.data_type, spec.bands, spec.rows, spec.columns);
+        let told = |(data_type, bands, rows, columns)| format!("{bands} × {rows} × {columns} {data_type}");
+        match (shape(have), shape(want)) {
+            (have, want) if have == want => Ok(()),
+            (have, want) => {
+                let (have, want) = (told(have), told(want));
+                Err(self.refuse(format!("the output is {have}, the read gives {want}")))
+            }
+        }
     }
 
     /// Memory of an engine that the result goes through.
@@ -570,7 +583,7 @@ impl<'a> OntoRead<'a> {
     }
 
     /// The engine of a GPU that decodes nothing.
-    fn holder(&self, index: u32) -> Result<Arc<dyn Engine>> {
+    pub(super) fn holder(&self, index: u32) -> Result<Arc<dyn Engine>> {
         device::holder(index, gpu(&self.options))
             .map_err(|problem| Error::Device { file: self.name().to_owned(), problem })
     }

@@ -74,6 +74,9 @@ fn inputs<F: AsInput>(files: &[F]) -> Vec<InputRef<'_>> {
 impl OntoRead<'_> {
     /// Reads into new memory where the result is wanted.
     pub(crate) fn pixels(&self, to: Location) -> Result<Pixels> {
+        if self.is_mask {
+            return self.mask(to);
+        }
         let (done, fill, holes) = self.read(to)?;
         let (transform, crs) = self.place();
         let pixels = Pixels::of_done(done, None, (self.interleave(), fill))?.placed(transform, crs);
@@ -89,6 +92,10 @@ impl OntoRead<'_> {
 
     /// Reads into an output.
     pub(crate) fn laid_into(&self, output: &Output) -> Result<Report> {
+        if self.is_mask {
+            let (report, faults) = self.mask_into(output)?;
+            return Ok(with_faults(report, faults));
+        }
         let (report, faults, _) = self.read_into(output)?;
         Ok(with_faults(report, faults))
     }

@@ -26,7 +26,7 @@ impl<'a> File<'a> {
             _ if options.level > 0 => return refuse("the `level` is one of the options of the warp"),
             _ if options.reduce > 0 => return refuse("`reduce` is not available"),
             _ if options.layer == Layer::Mask => {
-                return refuse("masks are not put onto a grid; read the pixels `masked`");
+                return refuse("a batch has no masks; read its pixels `masked`");
             }
             _ => {}
         }
@@ -51,7 +51,7 @@ impl<'a> File<'a> {
                 (vec![of.size()], bands.len(), Some(vrt.data_type()))
             }
         };
-        let placed = Placed::new(&of.metadata().georeference, &levels, onto);
+        let placed = of.places().place(&of.metadata().georeference, &levels, onto);
         let placed = placed.map_err(|problem| of.refuse(problem.to_string()))?;
         let data_type = stored;
         let stored = stored.map_or(16, |data_type| data_type.size() as u64);
@@ -61,7 +61,7 @@ impl<'a> File<'a> {
 
     /// The same file under a grid of the same system and pixels that lies elsewhere.
     pub(super) fn moved_to(&self, options: &ReadOptions, onto: &Onto) -> Result<Self> {
-        let moved = self.placed.moved_to(&onto.grid);
+        let moved = self.placed.moved_to(onto);
         match moved.map_err(|problem| self.of.refuse(problem.to_string()))? {
             Some(placed) => Ok(Self { placed, ..*self }),
             None => Self::new(self.of, options, onto),

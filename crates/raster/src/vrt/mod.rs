@@ -45,6 +45,7 @@ pub(crate) use several::{Calls, Mosaics};
 pub use write::{IndexOptions, WrittenIndex, write_index};
 
 use crate::error::{Error, Result};
+use crate::grid::KnownPlaces;
 use crate::metadata::Metadata;
 use crate::open::OpenOptions;
 use crate::source::{Source, Version, open_regular, open_url, read_ranges, url_of};
@@ -146,6 +147,7 @@ pub struct Vrt {
     pool: Pooled,
     /// Sources that reads went on without, and why.
     missing: Mutex<BTreeMap<String, String>>,
+    places: KnownPlaces,
 }
 
 /// Whether a file begins as a VRT does. A path that is no regular file is an error.
@@ -275,7 +277,13 @@ impl Vrt {
             ignored_resampling: mosaic.ignored_resampling,
             pool,
             missing: Mutex::default(),
+            places: KnownPlaces::default(),
         })
+    }
+
+    /// How the mosaic is placed under grids that were asked for.
+    pub(crate) const fn places(&self) -> &KnownPlaces {
+        &self.places
     }
 
     /// The name of the file, for messages.
