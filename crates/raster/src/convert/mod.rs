@@ -9,11 +9,12 @@
 //! Pixels may change on their way: `shape` decides which part is written and at what size, `resample` computes it
 //! (`taps` has the weights, `weighted` the sums); `change` decides what happens to values and what no longer holds of
 //! the description, `values` does it (`numbers` has the types, `range` finds ranges); `colours` says what bands are.
-//! `words` are GDAL's names for all of it; `many` converts files into a folder.
+//! `clip` clips by a polygon. `words` are GDAL's names for all of it; `many` converts files into a folder.
 
 mod adopt;
 mod alike;
 mod change;
+mod clip;
 mod colours;
 mod loaded;
 mod many;
@@ -63,6 +64,7 @@ use crate::write::{
 };
 use adopt::Adopted;
 use change::{Change, Facts};
+use clip::Clip;
 use numbers::Counts;
 use passes::is_read_fast;
 use reads::{both, found_values};
@@ -87,6 +89,7 @@ pub struct Conversion<'a> {
     /// Pixels of the file on the left of the input and above it.
     before: (u32, u32),
     adopted: Option<Adopted<'a>>,
+    clip: Option<Clip>,
     changed: Changed,
     writer: Writer,
     warnings: Vec<String>,
@@ -184,6 +187,7 @@ impl<'a> Conversion<'a> {
                 "a file is converted on its own grid; `WarpWriter` writes onto another one".into(),
             ));
         }
+        let options = &clip::cropped(input, options)?;
         let whole = ReadOptions { window: None, ..read.clone() };
         let taken = shape::take(input, &read, options, &mut warnings)?;
         let shape = match taken {
@@ -233,6 +237,7 @@ impl<'a> Conversion<'a> {
         if let Some(shape) = &shape {
             shape.describe(&mut spec, input.transform(&whole)?, options.transform);
         }
+        let clip = Clip::plan(input, options, &mut spec, shape.is_some() || options.changes_values())?;
         let change = Change::plan(input, &facts, (&mut spec, options), shape.as_ref(), &mut warnings)
             .map_err(refuse)?;
         change::restate(&mut spec, options).map_err(refuse)?;
@@ -277,7 +282,10 @@ impl<'a> Conversion<'a> {
         let rows = block_size(&spec, &write).map_err(unnamed)?.1;
         write.spooled |= write.format == Format::GeoTiff
             && (!cut.comes_by_rows(rows) || changed.is_cut_by_columns(spec.mask));
-        let adopted = match (input, options.reencode || aligned.is_some() || changed.change.is_some()) {
+        let adopted = match (
+            input,
+            options.reencode || aligned.is_some() || clip.is_some() || changed.change.is_some(),
+        ) {
             (Input::Tiff(dataset), false) => Adopted::find(dataset, &read, &spec, &write)?,
             _ => None,
         };
@@ -287,7 +295,7 @@ impl<'a> Conversion<'a> {
             adopted.as_ref().map_or(FullImage::Encoded, |adopted| FullImage::Adopted(adopted.layout()));
         let writer = Writer::create_from(sink, spec, &write, full, context)?;
         let before = aligned.map_or((0, 0), |aligned| aligned.before);
-        Ok(Self { input, read, cut, before, adopted, changed, writer, warnings })
+        Ok(Self { input, read, cut, before, adopted, clip, changed, writer, warnings })
     }
 
     /// What will be done, in words. [`requests`](Self::requests) counts what remote files are asked for.
@@ -304,6 +312,7 @@ impl<'a> Conversion<'a> {
             None => format!("read    {name}: {width} × {height} pixels in pieces of up to {across} × {down}"),
             Some(shape) => format!("read    {name}\n{}", shape.explain()),
         }];
+        lines.extend(self.clip.as_ref().map(|_| "clip    pixels outside the polygon are missing".to_owned()));
         lines.extend(self.changed.change.as_ref().and_then(Change::explain));
         lines.push(format!("copy    {pixels}"));
         format!("{}\n{}", lines.join("\n"), self.writer.explain())
@@ -333,18 +342,29 @@ impl<'a> Conversion<'a> {
     /// # Errors
     /// Those of [`Conversion::run`].
     pub fn run_watched(self, context: &Context, watch: &mut dyn FnMut(&Piece<'_>)) -> Result<WriteReport> {
-        let Self { input, read, cut, before, adopted, changed, mut writer, mut warnings } = self;
+        let Self { input, read, cut, before, adopted, clip, changed, mut writer, mut warnings } = self;
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
         // Values change on the host.
         let place = writer.location().filter(|_| changed.change.is_none()).unwrap_or(Location::Host);
         // All pieces of a mosaic count as one read.
         let work = std::sync::OnceLock::new();
-        let source = |options: &ReadOptions| match input {
+        let stored = |options: &ReadOptions| match input {
             Input::Tiff(dataset) => read_for(dataset, place, options, &quiet),
+            Input::Vrt(vrt) if options.onto.is_some() => vrt.read(options, &quiet),
             Input::Vrt(vrt) => {
                 let work = work.get_or_init(|| vrt.work());
                 vrt.read_part(options, work, &quiet)
+            }
+        };
+        let source = |options: &ReadOptions| match &clip {
+            None => stored(options),
+            Some(clip) => {
+                let read = stored(&clip.options(input, options)?)?;
+                match options.layer {
+                    Layer::Pixels => Ok(read),
+                    Layer::Mask => clip.mask(input, options, read, &quiet),
+                }
             }
         };
         let mut faults = Vec::new();

@@ -84,6 +84,10 @@ impl Conversion<'_> {
                 if context.cancel.is_cancelled() {
                     return Err(Error::Cancelled);
                 }
+                let options = match &self.clip {
+                    Some(clip) => clip.options(self.input, &options)?,
+                    None => options,
+                };
                 let plan = self.input.plan(&options, context)?;
                 let figures = plan.figures();
                 requests.add(figures.requests, figures.request_bytes);
