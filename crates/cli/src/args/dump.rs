@@ -36,7 +36,7 @@ pub struct DumpArgs {
     #[command(flatten)]
     pub part: PartArgs,
     #[command(flatten)]
-    pub cutline: CutlineArgs,
+    pub cutline: Box<CutlineArgs>,
     /// Read the mask (0 and 255) instead of pixels
     #[arg(long)]
     pub mask: bool,

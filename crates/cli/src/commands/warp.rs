@@ -8,7 +8,7 @@ use crate::input::Session;
 use crate::output::print;
 use crate::progress::Bar;
 use std::time::Instant;
-use strile::convert::TilingScheme;
+use strile::convert::Tiling;
 use strile::crs::TransformOptions;
 use strile::file::AsInput as _;
 use strile::grid::{Grid, GridChoice, Placement, Polygon, Top, WarpOptions, WarpWriter};
@@ -86,7 +86,7 @@ fn request(problem: impl Into<String>) -> Failure {
 fn grid(
     args: &WarpArgs,
     files: &[Input],
-    tiling: Option<TilingScheme>,
+    tiling: Option<Tiling>,
     blocks: BlockChoice,
 ) -> Result<Grid, Failure> {
     let mut rasters = Vec::with_capacity(files.len());
@@ -119,11 +119,7 @@ fn grid(
         if places.contains(&true) {
             return Err(request("TILING_SCHEME chooses the grid; leave out -t_srs, -te, -tr and -ts"));
         }
-        let tile = match blocks {
-            BlockChoice::Tiles { width, height } if width == height => width,
-            BlockChoice::Auto => 512,
-            _ => return Err(request("tiles of TILING_SCHEME are square")),
-        };
+        let tile = Tiling::block(blocks).map_err(request)?;
         let made = scheme.grid(&rasters, tile, &transform);
         return made.map_err(|problem| request(problem.to_string()));
     }
@@ -158,7 +154,7 @@ fn write_options(
     args: &WarpArgs,
     session: &Session,
     context: &mut Context,
-) -> Result<(WriteOptions, Option<TilingScheme>), Failure> {
+) -> Result<(WriteOptions, Option<Tiling>), Failure> {
     for (option, given) in [("-srcnodata", args.srcnodata), ("-dstnodata", args.dstnodata)] {
         if given.is_some_and(|nodata| nodata.0.is_none()) {
             return Err(request(format!("`{option} none` is not available; give a value")));
@@ -171,6 +167,11 @@ fn write_options(
     if options.alpha.is_some() || options.photometric.is_some() || options.nodata.is_some() {
         return Err(request(
             "ALPHA, PHOTOMETRIC and NODATA are not available in strile warp; use strile convert after",
+        ));
+    }
+    if options.warp_resampling.is_some() {
+        return Err(request(
+            "`-r` says how pixels are computed; leave out WARP_RESAMPLING and RESAMPLING, and give OVERVIEW_RESAMPLING",
         ));
     }
     Ok((options.write, options.tiling))

@@ -9,13 +9,15 @@
 //! Pixels may change on their way: `shape` decides which part is written and at what size, `resample` computes it
 //! (`taps` has the weights, `weighted` the sums); `change` decides what happens to values and what no longer holds of
 //! the description, `values` does it (`numbers` has the types, `range` finds ranges); `colours` says what bands are.
-//! `clip` clips by a polygon. `words` are GDAL's names for all of it; `many` converts files into a folder.
+//! `clip` clips by a polygon. `words` are GDAL's names for all of it; `many` converts files into a folder. `conversion` chooses whether pixels are
+//! kept, or warped onto the tiles of a matrix set (`tiling`).
 
 mod adopt;
 mod alike;
 mod change;
 mod clip;
 mod colours;
+mod conversion;
 mod loaded;
 mod many;
 mod numbers;
@@ -36,16 +38,19 @@ mod weighted;
 mod words;
 
 pub(crate) use alike::stored_like;
+pub use conversion::Conversion;
 pub use loaded::{LoadedImage, Written};
 pub use many::{ManyItem, ManyOptions, ManyOutcome, ManyProgress, convert_many, plan_many};
 pub use options::{ConvertArea, ConvertOptions, ConvertSize, Expand, Rescale, Side, SourceLevel};
 pub(crate) use passes::{Layers, each_piece};
 pub(crate) use pieces::{Cut, cut, piece_bytes};
+pub(crate) use reads::MOST_READS;
 pub use reads::Requests;
 pub(crate) use spec::{colours_as_read, has_grey_table, spec_of};
 pub(crate) use tags::tags_of;
 pub use taps::Method;
-pub use tiling::TilingScheme;
+pub(crate) use tiling::is_told;
+pub use tiling::{Tiling, TilingScheme, ZoomStrategy};
 pub(crate) use vrt::spec_of_vrt;
 pub use words::{GivenScale, data_type_named, rescales};
 
@@ -81,8 +86,8 @@ use vrt::bits_of_vrt;
 /// Rows of padding that are given at once.
 const PAD_ROWS: u32 = 16;
 
-/// A conversion that is planned and not begun.
-pub struct Conversion<'a> {
+/// A conversion of the pixels that the input has.
+struct Kept<'a> {
     input: &'a Input,
     read: ReadOptions,
     cut: Cut,
@@ -156,9 +161,9 @@ pub fn convert_into(
     Conversion::plan(input, sink, options, context)?.run(context)
 }
 
-impl<'a> Conversion<'a> {
+impl<'a> Kept<'a> {
     /// Decides what will be done; touches no pixel.
-    pub fn plan(
+    fn plan(
         input: &'a Input,
         sink: Box<dyn Sink>,
         options: &ConvertOptions,
@@ -298,8 +303,7 @@ impl<'a> Conversion<'a> {
         Ok(Self { input, read, cut, before, adopted, clip, changed, writer, warnings })
     }
 
-    /// What will be done, in words. [`requests`](Self::requests) counts what remote files are asked for.
-    pub fn explain(&self) -> String {
+    fn explain(&self) -> String {
         let Window { width, height, .. } = self.cut.window;
         let pixels = match (&self.adopted, self.writer.needs_pixels()) {
             (Some(_), true) => "blocks of the full image copied as they are, pixels decoded for the rest",
@@ -318,30 +322,16 @@ impl<'a> Conversion<'a> {
         format!("{}\n{}", lines.join("\n"), self.writer.explain())
     }
 
-    /// Blocks that will be encoded or copied, for progress.
-    pub fn blocks(&self) -> u64 {
+    fn blocks(&self) -> u64 {
         self.writer.blocks()
     }
 
-    /// The raster that is written, until the file is given up.
-    pub fn spec(&self) -> Option<&RasterSpec> {
+    fn spec(&self) -> Option<&RasterSpec> {
         self.writer.spec()
     }
 
-    /// Converts.
-    ///
-    /// # Errors
-    /// If the input cannot be read or the output cannot be written, if memory does not suffice, or if it is cancelled.
-    pub fn run(self, context: &Context) -> Result<WriteReport> {
-        self.run_watched(context, &mut |_| {})
-    }
-
-    /// Converts, and shows each piece of changed pixels to `watch` before it is written. Pixels change if the size, the area or the
-    /// values do; pieces that are copied as they are, and padding, are not shown.
-    ///
-    /// # Errors
-    /// Those of [`Conversion::run`].
-    pub fn run_watched(self, context: &Context, watch: &mut dyn FnMut(&Piece<'_>)) -> Result<WriteReport> {
+    /// See [`Conversion::run_watched`].
+    fn run_watched(self, context: &Context, watch: &mut dyn FnMut(&Piece<'_>)) -> Result<WriteReport> {
         let Self { input, read, cut, before, adopted, clip, changed, mut writer, mut warnings } = self;
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };

@@ -1,8 +1,8 @@
 //! What can be chosen when converting, and every default.
 
-use super::TilingScheme;
+use super::Tiling;
 use super::taps::Method;
-use crate::grid::Polygon;
+use crate::grid::{Polygon, WarpSampling};
 use crate::read::PieceLimits;
 use crate::{ReadOptions, WriteOptions};
 use std::sync::Arc;
@@ -63,8 +63,11 @@ pub struct ConvertOptions {
     pub photometric: Option<Photometric>,
     /// Another meaning of the last band: alpha of this kind, or no alpha (`Unspecified`).
     pub alpha: Option<ExtraSample>,
-    /// Tiles of this set, for a raster that lies on its grid; cloud-optimized files alone.
-    pub tiling: Option<TilingScheme>,
+    /// Tiles of a matrix set; cloud-optimized files alone. A raster that does not lie on its grid is warped onto it.
+    pub tiling: Option<Tiling>,
+    /// How pixels are computed that are warped onto these tiles; `None`: `Cubic`, or `Nearest` for palettes, as GDAL's COG driver
+    /// does.
+    pub warp_resampling: Option<WarpSampling>,
     /// Encode every block anew, even where those of the input could be copied.
     pub reencode: bool,
     /// Sizes of the pieces that are read at once.
