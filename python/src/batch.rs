@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use strile::batch::{BatchOutput, BatchWindow, HeaderLimits, Sampling};
 use strile::file::{AsInput, InputRef};
+use strile::grid::Polygon;
 use strile::io::RemoteOptions;
 use strile::read::{Area, FloatType, OnFault};
 use strile::tiff::gdal::NoData;
@@ -138,12 +139,30 @@ fn area(kind: &str, [a, b, c, d]: [&Bound<'_, PyAny>; 4]) -> PyResult<Area> {
     })
 }
 
+/// A polygon as Python gives it: its text and its reference system, as `crate::onto::polygon` takes them.
+type Clipped<'py> = Option<(String, Option<Bound<'py, PyAny>>)>;
+
+/// One polygon for all windows, or one per window.
+fn polygons_of(list: &[Clipped<'_>], windows: usize) -> PyResult<Vec<Option<Arc<Polygon>>>> {
+    let one = |given: &Clipped<'_>| -> PyResult<Option<Arc<Polygon>>> {
+        let Some((text, crs)) = given else { return Ok(None) };
+        Ok(Some(Arc::new(crate::onto::polygon(text, crs.as_ref())?)))
+    };
+    match list {
+        [] => Ok(vec![None; windows]),
+        [all] => Ok(vec![one(all)?; windows]),
+        list if list.len() == windows => list.iter().map(one).collect(),
+        list => Err(refused(format!("expected 1 polygon or {windows}, one per window, got {}", list.len()))),
+    }
+}
+
 fn windows_of(
     kind: &str,
     list: &[Numbers<'_>],
-    page: usize,
-    bands: Option<&[u16]>,
+    (page, bands): (usize, Option<&[u16]>),
+    polygons: Vec<Option<Arc<Polygon>>>,
 ) -> PyResult<Vec<BatchWindow>> {
+    let mut polygons = polygons.into_iter();
     let window = |(at, (file, level, a, b, c, d)): (usize, &Numbers<'_>)| {
         let area = area(kind, [a, b, c, d]).map_err(|error| {
             refused(format!("window {at}: {}", Python::attach(|py| error.value(py).to_string())))
@@ -151,6 +170,7 @@ fn windows_of(
         let bands = bands.map(<[u16]>::to_vec);
         let mut window = BatchWindow::new(*file, area).page(page).level(*level);
         window.bands = bands;
+        window.polygon = polygons.next().flatten();
         Ok(window)
     };
     list.iter().enumerate().map(window).collect()
@@ -162,6 +182,7 @@ struct Asked<'py> {
     page: usize,
     bands: Option<Vec<u16>>,
     options: BatchOptions,
+    polygons: Vec<Clipped<'py>>,
     /// Whether windows are read from the level that suffices for their size.
     sufficient: bool,
     to: Location,
@@ -232,6 +253,11 @@ impl<'py> Asked<'py> {
             page: keys.integer("page", "the number of a page, from 0")?.unwrap_or(0),
             bands: keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?,
             options,
+            polygons: keys
+                .list("polygons", "pairs of a text and a reference system, or None", |value| {
+                    value.extract().ok()
+                })?
+                .unwrap_or_default(),
             sufficient: keys.flag("sufficient")?.unwrap_or(false),
             to,
             out,
@@ -261,7 +287,8 @@ pub(crate) fn read_batch<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let none = PyDict::new(py);
     let asked = Asked::parse(keywords.unwrap_or(&none))?;
-    let windows = windows_of(&asked.kind, &windows, asked.page, asked.bands.as_deref())?;
+    let polygons = polygons_of(&asked.polygons, windows.len())?;
+    let windows = windows_of(&asked.kind, &windows, (asked.page, asked.bands.as_deref()), polygons)?;
     let mut all = Vec::with_capacity(files.len());
     for file in files {
         all.push(match file {

@@ -199,6 +199,11 @@ fn changes(keys: &mut Keys<'_, '_>, options: &mut ConvertOptions) -> PyResult<()
         ));
     }
     options.area = areas.into_iter().flatten().next();
+    let crs = keys.get("polygon_crs")?;
+    if let Some(polygon) = keys.text("polygon")? {
+        options.polygon = Some(Arc::new(crate::onto::polygon(&polygon, crs.as_ref())?));
+    }
+    options.crop_to_polygon = keys.flag("crop_to_polygon")?.unwrap_or(false);
     options.whole_area = keys.flag("epo")?.unwrap_or(false);
     let sides = keys.list("outsize", "a width and a height: pixels, '50%', or 0", |value| {
         text(value).or_else(|| integer(value).map(|pixels| pixels.to_string()))

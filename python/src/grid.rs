@@ -11,10 +11,11 @@ use crate::{call, facts};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyTuple, PyType};
+use strile::InvalidValue;
 use strile::crs::{DatumShift, TransformOptions, dialect, identify, wkt};
+use strile::file::AsInput as _;
 use strile::grid::GridChoice;
 use strile::tiff::geo::{Bounds, Crs, GeoTransform};
-use strile::{Input, InvalidValue};
 
 /// a, b, c, d, e, f in the order of the `affine` package.
 type Transform = (f64, f64, f64, f64, f64, f64);
@@ -257,17 +258,7 @@ impl Grid {
     #[staticmethod]
     fn of_dataset(py: Python<'_>, dataset: &Dataset) -> PyResult<Self> {
         let input = dataset.input(py)?;
-        let size = match input.as_ref() {
-            Input::Vrt(vrt) => Some((vrt.width(), vrt.height())),
-            Input::Tiff(file) => {
-                let full = file.pages().first().and_then(|page| page.levels.first());
-                full.map(|level| (level.image.width, level.image.height))
-            }
-        };
-        let (width, height) = size.ok_or_else(|| refused(format!("{} has no image", input.name())))?;
-        strile::grid::Grid::like(&input.metadata().georeference, width, height)
-            .map(Self)
-            .map_err(|problem| refused(format!("{}: {problem}", input.name())))
+        input.as_input().grid().map(Self).map_err(|error| refused(error.to_string()))
     }
 
     /// The part of the grid that the box around a polygon touches; `crs` as in `crate::onto::polygon`.

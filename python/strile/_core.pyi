@@ -220,7 +220,7 @@ def read_batch(
     """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
     height), (west, south, east, north) or (x, y, width, height) as `kind` says: pixels, bounds, points. Other keywords:
     page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, onto (keywords of `read_onto`: then the four
-    numbers are those of the grid), on_fault, device, decode_on, device_memory,
+    numbers are those of the grid), polygons (texts with their reference systems, one or one per window), on_fault, device, decode_on, device_memory,
     out (windows, bands, rows, columns), stream, memory, threads, max_pixels, cache, remote; see `strile.batch`."""
 
 def write_header_index(

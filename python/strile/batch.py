@@ -71,6 +71,8 @@ def read_batch(
     datum_shift: str = "required",
     source_crs: Any = None,
     nodata: int | float | None = None,
+    polygons: Any = None,
+    polygon_crs: Any = None,
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
@@ -94,6 +96,10 @@ def read_batch(
     whatever those of the grid are; for `bounds` with `size` the reference system `crs` suffices in place of a grid.
     `resampling` may then be any method of `strile.read`, and `tolerance`, `datum_shift`, `source_crs` and `nodata` are those of
     `strile.read`, too. `level` is one number, or None for the coarsest level that suffices for each window.
+
+    `polygons` clips windows, as `polygon` of `strile.read` does: one polygon for all, or a list with one per window, of which some may be
+    None. Pixels whose centre lies outside are missing, and only blocks under the polygons are read. `polygon_crs` is the reference system
+    of all of them. Windows that are clipped are not resampled to a `size` without a grid.
 
     `level` is 0 for the full image and k for its k-th overview, one number or one for each window; windows are in pixels of
     that level. Without it windows are in pixels of the full image. Windows that shrink are then read from the smallest
@@ -155,6 +161,9 @@ def read_batch(
         keywords["sufficient"] = True
     if onto is not None:
         keywords["onto"] = onto
+    clips = _polygons(polygons, polygon_crs)
+    if clips:
+        keywords["polygons"] = clips
     return read(opened, numbers, kept, **keywords, remote=Storage().for_core("http://"))
 
 
@@ -177,6 +186,18 @@ def _onto(
     if level is not None and np.ndim(level) != 0:
         raise StrileError("level is a list: expected one number for windows that are put onto a grid, or None")
     return onto_of(grid, level=level, **given).keywords()
+
+
+def _polygons(polygons: Any, crs: Any) -> list[tuple[str | None, str | None] | None]:
+    """The polygons as the core takes them: none, one for all windows, or one per window."""
+    from .onto import polygon_of
+
+    if polygons is None or not isinstance(polygons, list | tuple):
+        text, own = polygon_of(polygons, crs)
+        return [] if text is None else [(text, own)]
+    if not polygons:
+        raise StrileError("polygons is empty: expected one polygon, or one per window")
+    return [None if polygon is None else polygon_of(polygon, crs) for polygon in polygons]
 
 
 def _listed(files: Any) -> Sequence[Any]:

@@ -50,6 +50,9 @@ def convert(
     projwin: Sequence[float] | None = None,
     bbox: Sequence[float] | None = None,
     epo: bool = False,
+    polygon: Any = None,
+    polygon_crs: Any = None,
+    crop_to_polygon: bool = False,
     outsize: Sequence[int | str] | None = None,
     tr: Sequence[float] | None = None,
     resampling: str | None = None,
@@ -94,6 +97,9 @@ def convert(
     srcwin, projwin, bbox, epo
         Another way to say which part: (column, row, width, height), which may reach beyond the image; (ulx, uly, lrx, lry)
         or (west, south, east, north) in the reference system of the file. `epo=True` refuses a part that reaches beyond.
+    polygon, polygon_crs, crop_to_polygon
+        Clips by a polygon, as in `strile.read`: pixels whose centre lies outside are nodata, or without nodata and alpha 0 and masked
+        out, and only blocks under it are read. `crop_to_polygon=True` writes the pixels that the box around it touches.
     outsize, tr, resampling, ovr
         The size: (columns, rows) as pixels, "50%", or 0 to keep the proportions; or the size of a pixel. `resampling` is
         "nearest" (the default), "bilinear", "cubic", "cubicspline", "lanczos", "average", "rms" or "mode". An overview
@@ -190,6 +196,7 @@ def convert_many(
 
 def _convert_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """The core's options, from arguments of `convert`."""
+    from .onto import polygon_of
     from .writing.georef import checked_transform
 
     for name in ("creation_options", "metadata"):
@@ -203,6 +210,8 @@ def _convert_options(given: Mapping[str, Any]) -> dict[str, Any]:
     options |= {
         "creation_options": pairs(given["creation_options"]),
         "metadata": pairs(given["metadata"]),
+        **dict(zip(("polygon", "polygon_crs"), polygon_of(given["polygon"], given["polygon_crs"]), strict=True)),
+        "crop_to_polygon": flag_of(given["crop_to_polygon"], "crop_to_polygon"),
         "window": window_of(given["window"]),
         "bands": bands_of(given["bands"]),
         "level": level_of(given["level"]),

@@ -2,6 +2,7 @@
 
 mod bench;
 mod convert;
+mod cutline;
 mod dump;
 mod gpu;
 mod info;
@@ -19,6 +20,7 @@ mod write;
 
 pub use bench::BenchArgs;
 pub use convert::ConvertArgs;
+pub use cutline::CutlineArgs;
 pub use dump::DumpArgs;
 pub use gpu::GpuArgs;
 pub use info::InfoArgs;
@@ -437,10 +439,11 @@ pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString>
         Some("warp") => &warp::GDAL,
         Some("overview") => &overview::GDAL,
         Some("info") => &info::GDAL,
+        Some("dump") => &[],
         _ => return words,
     };
     for word in words.iter_mut().skip(first).take_while(|word| *word != "--") {
-        if let Some((_, long)) = known.iter().find(|(short, _)| word == short) {
+        if let Some((_, long)) = known.iter().chain(&cutline::GDAL).find(|(short, _)| word == short) {
             *word = OsString::from(long);
         }
     }

@@ -1,13 +1,17 @@
-//! The georeference of a request as JSON, in the words of the raw protocol; boxes of other reference systems.
+//! The georeference of a request as JSON, in the words of the raw protocol; boxes of other reference systems; polygons.
 
-use crate::args::PartArgs;
+use crate::args::{CutlineArgs, PartArgs};
 use crate::failure::Failure;
 use serde_json::{Value, json};
+use std::io::Read as _;
 use strile::crs::{Crs, TransformOptions};
-use strile::grid::transform_bounds;
+use strile::grid::{Polygon, transform_bounds};
 use strile::tiff::gdal::{BandMetadata, NoData};
 use strile::tiff::geo::{Bounds, GeoTransform};
 use strile::{Metadata, ReadOptions};
+
+/// Bytes of a file with a polygon; a longer one is cut, and then no valid text.
+const LONGEST_CUTLINE: u64 = 64 << 20;
 
 /// A number; those that JSON does not have as strings.
 pub fn number(value: f64) -> Value {
@@ -96,4 +100,27 @@ pub fn box_in_file(crs: &Crs, sides: [f64; 4], metadata: &Metadata) -> Result<[f
     let bounds = transform_bounds(crs, own, bounds, &TransformOptions::default());
     let Bounds { min_x, min_y, max_x, max_y } = bounds.map_err(|problem| request(problem.to_string()))?;
     Ok([min_x, min_y, max_x, max_y])
+}
+
+/// The polygon that pixels are clipped by: a text, or that of a file.
+pub fn cutline(args: &CutlineArgs) -> Result<Option<Polygon>, Failure> {
+    let Some(cutline) = args.cutline.as_deref() else { return Ok(None) };
+    let start = cutline.trim_start().to_ascii_uppercase();
+    let is_text = ["{", "POLYGON", "MULTIPOLYGON"].iter().any(|word| start.starts_with(word));
+    let text = match is_text {
+        true => cutline.to_owned(),
+        false => {
+            let fail = |error| Failure::Io(cutline.into(), error);
+            let mut text = String::new();
+            let file = std::fs::File::open(cutline).map_err(fail)?;
+            file.take(LONGEST_CUTLINE).read_to_string(&mut text).map_err(fail)?;
+            text
+        }
+    };
+    let refuse = |problem| Failure::Request(format!("-cutline: {problem}"), None);
+    let found = Polygon::from_text(&text).map_err(refuse)?;
+    Ok(Some(match &args.cutline_srs {
+        Some(crs) => found.with_crs(Some(crs.clone())),
+        None => found,
+    }))
 }

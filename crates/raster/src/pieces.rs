@@ -8,12 +8,14 @@
 use crate::cache::Cache;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::grid::plan_onto;
+use crate::input::InputRef;
 use crate::options::{Interleave, ReadOptions};
 use crate::pixels::Pixels;
-use crate::read::{Size, WindowFault, layout_of, rows_of_part};
+use crate::read::{Size, WindowFault, check_result, layout_of, rows_of_part};
 use crate::window::Window;
 use std::collections::BTreeMap;
-use strile_engine::{BlockAddress, Context, EngineError, Fill, LocatedFault};
+use strile_engine::{BlockAddress, Context, EngineError, Fill, LocatedFault, Location};
 use strile_tiff::{BlockGrid, DataType, Planar};
 
 /// Sizes that bound a read in pieces.
@@ -40,7 +42,7 @@ pub struct Pieces {
     pub rows: u32,
     /// Columns of the whole result.
     pub columns: u32,
-    /// Blocks (or parts of uncompressed ones) that will be decoded in all.
+    /// Blocks (or parts of uncompressed ones) that will be decoded in all; 0 for a read onto a grid, where that is not known before.
     pub blocks: u64,
     options: ReadOptions,
     window: Window,
@@ -100,6 +102,31 @@ impl Pieces {
         }
     }
 
+    /// The pieces of a read onto a grid: rows of it, as many at once as `height` has.
+    pub(crate) fn onto(
+        input: InputRef<'_>,
+        options: &ReadOptions,
+        (limits, height): (&PieceLimits, u32),
+        context: &Context,
+    ) -> Result<Self> {
+        let Some(onto) = &options.onto else { return Err(input.refuse("no grid is given".into())) };
+        let window = options.window.unwrap_or(Window::full(onto.grid.width(), onto.grid.height()));
+        // The type and the bands are those of any piece.
+        let corner =
+            ReadOptions { window: Some(Window { width: 1, height: 1, ..window }), ..options.clone() };
+        let probe = plan_onto(Location::Host, &[input], &corner, context)?;
+        let count = u16::try_from(probe.output.bands).unwrap_or(u16::MAX);
+        let bands = options.bands.clone().unwrap_or_else(|| (1..=count).collect());
+        let samples =
+            Size::new((1, window.height, window.width), 1).samples.saturating_mul(bands.len() as u64);
+        let bytes = samples.saturating_mul(probe.output.data_type.size() as u64);
+        let size = Size { samples, bytes };
+        check_result((input.name(), "the file"), size, options.max_pixels, || input.stored_len())?;
+        let whole =
+            Whole { data_type: probe.output.data_type, bands, window, block_height: height, blocks: 0 };
+        Ok(Self::of_rows(whole, options, limits, context))
+    }
+
     /// Windows from top to bottom, cut at rows of blocks.
     fn windows(&self) -> impl Iterator<Item = Window> + '_ {
         let (end, step) = (self.window.row + self.window.height, self.rows_of_piece);
@@ -118,8 +145,12 @@ impl Dataset {
     /// Decides how a result is cut into pieces; touches no pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
         if options.onto.is_some() {
-            let problem = "a read onto a grid is not cut into pieces of its file; read windows of the grid";
-            return Err(self.refuse(problem.into()));
+            let height = self
+                .pages()
+                .first()
+                .and_then(|page| page.full())
+                .map_or(1, |level| level.image.grid.block_height);
+            return Pieces::onto(InputRef::Tiff(self), options, (limits, height), context);
         }
         let target = self.footprint(options)?;
         let (image, window) = (target.image, target.window);
@@ -206,8 +237,8 @@ pub(crate) fn read_each<E: From<Error>>(
             let options = ReadOptions {
                 window: Some(window),
                 bands: Some(bands.clone()),
-                // Every block is read once.
-                cache: Cache::Off,
+                // Every block is read once, unless pixels are put onto a grid.
+                cache: if pieces.options.onto.is_some() { pieces.options.cache } else { Cache::Off },
                 ..pieces.options.clone()
             };
             let mut read = read(&options)?;

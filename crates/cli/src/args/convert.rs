@@ -1,7 +1,7 @@
 //! `strile convert`.
 
 use super::values::{parse_nodata, parse_pair};
-use super::{DecodeArgs, EngineArgs, Nodata, PartArgs, RemoteArgs, WriteArgs};
+use super::{CutlineArgs, DecodeArgs, EngineArgs, Nodata, PartArgs, RemoteArgs, WriteArgs};
 use clap::Args;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -31,6 +31,7 @@ Examples:
   strile convert classes.tif rgb.tif -expand rgb
   strile convert scene.tif small.tif --profile jpeg --co QUALITY=85
   strile convert dem.tif part.tif --bbox 500000,4400000,510000,4410000 --overwrite
+  strile convert dem.tif field.tif -cutline field.geojson -crop_to_cutline
   strile convert dem.tif same.tif -co COMPRESS=LERC -co MAX_Z_ERROR=0.01 -a_nodata -9999 -mo SOURCE=survey
   strile convert --explain dem.tif cog.tif --of COG
   strile convert dem.tif cog.tif --of COG --encode-on cuda --streaming-buffer 128MiB --reproducible
@@ -55,6 +56,8 @@ pub struct ConvertArgs {
     pub write: WriteArgs,
     #[command(flatten)]
     pub part: PartArgs,
+    #[command(flatten)]
+    pub cutline: CutlineArgs,
     #[command(flatten)]
     pub change: ChangeArgs,
     /// Encode every block again, even if it could be copied
@@ -334,7 +337,7 @@ pub(super) fn with_long_options(words: &[OsString]) -> Vec<OsString> {
             out.push(format!("--{option}={band}:{}", value.to_string_lossy()).into());
             continue;
         }
-        match GDAL.iter().find(|(short, _)| *short == text) {
+        match GDAL.iter().chain(&super::cutline::GDAL).find(|(short, _)| *short == text) {
             Some((_, long)) => out.push(long.into()),
             None => out.push(word.clone()),
         }

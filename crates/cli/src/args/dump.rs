@@ -1,6 +1,6 @@
 //! `strile dump`.
 
-use super::{DecodeArgs, EngineArgs, Explain, Format, GpuArgs, PartArgs, RemoteArgs};
+use super::{CutlineArgs, DecodeArgs, EngineArgs, Explain, Format, GpuArgs, PartArgs, RemoteArgs};
 use clap::Args;
 use std::path::PathBuf;
 use strile::read::Interleave;
@@ -21,6 +21,7 @@ Examples:
   strile dump rgb.tif --band 3 --band 2 --band 1 --level 1 -o quicklook.png
   strile dump jpeg2000.tif --reduce 3 -o eighth.png
   strile dump dem.tif --bbox 500000,4400000,510000,4410000 -o part.npy
+  strile dump dem.tif -cutline field.geojson -crop_to_cutline --masked -o field.npy
   strile dump damaged.tif --on-fault fill -o rescued.npy
   strile dump dem.tif --window 0,0,4,4 --format csv -o -")]
 pub struct DumpArgs {
@@ -34,6 +35,8 @@ pub struct DumpArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub part: PartArgs,
+    #[command(flatten)]
+    pub cutline: Box<CutlineArgs>,
     /// Read the mask (0 and 255) instead of pixels
     #[arg(long)]
     pub mask: bool,

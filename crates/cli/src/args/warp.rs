@@ -1,7 +1,7 @@
 //! `strile warp`.
 
 use super::values::{parse_nodata, parse_tolerance};
-use super::{DecodeArgs, EngineArgs, FaultPolicy, MosaicArgs, Nodata, RemoteArgs, WriteArgs};
+use super::{CutlineArgs, DecodeArgs, EngineArgs, FaultPolicy, MosaicArgs, Nodata, RemoteArgs, WriteArgs};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,6 +23,7 @@ Examples:
   strile warp scene.tif web.tif -t_srs EPSG:3857
   strile warp scene.tif web.tif -t_srs EPSG:3857 -tr 20 20 -tap -r bilinear -of COG
   strile warp zone32.tif zone33.tif all.tif -t_srs EPSG:3035 -tr 10 10 -r cubic -dstnodata 0
+  strile warp dem.tif onto_scene.tif --like scene.tif -r bilinear
   strile warp scene.tif part.tif -te 12 50 13 51 -te_srs EPSG:4326 -ts 2000 0
   strile warp --explain scene.tif web.tif -t_srs EPSG:3857")]
 pub struct WarpArgs {
@@ -47,6 +48,9 @@ pub struct WarpArgs {
     /// Height above the ellipsoid that rational polynomials are taken at; 0 by default
     #[arg(long, value_name = "RPC_HEIGHT=METRES", value_parser = parse_height)]
     pub to: Option<f64>,
+    /// Take the grid of another raster: reference system, extent and pixels
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["t_srs", "te", "tr", "ts", "tap"])]
+    pub like: Option<PathBuf>,
     /// Extent of OUT
     #[arg(long, num_args = 4, value_names = ["XMIN", "YMIN", "XMAX", "YMAX"], allow_negative_numbers = true)]
     pub te: Option<Vec<f64>>,
@@ -83,15 +87,8 @@ pub struct WarpArgs {
     /// Type of samples: Byte, Int8, UInt16, Int16, UInt32, Int32, UInt64, Int64, Float16, Float32, Float64, CFloat32, CFloat64
     #[arg(long, value_name = "TYPE", value_parser = data_type_named)]
     pub ot: Option<DataType>,
-    /// Clip by a polygon: a GeoJSON file, GeoJSON or WKT; pixels whose centre lies outside are missing
-    #[arg(long, value_name = "POLYGON")]
-    pub cutline: Option<String>,
-    /// Reference system of the polygon; WGS 84 for GeoJSON and that of OUT for WKT by default
-    #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true, requires = "cutline")]
-    pub cutline_srs: Option<Crs>,
-    /// Write only the pixels that the box around the polygon touches
-    #[arg(long, requires = "cutline")]
-    pub crop_to_cutline: bool,
+    #[command(flatten)]
+    pub cutline: CutlineArgs,
     /// Bands to read, from 1, in this order; all by default
     #[arg(short, long, alias = "bands", value_name = "N", value_delimiter = ',')]
     pub band: Vec<u16>,
@@ -162,7 +159,7 @@ fn parse_datum_shift(text: &str) -> Result<DatumShift, String> {
 }
 
 /// Options of gdalwarp, which begin with one dash.
-pub(super) const GDAL: [(&str, &str); 27] = [
+pub(super) const GDAL: [(&str, &str); 22] = [
     ("-t_srs", "--t-srs"),
     ("-s_srs", "--s-srs"),
     ("-order", "--order"),
@@ -182,11 +179,6 @@ pub(super) const GDAL: [(&str, &str); 27] = [
     ("-of", "--of"),
     ("-co", "--co"),
     ("-overwrite", "--overwrite"),
-    ("-cutline", "--cutline"),
-    ("-cutline_srs", "--cutline-srs"),
-    ("-crop_to_cutline", "--crop-to-cutline"),
-    ("--cutline_srs", "--cutline-srs"),
-    ("--crop_to_cutline", "--crop-to-cutline"),
     ("--t_srs", "--t-srs"),
     ("--s_srs", "--s-srs"),
     ("--te_srs", "--te-srs"),

@@ -3,11 +3,12 @@
 use super::convert_many;
 use crate::args::ConvertArgs;
 use crate::failure::{Failure, Outcome, tell};
-use crate::geo::{bbox_in_file, box_in_file};
+use crate::geo::{bbox_in_file, box_in_file, cutline};
 use crate::input::Session;
 use crate::output::{print, stdout_for_binary};
 use crate::progress::Bar;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 use strile::convert::{Conversion, ConvertArea, Requests};
 use strile::io::{
@@ -99,6 +100,11 @@ fn options(args: &ConvertArgs, session: &Session, context: &mut Context) -> Resu
     args.change.apply(&mut options).map_err(request)?;
     if let Some(bbox) = args.part.bbox {
         options.area = Some(ConvertArea::Bounds(bbox.0));
+    }
+    options.polygon = cutline(&args.cutline)?.map(Arc::new);
+    options.crop_to_polygon = args.cutline.crop_to_cutline;
+    if options.crop_to_polygon && (options.area.is_some() || options.read.window.is_some()) {
+        return Err(request("`-crop_to_cutline` cannot be combined with another area".into()));
     }
     options.write.reproducible = args.reproducible;
     options.write.nvcomp_effort = args.nvcomp_effort;

@@ -5,7 +5,7 @@ mod picture;
 
 use crate::args::{DumpArgs, Explain, Format};
 use crate::failure::{Failure, Outcome, tell};
-use crate::geo::{bbox_in_file, geo_of};
+use crate::geo::{bbox_in_file, cutline, geo_of};
 use crate::input::Session;
 use crate::json::print_json;
 use crate::output::{Sink, plan_json, print};
@@ -13,6 +13,8 @@ use crate::progress::Bar;
 use formats::{Csv, Plain};
 use std::path::Path;
 use strile::engine::LocatedFault;
+use strile::file::AsInput as _;
+use strile::grid::Polygon;
 use strile::read::{Interleave, PieceLimits, Pieces};
 use strile::{DataType, Input, Layer, ReadOptions};
 
@@ -72,6 +74,14 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
     if let Some(sides) = bbox_in_file(&args.part, dataset.metadata())? {
         options.window = Some(dataset.window_of_box(&options, sides)?);
     }
+    if let Some(polygon) = cutline(&args.cutline)? {
+        options = clipped(args, &dataset, options, polygon)?;
+        if format == Format::Png && !args.raw_values && is_opaque(&dataset, &options) {
+            let sentence =
+                "pixels outside the cutline would be drawn in black: the file has no nodata value".to_owned();
+            return Err(Failure::Request(sentence, Some("add `--masked` to draw them transparent")));
+        }
+    }
     match args.explain {
         Some(Explain::Text) => {
             return print(&dataset.plan(&options, &context)?.to_string()).map(|()| Outcome::Clean);
@@ -91,6 +101,28 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
         tell(&format!("fault: {}: {fault}", dataset.name()));
     }
     Ok(if faults.is_empty() { Outcome::Clean } else { Outcome::Found })
+}
+
+/// The request within a polygon.
+fn clipped(
+    args: &DumpArgs,
+    dataset: &Input,
+    mut options: ReadOptions,
+    polygon: Polygon,
+) -> Result<ReadOptions, Failure> {
+    if args.cutline.crop_to_cutline {
+        if options.window.is_some() {
+            let sentence = "`-crop_to_cutline` cannot be combined with `--window` or `--bbox`".to_owned();
+            return Err(Failure::Request(sentence, None));
+        }
+        options.window = Some(dataset.as_input().window_of_polygon(&options, &polygon)?);
+    }
+    Ok(dataset.as_input().clipped(&options, polygon)?)
+}
+
+/// Whether missing pixels have a value like any other.
+fn is_opaque(dataset: &Input, options: &ReadOptions) -> bool {
+    dataset.metadata().nodata.is_none() && !options.masked && !options.unpack
 }
 
 fn write(

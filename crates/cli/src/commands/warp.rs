@@ -3,12 +3,12 @@
 use super::convert::{Target, sink, summary};
 use crate::args::{FaultPolicy, WarpArgs};
 use crate::failure::{Failure, Outcome, tell};
+use crate::geo::cutline;
 use crate::input::Session;
 use crate::output::print;
 use crate::progress::Bar;
-use std::io::Read as _;
 use std::time::Instant;
-use strile::convert::TilingScheme;
+use strile::convert::Tiling;
 use strile::crs::TransformOptions;
 use strile::file::AsInput as _;
 use strile::grid::{Grid, GridChoice, Placement, Polygon, Top, WarpOptions, WarpWriter};
@@ -18,25 +18,33 @@ use strile::tiff::geo::Bounds;
 use strile::write::BlockChoice;
 use strile::{Context, Input, ReadOptions, WriteOptions};
 
-/// Bytes of a file with a polygon; a longer one is cut, and then no valid text.
-const LONGEST_CUTLINE: u64 = 64 << 20;
-
 pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut context = session.context(&args.engine);
     let Some((to, from)) = args.files.split_last().filter(|(_, from)| !from.is_empty()) else {
         return Err(Failure::Request("expected IN… and OUT".into(), None));
     };
     let (write, tiling) = write_options(args, session, &mut context)?;
-    let open = args.remote.open_all(args.files.iter().map(|file| file.as_path()), &session.cancel)?;
+    let paths = args.files.iter().chain(&args.like).map(|file| file.as_path());
+    let open = args.remote.open_all(paths, &session.cancel)?;
     let mut files = Vec::with_capacity(from.len());
     for path in from {
         let input = session.open_input(path, &args.mosaic, open.clone(), &mut context)?;
         session.warn_of(input.name(), &input.warnings());
         files.push(input);
     }
-    let polygon = args.cutline.as_deref().map(|cutline| polygon(cutline, args)).transpose()?;
-    let mut grid = grid(args, &files, tiling, write.blocks)?;
-    if let Some(polygon) = polygon.as_ref().filter(|_| args.crop_to_cutline) {
+    let polygon = cutline(&args.cutline)?;
+    let mut grid = match &args.like {
+        Some(_) if tiling.is_some() => {
+            return Err(request("TILING_SCHEME chooses the grid; leave out --like"));
+        }
+        Some(like) => {
+            let like = session.open_input(like, &args.mosaic, open.clone(), &mut context)?;
+            session.warn_of(like.name(), &like.warnings());
+            like.as_input().grid()?
+        }
+        None => grid(args, &files, tiling, write.blocks)?,
+    };
+    if let Some(polygon) = polygon.as_ref().filter(|_| args.cutline.crop_to_cutline) {
         if tiling.is_some() {
             return Err(request("TILING_SCHEME chooses the grid; leave out -crop_to_cutline"));
         }
@@ -78,7 +86,7 @@ fn request(problem: impl Into<String>) -> Failure {
 fn grid(
     args: &WarpArgs,
     files: &[Input],
-    tiling: Option<TilingScheme>,
+    tiling: Option<Tiling>,
     blocks: BlockChoice,
 ) -> Result<Grid, Failure> {
     let mut rasters = Vec::with_capacity(files.len());
@@ -111,36 +119,11 @@ fn grid(
         if places.contains(&true) {
             return Err(request("TILING_SCHEME chooses the grid; leave out -t_srs, -te, -tr and -ts"));
         }
-        let tile = match blocks {
-            BlockChoice::Tiles { width, height } if width == height => width,
-            BlockChoice::Auto => 512,
-            _ => return Err(request("tiles of TILING_SCHEME are square")),
-        };
+        let tile = Tiling::block(blocks).map_err(request)?;
         let made = scheme.grid(&rasters, tile, &transform);
         return made.map_err(|problem| request(problem.to_string()));
     }
     choice.grid(&rasters, &transform).map_err(|problem| request(problem.to_string()))
-}
-
-/// The polygon that OUT is clipped by: a text, or that of a file.
-fn polygon(cutline: &str, args: &WarpArgs) -> Result<Polygon, Failure> {
-    let start = cutline.trim_start().to_ascii_uppercase();
-    let is_text = ["{", "POLYGON", "MULTIPOLYGON"].iter().any(|word| start.starts_with(word));
-    let text = match is_text {
-        true => cutline.to_owned(),
-        false => {
-            let fail = |error| Failure::Io(cutline.into(), error);
-            let mut text = String::new();
-            let file = std::fs::File::open(cutline).map_err(fail)?;
-            file.take(LONGEST_CUTLINE).read_to_string(&mut text).map_err(fail)?;
-            text
-        }
-    };
-    let found = Polygon::from_text(&text).map_err(|problem| request(format!("-cutline: {problem}")))?;
-    Ok(match &args.cutline_srs {
-        Some(crs) => found.with_crs(Some(crs.clone())),
-        None => found,
-    })
 }
 
 fn read_options(args: &WarpArgs, grid: Grid, polygon: Option<Polygon>) -> ReadOptions {
@@ -171,7 +154,7 @@ fn write_options(
     args: &WarpArgs,
     session: &Session,
     context: &mut Context,
-) -> Result<(WriteOptions, Option<TilingScheme>), Failure> {
+) -> Result<(WriteOptions, Option<Tiling>), Failure> {
     for (option, given) in [("-srcnodata", args.srcnodata), ("-dstnodata", args.dstnodata)] {
         if given.is_some_and(|nodata| nodata.0.is_none()) {
             return Err(request(format!("`{option} none` is not available; give a value")));
@@ -184,6 +167,11 @@ fn write_options(
     if options.alpha.is_some() || options.photometric.is_some() || options.nodata.is_some() {
         return Err(request(
             "ALPHA, PHOTOMETRIC and NODATA are not available in strile warp; use strile convert after",
+        ));
+    }
+    if options.warp_resampling.is_some() {
+        return Err(request(
+            "`-r` says how pixels are computed; leave out WARP_RESAMPLING and RESAMPLING, and give OVERVIEW_RESAMPLING",
         ));
     }
     Ok((options.write, options.tiling))

@@ -25,6 +25,32 @@ fn a_grid_of_the_file_itself_gives_its_pixels() {
 }
 
 #[test]
+fn a_grid_like_that_of_another_raster() {
+    let (bench, _) = bench();
+    bench.run("-q warp in.tif like.tif -t_srs EPSG:3857 -tr 17 13 -r bilinear").clean();
+    bench.run("-q warp in.tif out.tif --like like.tif -r bilinear").clean();
+    let read = |name: &str| bench.run(&format!("dump {name} --format raw")).clean().stdout;
+    // The first line has the transform, the code and the size.
+    assert_eq!(read("out.tif"), read("like.tif"));
+    for other in ["-t_srs EPSG:4326", "-te 0 0 1 1", "-tr 10 10", "-ts 5 5", "-tr 10 10 -tap"] {
+        let run = bench.run(&format!("warp in.tif no.tif --like like.tif {other}"));
+        assert!(run.code == 2 && run.stderr.contains("--like"), "{other}: {}", run.stderr);
+        assert!(run.stderr.contains("cannot be used with"), "{other}: {}", run.stderr);
+    }
+    let run = bench.run("warp in.tif no.tif --like like.tif -of COG -co TILING_SCHEME=GoogleMapsCompatible");
+    assert!(run.code == 2 && run.stderr.contains("leave out --like"), "{}", run.stderr);
+    let plain = ImageSpec::new(UINT8).build(
+        &Pixels::generate(Pattern::Noise, UINT8, [1, 4, 4], 1),
+        ByteOrder::Little,
+        false,
+    );
+    bench.file("plain.tif", &plain.bytes);
+    let run = bench.run("warp in.tif no.tif --like plain.tif");
+    assert!(run.code == 2 && run.stderr.contains("plain.tif: a grid like this raster"), "{}", run.stderr);
+    assert_eq!(bench.names(), ["in.tif", "like.tif", "out.tif", "plain.tif"]);
+}
+
+#[test]
 fn the_plan_says_operation_level_and_windows_and_writes_nothing() {
     let (bench, _) = bench();
     let run = bench.run("warp --explain in.tif out.tif -t_srs EPSG:3857 -r bilinear -of COG").clean();

@@ -1,4 +1,5 @@
-//! Windows of a batch that are put onto a grid: each has its own grid, in the reference system of the given one.
+//! Windows of a batch that are put onto a grid: each has its own grid, in the reference system of the given one. Windows that are clipped by
+//! polygons are put onto the grids of their files.
 
 use super::options::BatchOptions;
 use super::output::BatchOutput;
@@ -8,7 +9,7 @@ use crate::grid::{Grid, Onto};
 use crate::input::{AsInput, InputRef};
 use crate::options::{FloatType, ReadOptions};
 use crate::pixels::Pixels;
-use crate::read::{Frame, OntoRead, ReadPlan, WindowFault};
+use crate::read::{Frame, OntoRead, ReadPlan, WantedChip, WindowFault};
 use std::sync::Arc;
 use strile_engine::{Context, Location, Report};
 use strile_tiff::DataType;
@@ -18,40 +19,76 @@ use strile_tiff::geo::GeoTransform;
 pub(super) struct BatchOnto<'a>(OntoRead<'a>);
 
 impl<'a> BatchOnto<'a> {
-    pub(super) fn new<F: AsInput>(
+    /// `None` if windows are pixels of their files.
+    pub(super) fn of<F: AsInput>(
         files: &'a [F],
         windows: &'a [BatchWindow],
-        (options, onto): (&BatchOptions, &Onto),
+        options: &BatchOptions,
+        context: &'a Context,
+    ) -> Result<Option<Self>> {
+        let is_clipped = windows.iter().any(|window| window.polygon.is_some());
+        match &options.onto {
+            Some(onto) => Self::new(files, windows, (options, Some(onto)), context).map(Some),
+            None if is_clipped => Self::new(files, windows, (options, None), context).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Without a grid each window has that of its file and level.
+    fn new<F: AsInput>(
+        files: &'a [F],
+        windows: &'a [BatchWindow],
+        (options, onto): (&BatchOptions, Option<&Onto>),
         context: &'a Context,
     ) -> Result<Self> {
         let name = || format!("batch of {} windows", windows.len());
         let refuse = |problem: &str| Error::Request { file: name(), problem: problem.to_owned() };
+        if onto.is_none() && options.size.is_some() {
+            return Err(refuse(
+                "windows that are clipped by polygons are not resampled to a `size` without a grid; give a grid",
+            ));
+        }
         let fail = |at: usize, error: Error| match windows.get(at) {
             Some(window) => window.fail(at, error),
             None => error,
         };
         let bands = windows.first().and_then(|window| window.bands.clone());
         let mut chips = Vec::with_capacity(windows.len());
+        let mut grid = onto.map(|onto| onto.grid.clone());
         for (at, window) in windows.iter().enumerate() {
             let input = files.get(window.file).map(AsInput::as_input);
             let missing =
                 || format!("there is no file {}, the batch has {} (from 0)", window.file, files.len());
             let input = input.ok_or_else(|| fail(at, refuse(&missing())))?;
             let problem = match window {
-                _ if window.page > 0 => "pages after the first are not put onto a grid",
-                _ if window.level > 0 => "the `level` is one of the options of the warp",
+                _ if window.page > 0 => {
+                    "pages after the first are not put onto a grid or clipped by a polygon"
+                }
+                _ if window.level > 0 && onto.is_some() => "the `level` is one of the options of the warp",
                 _ if window.bands != bands => "windows of one batch onto a grid have the same bands",
                 _ => "",
             };
             if !problem.is_empty() {
                 return Err(fail(at, input.refuse(problem.to_owned())));
             }
-            let grid = chip(window, &onto.grid, options.size, input).map_err(|error| fail(at, error))?;
-            chips.push((input, grid));
+            let (own, level) = match onto {
+                Some(onto) => (onto.grid.clone(), None),
+                None => {
+                    let level = ReadOptions { level: window.level, ..ReadOptions::default() };
+                    (input.grid_of(&level).map_err(|error| fail(at, error))?, Some(window.level))
+                }
+            };
+            let chip = chip(window, &own, options.size, input).map_err(|error| fail(at, error))?;
+            grid.get_or_insert(own);
+            chips.push(WantedChip { input, grid: chip, level, polygon: window.polygon.clone() });
         }
-        let mut warp = onto.warp.clone();
+        let grid = grid.ok_or_else(|| refuse("no window is asked for"))?;
+        let mut warp = onto.map(|onto| onto.warp.clone()).unwrap_or_default();
         warp.fill = warp.fill.or(options.fill);
         let is_masked = options.masked || options.unpack;
+        if onto.is_none() && !is_masked && warp.fill.is_none() {
+            check_nodata(&chips, bands.as_deref())?.map_err(|problem| refuse(&problem))?;
+        }
         if let Some(float_type) = options.float_type.filter(|_| !is_masked) {
             warp.data_type = warp.data_type.or(Some(match float_type {
                 FloatType::Float16 => DataType::F16,
@@ -60,11 +97,7 @@ impl<'a> BatchOnto<'a> {
             }));
         }
         let casts = is_masked || warp.data_type.is_some();
-        let read = ReadOptions {
-            bands,
-            onto: Some(Arc::new(Onto { grid: onto.grid.clone(), warp })),
-            ..options.read_options()
-        };
+        let read = ReadOptions { bands, onto: Some(Arc::new(Onto { grid, warp })), ..options.read_options() };
         let read = OntoRead::of_batch(chips, &read, context, fail)?;
         if !casts {
             check_types(&read.stored().collect::<Vec<_>>()).map_err(|problem| refuse(&problem))?;
@@ -110,6 +143,23 @@ fn chip(window: &BatchWindow, grid: &Grid, size: Option<(u32, u32)>, input: Inpu
 fn moved(transform: GeoTransform, column: f64, row: f64) -> GeoTransform {
     let (c, f) = transform.to_world(column, row);
     GeoTransform { c, f, ..transform }
+}
+
+/// Refuses files with different nodata values, one of which missing pixels of all windows would have.
+fn check_nodata(chips: &[WantedChip<'_>], bands: Option<&[u16]>) -> Result<std::result::Result<(), String>> {
+    let Some(first) = chips.first() else { return Ok(Ok(())) };
+    let value = first.input.nodata(bands)?;
+    for chip in chips {
+        let other = chip.input.nodata(bands)?;
+        if other.map(|v| v.as_f64().to_bits()) != value.map(|v| v.as_f64().to_bits()) {
+            return Ok(Err(format!(
+                "{} and {} have different nodata values: say which `fill` pixels outside polygons have, or read `masked`",
+                first.input.name(),
+                chip.input.name()
+            )));
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// Refuses files that store different types.

@@ -21,8 +21,8 @@ pub fn plan_batch<F: AsInput>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<ReadPlan> {
-    if let Some(onto) = &options.onto {
-        return BatchOnto::new(files, windows, (options, onto), context)?.plan(to);
+    if let Some(batch) = BatchOnto::of(files, windows, options, context)? {
+        return batch.plan(to);
     }
     let batch = Batch::new(files, windows, options)?;
     batch.run((to, false), context, |reading, _| reading.explained()).map(|(plan, _)| plan)
@@ -84,8 +84,8 @@ fn read_to<F: AsInput>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<Pixels> {
-    match &options.onto {
-        Some(onto) => BatchOnto::new(files, windows, (options, onto), context)?.read(to),
+    match BatchOnto::of(files, windows, options, context)? {
+        Some(batch) => batch.read(to),
         None => Batch::new(files, windows, options)?.read(to, context),
     }
 }
@@ -98,8 +98,8 @@ pub fn read_batch_into<F: AsInput>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<(Report, Vec<WindowFault>)> {
-    if let Some(onto) = &options.onto {
-        return BatchOnto::new(files, windows, (options, onto), context)?.read_into(output);
+    if let Some(batch) = BatchOnto::of(files, windows, options, context)? {
+        return batch.read_into(output);
     }
     let (shape, output) = (output.shape(), output.output());
     let batch = Batch::new(files, windows, options)?;

@@ -2,8 +2,10 @@
 
 use crate::dataset::Dataset;
 use crate::error::Error;
+use crate::grid::Polygon;
 use crate::options::setters;
 use crate::read::{Area, Of, Request};
+use std::sync::Arc;
 
 /// One window of a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,18 +21,28 @@ pub struct BatchWindow {
     pub bands: Option<Vec<u16>>,
     /// Which pixels of that level.
     pub area: Area,
+    /// Pixels whose centre lies outside are missing, and only blocks under it are read. Files then have a reference system and a
+    /// transform, and windows without a grid are not resampled to a `size`.
+    pub polygon: Option<Arc<Polygon>>,
 }
 
 impl BatchWindow {
     /// Returns the window of all bands of an area of a file's first page, at full resolution.
     pub fn new(file: usize, area: impl Into<Area>) -> Self {
-        Self { file, page: 0, level: 0, bands: None, area: area.into() }
+        Self { file, page: 0, level: 0, bands: None, area: area.into(), polygon: None }
     }
 
     /// Takes these bands, from 1, in this order.
     #[must_use]
     pub fn bands(mut self, bands: impl IntoIterator<Item = u16>) -> Self {
         self.bands = Some(bands.into_iter().collect());
+        self
+    }
+
+    /// Clips the window by a polygon.
+    #[must_use]
+    pub fn polygon(mut self, polygon: impl Into<Arc<Polygon>>) -> Self {
+        self.polygon = Some(polygon.into());
         self
     }
 

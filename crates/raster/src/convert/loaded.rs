@@ -43,7 +43,7 @@ impl LoadedImage {
             Planar::Separate => Interleave::BandFirst,
         };
         let read = ReadOptions { layer: Layer::Pixels, interleave, ..options.read.clone() };
-        let resized = options.area.is_some() || options.size.is_some();
+        let resized = options.area.is_some() || options.size.is_some() || options.polygon.is_some();
         let changed = read.masked || read.unpack || options.changes_values();
         if changed || resized || read.apply_orientation || options.tiling.is_some() {
             let problem =

@@ -9,12 +9,15 @@
 //! Pixels may change on their way: `shape` decides which part is written and at what size, `resample` computes it
 //! (`taps` has the weights, `weighted` the sums); `change` decides what happens to values and what no longer holds of
 //! the description, `values` does it (`numbers` has the types, `range` finds ranges); `colours` says what bands are.
-//! `words` are GDAL's names for all of it; `many` converts files into a folder.
+//! `clip` clips by a polygon. `words` are GDAL's names for all of it; `many` converts files into a folder. `conversion` chooses whether pixels are
+//! kept, or warped onto the tiles of a matrix set (`tiling`).
 
 mod adopt;
 mod alike;
 mod change;
+mod clip;
 mod colours;
+mod conversion;
 mod loaded;
 mod many;
 mod numbers;
@@ -35,16 +38,19 @@ mod weighted;
 mod words;
 
 pub(crate) use alike::stored_like;
+pub use conversion::Conversion;
 pub use loaded::{LoadedImage, Written};
 pub use many::{ManyItem, ManyOptions, ManyOutcome, ManyProgress, convert_many, plan_many};
 pub use options::{ConvertArea, ConvertOptions, ConvertSize, Expand, Rescale, Side, SourceLevel};
 pub(crate) use passes::{Layers, each_piece};
 pub(crate) use pieces::{Cut, cut, piece_bytes};
+pub(crate) use reads::MOST_READS;
 pub use reads::Requests;
 pub(crate) use spec::{colours_as_read, has_grey_table, spec_of};
 pub(crate) use tags::tags_of;
 pub use taps::Method;
-pub use tiling::TilingScheme;
+pub(crate) use tiling::is_told;
+pub use tiling::{Tiling, TilingScheme, ZoomStrategy};
 pub(crate) use vrt::spec_of_vrt;
 pub use words::{GivenScale, data_type_named, rescales};
 
@@ -63,6 +69,7 @@ use crate::write::{
 };
 use adopt::Adopted;
 use change::{Change, Facts};
+use clip::Clip;
 use numbers::Counts;
 use passes::is_read_fast;
 use reads::{both, found_values};
@@ -79,14 +86,15 @@ use vrt::bits_of_vrt;
 /// Rows of padding that are given at once.
 const PAD_ROWS: u32 = 16;
 
-/// A conversion that is planned and not begun.
-pub struct Conversion<'a> {
+/// A conversion of the pixels that the input has.
+struct Kept<'a> {
     input: &'a Input,
     read: ReadOptions,
     cut: Cut,
     /// Pixels of the file on the left of the input and above it.
     before: (u32, u32),
     adopted: Option<Adopted<'a>>,
+    clip: Option<Clip>,
     changed: Changed,
     writer: Writer,
     warnings: Vec<String>,
@@ -153,9 +161,9 @@ pub fn convert_into(
     Conversion::plan(input, sink, options, context)?.run(context)
 }
 
-impl<'a> Conversion<'a> {
+impl<'a> Kept<'a> {
     /// Decides what will be done; touches no pixel.
-    pub fn plan(
+    fn plan(
         input: &'a Input,
         sink: Box<dyn Sink>,
         options: &ConvertOptions,
@@ -184,6 +192,7 @@ impl<'a> Conversion<'a> {
                 "a file is converted on its own grid; `WarpWriter` writes onto another one".into(),
             ));
         }
+        let options = &clip::cropped(input, options)?;
         let whole = ReadOptions { window: None, ..read.clone() };
         let taken = shape::take(input, &read, options, &mut warnings)?;
         let shape = match taken {
@@ -233,6 +242,7 @@ impl<'a> Conversion<'a> {
         if let Some(shape) = &shape {
             shape.describe(&mut spec, input.transform(&whole)?, options.transform);
         }
+        let clip = Clip::plan(input, options, &mut spec, shape.is_some() || options.changes_values())?;
         let change = Change::plan(input, &facts, (&mut spec, options), shape.as_ref(), &mut warnings)
             .map_err(refuse)?;
         change::restate(&mut spec, options).map_err(refuse)?;
@@ -277,7 +287,10 @@ impl<'a> Conversion<'a> {
         let rows = block_size(&spec, &write).map_err(unnamed)?.1;
         write.spooled |= write.format == Format::GeoTiff
             && (!cut.comes_by_rows(rows) || changed.is_cut_by_columns(spec.mask));
-        let adopted = match (input, options.reencode || aligned.is_some() || changed.change.is_some()) {
+        let adopted = match (
+            input,
+            options.reencode || aligned.is_some() || clip.is_some() || changed.change.is_some(),
+        ) {
             (Input::Tiff(dataset), false) => Adopted::find(dataset, &read, &spec, &write)?,
             _ => None,
         };
@@ -287,11 +300,10 @@ impl<'a> Conversion<'a> {
             adopted.as_ref().map_or(FullImage::Encoded, |adopted| FullImage::Adopted(adopted.layout()));
         let writer = Writer::create_from(sink, spec, &write, full, context)?;
         let before = aligned.map_or((0, 0), |aligned| aligned.before);
-        Ok(Self { input, read, cut, before, adopted, changed, writer, warnings })
+        Ok(Self { input, read, cut, before, adopted, clip, changed, writer, warnings })
     }
 
-    /// What will be done, in words. [`requests`](Self::requests) counts what remote files are asked for.
-    pub fn explain(&self) -> String {
+    fn explain(&self) -> String {
         let Window { width, height, .. } = self.cut.window;
         let pixels = match (&self.adopted, self.writer.needs_pixels()) {
             (Some(_), true) => "blocks of the full image copied as they are, pixels decoded for the rest",
@@ -304,47 +316,45 @@ impl<'a> Conversion<'a> {
             None => format!("read    {name}: {width} × {height} pixels in pieces of up to {across} × {down}"),
             Some(shape) => format!("read    {name}\n{}", shape.explain()),
         }];
+        lines.extend(self.clip.as_ref().map(|_| "clip    pixels outside the polygon are missing".to_owned()));
         lines.extend(self.changed.change.as_ref().and_then(Change::explain));
         lines.push(format!("copy    {pixels}"));
         format!("{}\n{}", lines.join("\n"), self.writer.explain())
     }
 
-    /// Blocks that will be encoded or copied, for progress.
-    pub fn blocks(&self) -> u64 {
+    fn blocks(&self) -> u64 {
         self.writer.blocks()
     }
 
-    /// The raster that is written, until the file is given up.
-    pub fn spec(&self) -> Option<&RasterSpec> {
+    fn spec(&self) -> Option<&RasterSpec> {
         self.writer.spec()
     }
 
-    /// Converts.
-    ///
-    /// # Errors
-    /// If the input cannot be read or the output cannot be written, if memory does not suffice, or if it is cancelled.
-    pub fn run(self, context: &Context) -> Result<WriteReport> {
-        self.run_watched(context, &mut |_| {})
-    }
-
-    /// Converts, and shows each piece of changed pixels to `watch` before it is written. Pixels change if the size, the area or the
-    /// values do; pieces that are copied as they are, and padding, are not shown.
-    ///
-    /// # Errors
-    /// Those of [`Conversion::run`].
-    pub fn run_watched(self, context: &Context, watch: &mut dyn FnMut(&Piece<'_>)) -> Result<WriteReport> {
-        let Self { input, read, cut, before, adopted, changed, mut writer, mut warnings } = self;
+    /// See [`Conversion::run_watched`].
+    fn run_watched(self, context: &Context, watch: &mut dyn FnMut(&Piece<'_>)) -> Result<WriteReport> {
+        let Self { input, read, cut, before, adopted, clip, changed, mut writer, mut warnings } = self;
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
         // Values change on the host.
         let place = writer.location().filter(|_| changed.change.is_none()).unwrap_or(Location::Host);
         // All pieces of a mosaic count as one read.
         let work = std::sync::OnceLock::new();
-        let source = |options: &ReadOptions| match input {
+        let stored = |options: &ReadOptions| match input {
             Input::Tiff(dataset) => read_for(dataset, place, options, &quiet),
+            Input::Vrt(vrt) if options.onto.is_some() => vrt.read(options, &quiet),
             Input::Vrt(vrt) => {
                 let work = work.get_or_init(|| vrt.work());
                 vrt.read_part(options, work, &quiet)
+            }
+        };
+        let source = |options: &ReadOptions| match &clip {
+            None => stored(options),
+            Some(clip) => {
+                let read = stored(&clip.options(input, options)?)?;
+                match options.layer {
+                    Layer::Pixels => Ok(read),
+                    Layer::Mask => clip.mask(input, options, read, &quiet),
+                }
             }
         };
         let mut faults = Vec::new();

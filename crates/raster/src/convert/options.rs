@@ -1,16 +1,18 @@
 //! What can be chosen when converting, and every default.
 
-use super::TilingScheme;
+use super::Tiling;
 use super::taps::Method;
+use crate::grid::{Polygon, WarpSampling};
 use crate::read::PieceLimits;
 use crate::{ReadOptions, WriteOptions};
+use std::sync::Arc;
 use strile_tiff::gdal::NoData;
 use strile_tiff::geo::{Crs, GeoTransform};
 use strile_tiff::{DataType, ExtraSample, Photometric};
 
 /// What of the input is taken, how it is changed, and how it is written.
 ///
-/// The steps happen in this order: `area` and `size` choose the pixels, `resampling` computes them, then their values
+/// The steps happen in this order: `polygon` clips pixels, `area` and `size` choose the pixels, `resampling` computes them, then their values
 /// change (`expand`, `unscale` or `rescale`, `data_type`), then the description changes (`crs` and those after it).
 #[derive(Debug, Clone, Default)]
 pub struct ConvertOptions {
@@ -20,6 +22,10 @@ pub struct ConvertOptions {
     pub write: WriteOptions,
     /// The part of the image to write; `None`: all of it, or `read.window`.
     pub area: Option<ConvertArea>,
+    /// Pixels whose centre lies outside are nodata, or 0 and masked out without nodata and alpha; only blocks under it are read.
+    pub polygon: Option<Arc<Polygon>>,
+    /// Write the pixels that the box around the polygon touches; not together with `area` or `read.window`.
+    pub crop_to_polygon: bool,
     /// Refuse an area that lies partly outside the image. Otherwise pixels outside are nodata, or 0 without nodata.
     pub whole_area: bool,
     /// The size to write; `None`: one pixel per pixel of the area.
@@ -57,8 +63,11 @@ pub struct ConvertOptions {
     pub photometric: Option<Photometric>,
     /// Another meaning of the last band: alpha of this kind, or no alpha (`Unspecified`).
     pub alpha: Option<ExtraSample>,
-    /// Tiles of this set, for a raster that lies on its grid; cloud-optimized files alone.
-    pub tiling: Option<TilingScheme>,
+    /// Tiles of a matrix set; cloud-optimized files alone. A raster that does not lie on its grid is warped onto it.
+    pub tiling: Option<Tiling>,
+    /// How pixels are computed that are warped onto these tiles; `None`: `Cubic`, or `Nearest` for palettes, as GDAL's COG driver
+    /// does.
+    pub warp_resampling: Option<WarpSampling>,
     /// Encode every block anew, even where those of the input could be copied.
     pub reencode: bool,
     /// Sizes of the pieces that are read at once.

@@ -5,7 +5,7 @@ use super::change::Change;
 use super::pieces::{Cut, cut};
 use super::range::Ranges;
 use super::values::Values;
-use super::{Conversion, shape};
+use super::{Kept, shape};
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::options::{Layer, ReadOptions};
@@ -20,7 +20,7 @@ use strile_engine::{Context, LocatedFault};
 const RANGE_BYTES: u64 = 32 << 20;
 
 /// Windows that are counted, at most: a small file can state billions of them.
-const MOST_READS: usize = 1 << 16;
+pub(crate) const MOST_READS: usize = 1 << 16;
 
 /// Requests for pixels of remote files, if none fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,25 +35,16 @@ pub struct Requests {
 
 impl Requests {
     /// Adds requests.
-    pub(super) fn add(&mut self, count: usize, bytes: u64) {
+    pub(crate) fn add(&mut self, count: usize, bytes: u64) {
         self.count = self.count.saturating_add(count);
         self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
-impl Conversion<'_> {
-    /// Counts the requests that the conversion will send for pixels of its input; `None` if no file of it is remote. Large
-    /// tables of blocks are fetched to count them, and sources of mosaics are opened; no pixel is read.
-    pub fn requests(&self, context: &Context) -> Result<Option<Requests>> {
-        let is_remote = match self.input {
-            Input::Tiff(dataset) => dataset.target(&self.read)?.file.source.local().is_none(),
-            Input::Vrt(vrt) => {
-                let is_url =
-                    |path: Option<std::path::PathBuf>| path.is_some_and(|path| url_of(&path).is_some());
-                vrt.listed_sources().into_iter().any(|source| is_url(source.path))
-            }
-        };
-        if !is_remote {
+impl Kept<'_> {
+    /// See [`Conversion::requests`](super::Conversion::requests).
+    pub(super) fn requests(&self, context: &Context) -> Result<Option<Requests>> {
+        if !is_remote(self.input, &self.read)? {
             return Ok(None);
         }
         let mut requests = Requests::default();
@@ -84,6 +75,10 @@ impl Conversion<'_> {
                 if context.cancel.is_cancelled() {
                     return Err(Error::Cancelled);
                 }
+                let options = match &self.clip {
+                    Some(clip) => clip.options(self.input, &options)?,
+                    None => options,
+                };
                 let plan = self.input.plan(&options, context)?;
                 let figures = plan.figures();
                 requests.add(figures.requests, figures.request_bytes);
@@ -92,6 +87,17 @@ impl Conversion<'_> {
         }
         Ok(Some(requests))
     }
+}
+
+/// Whether a file of the input is remote.
+pub(super) fn is_remote(input: &Input, read: &ReadOptions) -> Result<bool> {
+    Ok(match input {
+        Input::Tiff(dataset) => dataset.target(read)?.file.source.local().is_none(),
+        Input::Vrt(vrt) => {
+            let is_url = |path: Option<std::path::PathBuf>| path.is_some_and(|path| url_of(&path).is_some());
+            vrt.listed_sources().into_iter().any(|source| is_url(source.path))
+        }
+    })
 }
 
 /// The reads of one window: of its pixels, and of its mask.

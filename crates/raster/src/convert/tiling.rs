@@ -1,15 +1,14 @@
 //! Files whose tiles are those of a tile matrix set: its pixels, padded to whole tiles.
 //!
-//! A conversion keeps pixels as they are, so a raster must have the reference system of the set, the pixels of one of its
-//! zoom levels, and lie on its grid; what does not is warped onto `grid` first (`strile warp`). What is beyond the raster is not valid: nodata,
-//! or masked out.
+//! A raster that has the reference system of the set, the pixels of one of its zoom levels, and lies on its grid keeps its pixels (`align`); any
+//! other is warped onto `grid` (`tiled`). What is beyond the raster is not valid: nodata, or masked out.
 
 use crate::grid::{Grid, GridChoice, Placement};
 use crate::window::Window;
-use crate::write::RasterSpec;
+use crate::write::{BlockChoice, RasterSpec, TILE};
 use strile_crs::TransformOptions;
 use strile_tiff::gdal::MetadataItem;
-use strile_tiff::geo::{Bounds, Crs};
+use strile_tiff::geo::{Bounds, Crs, Georeference};
 use strile_tiff::{ExtraSample, InvalidValue};
 
 /// A tile matrix set.
@@ -19,12 +18,43 @@ pub enum TilingScheme {
     GoogleMapsCompatible,
 }
 
+/// Which of the two zoom levels around the resolution of a raster is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ZoomStrategy {
+    /// The one whose pixels are nearest in size.
+    #[default]
+    Auto,
+    /// The one of larger pixels.
+    Lower,
+    /// The one of smaller pixels.
+    Upper,
+}
+
+/// Tiles of a set at one of its zoom levels, as GDAL's COG driver chooses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tiling {
+    /// The set.
+    pub scheme: TilingScheme,
+    /// The zoom level; `None` chooses it by the raster's resolution.
+    pub zoom: Option<u32>,
+    /// How it is chosen.
+    pub strategy: ZoomStrategy,
+    /// Levels, the full image among them, that begin and end at tiles of their zoom level; at most 10 and the zoom level count.
+    pub aligned_levels: u32,
+}
+
+impl From<TilingScheme> for Tiling {
+    fn from(scheme: TilingScheme) -> Self {
+        Self { scheme, zoom: None, strategy: ZoomStrategy::default(), aligned_levels: 0 }
+    }
+}
+
 /// Half the circumference of the set's sphere: the left and top edges.
 const HALF: f64 = 20_037_508.342_789_244;
-/// Sides of the set's tiles.
-const TILE: f64 = 256.0;
 /// Zoom levels of the set.
-const ZOOMS: u32 = 30;
+const ZOOMS: u32 = 31;
+/// Most levels that are aligned.
+const MOST_ALIGNED: u32 = 10;
 
 /// Where a raster lies in the tiles of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +71,31 @@ impl TilingScheme {
             Self::GoogleMapsCompatible => "GoogleMapsCompatible",
         }
     }
+}
 
-    /// Returns the grid of whole tiles of `block` pixels around some rasters, at the zoom level whose pixels are nearest to
-    /// theirs, as GDAL's COG driver chooses it.
+/// The size of a pixel at a zoom level, whose tiles have `block` pixels on a side.
+fn pixel_of(zoom: u32, block: u32) -> f64 {
+    2.0 * HALF / f64::from(block.max(1)) / f64::from(1u32 << zoom.min(ZOOMS - 1))
+}
+
+impl Tiling {
+    /// Returns the pixels on a side of the tiles that blocks make.
     ///
     /// # Errors
-    /// If the rasters have no coordinates in Web Mercator, or lie outside the set.
+    /// If blocks are not square tiles.
+    pub fn block(blocks: BlockChoice) -> Result<u32, String> {
+        match blocks {
+            BlockChoice::Tiles { width, height } if width == height => Ok(width),
+            BlockChoice::Auto => Ok(TILE),
+            _ => Err("tiles of a matrix set are square".to_owned()),
+        }
+    }
+
+    /// Returns the grid of whole tiles around some rasters, with `block` pixels on the side of a tile, as GDAL's COG driver chooses
+    /// it.
+    ///
+    /// # Errors
+    /// If the rasters have no coordinates in Web Mercator, lie outside the set, or there is no such zoom level.
     pub fn grid<R: Clone + Into<Placement>>(
         self,
         rasters: &[R],
@@ -57,78 +106,158 @@ impl TilingScheme {
         let choice = GridChoice { crs: Some(crs.clone()), ..GridChoice::default() };
         let natural = choice.grid(rasters, transform)?;
         let (wanted, _) = natural.transform().resolution();
-        let pixel_of = |zoom: u32| 2.0 * HALF / TILE / f64::from(1u32 << zoom);
-        let finer = (0..ZOOMS).find(|zoom| pixel_of(*zoom) < wanted * (1.0 + 1e-8)).unwrap_or(ZOOMS - 1);
-        let zoom = match finer.checked_sub(1) {
-            Some(coarser) if pixel_of(coarser) / wanted < wanted / pixel_of(finer) => coarser,
-            _ => finer,
-        };
-        let pixel = pixel_of(zoom);
+        let zoom = self.zoom_for(wanted, block)?;
+        let pixel = pixel_of(zoom, block);
         let tile = pixel * f64::from(block.max(1));
+        let all = f64::from(1u32 << zoom);
+        let together = f64::from(self.tiles_together(zoom));
         let bounds = natural.bounds();
         // A box that ends within half a pixel of a tile ends there.
-        let low = |v: f64| (((v + pixel / 2.0) / tile).floor() * tile).clamp(0.0, 2.0 * HALF);
-        let high = |v: f64| (((v - pixel / 2.0) / tile).ceil() * tile).clamp(0.0, 2.0 * HALF);
+        let near = 0.499 * pixel;
+        let low = |v: f64| (((v + near) / tile).floor().max(0.0) / together).floor() * together;
+        let high = |v: f64| (((v - near) / tile).ceil().min(all) / together).ceil() * together;
         let (left, right) = (low(bounds.min_x + HALF), high(bounds.max_x + HALF));
         let (top, bottom) = (low(HALF - bounds.max_y), high(HALF - bounds.min_y));
-        let bounds =
-            Bounds { min_x: left - HALF, min_y: HALF - bottom, max_x: right - HALF, max_y: HALF - top };
+        if left >= right || top >= bottom {
+            return Err(format!("the raster lies outside {}", self.scheme.name()).into());
+        }
+        let bounds = Bounds {
+            min_x: left * tile - HALF,
+            min_y: HALF - bottom * tile,
+            max_x: right * tile - HALF,
+            max_y: HALF - top * tile,
+        };
         Grid::from_bounds(crs, bounds, (pixel, pixel), false)
     }
 
-    /// Pads `spec` to whole blocks of the set, or says why it does not lie on its grid.
-    pub(crate) fn align(self, spec: &mut RasterSpec, block: (u32, u32)) -> Result<Aligned, String> {
-        let name = self.name();
-        let geo = &mut spec.metadata.georeference;
+    /// The zoom level for pixels of that size.
+    fn zoom_for(self, wanted: f64, block: u32) -> Result<u32, InvalidValue> {
+        if let Some(zoom) = self.zoom {
+            self.check_zoom()?;
+            return Ok(zoom);
+        }
+        let is_same = |pixel: f64| (wanted - pixel).abs() / pixel <= 1e-8;
+        let found = (0..ZOOMS).find(|zoom| {
+            let pixel = pixel_of(*zoom, block);
+            wanted > pixel || is_same(pixel)
+        });
+        let finer = found.ok_or_else(|| {
+            format!("pixels of {wanted} are smaller than those of every zoom level of {}", self.scheme.name())
+        })?;
+        let pixel = pixel_of(finer, block);
+        Ok(match (finer.checked_sub(1), self.strategy) {
+            (None, _) | (_, ZoomStrategy::Upper) => finer,
+            _ if is_same(pixel) => finer,
+            (Some(coarser), ZoomStrategy::Lower) => coarser,
+            (Some(coarser), ZoomStrategy::Auto) if pixel_of(coarser, block) / wanted < wanted / pixel => {
+                coarser
+            }
+            _ => finer,
+        })
+    }
+
+    /// Refuses a zoom level that the set does not have.
+    fn check_zoom(self) -> Result<(), InvalidValue> {
+        match self.zoom {
+            Some(zoom) if zoom >= ZOOMS => {
+                Err(format!("{} has no zoom level {zoom}; expected 0 to {}", self.scheme.name(), ZOOMS - 1)
+                    .into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Levels that are aligned.
+    fn aligned(self, zoom: u32) -> u32 {
+        self.aligned_levels.min(MOST_ALIGNED).min(zoom)
+    }
+
+    /// Tiles along a side that begin at a tile of the last aligned level.
+    fn tiles_together(self, zoom: u32) -> u32 {
+        1 << self.aligned(zoom).saturating_sub(1)
+    }
+
+    /// The zoom level whose pixels a raster has, and its first pixel there; or why it does not lie on the grid of the set.
+    fn place(self, geo: &Georeference, block: u32) -> Result<(u32, (u32, u32)), String> {
+        let name = self.scheme.name();
         let epsg = geo.crs.as_ref().and_then(|crs| crs.epsg);
         if epsg != Some(3857) {
             let found = epsg.map_or_else(|| "another system".into(), |code| format!("EPSG:{code}"));
-            return Err(format!(
-                "tiling scheme {name} is in EPSG:3857, the raster in {found}; warp it first (strile warp)"
-            ));
+            return Err(format!("tiling scheme {name} is in EPSG:3857, the raster in {found}"));
         }
         let transform = geo.transform.ok_or_else(|| format!("tiling scheme {name} needs a transform"))?;
         let (across, down) = (transform.a, -transform.e);
         let zoom_of = |zoom: &u32| {
-            let pixel = 2.0 * HALF / TILE / f64::from(1u32 << zoom);
+            let pixel = pixel_of(*zoom, block);
             (across / pixel - 1.0).abs() < 1e-8 && (down / pixel - 1.0).abs() < 1e-8
         };
         let straight = transform.is_north_up();
-        let zoom = (0..ZOOMS).find(zoom_of).filter(|_| straight).ok_or_else(|| {
-            format!("pixels of {across} × {down} are those of no zoom level of {name}; warp the raster first (strile warp)")
+        let zoom = (0..ZOOMS).find(zoom_of).filter(|_| straight);
+        let zoom = zoom.filter(|zoom| self.zoom.is_none_or(|wanted| wanted == *zoom)).ok_or_else(|| {
+            let wanted = self
+                .zoom
+                .map_or_else(|| "no zoom level".into(), |zoom| format!("another zoom level than {zoom}"));
+            format!("pixels of {across} × {down} are those of {wanted} of {name}")
         })?;
         let (x, y) = ((transform.c + HALF) / across, (HALF - transform.f) / down);
         let off = |v: f64| (v - v.round()).abs() > 0.01 || !(-0.5..4e9).contains(&v);
         if off(x) || off(y) {
-            return Err(format!(
-                "the raster begins at pixel ({x:.2}, {y:.2}) of {name}; warp it to whole pixels first"
-            ));
+            return Err(format!("the raster begins at pixel ({x:.2}, {y:.2}) of {name}, not at a whole one"));
         }
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "checked to be whole and below 2^32"
         )]
-        let before = (x.round() as u32 % block.0, y.round() as u32 % block.1);
-        let padded = |before: u32, len: u32, block: u32| {
-            before.checked_add(len).and_then(|len| len.checked_next_multiple_of(block))
+        Ok((zoom, (x.round() as u32, y.round() as u32)))
+    }
+
+    /// Whether a raster keeps its pixels in tiles of the set.
+    pub(crate) fn is_on_grid(self, geo: &Georeference, block: u32) -> bool {
+        self.place(geo, block).is_ok()
+    }
+
+    /// Pads `spec` to whole blocks of the set, or says why it does not lie on its grid.
+    pub(crate) fn align(self, spec: &mut RasterSpec, block: (u32, u32)) -> Result<Aligned, String> {
+        self.check_zoom().map_err(|problem| problem.to_string())?;
+        if block.0 != block.1 {
+            return Err(format!("tiles of {} are square, got {} × {}", self.scheme.name(), block.0, block.1));
+        }
+        let geo = &mut spec.metadata.georeference;
+        let (zoom, (x, y)) = self.place(geo, block.0)?;
+        let step = block
+            .0
+            .checked_mul(self.tiles_together(zoom))
+            .ok_or_else(|| "the aligned levels have more than 2^32 columns or rows".to_owned())?;
+        let before = (x % step, y % step);
+        let padded = |before: u32, len: u32| {
+            before.checked_add(len).and_then(|len| len.checked_next_multiple_of(step))
         };
-        let size = padded(before.0, spec.width, block.0).zip(padded(before.1, spec.height, block.1));
+        let size = padded(before.0, spec.width).zip(padded(before.1, spec.height));
         let (width, height) =
             size.ok_or_else(|| "the padded raster has more than 2^32 columns or rows".to_owned())?;
         let grows = (width, height) != (spec.width, spec.height);
-        geo.transform = Some(transform.window(-f64::from(before.0), -f64::from(before.1)));
+        geo.transform =
+            geo.transform.map(|transform| transform.window(-f64::from(before.0), -f64::from(before.1)));
         (spec.width, spec.height) = (width, height);
-        let alpha = |extra: &ExtraSample| *extra != ExtraSample::Unspecified;
-        let told = spec.metadata.nodata.is_some() || spec.extra_samples.iter().flatten().any(alpha);
-        spec.mask |= grows && !told;
-        for (name, value) in [("NAME", name.to_owned()), ("ZOOM_LEVEL", zoom.to_string())] {
+        spec.mask |= grows && !is_told(spec);
+        let mut items = vec![("NAME", self.scheme.name().to_owned()), ("ZOOM_LEVEL", zoom.to_string())];
+        if self.aligned(zoom) > 0 {
+            items.push(("ALIGNED_LEVELS", self.aligned(zoom).to_string()));
+        }
+        for (name, value) in items {
             let domain = "TILING_SCHEME".to_owned();
             let item = MetadataItem { name: name.into(), domain, sample: None, role: None, value };
             spec.metadata.items.push(item);
         }
         Ok(Aligned { zoom, before })
     }
+}
+
+/// Whether nodata or alpha says which pixels are missing.
+pub(crate) fn is_told(spec: &RasterSpec) -> bool {
+    let alpha = |extra: &ExtraSample| *extra != ExtraSample::Unspecified;
+    spec.metadata.nodata.is_some() || spec.extra_samples.iter().flatten().any(alpha)
 }
 
 impl Aligned {
@@ -171,7 +300,7 @@ mod tests {
     use strile_tiff::geo::GeoTransform;
 
     fn spec(column: f64, row: f64, zoom: u32) -> RasterSpec {
-        let pixel = 2.0 * HALF / TILE / f64::from(1u32 << zoom);
+        let pixel = pixel_of(zoom, 256);
         let mut spec = RasterSpec::new(1000, 300, 3, DataType::U8);
         let geo = &mut spec.metadata.georeference;
         geo.crs = Crs::from_epsg(3857);
@@ -180,10 +309,14 @@ mod tests {
         spec
     }
 
+    fn web() -> Tiling {
+        TilingScheme::GoogleMapsCompatible.into()
+    }
+
     #[test]
     fn a_raster_on_the_grid_is_padded_to_tiles() {
         let mut raster = spec(5130.0, 600.0, 12);
-        let aligned = TilingScheme::GoogleMapsCompatible.align(&mut raster, (256, 256)).unwrap();
+        let aligned = web().align(&mut raster, (256, 256)).unwrap();
         assert_eq!((aligned.zoom(), aligned.before), (12, (10, 88)));
         assert_eq!((raster.width, raster.height, raster.mask), (1024, 512, true));
         let corner = raster.metadata.georeference.transform.unwrap();
@@ -208,7 +341,7 @@ mod tests {
     fn the_grid_around_a_raster_is_of_whole_tiles_at_the_nearest_zoom() {
         let transform = GeoTransform { a: 10.0, b: 0.0, c: 5e5, d: 0.0, e: -10.0, f: 5_538_630.0 };
         let scene = Grid::new(Crs::from_epsg(32633).unwrap(), transform, 2000, 1500).unwrap();
-        let set = TilingScheme::GoogleMapsCompatible;
+        let set = web();
         let grid = set.grid(&[scene], 256, &TransformOptions::default()).unwrap();
         assert!(grid.width().is_multiple_of(256) && grid.height().is_multiple_of(256));
         let mut raster = RasterSpec::new(grid.width(), grid.height(), 1, DataType::U8);
@@ -222,13 +355,11 @@ mod tests {
 
     #[test]
     fn what_is_not_on_the_grid_is_refused() {
-        let align = |mut raster: RasterSpec| {
-            TilingScheme::GoogleMapsCompatible.align(&mut raster, (256, 256)).unwrap_err()
-        };
-        assert!(align(spec(5130.4, 600.0, 12)).contains("whole pixels"));
+        let align = |mut raster: RasterSpec| web().align(&mut raster, (256, 256)).unwrap_err();
+        assert!(align(spec(5130.4, 600.0, 12)).contains("whole one"));
         let mut other = spec(0.0, 0.0, 3);
         other.metadata.georeference.crs = Crs::from_epsg(32631);
-        assert!(align(other).ends_with("the raster in EPSG:32631; warp it first (strile warp)"));
+        assert!(align(other).ends_with("the raster in EPSG:32631"));
         let mut coarse = spec(0.0, 0.0, 3);
         coarse.metadata.georeference.transform.as_mut().unwrap().a *= 1.1;
         assert!(align(coarse).contains("no zoom level"));

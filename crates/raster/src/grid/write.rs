@@ -1,15 +1,16 @@
 //! Files put onto a grid and written as one file, piece by piece.
 
-use super::{WarpFile, plan_onto, read_onto, read_onto_device};
+use super::{Onto, WarpFile, plan_onto, read_onto, read_onto_device};
 use crate::cache::Cache;
-use crate::convert::{ConvertOptions, TilingScheme, spec_of, spec_of_vrt};
+use crate::convert::{ConvertOptions, MOST_READS, Requests, Tiling, is_told, spec_of, spec_of_vrt};
 use crate::error::{Error, Result};
 use crate::input::{AsInput, InputRef};
-use crate::options::{Interleave, ReadOptions};
+use crate::options::{FloatType, Interleave, ReadOptions};
 use crate::read::ReadPlan;
 use crate::sink::Sink;
 use crate::window::Window;
-use crate::write::{Format, RasterSpec, WriteOptions, WriteReport, Writer, block_size, refused};
+use crate::write::{Format, Piece, RasterSpec, WriteOptions, WriteReport, Writer, block_size, refused};
+use std::sync::Arc;
 use strile_engine::{Context, Location};
 use strile_tiff::Planar;
 use strile_tiff::gdal::NoData;
@@ -46,7 +47,7 @@ pub struct WarpWriter<'a> {
 }
 
 impl<'a> WarpWriter<'a> {
-    /// Decides what will be done; touches no pixel. `read` has the grid; that of a tiling scheme is [`TilingScheme::grid`].
+    /// Decides what will be done; touches no pixel. `read` has the grid; that of tiles of a matrix set is [`Tiling::grid`].
     ///
     /// # Errors
     /// If there is no file or no grid, or as a read onto the grid and as [`Writer::create`].
@@ -54,7 +55,7 @@ impl<'a> WarpWriter<'a> {
         files: &'a [F],
         sink: Box<dyn Sink>,
         read: &ReadOptions,
-        (write, tiling): (&WriteOptions, Option<TilingScheme>),
+        (write, tiling): (&WriteOptions, Option<Tiling>),
         context: &Context,
     ) -> Result<Self> {
         let files: Vec<InputRef<'a>> = files.iter().map(AsInput::as_input).collect();
@@ -99,14 +100,19 @@ impl<'a> WarpWriter<'a> {
         )?;
         let mut write = write.clone();
         let block = block_size(&spec, &write).map_err(refused)?;
-        if let Some(scheme) = tiling {
+        if let Some(tiling) = tiling {
             if write.format != Format::Cog {
                 return Err(refused("tiles of a matrix set are for cloud-optimized files".into()));
             }
-            scheme.align(&mut spec, block).map_err(refused)?;
+            tiling.align(&mut spec, block).map_err(refused)?;
             if (spec.width, spec.height) != size {
-                let problem = "the grid has other tiles than the tiling scheme; take `TilingScheme::grid`";
+                let problem = "the grid has other tiles than the tiling scheme; take `Tiling::grid`";
                 return Err(refused(problem.into()));
+            }
+            // Tiles reach beyond the raster.
+            spec.mask = !is_told(&spec);
+            if spec.mask {
+                warnings.clear();
             }
         }
         let row = u64::from(spec.bands) * spec.data_type.size() as u64;
@@ -186,12 +192,35 @@ impl<'a> WarpWriter<'a> {
         self.writer.spec()
     }
 
+    /// Counts the requests for pixels of remote files.
+    pub(crate) fn requests(&self, context: &Context) -> Result<Requests> {
+        let mut requests = Requests::default();
+        let mut all = windows(self.size, self.piece);
+        for window in all.by_ref().take(MOST_READS) {
+            let options = ReadOptions { window: Some(window), ..self.read.clone() };
+            let figures = plan_onto(Location::Host, &self.files, &options, context)?.figures();
+            requests.add(figures.requests, figures.request_bytes);
+        }
+        requests.is_least = all.next().is_some();
+        Ok(requests)
+    }
+
     /// Does it.
     pub fn run(self, context: &Context) -> Result<WriteReport> {
+        self.run_watched(context, &mut |_| {})
+    }
+
+    /// Does it, and shows each piece to `watch` before it is written.
+    pub(crate) fn run_watched(
+        self,
+        context: &Context,
+        watch: &mut dyn FnMut(&Piece<'_>),
+    ) -> Result<WriteReport> {
         let Self { files, read, piece, size, mut writer, warnings, .. } = self;
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
         let place = writer.location().unwrap_or(Location::Host);
+        let masked = writer.spec().is_some_and(|spec| spec.mask);
         let mut faults = Vec::new();
         for window in windows(size, piece) {
             if context.cancel.is_cancelled() {
@@ -203,7 +232,17 @@ impl<'a> WarpWriter<'a> {
                 Location::Host => read_onto(&files, &options, &quiet)?,
             };
             faults.extend(pixels.located_faults());
-            writer.write(&pixels.piece(window)?)?;
+            let mask = match masked {
+                true => Some(mask_of(&files, &options, &quiet)?),
+                false => None,
+            };
+            let piece = pixels.piece(window)?;
+            let piece = match &mask {
+                Some(mask) => piece.with_mask(mask),
+                None => piece,
+            };
+            watch(&piece);
+            writer.write(&piece)?;
         }
         let mut report = writer.finish()?;
         report.faults = faults;
@@ -215,6 +254,26 @@ impl<'a> WarpWriter<'a> {
         }
         Ok(report)
     }
+}
+
+/// Which pixels of a window of the grid files fill: 255, and 0 elsewhere.
+fn mask_of(files: &[InputRef<'_>], options: &ReadOptions, context: &Context) -> Result<Vec<u8>> {
+    let band = options.bands.as_ref().and_then(|bands| bands.first().copied()).unwrap_or(1);
+    let mut options = ReadOptions {
+        bands: Some(vec![band]),
+        masked: true,
+        float_type: Some(FloatType::Float32),
+        interleave: Interleave::BandFirst,
+        ..options.clone()
+    };
+    if let Some(onto) = &options.onto {
+        let warp = onto.warp.clone().data_type(None);
+        options.onto = Some(Arc::new(Onto { grid: onto.grid.clone(), warp }));
+    }
+    let bytes = read_onto(files, &options, context)?.into_bytes()?;
+    let (samples, _) = bytes.as_chunks::<4>();
+    let valid = |sample: &[u8; 4]| if f32::from_ne_bytes(*sample).is_nan() { 0 } else { u8::MAX };
+    Ok(samples.iter().map(valid).collect())
 }
 
 /// Columns and rows of pieces: whole rows of blocks, or where these are too large some blocks of a row.

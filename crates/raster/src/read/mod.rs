@@ -56,6 +56,7 @@ pub use crate::pieces::{PieceLimits, Pieces};
 pub use area::Area;
 pub(crate) use area::Frame;
 pub(crate) use canvas::{Canvas, CanvasMask, Content, Gap, Tile, alike};
+pub(crate) use chip::WantedChip;
 pub(crate) use deliver::fetch_back;
 pub(crate) use layout::layout_of;
 pub(crate) use limits::{Size, check_result};

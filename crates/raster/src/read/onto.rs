@@ -4,7 +4,7 @@
 //! squares, and the windows of the files under them are read in parts, as many at once as memory holds (`onto_cut`).
 
 use super::area::Area;
-use super::chip::Chip;
+use super::chip::{Chip, WantedChip};
 use super::deliver::{fill_boxes, moved_to, place_bands};
 use super::lay::{Lay, Laying};
 use super::limits::{Size, check_result};
@@ -18,7 +18,7 @@ use super::squares::side_by_side;
 use super::under::File;
 use crate::device;
 use crate::error::{Error, Result};
-use crate::grid::{Grid, Onto, Outline, Top, WarpFile, WarpPlan};
+use crate::grid::{Onto, Outline, Top, WarpFile, WarpPlan};
 use crate::input::InputRef;
 use crate::options::{FloatType, Interleave, Layer, Processor, ReadOptions};
 use crate::vrt::{Calls, Made, Mosaics};
@@ -43,8 +43,6 @@ pub(crate) struct OntoRead<'a> {
     pub(super) files: Vec<File<'a>>,
     /// What is made: all have one size.
     pub(super) chips: Vec<Chip>,
-    /// The polygon that the only chip is clipped by.
-    pub(super) outline: Option<Outline>,
     /// The file that the result has its type and nodata of: the first one.
     first: usize,
     pub(super) onto: Arc<Onto>,
@@ -125,26 +123,22 @@ impl<'a> OntoRead<'a> {
                 Some(made.map_err(|problem| refused(inputs, &problem))?)
             }
         };
-        let chips = vec![Chip { grid: onto.grid.clone(), window, files: 0..files.len() }];
-        Ok(Self { files, chips, outline, first, onto, options, is_mask, context })
+        let chips = vec![Chip { grid: onto.grid.clone(), window, files: 0..files.len(), outline }];
+        Ok(Self { files, chips, first, onto, options, is_mask, context })
     }
 
-    /// A batch: for each chip its file and its grid, which have one size and are in the reference system of the options' grid.
-    /// `fail` adds the place of a chip to an error.
+    /// A batch: for each chip its file and its grid, which all have one size. `fail` adds the place of a chip to an error.
     pub(crate) fn of_batch(
-        chips: Vec<(InputRef<'a>, Grid)>,
+        chips: Vec<WantedChip<'a>>,
         options: &ReadOptions,
         context: &'a Context,
         fail: impl Fn(usize, Error) -> Error + Sync,
     ) -> Result<Self> {
         let none =
             || Error::Request { file: "batch of 0 windows".into(), problem: "no window is asked for".into() };
-        let (onto, (input, first)) = options.onto.clone().zip(chips.first()).ok_or_else(none)?;
-        if onto.warp.polygon.is_some() {
-            return Err(input.refuse("windows of a batch are not clipped by a polygon".into()));
-        }
-        let size = (first.width(), first.height());
-        for (at, (input, grid)) in chips.iter().enumerate() {
+        let (onto, first) = options.onto.clone().zip(chips.first()).ok_or_else(none)?;
+        let size = (first.grid.width(), first.grid.height());
+        for (at, WantedChip { input, grid, .. }) in chips.iter().enumerate() {
             if (grid.width(), grid.height()) != size {
                 let problem = format!(
                     "{} × {} pixels, window 0 has {} × {}: all windows of a batch have one size, or are resampled to a \
@@ -160,19 +154,19 @@ impl<'a> OntoRead<'a> {
         // What does not depend on the place of a window is found once per file and size of pixels.
         let (mut known, mut firsts, mut kinds) =
             (HashMap::new(), Vec::new(), Vec::with_capacity(chips.len()));
-        for (at, (input, grid)) in chips.iter().enumerate() {
+        for (at, WantedChip { input, grid, level, .. }) in chips.iter().enumerate() {
             let GeoTransform { a, b, d, e, .. } = grid.transform();
-            kinds.push(*known.entry((input.address(), [a, b, d, e].map(f64::to_bits))).or_insert_with(
-                || {
-                    firsts.push(at);
-                    firsts.len() - 1
-                },
-            ));
+            let kind = (input.address(), *level, [a, b, d, e].map(f64::to_bits));
+            kinds.push(*known.entry(kind).or_insert_with(|| {
+                firsts.push(at);
+                firsts.len() - 1
+            }));
         }
         let threads = context.threads.get();
         let of_chip = |at: usize| {
-            let (input, grid) = chips.get(at).ok_or(EngineError::Abandoned)?;
-            Ok::<_, Error>((*input, Onto { grid: grid.clone(), warp: onto.warp.clone() }))
+            let WantedChip { input, grid, level, .. } = chips.get(at).ok_or(EngineError::Abandoned)?;
+            let warp = onto.warp.clone().level(level.or(onto.warp.level));
+            Ok::<_, Error>((*input, Onto { grid: grid.clone(), warp }))
         };
         let found = side_by_side(firsts.len(), threads, |kind| {
             let at = firsts.get(kind).copied().ok_or(EngineError::Abandoned)?;
@@ -183,12 +177,22 @@ impl<'a> OntoRead<'a> {
             let file = kinds.get(at).and_then(|kind| found.get(*kind)).ok_or(EngineError::Abandoned)?;
             file.moved_to(options, &of_chip(at)?.1).map_err(|error| fail(at, error))
         })?;
+        let outlines = side_by_side(chips.len(), threads, |at| {
+            let WantedChip { input, grid, polygon, .. } = chips.get(at).ok_or(EngineError::Abandoned)?;
+            let Some(polygon) = polygon.as_ref().or(onto.warp.polygon.as_ref()) else { return Ok(None) };
+            let made = Outline::new(polygon, grid, onto.warp.datum_shift);
+            made.map(Some).map_err(|problem| fail(at, input.refuse(problem.to_string())))
+        })?;
         let whole = Window::full(size.0, size.1);
-        let chip =
-            |(at, (_, grid)): (usize, (InputRef<'a>, Grid))| Chip { grid, window: whole, files: at..at + 1 };
-        let chips = chips.into_iter().enumerate().map(chip).collect();
+        let chip = |(at, (of, outline)): (usize, (WantedChip<'a>, _))| Chip {
+            grid: of.grid,
+            window: whole,
+            files: at..at + 1,
+            outline,
+        };
+        let chips = chips.into_iter().zip(outlines).enumerate().map(chip).collect();
         let options = ReadOptions { window: None, ..options.clone() };
-        Ok(Self { files, chips, outline: None, first: 0, onto, options, is_mask: false, context })
+        Ok(Self { files, chips, first: 0, onto, options, is_mask: false, context })
     }
 
     /// Columns and rows of each chip.

@@ -124,7 +124,7 @@ impl<'a> OntoRead<'a> {
                     seen.exact = seen.exact.saturating_add(map.exact_pixels() as u64);
                 }
                 let files = self.files.get(chip.files.clone()).unwrap_or_default();
-                let inside = self.inside(square.at)?;
+                let inside = self.inside(chip, square.at)?;
                 if let Some(inside) = &inside {
                     let shift = |at: Window| {
                         let (column, row) = (at.column - chip.window.column, at.row - chip.window.row);
@@ -180,8 +180,8 @@ impl<'a> OntoRead<'a> {
     }
 
     /// The pixels of a square that a polygon leaves.
-    fn inside(&self, square: Window) -> Result<Option<Inside>> {
-        let Some(outline) = &self.outline else { return Ok(None) };
+    fn inside(&self, chip: &Chip, square: Window) -> Result<Option<Inside>> {
+        let Some(outline) = &chip.outline else { return Ok(None) };
         let inside = outline.inside(square, &self.context.cancel);
         inside.map(Some).map_err(|problem| match self.context.cancel.is_cancelled() {
             true => Error::Cancelled,

@@ -4,6 +4,7 @@ use super::Vrt;
 use super::call::Work;
 use crate::error::{Error, Result};
 use crate::footprint::{transform_onto, window_of, window_on};
+use crate::input::InputRef;
 use crate::options::{Layer, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
 use crate::pixels::Pixels;
@@ -123,6 +124,9 @@ impl Vrt {
 
     /// Decides how a result is cut into pieces; touches no pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
+        if options.onto.is_some() {
+            return Pieces::onto(InputRef::Vrt(self), options, (limits, PIECE_ROWS), context);
+        }
         let (window, bands) = self.target(options)?;
         self.check_result(self.size_of(options, window, &bands)?, options)?;
         let data_type = self.type_of(options, &bands)?;
@@ -149,6 +153,10 @@ impl Vrt {
         give: impl FnMut(Pixels) -> std::result::Result<(), E>,
     ) -> std::result::Result<Vec<LocatedFault>, E> {
         let work = self.work();
-        read_each(pieces, |options| self.read_part(options, &work, context), give)
+        let read = |options: &ReadOptions| match options.onto {
+            Some(_) => self.read(options, context),
+            None => self.read_part(options, &work, context),
+        };
+        read_each(pieces, read, give)
     }
 }

@@ -35,7 +35,7 @@ pub use parts::{
     Parts, Stretch, Tier,
 };
 pub use piece::{Piece, PieceBytes};
-pub(crate) use plan::{Appended, FullImage, block_size, chosen_layout, overview_sizes};
+pub(crate) use plan::{Appended, FullImage, TILE, block_size, chosen_layout, overview_sizes};
 pub use report::WriteReport;
 pub use spec::RasterSpec;
 pub use writer::Writer;

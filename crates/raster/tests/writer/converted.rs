@@ -103,7 +103,7 @@ fn a_raster_in_the_tiles_of_a_matrix_set() {
     let write = WriteOptions { blocks: TILES, ..WriteOptions::default() };
     let input = input(&pixels, spec, &write);
     let write = WriteOptions { format: Format::Cog, ..write };
-    let tiling = Some(TilingScheme::GoogleMapsCompatible);
+    let tiling = Some(TilingScheme::GoogleMapsCompatible.into());
     let options = ConvertOptions { write, tiling, ..ConvertOptions::default() };
     let dataset = converted(&input, &options, &Context::default());
     let window = Some(Window::new(5, 7, 100, 300));

@@ -1,8 +1,9 @@
 //! Polygons that a result is clipped by: rings of coordinates in a reference system.
 //!
 //! `geojson` and `wkt` read them from text, `outline` puts them onto a grid, and `inside` says which pixels have their centre
-//! within.
+//! within. `clip` reads images within a polygon.
 
+mod clip;
 mod geojson;
 mod inside;
 mod outline;

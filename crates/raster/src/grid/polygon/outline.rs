@@ -41,12 +41,19 @@ impl Grid {
     /// # Errors
     /// If the polygon does not lie on the grid, or its coordinates cannot be transformed.
     pub fn cropped_to(&self, polygon: &Polygon, shift: DatumShift) -> Result<Self, InvalidValue> {
-        let outline = Outline::new(polygon, self, shift)?;
-        let window = outline.window((self.width(), self.height()));
-        let Window { column, row, width, height } =
-            window.ok_or_else(|| "the polygon lies outside the raster".to_owned())?;
+        let Window { column, row, width, height } = self.window_of_polygon(polygon, shift)?;
         let transform = self.transform().window(column.into(), row.into());
         Self::new(self.crs().clone(), transform, width, height)
+    }
+
+    /// The pixels that the box around a polygon touches.
+    pub(crate) fn window_of_polygon(
+        &self,
+        polygon: &Polygon,
+        shift: DatumShift,
+    ) -> Result<Window, InvalidValue> {
+        let window = Outline::new(polygon, self, shift)?.window((self.width(), self.height()));
+        window.ok_or_else(|| "the polygon lies outside the raster".to_owned().into())
     }
 }
 

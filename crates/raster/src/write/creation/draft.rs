@@ -1,7 +1,8 @@
 //! Options as they were given, one by one, and what they say together.
 
 use super::CreationNotes;
-use crate::convert::{ConvertOptions, TilingScheme};
+use crate::convert::{ConvertOptions, Tiling, TilingScheme, ZoomStrategy};
+use crate::grid::{WarpSampling, sampling_named};
 use crate::write::options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice};
 use crate::write::plan::TILE;
 use std::num::NonZeroUsize;
@@ -64,6 +65,12 @@ pub(super) struct Draft {
     pub(super) resampling: Option<Resampling>,
     pub(super) threads: Option<NonZeroUsize>,
     pub(super) tiling: Option<Option<TilingScheme>>,
+    pub(super) zoom: Option<u32>,
+    pub(super) zoom_strategy: Option<ZoomStrategy>,
+    pub(super) aligned_levels: Option<u32>,
+    pub(super) warp_resampling: Option<WarpSampling>,
+    /// The name of `resampling`, which may be that of a warp, too.
+    pub(super) resampling_name: Option<String>,
     pub(super) overview_compress: Option<Compress>,
     pub(super) overview_predictor: Option<PredictorChoice>,
     pub(super) overview_quality: Option<u8>,
@@ -117,6 +124,7 @@ impl Draft {
     pub(super) fn apply(self, options: &mut ConvertOptions) -> Result<CreationNotes, String> {
         let mut changed = options.clone();
         self.codec(&mut changed)?;
+        self.tiling(&mut changed)?;
         self.blocks(&mut changed)?;
         self.overviews(&mut changed)?;
         self.colours(&mut changed)?;
@@ -182,6 +190,41 @@ impl Draft {
         Ok(())
     }
 
+    /// Tiles of a matrix set, and how pixels are warped onto them.
+    fn tiling(&self, options: &mut ConvertOptions) -> Result<(), String> {
+        if let Some(scheme) = self.tiling {
+            options.tiling = scheme.map(Tiling::from);
+        }
+        let given = [
+            ("ZOOM_LEVEL", self.zoom.is_some()),
+            ("ZOOM_LEVEL_STRATEGY", self.zoom_strategy.is_some()),
+            ("ALIGNED_LEVELS", self.aligned_levels.is_some()),
+            ("WARP_RESAMPLING", self.warp_resampling.is_some()),
+        ];
+        let Some(tiling) = &mut options.tiling else {
+            return match given.iter().find(|(_, is_given)| *is_given) {
+                Some((name, _)) => {
+                    Err(format!("{name} is for TILING_SCHEME=GoogleMapsCompatible; leave it out"))
+                }
+                None => Ok(()),
+            };
+        };
+        tiling.zoom = self.zoom.or(tiling.zoom);
+        tiling.strategy = self.zoom_strategy.unwrap_or(tiling.strategy);
+        tiling.aligned_levels = self.aligned_levels.unwrap_or(tiling.aligned_levels);
+        if self.zoom.is_some() && self.zoom_strategy.is_some() {
+            return Err("ZOOM_LEVEL_STRATEGY chooses the zoom level; leave ZOOM_LEVEL out".to_owned());
+        }
+        options.warp_resampling = match (self.warp_resampling, &self.resampling_name) {
+            (Some(sampling), _) => Some(sampling),
+            (None, Some(name)) => {
+                Some(sampling_named(name).map_err(|problem| format!("RESAMPLING: {problem}"))?)
+            }
+            (None, None) => options.warp_resampling,
+        };
+        Ok(())
+    }
+
     fn blocks(&self, options: &mut ConvertOptions) -> Result<(), String> {
         let write = &mut options.write;
         let Self { tiled, block_width, block_height, block_size, .. } = *self;
@@ -230,8 +273,9 @@ impl Draft {
             (Some(overviews), None) => overviews,
             (None, None) => write.overviews,
         };
+        let warps = options.tiling.is_some();
         match (self.overview_resampling, self.resampling) {
-            (Some(one), Some(other)) if one != other => {
+            (Some(one), Some(other)) if one != other && !warps => {
                 return Err("RESAMPLING contradicts OVERVIEW_RESAMPLING; give one of them".to_owned());
             }
             (one, other) => write.resampling = one.or(other).or(write.resampling),
@@ -256,7 +300,6 @@ impl Draft {
             None => {}
         }
         options.alpha = self.alpha.or(options.alpha);
-        options.tiling = self.tiling.unwrap_or(options.tiling);
         Ok(())
     }
 }

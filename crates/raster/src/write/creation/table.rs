@@ -1,7 +1,8 @@
 //! Every name, and how a value is read.
 
 use super::draft::{Compress, Draft, Level, LevelName, QualityName};
-use crate::convert::TilingScheme;
+use crate::convert::{TilingScheme, ZoomStrategy};
+use crate::grid::{WarpSampling, sampling_named};
 use crate::write::options::{BigTiff, Overviews, PredictorChoice};
 use std::fmt::Display;
 use std::num::NonZeroUsize;
@@ -23,13 +24,13 @@ pub(super) enum Kind {
 use Kind::{Only, Refused, Set};
 
 const NO: &[&str] = &["NO", "FALSE", "OFF", "0"];
-const NO_WARP: &str = "a conversion does not reproject; warp the file first";
-const NO_GRID: &str =
-    "the zoom level is that of the raster's own pixels, which are not resampled; warp it first";
+const NO_WARP: &str = "a conversion reprojects for TILING_SCHEME alone; warp the file first";
 
 /// Tile matrix sets.
 const TILING_SCHEMES: &[(&str, Option<TilingScheme>)] =
     &[("CUSTOM", None), ("GOOGLEMAPSCOMPATIBLE", Some(TilingScheme::GoogleMapsCompatible))];
+const ZOOM_STRATEGIES: &[(&str, ZoomStrategy)] =
+    &[("AUTO", ZoomStrategy::Auto), ("LOWER", ZoomStrategy::Lower), ("UPPER", ZoomStrategy::Upper)];
 const NO_JXL: &str = "there is no free encoder for jxl yet; use webp or jpeg2000";
 const NO_TAG: &str = "strile takes the tags of the input over and adds none of this kind";
 
@@ -60,7 +61,13 @@ pub(super) const TABLE: &[(&str, Kind)] = &[
     ("OVERVIEWS", Set(overviews)),
     ("OVERVIEW_COUNT", Set(|draft, text| put(&mut draft.overview_count, number(text, 0..=32)))),
     ("OVERVIEW_RESAMPLING", Set(|draft, text| put(&mut draft.overview_resampling, resampling(text)))),
-    ("RESAMPLING", Set(|draft, text| put(&mut draft.resampling, resampling(text)))),
+    (
+        "RESAMPLING",
+        Set(|draft, text| {
+            draft.resampling_name = Some(text.to_owned());
+            put(&mut draft.resampling, resampling(text))
+        }),
+    ),
     ("NUM_THREADS", Set(|draft, text| put(&mut draft.threads, threads(text)))),
     (
         "OVERVIEW_COMPRESS",
@@ -91,14 +98,14 @@ pub(super) const TABLE: &[(&str, Kind)] = &[
     ("JPEGTABLESMODE", Only(&["3"], "strile writes quantisation and Huffman tables once for all blocks")),
     ("STATISTICS", Only(&["NO", "AUTO"], "strile takes the statistics of the input over and computes none")),
     ("TILING_SCHEME", Set(|draft, text| put(&mut draft.tiling, one_of(text, TILING_SCHEMES)))),
-    ("ZOOM_LEVEL", Refused(NO_GRID)),
-    ("ZOOM_LEVEL_STRATEGY", Refused(NO_GRID)),
-    ("ALIGNED_LEVELS", Refused(NO_GRID)),
-    ("WARP_RESAMPLING", Refused(NO_WARP)),
+    ("ZOOM_LEVEL", Set(|draft, text| put(&mut draft.zoom, number(text, 0..=30)))),
+    ("ZOOM_LEVEL_STRATEGY", Set(|draft, text| put(&mut draft.zoom_strategy, one_of(text, ZOOM_STRATEGIES)))),
+    ("ALIGNED_LEVELS", Set(|draft, text| put(&mut draft.aligned_levels, number(text, 0..=10)))),
+    ("WARP_RESAMPLING", Set(|draft, text| put(&mut draft.warp_resampling, warp_resampling(text)))),
     ("TARGET_SRS", Refused(NO_WARP)),
     ("RES", Refused(NO_WARP)),
     ("EXTENT", Refused("a conversion does not reproject; cut with a window instead")),
-    ("ADD_ALPHA", Only(NO, "an alpha band is added where reprojecting, and a conversion does not reproject")),
+    ("ADD_ALPHA", Only(NO, "nodata, alpha of the input or a mask says which pixels are missing")),
     (
         "DISCARD_LSB",
         Refused("pixels are written as they are; round them first, or use LERC with MAX_Z_ERROR"),
@@ -217,6 +224,10 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
         ("0", false),
     ];
     one_of(text, &values).map_err(|_| "expected YES or NO".to_owned())
+}
+
+fn warp_resampling(text: &str) -> Result<WarpSampling, String> {
+    sampling_named(text).map_err(|problem| problem.to_string())
 }
 
 fn number<T: FromStr + PartialOrd + Display>(text: &str, range: RangeInclusive<T>) -> Result<T, String> {

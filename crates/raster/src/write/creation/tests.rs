@@ -278,13 +278,32 @@ fn overviews_are_stored_as_the_image_is() {
 #[test]
 fn where_there_is_nothing_to_choose_the_one_value_is_accepted() {
     set("TILING_SCHEME=CUSTOM COPY_SRC_OVERVIEWS=NO PROFILE=GDALGeoTIFF STATISTICS=AUTO");
-    assert!(refusal("ZOOM_LEVEL=3").contains("warp it first"));
-    assert_eq!(
-        set("TILING_SCHEME=GoogleMapsCompatible").tiling,
-        Some(crate::convert::TilingScheme::GoogleMapsCompatible)
-    );
     assert!(refusal("PROFILE=BASELINE").ends_with("expected GDALGEOTIFF"));
     assert!(refusal("TARGET_SRS=EPSG:3857").ends_with("warp the file first"));
+}
+
+#[test]
+fn tiles_of_a_matrix_set() {
+    use crate::convert::{TilingScheme, ZoomStrategy};
+    use crate::grid::WarpSampling;
+    let options = set("TILING_SCHEME=GoogleMapsCompatible");
+    assert_eq!(options.tiling, Some(TilingScheme::GoogleMapsCompatible.into()));
+    assert_eq!(options.warp_resampling, None);
+    let options = set("TILING_SCHEME=GoogleMapsCompatible ZOOM_LEVEL_STRATEGY=lower ALIGNED_LEVELS=3 \
+        RESAMPLING=average WARP_RESAMPLING=bilinear OVERVIEW_RESAMPLING=mode");
+    let tiling = options.tiling.unwrap();
+    assert_eq!((tiling.zoom, tiling.strategy, tiling.aligned_levels), (None, ZoomStrategy::Lower, 3));
+    assert_eq!(options.warp_resampling, Some(WarpSampling::Bilinear));
+    assert_eq!(options.write.resampling, Some(Resampling::Mode));
+    let options = set("TILING_SCHEME=GoogleMapsCompatible ZOOM_LEVEL=7 RESAMPLING=average");
+    assert_eq!(
+        (options.tiling.unwrap().zoom, options.warp_resampling),
+        (Some(7), Some(WarpSampling::Average))
+    );
+    assert!(refusal("ZOOM_LEVEL=3").contains("is for TILING_SCHEME=GoogleMapsCompatible"));
+    assert!(refusal("WARP_RESAMPLING=cubic").contains("is for TILING_SCHEME=GoogleMapsCompatible"));
+    assert!(refusal("TILING_SCHEME=GoogleMapsCompatible ZOOM_LEVEL=31").contains("0 to 30"));
+    assert!(refusal("TILING_SCHEME=LINZAntarticaMapTilegrid").contains("GOOGLEMAPSCOMPATIBLE"));
 }
 
 #[test]

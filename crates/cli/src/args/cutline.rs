@@ -1,0 +1,27 @@
+//! The polygon that pixels are clipped by.
+
+use clap::Args;
+use strile::tiff::geo::Crs;
+
+/// What is clipped away.
+#[derive(Debug, Args)]
+pub struct CutlineArgs {
+    /// Clip by a polygon: a GeoJSON file, GeoJSON or WKT; pixels whose centre lies outside are missing
+    #[arg(long, value_name = "POLYGON")]
+    pub cutline: Option<String>,
+    /// Reference system of the polygon; by default WGS 84 for GeoJSON, and that of the pixels for WKT
+    #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true, requires = "cutline")]
+    pub cutline_srs: Option<Crs>,
+    /// Take only the pixels that the box around the polygon touches
+    #[arg(long, requires = "cutline")]
+    pub crop_to_cutline: bool,
+}
+
+/// Its options as GDAL writes them, which begin with one dash.
+pub(super) const GDAL: [(&str, &str); 5] = [
+    ("-cutline", "--cutline"),
+    ("-cutline_srs", "--cutline-srs"),
+    ("-crop_to_cutline", "--crop-to-cutline"),
+    ("--cutline_srs", "--cutline-srs"),
+    ("--crop_to_cutline", "--crop-to-cutline"),
+];

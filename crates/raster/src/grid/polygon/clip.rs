@@ -1,0 +1,76 @@
+//! An image clipped by a polygon in its own pixels: a read onto its own grid.
+
+use super::Polygon;
+use crate::error::Result;
+use crate::grid::{Grid, Onto, WarpOptions};
+use crate::input::InputRef;
+use crate::options::{Layer, ReadOptions};
+use crate::window::Window;
+use std::sync::Arc;
+use strile_crs::DatumShift;
+
+impl InputRef<'_> {
+    /// Returns the grid of the full image.
+    ///
+    /// # Errors
+    /// If it has no reference system or no transform.
+    pub fn grid(self) -> Result<Grid> {
+        self.grid_of(&ReadOptions::default())
+    }
+
+    /// The grid of the image that the options name: its page and level.
+    pub(crate) fn grid_of(self, options: &ReadOptions) -> Result<Grid> {
+        let whole = ReadOptions { window: None, onto: None, layer: Layer::Pixels, ..options.clone() };
+        let (transform, (width, height)) = match self {
+            Self::Tiff(dataset) => {
+                let image = dataset.target(&whole)?.image;
+                (dataset.transform(&whole)?, (image.width, image.height))
+            }
+            Self::Vrt(vrt) => {
+                vrt.target(&whole)?;
+                (vrt.transform(&whole)?, self.size())
+            }
+        };
+        let mut georeference = self.metadata().georeference.clone();
+        georeference.transform = transform;
+        Grid::like(&georeference, width, height).map_err(|problem| self.refuse(problem.to_string()))
+    }
+
+    /// Returns options that read the same pixels, but those whose centre lies outside a polygon are missing: NaN in masked reads, else
+    /// nodata, else 0. Only blocks under the polygon are read.
+    ///
+    /// ```no_run
+    /// use strile::file::AsInput;
+    /// use strile::grid::Polygon;
+    /// use strile::{Context, Dataset, ReadOptions};
+    ///
+    /// let scene = Dataset::open("scene.tif")?;
+    /// let field = Polygon::from_text("POLYGON ((500100 5199900, 500600 5199800, 500400 5199600, 500100 5199900))")?;
+    /// let options = scene.as_input().clipped(&ReadOptions::new(), field)?;
+    /// let pixels = scene.read(&options, &Context::default())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the options name a grid, or the image has no reference system or no transform.
+    pub fn clipped(self, options: &ReadOptions, polygon: impl Into<Arc<Polygon>>) -> Result<ReadOptions> {
+        if options.onto.is_some() {
+            return Err(
+                self.refuse("a read onto a grid is clipped by the polygon of its `WarpOptions`".into())
+            );
+        }
+        let grid = self.grid_of(options)?;
+        let mut warp = WarpOptions::new().level(Some(options.level));
+        warp.polygon = Some(polygon.into());
+        Ok(ReadOptions { level: 0, onto: Some(Arc::new(Onto { grid, warp })), ..options.clone() })
+    }
+
+    /// Returns the pixels of the image that the options name, which the box around a polygon touches.
+    ///
+    /// # Errors
+    /// If the polygon lies outside the image, or its coordinates cannot be transformed.
+    pub fn window_of_polygon(self, options: &ReadOptions, polygon: &Polygon) -> Result<Window> {
+        let window = self.grid_of(options)?.window_of_polygon(polygon, DatumShift::Required);
+        window.map_err(|problem| self.refuse(problem.to_string()))
+    }
+}
