@@ -4,7 +4,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 use crate::open::OpenOptions;
-use crate::options::ReadOptions;
+use crate::options::{Place, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces};
 use crate::pixels::Pixels;
 use crate::read::ReadPlan;
@@ -89,10 +89,10 @@ impl Input {
     }
 
     /// The window that covers what of a box (west, south, east, north) is in the image.
-    pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
+    pub fn window_of_box(&self, place: &Place, sides: [f64; 4]) -> Result<Window> {
         match self {
-            Self::Tiff(dataset) => dataset.window_of_box(options, sides),
-            Self::Vrt(vrt) => vrt.window_of_box(options, sides),
+            Self::Tiff(dataset) => dataset.window_of_box(place, sides),
+            Self::Vrt(vrt) => vrt.window_of_box(place, sides),
         }
     }
 

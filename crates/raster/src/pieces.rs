@@ -10,7 +10,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::{Interleave, ReadOptions};
 use crate::pixels::Pixels;
-use crate::read::{Size, WindowFault, layout_of, rows_of_part};
+use crate::read::{Size, WindowFault, is_turned, layout_of, rows_of_part};
 use crate::window::Window;
 use std::collections::BTreeMap;
 use strile_engine::{BlockAddress, Context, EngineError, Fill, LocatedFault};
@@ -74,7 +74,7 @@ impl Pieces {
         let bands = u32::try_from(band_list.len()).unwrap_or(u32::MAX);
         let row = (data_type.size() as u64).saturating_mul(u64::from(window.width));
         let all = row.saturating_mul(u64::from(window.height)).saturating_mul(u64::from(bands));
-        let all_bands = all <= room || options.interleave == Interleave::BandLast;
+        let all_bands = all <= room || options.layout.interleave == Interleave::BandLast;
         let piece_row = if all_bands { row.saturating_mul(u64::from(bands)) } else { row };
         let block_height = block_height.max(1);
         let rows_of_piece = if piece_row.saturating_mul(u64::from(window.height)) <= room {
@@ -117,13 +117,13 @@ impl Pieces {
 impl Dataset {
     /// Decides how a result is cut into pieces; touches no pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             let problem = "a read onto a grid is not cut into pieces of its file; read windows of the grid";
             return Err(self.refuse(problem.into()));
         }
-        let target = self.footprint(options)?;
+        let target = self.footprint(&options.place)?;
         let (image, window) = (target.image, target.window);
-        let derived = self.is_derived_mask(options)?;
+        let derived = self.is_derived_mask(&options.place)?;
         let bands = if derived { vec![1] } else { target.bands };
         let unsupported = || Error::Unsupported {
             file: self.name().to_owned(),
@@ -131,7 +131,7 @@ impl Dataset {
         };
         let data_type = match derived {
             true => DataType::U8,
-            false => match self.unpacking(&image, &bands, options)? {
+            false => match self.unpacking(&image, &bands, &options.place, &options.meaning)? {
                 Some(unpacking) => unpacking.data_type,
                 None => image.sample.data_type().ok_or_else(unsupported)?,
             },
@@ -141,10 +141,10 @@ impl Dataset {
         let whole = band.saturating_mul(bands.len() as u64);
         let samples =
             Size::new((1, window.height, window.width), 1).samples.saturating_mul(bands.len() as u64);
-        self.check_result(Size { samples, bytes: whole }, options)?;
-        let turned = options.apply_orientation && image.orientation != 1;
+        self.check_result(Size { samples, bytes: whole }, &options.execution)?;
+        let turned = is_turned(&image, options.layout);
         let room = limits.piece.min(context.budget.limit() / 2).max(1);
-        let all_bands = whole <= room || options.interleave == Interleave::BandLast;
+        let all_bands = whole <= room || options.layout.interleave == Interleave::BandLast;
         let piece_row = if all_bands { row.saturating_mul(bands.len() as u64) } else { row };
         // Rows of an uncompressed block are read by themselves, so pieces may end inside it.
         let part = layout_of(&image, Fill::default()).as_ref().and_then(rows_of_part);
@@ -203,13 +203,8 @@ pub(crate) fn read_each<E: From<Error>>(
     };
     for bands in groups {
         for window in pieces.windows() {
-            let options = ReadOptions {
-                window: Some(window),
-                bands: Some(bands.clone()),
-                // Every block is read once.
-                cache: Cache::Off,
-                ..pieces.options.clone()
-            };
+            // Every block is read once.
+            let options = pieces.options.clone().window(window).bands(bands.clone()).cache(Cache::Off);
             let mut read = read(&options)?;
             if read.data_type != pieces.data_type {
                 // Bands of which one alone says that it is scaled differ in type when they are read by themselves.

@@ -70,7 +70,7 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
         Format::Png | Format::Csv => Interleave::BandLast,
     });
     if let Some(sides) = bbox_in_file(&args.part, dataset.metadata())? {
-        options.window = Some(dataset.window_of_box(&options, sides)?);
+        options.place.window = Some(dataset.window_of_box(&options.place, sides)?);
     }
     match args.explain {
         Some(Explain::Text) => {
@@ -110,7 +110,9 @@ fn write(
             let transform = request.dataset.transform(&request.options)?;
             request.write(sink, Csv::new(&request.pieces, &request.options, transform))
         }
-        Format::Png if raw_values || request.options.layer == Layer::Mask => picture::keep(&request, sink),
+        Format::Png if raw_values || request.options.place.layer == Layer::Mask => {
+            picture::keep(&request, sink)
+        }
         Format::Png => picture::draw(request, sink, session),
     }
 }

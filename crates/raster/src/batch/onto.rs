@@ -2,11 +2,12 @@
 
 use super::options::BatchOptions;
 use super::output::BatchOutput;
+use super::read::of_batch;
 use super::window::BatchWindow;
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Onto};
 use crate::input::{AsInput, InputRef};
-use crate::options::{FloatType, ReadOptions};
+use crate::options::{FloatType, Layout, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::read::{Frame, OntoRead, ReadPlan, WindowFault};
 use std::sync::Arc;
@@ -24,8 +25,9 @@ impl<'a> BatchOnto<'a> {
         (options, onto): (&BatchOptions, &Onto),
         context: &'a Context,
     ) -> Result<Self> {
-        let name = || format!("batch of {} windows", windows.len());
-        let refuse = |problem: &str| Error::Request { file: name(), problem: problem.to_owned() };
+        let refuse =
+            |problem: &str| Error::Request { file: of_batch(windows.len()), problem: problem.to_owned() };
+        options.check().map_err(|problem| refuse(&problem))?;
         let fail = |at: usize, error: Error| match windows.get(at) {
             Some(window) => window.fail(at, error),
             None => error,
@@ -51,8 +53,8 @@ impl<'a> BatchOnto<'a> {
         }
         let mut warp = onto.warp.clone();
         warp.fill = warp.fill.or(options.fill);
-        let is_masked = options.masked || options.unpack;
-        if let Some(float_type) = options.float_type.filter(|_| !is_masked) {
+        let is_masked = options.meaning.is_masked();
+        if let Some(float_type) = options.meaning.float_type.filter(|_| !is_masked) {
             warp.data_type = warp.data_type.or(Some(match float_type {
                 FloatType::Float16 => DataType::F16,
                 FloatType::Float32 => DataType::F32,
@@ -60,10 +62,12 @@ impl<'a> BatchOnto<'a> {
             }));
         }
         let casts = is_masked || warp.data_type.is_some();
+        let onto = Some(Arc::new(Onto { grid: onto.grid.clone(), warp }));
         let read = ReadOptions {
-            bands,
-            onto: Some(Arc::new(Onto { grid: onto.grid.clone(), warp })),
-            ..options.read_options()
+            place: Place { bands, onto, ..Place::default() },
+            meaning: options.meaning,
+            layout: Layout::default(),
+            execution: options.execution,
         };
         let read = OntoRead::of_batch(chips, &read, context, fail)?;
         if !casts {
@@ -84,7 +88,7 @@ impl<'a> BatchOnto<'a> {
         let [windows, ..] = output.shape();
         if windows != self.0.count() {
             let problem = format!("the output has {windows} windows, the batch {}", self.0.count());
-            return Err(Error::Request { file: format!("batch of {} windows", self.0.count()), problem });
+            return Err(Error::Request { file: of_batch(self.0.count() as usize), problem });
         }
         let (report, faults, _) = self.0.read_into(output.output())?;
         Ok((report, faults))

@@ -2,8 +2,8 @@
 
 use crate::dataset::Dataset;
 use crate::error::Error;
-use crate::options::setters;
-use crate::read::{Area, Of, Request};
+use crate::options::{Place, setters};
+use crate::read::{Area, Request};
 
 /// One window of a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,9 +56,14 @@ impl BatchWindow {
         }
     }
 
+    /// The level and the bands that it is of.
+    pub(super) fn place(&self) -> Place {
+        let Self { page, level, ref bands, .. } = *self;
+        Place { page, level, bands: bands.clone(), ..Place::default() }
+    }
+
     /// The window as a request for pixels of its file.
-    pub(super) fn request<'a>(&'a self, dataset: &'a Dataset) -> Request<'a> {
-        let Self { page, level, ref bands, area, .. } = *self;
-        Request { of: Of::File(dataset), page, level, bands: bands.as_deref(), area: Some(area) }
+    pub(super) fn request<'a>(&self, dataset: &'a Dataset) -> Request<'a> {
+        Request::of_area(dataset, self.place(), self.area)
     }
 }

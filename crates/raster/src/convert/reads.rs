@@ -8,7 +8,7 @@ use super::values::Values;
 use super::{Conversion, shape};
 use crate::error::{Error, Result};
 use crate::input::Input;
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Layer, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;
 use crate::source::url_of;
@@ -46,7 +46,7 @@ impl Conversion<'_> {
     /// tables of blocks are fetched to count them, and sources of mosaics are opened; no pixel is read.
     pub fn requests(&self, context: &Context) -> Result<Option<Requests>> {
         let is_remote = match self.input {
-            Input::Tiff(dataset) => dataset.target(&self.read)?.file.source.local().is_none(),
+            Input::Tiff(dataset) => dataset.target(&self.read.place)?.file.source.local().is_none(),
             Input::Vrt(vrt) => {
                 let is_url =
                     |path: Option<std::path::PathBuf>| path.is_some_and(|path| url_of(&path).is_some());
@@ -68,7 +68,7 @@ impl Conversion<'_> {
         };
         let changed = &self.changed;
         if let Some(change) = &changed.change
-            && let Some(cut) = cut_for_ranges(self.input, change, &changed.whole)?
+            && let Some(cut) = cut_for_ranges(self.input, change, &changed.whole.place)?
         {
             requests.is_least |= read(&changed.whole, Box::new(cut.windows()));
         }
@@ -96,8 +96,8 @@ impl Conversion<'_> {
 
 /// The reads of one window: of its pixels, and of its mask.
 pub(super) fn layers(read: &ReadOptions, window: Window, masked: bool) -> (ReadOptions, Option<ReadOptions>) {
-    let options = ReadOptions { window: Some(window), ..read.clone() };
-    let mask = masked.then(|| ReadOptions { layer: Layer::Mask, bands: None, ..options.clone() });
+    let options = read.clone().window(window);
+    let mask = masked.then(|| options.clone().place(options.place.of_layer(Layer::Mask)));
     (options, mask)
 }
 
@@ -111,7 +111,7 @@ pub(super) fn found_values(
 ) -> Result<Values> {
     let refuse = |problem: String| shape::named(input, problem);
     let bands = change.sources();
-    let found = match cut_for_ranges(input, &change, whole)? {
+    let found = match cut_for_ranges(input, &change, &whole.place)? {
         None => Vec::new(),
         Some(cut) => {
             let pieces = cut.windows().map(|window| Ok(both(source, whole, window, masked)?.0));
@@ -123,7 +123,7 @@ pub(super) fn found_values(
 }
 
 /// The pieces in which ranges of values are found; `None` if all are known.
-fn cut_for_ranges(input: &Input, change: &Change, whole: &ReadOptions) -> Result<Option<Cut>> {
+fn cut_for_ranges(input: &Input, change: &Change, whole: &Place) -> Result<Option<Cut>> {
     if change.sources().is_empty() {
         return Ok(None);
     }

@@ -5,7 +5,7 @@ use crate::cache::Cache;
 use crate::convert::{ConvertOptions, TilingScheme, spec_of, spec_of_vrt};
 use crate::error::{Error, Result};
 use crate::input::{AsInput, InputRef};
-use crate::options::{Interleave, ReadOptions};
+use crate::options::{Interleave, Place, ReadOptions};
 use crate::read::ReadPlan;
 use crate::sink::Sink;
 use crate::window::Window;
@@ -58,33 +58,30 @@ impl<'a> WarpWriter<'a> {
         context: &Context,
     ) -> Result<Self> {
         let files: Vec<InputRef<'a>> = files.iter().map(AsInput::as_input).collect();
-        let Some((onto, &first)) = read.onto.clone().zip(files.first()) else {
+        let Some((onto, &first)) = read.place.onto.clone().zip(files.first()) else {
             return Err(refused("a warp needs a file and a grid".into()));
         };
-        if read.masked || read.unpack {
+        if read.meaning.is_masked() {
             return Err(refused(
                 "a file is written with the values of its sources: not masked, not unpacked".into(),
             ));
         }
-        let read = ReadOptions {
-            interleave: match write.planar {
-                Planar::Chunky => Interleave::BandLast,
-                Planar::Separate => Interleave::BandFirst,
-            },
-            // Blocks at the edges of pieces are read twice.
-            cache: Cache::Auto,
-            ..read.clone()
+        let interleave = match write.planar {
+            Planar::Chunky => Interleave::BandLast,
+            Planar::Separate => Interleave::BandFirst,
         };
+        // Blocks at the edges of pieces are read twice.
+        let read = read.clone().interleave(interleave).cache(Cache::Auto);
         let mut warnings = Vec::new();
         let size = (onto.grid.width(), onto.grid.height());
         let nodata = match onto.warp.fill.or(onto.warp.nodata) {
             Some(given) => Some(given),
-            None => first.nodata(read.bands.as_deref())?,
+            None => first.nodata(read.place.bands.as_deref())?,
         };
         // The type and the bands are those of any piece.
-        let corner = ReadOptions { window: Some(Window::full(1, 1)), ..read.clone() };
+        let corner = read.clone().window(Window::full(1, 1));
         let probe = plan_onto(Location::Host, &files, &corner, context)?;
-        let mut spec = Self::spec(first, &read, (size, nodata), &mut warnings)?;
+        let mut spec = Self::spec(first, &read.place, (size, nodata), &mut warnings)?;
         spec.data_type = probe.output.data_type;
         spec.metadata.georeference.crs = Some(onto.grid.crs().clone());
         spec.metadata.georeference.transform = Some(onto.grid.transform());
@@ -94,7 +91,7 @@ impl<'a> WarpWriter<'a> {
         crate::read::check_result(
             (first.name(), "the files"),
             crate::read::Size { samples, bytes },
-            read.max_pixels,
+            read.execution.max_pixels,
             stored,
         )?;
         let mut write = write.clone();
@@ -118,7 +115,7 @@ impl<'a> WarpWriter<'a> {
         let plan = match size == (first_piece.width, first_piece.height) {
             true => plan_onto(Location::Host, &files, &read, context)?,
             false => {
-                let options = ReadOptions { window: Some(first_piece), ..read.clone() };
+                let options = read.clone().window(first_piece);
                 plan_onto(Location::Host, &files, &options, context)?
             }
         };
@@ -128,11 +125,11 @@ impl<'a> WarpWriter<'a> {
 
     fn spec(
         first: InputRef<'_>,
-        read: &ReadOptions,
+        place: &Place,
         ((width, height), nodata): ((u32, u32), Option<NoData>),
         warnings: &mut Vec<String>,
     ) -> Result<RasterSpec> {
-        let own = ReadOptions { onto: None, window: None, ..read.clone() };
+        let own = Place { onto: None, window: None, ..place.clone() };
         let options = ConvertOptions::default();
         let mut spec = match first {
             InputRef::Tiff(dataset) => spec_of(dataset, &own, &options, warnings)?,
@@ -197,7 +194,7 @@ impl<'a> WarpWriter<'a> {
             if context.cancel.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            let options = ReadOptions { window: Some(window), ..read.clone() };
+            let options = read.clone().window(window);
             let pixels = match place {
                 Location::Cuda(index) => read_onto_device(index, &files, &options, &quiet)?,
                 Location::Host => read_onto(&files, &options, &quiet)?,
