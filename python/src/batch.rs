@@ -234,16 +234,16 @@ impl<'py> Asked<'py> {
             .on_fault(on_fault.unwrap_or_default())
             .decode_on(decode_on);
         if let Some(cache) = keys.text("cache")? {
-            options.cache = cache.parse().map_err(|error| refused(format!("cache: {error}")))?;
+            options.execution.cache = cache.parse().map_err(|error| refused(format!("cache: {error}")))?;
         }
         options.fill = fill;
         if let Some((grid, warp)) = onto {
             options = options.onto(grid, warp);
         }
         options.size = keys.typed("size", "columns and rows", |value| value.extract().ok())?;
-        options.max_pixels = keys.integer("max_pixels", "a number of samples")?;
-        options.max_block_bytes = request::max_block_bytes()?;
-        options.device_memory = keys.integer("device_memory", "a number of bytes")?;
+        options.execution.max_pixels = keys.integer("max_pixels", "a number of samples")?;
+        options.execution.max_block_bytes = request::max_block_bytes()?;
+        options.execution.device_memory = keys.integer("device_memory", "a number of bytes")?;
         let remote =
             keys.typed("remote", "a dict of options", |value| value.cast::<PyDict>().ok().cloned())?;
         let memory = keys.integer("memory", "a number of bytes")?;

@@ -145,17 +145,18 @@ fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile
         Some((text(name)?, text(value)?))
     })?;
     let notes = options.set_creation_options(&creation.unwrap_or_default()).map_err(refused)?;
-    options.read.page = keys.integer("page", "the number of a page, from 0")?.unwrap_or(0);
+    options.read.place.page = keys.integer("page", "the number of a page, from 0")?.unwrap_or(0);
     let level: Option<usize> = keys.integer("level", "0 for the full image, 1 for its first overview")?;
-    options.read.level = level.unwrap_or(0);
-    options.read.window = keys
+    options.read.place.level = level.unwrap_or(0);
+    options.read.place.window = keys
         .typed("window", "(column, row, width, height)", |value| {
             value.extract::<(u32, u32, u32, u32)>().ok()
         })?
         .map(|(x, y, width, height)| Window::new(x, y, width, height));
-    options.read.bands = keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?;
-    options.read.max_pixels = keys.integer("max_pixels", "a number of samples")?;
-    options.read.max_block_bytes = request::max_block_bytes()?;
+    options.read.place.bands =
+        keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?;
+    options.read.execution.max_pixels = keys.integer("max_pixels", "a number of samples")?;
+    options.read.execution.max_block_bytes = request::max_block_bytes()?;
     options.crs = keys.get("crs")?.map(|definition| crs::parse(&definition)).transpose()?;
     options.transform = keys
         .typed("transform", "six numbers (a, b, c, d, e, f)", |value| {
@@ -172,7 +173,7 @@ fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile
         }
     })?;
     if let Some(name) = keys.text("decode_on")? {
-        options.read.decode_on = device::processor("decode_on", &name)?;
+        options.read.execution.decode_on = device::processor("decode_on", &name)?;
     }
     if let Some(name) = keys.text("encode_on")? {
         options.write.encode_on = device::processor("encode_on", &name)?;

@@ -299,7 +299,7 @@ impl Dataset {
         let request = Request::parse(request)?;
         let context = request.context()?;
         let (to, options) = request.resolved(request.output()?.as_ref())?;
-        let asks_gpu = to != Location::Host || matches!(options.decode_on, Processor::Cuda(_));
+        let asks_gpu = to != Location::Host || matches!(options.execution.decode_on, Processor::Cuda(_));
         let work = || Ok(Plan::new(&planned(&input, to, &options, &context)?, asks_gpu));
         // The sources of a mosaic are opened for its plan.
         match input.tiff() {
@@ -377,7 +377,7 @@ fn read(
     context: &Context,
 ) -> strile::Result<Result> {
     if let Input::Tiff(dataset) = input {
-        validity::refuse_lost(dataset, options)?;
+        validity::refuse_lost(dataset, &options.place)?;
     }
     if let Some(count) = watched {
         count.expect(blocks(input, options, to, context)?);
@@ -401,16 +401,17 @@ const SMALL: u64 = 4 << 20;
 /// Whether a read decodes little, and opens no GPU: that takes long.
 fn is_small(input: &Input, options: &ReadOptions, to: Location) -> bool {
     let Input::Tiff(dataset) = input else { return false };
-    let device = match (to, options.decode_on) {
+    let device = match (to, options.execution.decode_on) {
         (Location::Cuda(device), _) | (Location::Host, Processor::Cuda(device)) => Some(device),
         (Location::Host, Processor::Auto | Processor::Cpu) => None,
     };
     if device.is_some_and(|device| !strile::device::is_open(device)) {
         return false;
     }
-    let found = dataset.pages().get(options.page).and_then(|page| page.levels.get(options.level));
+    let found = dataset.pages().get(options.place.page).and_then(|page| page.levels.get(options.place.level));
     let Some(image) = found.map(|level| &level.image) else { return true };
-    let (window, grid) = (options.window.unwrap_or(Window::full(image.width, image.height)), &image.grid);
+    let (window, grid) =
+        (options.place.window.unwrap_or(Window::full(image.width, image.height)), &image.grid);
     // Blocks along an axis, those that are cut included.
     let blocks = |first: u32, count: u32, size: u32| {
         let end = u64::from(first) + u64::from(count);

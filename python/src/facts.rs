@@ -4,12 +4,12 @@ use crate::error::exception;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use strile::file::{Level, StoredField};
-use strile::read::MaskSource;
+use strile::read::{MaskSource, Place};
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
 use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, Georeference, KeyValue};
 use strile::tiff::{BlockArray, BlockKind, ByteOrder, ExtraSample, FieldType, SampleFormat, Tag, Variant};
 use strile::tiff::{Photometric, Planar, Predictor, Warning, Warnings};
-use strile::{Dataset, Input, Metadata, ReadOptions, Vrt};
+use strile::{Dataset, Input, Metadata, Vrt};
 
 /// All that is known of an opened file.
 pub(crate) fn facts<'py>(py: Python<'py>, input: &Input) -> PyResult<Bound<'py, PyDict>> {
@@ -56,7 +56,7 @@ fn of_file(dict: &Bound<'_, PyDict>, dataset: &Dataset) -> PyResult<()> {
     };
     dict.set_item("nodata_text", text)?;
     dict.set_item("stated_nodata", number(py, stated)?)?;
-    let mask = dataset.mask_source(&ReadOptions::default()).unwrap_or(MaskSource::AllValid);
+    let mask = dataset.mask_source(&Place::default()).unwrap_or(MaskSource::AllValid);
     dict.set_item("mask_source", mask_name(mask))
 }
 

@@ -30,8 +30,8 @@ pub(crate) fn measure<'py>(
     let input = source.get().input(py)?;
     let window = window.map(|(column, row, width, height)| Window::new(column, row, width, height));
     let mut read = ReadOptions::new().window(window);
-    (read.bands, read.max_pixels) = (bands, max_pixels);
-    read.max_block_bytes = request::max_block_bytes()?;
+    (read.place.bands, read.execution.max_pixels) = (bands, max_pixels);
+    read.execution.max_block_bytes = request::max_block_bytes()?;
     let options =
         MeasureOptions::new().read(read).statistics(statistics).histogram(histogram).checksum(checksum);
     let count = Arc::new(Count::default());
@@ -97,7 +97,7 @@ pub(crate) fn sample<'py>(
     };
     let places: Vec<(f64, f64)> = places.chunks_exact(16).map(pair).collect();
     let mut options = ReadOptions::new().bands(bands);
-    options.max_block_bytes = request::max_block_bytes()?;
+    options.execution.max_block_bytes = request::max_block_bytes()?;
     let context = call::context(None, None)?;
     let samples = call::run(py, &context.cancel, None, || input.sample(&places, &options, &context))?;
     let valid: Vec<u8> = samples.valid.iter().map(|&valid| u8::from(valid)).collect();

@@ -190,7 +190,7 @@ pub(crate) fn plan<'py>(
     let Asked { files, request } = Asked::parse(py, &files, keywords)?;
     let context = request.context()?;
     let (to, options) = request.resolved(request.output()?.as_ref())?;
-    let asks_gpu = to != Location::Host || matches!(options.decode_on, Processor::Cuda(_));
+    let asks_gpu = to != Location::Host || matches!(options.execution.decode_on, Processor::Cuda(_));
     let work = || Ok(Plan::new(&plan_onto(to, &files, &options, &context)?, asks_gpu));
     call::run(py, &context.cancel, None, work)
 }

@@ -39,7 +39,7 @@ impl<'py> Request<'py> {
             memory: None,
             threads: None,
         };
-        request.options.max_block_bytes = max_block_bytes()?;
+        request.options.execution.max_block_bytes = max_block_bytes()?;
         for (key, value) in keywords.into_iter().flatten() {
             let key: String = key.extract()?;
             request.set(&key, value.clone()).map_err(|error| named(error, &key, &value))?;
@@ -51,40 +51,45 @@ impl<'py> Request<'py> {
         let options = &mut self.options;
         let text = || value.extract::<String>();
         match key {
-            "page" => options.page = value.extract()?,
-            "level" => options.level = value.extract()?,
-            "reduce" => options.reduce = value.extract()?,
+            "page" => options.place.page = value.extract()?,
+            "level" => options.place.level = value.extract()?,
+            "reduce" => options.place.reduce = value.extract()?,
             "window" => {
                 let window = value.extract::<Option<(u32, u32, u32, u32)>>()?;
-                options.window =
+                options.place.window =
                     window.map(|(column, row, width, height)| Window::new(column, row, width, height));
             }
-            "bands" => options.bands = value.extract()?,
+            "bands" => options.place.bands = value.extract()?,
             "layer" => {
-                options.layer = word(key, &text()?, &[("pixels", Layer::Pixels), ("mask", Layer::Mask)])?;
+                options.place.layer =
+                    word(key, &text()?, &[("pixels", Layer::Pixels), ("mask", Layer::Mask)])?;
             }
             "interleave" => {
                 let words = [("band", Interleave::BandFirst), ("pixel", Interleave::BandLast)];
-                options.interleave = word(key, &text()?, &words)?;
+                options.layout.interleave = word(key, &text()?, &words)?;
             }
-            "apply_orientation" => options.apply_orientation = value.extract()?,
-            "invert_white" => options.invert_min_is_white = value.extract()?,
-            "masked" => options.masked = value.extract()?,
-            "unpack" => options.unpack = value.extract()?,
+            "apply_orientation" => options.layout.apply_orientation = value.extract()?,
+            "invert_white" => options.meaning.invert_min_is_white = value.extract()?,
+            "masked" => options.meaning.masked = value.extract()?,
+            "unpack" => options.meaning.unpack = value.extract()?,
             "float_type" => {
                 let words = [("float32", FloatType::Float32), ("float64", FloatType::Float64)];
-                options.float_type = match value.is_none() {
+                options.meaning.float_type = match value.is_none() {
                     true => None,
                     false => Some(word(key, &text()?, &words)?),
                 };
             }
             "on_fault" => {
-                options.on_fault = word(key, &text()?, &[("fail", OnFault::Fail), ("fill", OnFault::Fill)])?;
+                options.execution.on_fault =
+                    word(key, &text()?, &[("fail", OnFault::Fail), ("fill", OnFault::Fill)])?;
             }
-            "look_for" => options.look_for = look_for(&value)?,
-            "max_pixels" => options.max_pixels = value.extract()?,
-            "max_cloud_bytes" => options.max_cloud_bytes = value.extract()?,
-            "cache" => options.cache = text()?.parse().map_err(|error| refused(format!("cache: {error}")))?,
+            "look_for" => options.meaning.look_for = look_for(&value)?,
+            "max_pixels" => options.execution.max_pixels = value.extract()?,
+            "max_cloud_bytes" => options.execution.max_cloud_bytes = value.extract()?,
+            "cache" => {
+                options.execution.cache =
+                    text()?.parse().map_err(|error| refused(format!("cache: {error}")))?
+            }
             "device" => self.device = value.extract()?,
             "decode_on" => self.decode_on = text()?,
             "out" => self.out = some(value),
@@ -111,7 +116,7 @@ impl<'py> Request<'py> {
 
     /// The output that `out` is.
     pub(crate) fn output(&self) -> PyResult<Option<Output>> {
-        let axes = match self.options.interleave {
+        let axes = match self.options.layout.interleave {
             Interleave::BandFirst => Axes::Byx,
             Interleave::BandLast => Axes::Yxb,
         };

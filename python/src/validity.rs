@@ -1,8 +1,8 @@
 //! What says which pixels of a band are valid: a nodata value, a mask image or alpha.
 
-use strile::read::MaskSource;
+use strile::read::{MaskSource, Place};
 use strile::tiff::gdal::NoData;
-use strile::{Error, Input, Layer, ReadOptions, Result};
+use strile::{Error, Input, Layer, Result};
 
 /// What says which pixels of a band are valid.
 #[derive(Clone, Copy, PartialEq)]
@@ -46,20 +46,20 @@ fn beside_nodata(dataset: &strile::Dataset, page: usize, level: usize) -> Option
     if dataset.metadata().nodata.is_some() {
         return None;
     }
-    let source = |level| dataset.mask_source(&ReadOptions::new().page(page).level(level));
+    let source = |level| dataset.mask_source(&Place::new().page(page).level(level));
     // An overview may lack the mask that its image has. A level that is not there is refused by who reads it.
     let found = [level, 0].into_iter().filter_map(|level| source(level).ok());
     found.into_iter().find(|source| matches!(source, MaskSource::Image | MaskSource::Alpha(_)))
 }
 
 /// Refuses the mask of an overview that has none where its image has one: all of it would be valid.
-pub(crate) fn refuse_lost(file: &strile::Dataset, options: &ReadOptions) -> Result<()> {
-    let level = options.level;
-    if level == 0 || options.layer != Layer::Mask {
+pub(crate) fn refuse_lost(file: &strile::Dataset, place: &Place) -> Result<()> {
+    let level = place.level;
+    if level == 0 || place.layer != Layer::Mask {
         return Ok(());
     }
-    let whole = options.clone().level(0);
-    let [own, whole] = [options, &whole].map(|options| file.mask_source(options).ok());
+    let whole = place.clone().level(0);
+    let [own, whole] = [place, &whole].map(|place| file.mask_source(place).ok());
     if own != Some(MaskSource::AllValid) || whole != Some(MaskSource::Image) {
         return Ok(());
     }

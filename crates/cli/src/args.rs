@@ -40,7 +40,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use strile::Window;
 use strile::compare::CompareOptions;
-use strile::read::OnFault;
+use strile::read::{OnFault, Place};
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::Crs;
 use strile::vrt::{Missing, VrtOptions};
@@ -269,13 +269,13 @@ pub struct PartArgs {
     #[arg(short, long, alias = "bands", value_name = "N", value_delimiter = ',')]
     pub band: Vec<u16>,
     /// Resolution level: 0 is full resolution, 1 the largest overview
-    #[arg(long, value_name = "N", default_value_t = ReadOptions::default().level)]
+    #[arg(long, value_name = "N", default_value_t = Place::default().level)]
     pub level: usize,
     /// Decode at 1/2ⁿ of the level's resolution (JPEG 2000 only)
-    #[arg(long, value_name = "N", default_value_t = ReadOptions::default().reduce)]
+    #[arg(long, value_name = "N", default_value_t = Place::default().reduce)]
     pub reduce: u8,
     /// Page of the file, from 0
-    #[arg(long, value_name = "N", default_value_t = ReadOptions::default().page)]
+    #[arg(long, value_name = "N", default_value_t = Place::default().page)]
     pub page: usize,
     /// What to do with blocks that cannot be decoded
     #[arg(long, default_value = "fail")]
@@ -416,8 +416,8 @@ impl PartArgs {
             .window(self.window)
             .on_fault(on_fault)
             .decode_on(decode.decode_on);
-        options.bands = (!self.band.is_empty()).then(|| self.band.clone());
-        options.max_pixels = engine.max_pixels;
+        options.place.bands = (!self.band.is_empty()).then(|| self.band.clone());
+        options.execution.max_pixels = engine.max_pixels;
         options
     }
 }

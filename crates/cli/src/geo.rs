@@ -39,9 +39,9 @@ fn nodata(value: NoData) -> Value {
 /// `gcps`.
 pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &ReadOptions) -> Value {
     let geo = &metadata.georeference;
-    let first_page = options.page == 0;
+    let first_page = options.place.page == 0;
     let all = || (1..=metadata.bands.len()).filter_map(|band| u16::try_from(band).ok()).collect();
-    let bands: Vec<u16> = options.bands.clone().unwrap_or_else(all);
+    let bands: Vec<u16> = options.place.bands.clone().unwrap_or_else(all);
     let bands: Vec<_> = match first_page {
         true => {
             bands.iter().filter_map(|&band| metadata.bands.get(usize::from(band).checked_sub(1)?)).collect()
@@ -51,7 +51,7 @@ pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &Re
     let crs = geo.crs.as_ref().filter(|_| first_page);
     let mut told = json!({
         "epsg": crs.and_then(|crs| crs.epsg),
-        "nodata": metadata.nodata.filter(|_| first_page && !options.masked && !options.unpack).map(nodata),
+        "nodata": metadata.nodata.filter(|_| first_page && !options.meaning.masked && !options.meaning.unpack).map(nodata),
         "transform": transform.map(|t| t.coefficients().map(number)),
         "area_or_point": geo.area_or_point.filter(|_| first_page).map(|kind| kind.as_str()),
     });
@@ -64,7 +64,7 @@ pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &Re
     let list = |value: fn(&BandMetadata) -> Value| bands.iter().map(|band| value(band)).collect();
     let any = |has: fn(&BandMetadata) -> bool| bands.iter().any(|band| has(band));
     // Values that were scaled are what they mean.
-    let scales = !options.unpack;
+    let scales = !options.meaning.unpack;
     tell(
         "scales",
         scales && any(|b| b.scale.is_some_and(|v| v != 1.0)),

@@ -2,25 +2,25 @@
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::options::ReadOptions;
+use crate::options::Place;
 use crate::read::table_entries;
 use std::ops::Range;
 use strile_engine::Cancel;
 
 impl Dataset {
     /// Returns the stored bytes of the blocks in these columns and rows of blocks, row by row; separate planes are added up. A
-    /// block that is not stored has 0. Of `options` the page and the level count.
+    /// block that is not stored has 0. Only the page and the level of `place` count.
     ///
     /// # Errors
     /// If there is no such page, level or block, or the table of blocks cannot be read.
     pub fn block_sizes(
         &self,
-        options: &ReadOptions,
+        place: &Place,
         columns: Range<u32>,
         rows: Range<u32>,
         cancel: &Cancel,
     ) -> Result<Vec<u64>> {
-        let target = self.target(&ReadOptions { bands: None, window: None, ..options.clone() })?;
+        let target = self.target(&place.all())?;
         let grid = target.image.grid;
         let is_inside = |part: &Range<u32>, all: u32| part.start < part.end && part.end <= all;
         if !is_inside(&columns, grid.across) || !is_inside(&rows, grid.down) {

@@ -5,7 +5,7 @@
 use crate::convert::colours_as_read;
 use crate::error::Result;
 use crate::input::Input;
-use crate::options::ReadOptions;
+use crate::options::Place;
 use crate::vrt::table_entries;
 use strile_tiff::gdal::NoData;
 use strile_tiff::{ExtraSample, Image, Photometric};
@@ -17,7 +17,7 @@ impl Input {
         let stated = self.metadata().bands.iter().map(|band| band.colour.clone());
         Ok(match self {
             Self::Tiff(dataset) => {
-                let own = colours_of(&dataset.target(&ReadOptions::default())?.image);
+                let own = colours_of(&dataset.target(&Place::default())?.image);
                 let stated = stated.chain(std::iter::repeat(None));
                 own.into_iter().zip(stated).map(|(own, stated)| stated.or(own)).collect()
             }
@@ -40,7 +40,7 @@ impl Input {
         if let Some(entries) = beside {
             return Ok(entries);
         }
-        let image = dataset.target(&ReadOptions::default())?.image;
+        let image = dataset.target(&Place::default())?.image;
         let map = image.colour.colour_map.as_ref().filter(|_| band == 1);
         let mut table = map.map_or_else(Vec::new, |map| eight_bits(map).0);
         // GDAL shows the value of missing pixels as transparent.

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::grid::KnownPlaces;
 use crate::metadata::{Metadata, Sidecars};
 use crate::open::{Files, OnDisk, OpenFile, OpenOptions, SidecarSearch};
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Layer, Place};
 use crate::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
 use crate::read::{MaskSource, Size, check_result};
 use crate::resolution::reduced;
@@ -252,16 +252,16 @@ impl Dataset {
         Error::Request { file: self.name().to_owned(), problem }
     }
 
-    fn level(&self, options: &ReadOptions) -> Result<&Level> {
-        let page = self.pages.get(options.page).ok_or_else(|| {
+    fn level(&self, place: &Place) -> Result<&Level> {
+        let page = self.pages.get(place.page).ok_or_else(|| {
             self.refuse(format!(
                 "there is no page {}, the file has {} (from 0)",
-                options.page,
+                place.page,
                 self.pages.len()
             ))
         })?;
-        page.levels.get(options.level).ok_or_else(|| {
-            let ReadOptions { page: number, level, .. } = *options;
+        page.levels.get(place.level).ok_or_else(|| {
+            let Place { page: number, level, .. } = *place;
             let there = page.levels.len();
             self.refuse(format!(
                 "there is no level {level}, page {number} has {there} (0 is full resolution)"
@@ -269,9 +269,9 @@ impl Dataset {
         })
     }
 
-    pub(crate) fn target(&self, options: &ReadOptions) -> Result<Target<'_>> {
-        let level = self.level(options)?;
-        let (file, image) = match options.layer {
+    pub(crate) fn target(&self, place: &Place) -> Result<Target<'_>> {
+        let level = self.level(place)?;
+        let (file, image) = match place.layer {
             Layer::Pixels => (level.file, &level.image),
             Layer::Mask => match &level.mask {
                 Some((file, mask)) => (*file, mask),
@@ -279,18 +279,18 @@ impl Dataset {
             },
         };
         let file = self.files.get(file).ok_or_else(|| self.refuse("a sidecar is gone".into()))?;
-        let image = match options.reduce {
+        let image = match place.reduce {
             0 => Arc::clone(image),
             levels => Arc::new(reduced(image, levels).map_err(|problem| self.refuse(problem))?),
         };
-        let window = options.window.unwrap_or(Window::full(image.width, image.height));
+        let window = place.window.unwrap_or(Window::full(image.width, image.height));
         if !window.is_inside(image.width, image.height) {
             return Err(self.refuse(format!(
                 "window {window} is not inside the image of {} × {} pixels (a window is column,row,width,height)",
                 image.width, image.height
             )));
         }
-        let bands = match &options.bands {
+        let bands = match &place.bands {
             None => (1..=image.samples).collect(),
             Some(bands) => bands.clone(),
         };
@@ -312,8 +312,8 @@ impl Dataset {
     }
 
     /// Where the validity of a level's pixels comes from.
-    pub fn mask_source(&self, options: &ReadOptions) -> Result<MaskSource> {
-        let level = self.level(options)?;
+    pub fn mask_source(&self, place: &Place) -> Result<MaskSource> {
+        let level = self.level(place)?;
         Ok(match level.mask {
             Some(_) => MaskSource::Image,
             None => {

@@ -18,7 +18,7 @@ pub use cost::Estimate;
 pub use strile_engine::DeviceBytes;
 
 use crate::error::{Error, Result};
-use crate::options::Processor;
+use crate::options::{Execution, Processor};
 use constants::{Known, Machine};
 use cost::Load;
 use std::path::PathBuf;
@@ -88,15 +88,6 @@ impl Work<'_> {
     }
 }
 
-/// What is wanted of a GPU.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Gpu {
-    /// A limit of its memory for the whole process from now on.
-    pub(crate) memory: Option<u64>,
-    pub(crate) direct_io: DirectIo,
-    pub(crate) nvcomp: Nvcomp,
-}
-
 /// An engine on a GPU.
 pub(crate) struct Opened {
     engine: Arc<dyn Engine>,
@@ -154,25 +145,25 @@ impl Choice {
     }
 
     /// What was asked of a GPU and a choice of the CPU does not do: an error or a note, never silence.
-    fn without(mut self, gpu: Gpu) -> Reasoned<Self> {
+    fn without(mut self, execution: &Execution) -> Reasoned<Self> {
         if self.processor != Processor::Cpu {
             return Ok(self);
         }
-        if gpu.direct_io == DirectIo::On {
+        if execution.direct_io == DirectIo::On {
             return Err(
                 "`direct_io = on` needs a GPU, but the CPU decodes this read; use decode_on `cuda` or \
                         `direct_io = auto`"
                     .to_owned(),
             );
         }
-        if gpu.nvcomp != Nvcomp::Off {
+        if execution.nvcomp != Nvcomp::Off {
             self.notes.push("not decoded by nvCOMP: the CPU decodes".to_owned());
         }
         Ok(self)
     }
 
-    fn cuda(index: u32, gpu: Gpu, work: &Work<'_>, reason: String) -> Reasoned<Self> {
-        let Opened { engine, direct } = cuda::open(index, gpu, work)?;
+    fn cuda(index: u32, execution: &Execution, work: &Work<'_>, reason: String) -> Reasoned<Self> {
+        let Opened { engine, direct } = cuda::open(index, execution, work)?;
         let processor = Processor::Cuda(index);
         let is_direct = matches!(direct, Some(Ok(())));
         let declined = direct.and_then(Reasoned::err);
@@ -202,24 +193,24 @@ pub fn is_open(device: u32) -> bool {
 
 /// The engine for a read, or why it cannot be had. The CPU engine writes host memory only: a result on a GPU is copied there
 /// after it.
-pub(crate) fn choose(decode_on: Processor, gpu: Gpu, work: &Work<'_>) -> Reasoned<Choice> {
+pub(crate) fn choose(execution: &Execution, work: &Work<'_>) -> Reasoned<Choice> {
     let on = |index: u32, reason: &str| {
-        Choice::cuda(index, gpu, work, reason.into()).map_err(|reason| unusable(index, &reason))
+        Choice::cuda(index, execution, work, reason.into()).map_err(|reason| unusable(index, &reason))
     };
-    match (decode_on, work.to) {
+    match (execution.decode_on, work.to) {
         (Processor::Cuda(asked), place @ Location::Cuda(index)) if asked != index => {
             Err(format!("cuda:{asked} cannot decode into {place}; decode on cuda:{index} or on the CPU"))
         }
-        (Processor::Cpu, _) => Choice::cpu("asked for").without(gpu),
+        (Processor::Cpu, _) => Choice::cpu("asked for").without(execution),
         (Processor::Cuda(index), _) => on(index, "asked for"),
         (Processor::Auto, Location::Cuda(index)) => on(index, "the result is in its memory"),
-        (Processor::Auto, Location::Host) => automatic(gpu, work).without(gpu),
+        (Processor::Auto, Location::Host) => automatic(execution, work).without(execution),
     }
 }
 
 /// The engine of a GPU whose memory a result is copied to, or why it cannot be had.
-pub(crate) fn holder(index: u32, gpu: Gpu) -> Reasoned<Arc<dyn Engine>> {
-    cuda::to_hold(index, gpu.memory).map_err(|reason| unusable(index, &reason))
+pub(crate) fn holder(index: u32, device_memory: Option<u64>) -> Reasoned<Arc<dyn Engine>> {
+    cuda::to_hold(index, device_memory).map_err(|reason| unusable(index, &reason))
 }
 
 fn unusable(index: u32, reason: &str) -> String {
@@ -232,7 +223,7 @@ pub(crate) fn choose_for_writing(encode_on: Processor) -> Reasoned<Choice> {
         Processor::Cpu => Ok(Choice::cpu("asked for")),
         Processor::Auto => Ok(Choice::cpu("a GPU encodes where it is asked for")),
         Processor::Cuda(index) => {
-            let engine = holder(index, Gpu::default())?;
+            let engine = holder(index, None)?;
             Ok(Choice { engine, processor: encode_on, ..Choice::cpu("asked for") })
         }
     }
@@ -257,7 +248,7 @@ static MISSED: AtomicU64 = AtomicU64::new(0);
 ///
 /// Opening the device is paid by the read that opens it, less what earlier reads have missed: many small reads
 /// open it in the end, a single one does not.
-fn automatic(gpu: Gpu, work: &Work<'_>) -> Choice {
+fn automatic(execution: &Execution, work: &Work<'_>) -> Choice {
     if let Err(reason) =
         cuda::ABSENT.map_or_else(|| cuda::kernel(work.layout), |reason| Err(reason.to_owned()))
     {
@@ -286,7 +277,7 @@ fn automatic(gpu: Gpu, work: &Work<'_>) -> Choice {
         MISSED.fetch_add(u64::try_from(missed.as_micros()).unwrap_or(0), Ordering::Relaxed);
         return by(cpu(), judged);
     }
-    let choice = match Choice::cuda(FIRST, gpu, work, String::new()) {
+    let choice = match Choice::cuda(FIRST, execution, work, String::new()) {
         Ok(choice) => choice,
         Err(reason) => return Choice::cpu(format!("no usable GPU: {reason}")),
     };

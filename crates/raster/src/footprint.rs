@@ -3,8 +3,8 @@
 use crate::dataset::{Dataset, Target};
 use crate::error::Result;
 use crate::grid::Grid;
-use crate::options::{Layer, ReadOptions};
-use crate::read::MaskSource;
+use crate::options::{Layer, Place, ReadOptions};
+use crate::read::{MaskSource, is_turned};
 use crate::window::Window;
 use strile_tiff::geo::GeoTransform;
 
@@ -13,55 +13,58 @@ const EDGE: f64 = 1e-6;
 
 impl Dataset {
     /// The image whose pixels a request covers: for a mask that has no image of its own, the image it is of.
-    pub(crate) fn footprint(&self, options: &ReadOptions) -> Result<Target<'_>> {
-        match self.is_derived_mask(options)? {
-            true => self.target(&ReadOptions { layer: Layer::Pixels, bands: None, ..options.clone() }),
-            false => self.target(options),
+    pub(crate) fn footprint(&self, place: &Place) -> Result<Target<'_>> {
+        match self.is_derived_mask(place)? {
+            true => self.target(&place.of_layer(Layer::Pixels)),
+            false => self.target(place),
         }
     }
 
-    pub(crate) fn is_derived_mask(&self, options: &ReadOptions) -> Result<bool> {
-        Ok(options.layer == Layer::Mask && self.mask_source(options)? != MaskSource::Image)
+    pub(crate) fn is_derived_mask(&self, place: &Place) -> Result<bool> {
+        Ok(place.layer == Layer::Mask && self.mask_source(place)? != MaskSource::Image)
     }
 
     /// The transform of a request's own pixels: that of the file, for the level and from the window's corner; of a read onto
     /// a grid that of the grid.
     /// `None` where the file has none, for pages after the first, and where the result is turned.
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
-        if let Some(transform) = transform_onto(options) {
-            return Ok(Some(transform));
+        match transform_onto(&options.place) {
+            Some(transform) => Ok(Some(transform)),
+            None if is_turned(&self.footprint(&options.place)?.image, options.layout) => Ok(None),
+            None => self.stored_transform(&options.place),
         }
-        let target = self.footprint(options)?;
-        let turned = options.apply_orientation && target.image.orientation != 1;
-        let level = self.level_transform(options, (target.image.width, target.image.height));
-        let corner =
-            |transform: GeoTransform| transform.window(target.window.column.into(), target.window.row.into());
-        Ok(level.map(corner).filter(|_| !turned))
     }
 
-    fn level_transform(&self, options: &ReadOptions, (width, height): (u32, u32)) -> Option<GeoTransform> {
-        let full = &self.pages().get(options.page)?.full()?.image;
-        let transform = self.metadata().georeference.transform.filter(|_| options.page == 0)?;
+    /// The transform of pixels in the order in which they are stored.
+    pub(crate) fn stored_transform(&self, place: &Place) -> Result<Option<GeoTransform>> {
+        let Target { image, window, .. } = self.footprint(place)?;
+        let level = self.level_transform(place, (image.width, image.height));
+        Ok(level.map(|transform| transform.window(window.column.into(), window.row.into())))
+    }
+
+    fn level_transform(&self, place: &Place, (width, height): (u32, u32)) -> Option<GeoTransform> {
+        let full = &self.pages().get(place.page)?.full()?.image;
+        let transform = self.metadata().georeference.transform.filter(|_| place.page == 0)?;
         let ratio = |full: u32, level: u32| f64::from(full) / f64::from(level.max(1));
         Some(transform.scaled(ratio(full.width, width), ratio(full.height, height)))
     }
 
     /// The window of the requested level that covers what of a box (west, south, east, north) is in the image.
-    pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
-        if let Some(onto) = &options.onto {
+    pub fn window_of_box(&self, place: &Place, sides: [f64; 4]) -> Result<Window> {
+        if let Some(onto) = &place.onto {
             return window_on(&onto.grid, sides).map_err(|problem| self.refuse(problem));
         }
-        let image = self.footprint(&ReadOptions { window: None, ..options.clone() })?.image;
+        let image = self.footprint(&Place { window: None, ..place.clone() })?.image;
         let (width, height) = (image.width, image.height);
-        let transform = self.level_transform(options, (width, height));
+        let transform = self.level_transform(place, (width, height));
         window_of(transform, (width, height), sides).map_err(|problem| self.refuse(problem))
     }
 }
 
 /// The transform of what is read onto a grid.
-pub(crate) fn transform_onto(options: &ReadOptions) -> Option<GeoTransform> {
-    let corner = options.window.map_or((0, 0), |window| (window.column, window.row));
-    let onto = options.onto.as_ref()?;
+pub(crate) fn transform_onto(place: &Place) -> Option<GeoTransform> {
+    let corner = place.window.map_or((0, 0), |window| (window.column, window.row));
+    let onto = place.onto.as_ref()?;
     Some(onto.grid.transform().window(corner.0.into(), corner.1.into()))
 }
 

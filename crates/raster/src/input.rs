@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::grid::KnownPlaces;
 use crate::metadata::Metadata;
 use crate::open::OpenOptions;
-use crate::options::ReadOptions;
+use crate::options::{Place, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces};
 use crate::pixels::Pixels;
 use crate::read::{MaskSource, ReadPlan};
@@ -90,10 +90,10 @@ impl Input {
     }
 
     /// The window that covers what of a box (west, south, east, north) is in the image.
-    pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
+    pub fn window_of_box(&self, place: &Place, sides: [f64; 4]) -> Result<Window> {
         match self {
-            Self::Tiff(dataset) => dataset.window_of_box(options, sides),
-            Self::Vrt(vrt) => vrt.window_of_box(options, sides),
+            Self::Tiff(dataset) => dataset.window_of_box(place, sides),
+            Self::Vrt(vrt) => vrt.window_of_box(place, sides),
         }
     }
 
@@ -219,7 +219,7 @@ impl<'a> InputRef<'a> {
     /// What says which pixels of the full image are valid.
     pub(crate) fn mask_source(self) -> Result<MaskSource> {
         match self {
-            Self::Tiff(dataset) => dataset.mask_source(&ReadOptions::default()),
+            Self::Tiff(dataset) => dataset.mask_source(&Place::default()),
             Self::Vrt(vrt) => Ok(vrt.mask_source()),
         }
     }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::measure::{BandValidity, Shown};
 use crate::number::{is_complex, reader};
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Layer, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::read::MaskSource;
 use strile_tiff::{DataType, Photometric};
@@ -113,17 +113,15 @@ impl Picture {
         if is_complex(data_type) {
             return Err(refuse(format!("{data_type} samples cannot be drawn")));
         }
-        let shown = Shown::in_reading(input, options)?;
-        let alpha = input.alpha_band(options)?;
+        let shown = Shown::in_reading(input, &options.place)?;
+        let alpha = input.alpha_band(&options.place)?;
         let count = match input {
-            Input::Tiff(dataset) => {
-                dataset.target(&ReadOptions { bands: None, ..options.clone() })?.image.samples
-            }
+            Input::Tiff(dataset) => dataset.target(&options.place.all())?.image.samples,
             Input::Vrt(vrt) => vrt.bands(),
         };
         let all: Vec<u16> = (1..=count).filter(|band| Some(*band) != alpha).collect();
         let is_alpha = |band: &u16| Some(*band) == alpha;
-        let (colours, alpha) = match &options.bands {
+        let (colours, alpha) = match &options.place.bands {
             None if all.len() >= 3 => (all.get(..3).unwrap_or_default().to_vec(), alpha),
             None => (all.get(..1).unwrap_or_default().to_vec(), alpha),
             Some(bands) => match bands.split_last() {
@@ -135,12 +133,8 @@ impl Picture {
             let what = format!("a picture has 1 or 3 bands, and {} are asked for", colours.len());
             return Err(refuse(format!("{what}; choose them with `bands`")));
         }
-        let palette = if colours == [1] && !options.unpack && !options.masked {
-            palette_of(input, options)?
-        } else {
-            None
-        };
-        let is_converted = options.masked || options.unpack;
+        let is_converted = options.meaning.is_masked();
+        let palette = if colours == [1] && !is_converted { palette_of(input, &options.place)? } else { None };
         let rule = |&band: &u16| {
             let rule = shown.band(input, band, data_type);
             // Nodata has become NaN, and its value may be one of the values that samples have become.
@@ -281,12 +275,11 @@ impl Picture {
 
 impl Input {
     /// The band, from 1, that the file says is alpha.
-    pub fn alpha_band(&self, options: &ReadOptions) -> Result<Option<u16>> {
+    pub fn alpha_band(&self, place: &Place) -> Result<Option<u16>> {
         Ok(match self {
             Self::Tiff(dataset) => {
-                let options =
-                    ReadOptions { bands: None, window: None, layer: Layer::Pixels, ..options.clone() };
-                match MaskSource::of(&dataset.target(&options)?.image, false) {
+                let image = dataset.target(&place.all().layer(Layer::Pixels))?.image;
+                match MaskSource::of(&image, false) {
                     MaskSource::Alpha(band) => Some(band),
                     MaskSource::Image | MaskSource::NoData | MaskSource::AllValid => None,
                 }
@@ -296,13 +289,13 @@ impl Input {
     }
 }
 
-/// Returns the colours of the first band, in 8 bits and opaque, if it has a table of them. Of `options` the page and the level
-/// count.
-pub fn palette_of(input: &Input, options: &ReadOptions) -> Result<Option<Vec<[u8; 4]>>> {
+/// Returns the colours of the first band, in 8 bits and opaque, if it has a table of them. Only the page and the
+/// level of `place` count.
+pub fn palette_of(input: &Input, place: &Place) -> Result<Option<Vec<[u8; 4]>>> {
     let narrow = |value: u16, divisor: u16| u8::try_from(value / divisor).unwrap_or(255);
     match input {
         Input::Tiff(dataset) => {
-            let image = dataset.target(&ReadOptions { bands: None, window: None, ..options.clone() })?.image;
+            let image = dataset.target(&place.all())?.image;
             let has_table = colours_as_read(&image) == Photometric::Palette || has_grey_table(&image);
             Ok(image.colour.colour_map.as_ref().filter(|_| has_table).map(|map| {
                 // 16 bits a colour, made from 8 by one of two factors; some writers left them at 8.

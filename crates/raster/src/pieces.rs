@@ -12,7 +12,7 @@ use crate::grid::plan_onto;
 use crate::input::InputRef;
 use crate::options::{Interleave, ReadOptions};
 use crate::pixels::Pixels;
-use crate::read::{Size, WindowFault, check_result, layout_of, rows_of_part};
+use crate::read::{Size, WindowFault, check_result, is_turned, layout_of, rows_of_part};
 use crate::window::Window;
 use std::collections::BTreeMap;
 use strile_engine::{BlockAddress, Context, EngineError, Fill, LocatedFault, Location};
@@ -76,7 +76,7 @@ impl Pieces {
         let bands = u32::try_from(band_list.len()).unwrap_or(u32::MAX);
         let row = (data_type.size() as u64).saturating_mul(u64::from(window.width));
         let all = row.saturating_mul(u64::from(window.height)).saturating_mul(u64::from(bands));
-        let all_bands = all <= room || options.interleave == Interleave::BandLast;
+        let all_bands = all <= room || options.layout.interleave == Interleave::BandLast;
         let piece_row = if all_bands { row.saturating_mul(u64::from(bands)) } else { row };
         let block_height = block_height.max(1);
         let rows_of_piece = if piece_row.saturating_mul(u64::from(window.height)) <= room {
@@ -109,19 +109,18 @@ impl Pieces {
         (limits, height): (&PieceLimits, u32),
         context: &Context,
     ) -> Result<Self> {
-        let Some(onto) = &options.onto else { return Err(input.refuse("no grid is given".into())) };
-        let window = options.window.unwrap_or(Window::full(onto.grid.width(), onto.grid.height()));
+        let Some(onto) = &options.place.onto else { return Err(input.refuse("no grid is given".into())) };
+        let window = options.place.window.unwrap_or(Window::full(onto.grid.width(), onto.grid.height()));
         // The type and the bands are those of any piece.
-        let corner =
-            ReadOptions { window: Some(Window { width: 1, height: 1, ..window }), ..options.clone() };
+        let corner = options.clone().window(Window { width: 1, height: 1, ..window });
         let probe = plan_onto(Location::Host, &[input], &corner, context)?;
         let count = u16::try_from(probe.output.bands).unwrap_or(u16::MAX);
-        let bands = options.bands.clone().unwrap_or_else(|| (1..=count).collect());
+        let bands = options.place.bands.clone().unwrap_or_else(|| (1..=count).collect());
         let samples =
             Size::new((1, window.height, window.width), 1).samples.saturating_mul(bands.len() as u64);
         let bytes = samples.saturating_mul(probe.output.data_type.size() as u64);
         let size = Size { samples, bytes };
-        check_result((input.name(), "the file"), size, options.max_pixels, || input.stored_len())?;
+        check_result((input.name(), "the file"), size, options.execution.max_pixels, || input.stored_len())?;
         let whole =
             Whole { data_type: probe.output.data_type, bands, window, block_height: height, blocks: 0 };
         Ok(Self::of_rows(whole, options, limits, context))
@@ -144,7 +143,7 @@ impl Pieces {
 impl Dataset {
     /// Decides how a result is cut into pieces; touches no pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             let height = self
                 .pages()
                 .first()
@@ -152,9 +151,9 @@ impl Dataset {
                 .map_or(1, |level| level.image.grid.block_height);
             return Pieces::onto(InputRef::Tiff(self), options, (limits, height), context);
         }
-        let target = self.footprint(options)?;
+        let target = self.footprint(&options.place)?;
         let (image, window) = (target.image, target.window);
-        let derived = self.is_derived_mask(options)?;
+        let derived = self.is_derived_mask(&options.place)?;
         let bands = if derived { vec![1] } else { target.bands };
         let unsupported = || Error::Unsupported {
             file: self.name().to_owned(),
@@ -162,7 +161,7 @@ impl Dataset {
         };
         let data_type = match derived {
             true => DataType::U8,
-            false => match self.unpacking(&image, &bands, options)? {
+            false => match self.unpacking(&image, &bands, &options.place, &options.meaning)? {
                 Some(unpacking) => unpacking.data_type,
                 None => image.sample.data_type().ok_or_else(unsupported)?,
             },
@@ -172,10 +171,10 @@ impl Dataset {
         let whole = band.saturating_mul(bands.len() as u64);
         let samples =
             Size::new((1, window.height, window.width), 1).samples.saturating_mul(bands.len() as u64);
-        self.check_result(Size { samples, bytes: whole }, options)?;
-        let turned = options.apply_orientation && image.orientation != 1;
+        self.check_result(Size { samples, bytes: whole }, &options.execution)?;
+        let turned = is_turned(&image, options.layout);
         let room = limits.piece.min(context.budget.limit() / 2).max(1);
-        let all_bands = whole <= room || options.interleave == Interleave::BandLast;
+        let all_bands = whole <= room || options.layout.interleave == Interleave::BandLast;
         let piece_row = if all_bands { row.saturating_mul(bands.len() as u64) } else { row };
         // Rows of an uncompressed block are read by themselves, so pieces may end inside it.
         let part = layout_of(&image, Fill::default()).as_ref().and_then(rows_of_part);
@@ -234,13 +233,11 @@ pub(crate) fn read_each<E: From<Error>>(
     };
     for bands in groups {
         for window in pieces.windows() {
-            let options = ReadOptions {
-                window: Some(window),
-                bands: Some(bands.clone()),
-                // Every block is read once, unless pixels are put onto a grid.
-                cache: if pieces.options.onto.is_some() { pieces.options.cache } else { Cache::Off },
-                ..pieces.options.clone()
-            };
+            let mut options = pieces.options.clone().window(window).bands(bands.clone());
+            if options.place.onto.is_none() {
+                // Every block is read once.
+                options.execution.cache = Cache::Off;
+            }
             let mut read = read(&options)?;
             if read.data_type != pieces.data_type {
                 // Bands of which one alone says that it is scaled differ in type when they are read by themselves.

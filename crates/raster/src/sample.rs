@@ -8,7 +8,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::measure::Shown;
-use crate::options::{Interleave, Layer, Processor, ReadOptions};
+use crate::options::{Execution, Interleave, Layer, Place, Processor, ReadOptions};
 use crate::pieces::PieceLimits;
 use crate::read::Area;
 use crate::window::Window;
@@ -46,7 +46,7 @@ type Spot = (usize, u32, u32);
 
 impl Input {
     /// Returns values of the full image at places (x, y) in the file's reference system: those of the pixel that holds the
-    /// place. Of `options` the bands and the limits count. Places in a file without a georeference are columns and rows.
+    /// place. Only the bands of `options` and its limits count. Places in a file without a georeference are columns and rows.
     ///
     /// Memory grows with the places; give at most [`SAMPLE_CHUNK`] at once.
     ///
@@ -61,25 +61,22 @@ impl Input {
     /// ```
     pub fn sample(&self, places: &[(f64, f64)], options: &ReadOptions, context: &Context) -> Result<Samples> {
         let refuse = |problem: &str| Error::Request { file: self.name().into(), problem: problem.into() };
-        let options = ReadOptions {
-            bands: options.bands.clone(),
-            max_pixels: options.max_pixels,
-            max_block_bytes: options.max_block_bytes,
-            decode_on: Processor::Cpu,
-            ..ReadOptions::default()
-        };
+        let Execution { max_pixels, max_block_bytes, .. } = options.execution;
+        let execution =
+            Execution { max_pixels, max_block_bytes, decode_on: Processor::Cpu, ..Execution::default() };
+        let place = Place { bands: options.place.bands.clone(), ..Place::default() };
         let (columns, rows) = match self {
             Self::Tiff(dataset) => {
-                let image = dataset.target(&options)?.image;
+                let image = dataset.target(&place)?.image;
                 (image.width, image.height)
             }
             Self::Vrt(vrt) => (vrt.width(), vrt.height()),
         };
         // Type and number of the bands, which the size of the file does not change.
-        let one = ReadOptions { window: Some(Window::full(1, 1)), ..options.clone() };
+        let one = ReadOptions::new().place(place.clone().window(Window::full(1, 1))).execution(execution);
         let pieces = self.pieces(&one, &PieceLimits::default(), context)?;
         let data_type = pieces.data_type;
-        let bands = match &options.bands {
+        let bands = match &place.bands {
             Some(bands) => bands.clone(),
             None => (1..=u16::try_from(pieces.bands).unwrap_or(u16::MAX)).collect(),
         };
@@ -95,7 +92,7 @@ impl Input {
                 *inside = true;
             }
         }
-        let shown = Shown::in_reading(self, &ReadOptions::default())?;
+        let shown = Shown::in_reading(self, &Place::default())?;
         let mut read = bands.clone();
         if let Shown::Alpha(alpha) = shown
             && !read.contains(&alpha)
@@ -103,9 +100,9 @@ impl Input {
             read.push(alpha);
         }
         let size = data_type.size();
-        let (values, encoded_bytes) = self.pixels_at(&spots, &read, &options, context)?;
+        let (values, encoded_bytes) = self.pixels_at(&spots, &read, &execution, context)?;
         let mask = match shown {
-            Shown::Mask(_) => self.by_cells(&spots, &[], &options, context)?,
+            Shown::Mask(_) => self.by_cells(&spots, &[], &execution, context)?,
             Shown::Values | Shown::Alpha(_) => Vec::new(),
         };
         let alpha = match shown {
@@ -164,13 +161,13 @@ impl Input {
         &self,
         spots: &[Spot],
         bands: &[u16],
-        options: &ReadOptions,
+        execution: &Execution,
         context: &Context,
     ) -> Result<(Vec<u8>, u64)> {
         match self {
             _ if spots.is_empty() => Ok((Vec::new(), 0)),
-            Self::Tiff(dataset) => batch(dataset, spots, bands, options, context),
-            Self::Vrt(_) => Ok((self.by_cells(spots, bands, options, context)?, 0)),
+            Self::Tiff(dataset) => batch(dataset, spots, bands, execution, context),
+            Self::Vrt(_) => Ok((self.by_cells(spots, bands, execution, context)?, 0)),
         }
     }
 
@@ -179,13 +176,12 @@ impl Input {
         &self,
         spots: &[Spot],
         bands: &[u16],
-        options: &ReadOptions,
+        execution: &Execution,
         context: &Context,
     ) -> Result<Vec<u8>> {
         let cell = match self {
             Self::Tiff(dataset) => {
-                let options = ReadOptions { layer: Layer::Mask, ..ReadOptions::default() };
-                let grid = dataset.target(&options)?.image.grid;
+                let grid = dataset.target(&Place::new().layer(Layer::Mask))?.image.grid;
                 (grid.block_width.max(1), grid.block_height.max(1))
             }
             Self::Vrt(_) => (CELL, CELL),
@@ -198,13 +194,12 @@ impl Input {
         for members in cells.values() {
             let places = || members.iter().filter_map(|&at| spots.get(at));
             let window = around(places());
-            let options = ReadOptions {
-                window: Some(window),
-                layer: if bands.is_empty() { Layer::Mask } else { Layer::Pixels },
-                bands: (!bands.is_empty()).then(|| bands.to_vec()),
-                interleave: Interleave::BandLast,
-                ..options.clone()
+            let place = match bands {
+                [] => Place::new().layer(Layer::Mask),
+                bands => Place::new().bands(bands.iter().copied()),
             };
+            let options = ReadOptions::new().place(place.window(window)).execution(*execution);
+            let options = options.interleave(Interleave::BandLast);
             let raster = self.read(&options, context)?.into_raster()?;
             let pixel = raster.data_type.size() * raster.bands as usize;
             pixels.resize(spots.len() * pixel, 0);
@@ -226,7 +221,7 @@ fn batch(
     dataset: &Dataset,
     spots: &[Spot],
     bands: &[u16],
-    options: &ReadOptions,
+    execution: &Execution,
     context: &Context,
 ) -> Result<(Vec<u8>, u64)> {
     let window = |&(_, column, row): &Spot| BatchWindow {
@@ -235,12 +230,7 @@ fn batch(
         ..BatchWindow::of_pixels(0, 0, 0, (1, 1))
     };
     let windows: Vec<BatchWindow> = spots.iter().map(window).collect();
-    let options = BatchOptions {
-        decode_on: options.decode_on,
-        max_pixels: options.max_pixels,
-        max_block_bytes: options.max_block_bytes,
-        ..BatchOptions::default()
-    };
+    let options = BatchOptions::new().execution(*execution);
     let pixels = read_batch(&[dataset], &windows, &options, context)?;
     let encoded = pixels.report.encoded_bytes;
     Ok((pixels.into_bytes()?, encoded))

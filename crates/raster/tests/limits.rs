@@ -58,7 +58,7 @@ fn every_way_to_read_has_the_same_limit() {
     let (file, context) = (Dataset::open(&path).unwrap(), context());
     let with = |max_pixels| {
         let mut options = ReadOptions::new().decode_on(Processor::Cpu);
-        options.max_pixels = max_pixels;
+        options.execution.max_pixels = max_pixels;
         options
     };
     let compare = |max_pixels| {
@@ -73,7 +73,7 @@ fn every_way_to_read_has_the_same_limit() {
     };
     let batch = |max_pixels| {
         let mut options = BatchOptions::new().decode_on(Processor::Cpu);
-        options.max_pixels = max_pixels;
+        options.execution.max_pixels = max_pixels;
         plan_batch(
             Location::Host,
             &[&file],

@@ -76,7 +76,7 @@ fn compare_all(dataset: &Dataset) -> Result<(u64, u64), String> {
             if let Some(report) = compare(dataset, &options)? {
                 (blocks, host) = (blocks + report.blocks, host + report.host_blocks);
             }
-            if dataset.mask_source(&options).unwrap() != MaskSource::AllValid {
+            if dataset.mask_source(&options.place).unwrap() != MaskSource::AllValid {
                 compare(dataset, &options.layer(Layer::Mask))?;
             }
         }

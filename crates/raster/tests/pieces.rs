@@ -88,7 +88,7 @@ fn a_result_far_larger_than_its_file_is_refused() {
     let dataset = made(&spec.tag(Tag::long(256, 60_000)).tag(Tag::long(257, 60_000)));
     let pieces = |max_pixels| {
         let mut options = ReadOptions::new();
-        options.max_pixels = max_pixels;
+        options.execution.max_pixels = max_pixels;
         dataset.pieces(&options, &PieceLimits::default(), &Context::default())
     };
     let refused = pieces(None).unwrap_err().to_string();
@@ -104,7 +104,7 @@ fn a_box_becomes_the_window_that_covers_it() {
     }
     let dataset = made(&spec);
     let options = ReadOptions::default();
-    let window = |sides| dataset.window_of_box(&options, sides).map(|window| window.to_string());
+    let window = |sides| dataset.window_of_box(&options.place, sides).map(|window| window.to_string());
     assert_eq!(window([1010.0, 1950.0, 1030.0, 1990.0]).unwrap(), "1,1,2,4", "on edges");
     assert_eq!(window([1011.0, 1951.0, 1029.0, 1989.0]).unwrap(), "1,1,2,4", "inside pixels");
     assert_eq!(window([0.0, 0.0, 9000.0, 9000.0]).unwrap(), "0,0,37,40", "cut to the image");

@@ -382,7 +382,7 @@ fn an_image_on_the_device_is_written_as_it_is_stored() {
     let case = Case::new(pixels(SampleFormat::Uint, 16, 1), WriteOptions::default());
     let input = open(case.write(Processor::Cpu, Memory::Host, case.spec.height, None));
     let mut options = ConvertOptions::like(&input, Format::GeoTiff).unwrap();
-    (options.read.decode_on, options.write.encode_on) = (device(), device());
+    (options.read.execution.decode_on, options.write.encode_on) = (device(), device());
     options.write.reproducible = true;
     let image = LoadedImage::read(&input, &options, Location::Cuda(0), &Context::default()).unwrap();
     assert_eq!((image.location(), image.bytes()), (Location::Cuda(0), case.pixels.bytes.len() as u64));

@@ -21,7 +21,7 @@ use strile::read::MaskSource;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{Image, Photometric};
 use strile::vrt::VrtOptions;
-use strile::{DataType, Input, Processor, ReadOptions, Window};
+use strile::{DataType, Input, Processor, Window};
 
 /// A viewer needs no level that is larger than this on both sides.
 pub(crate) const SMALLEST: u32 = 512;
@@ -110,7 +110,7 @@ impl Opened {
             }
             Input::Vrt(vrt) => (vrt.width(), vrt.height(), vrt.bands(), vrt.data_type()),
         };
-        let palette = palette_of(&input, &ReadOptions::default())?;
+        let palette = palette_of(&input, &strile::read::Place::default())?;
         let mut levels = stored(&input, (width, height));
         made(&mut levels, u64::from(bands) * data_type.size() as u64);
         let name = name.to_owned();
@@ -236,7 +236,7 @@ pub(crate) fn full(input: &Input) -> Option<&Image> {
 
 pub(crate) fn mask_source(input: &Input) -> Result<MaskSource, Refusal> {
     Ok(match input {
-        Input::Tiff(dataset) => dataset.mask_source(&ReadOptions::default())?,
+        Input::Tiff(dataset) => dataset.mask_source(&strile::read::Place::default())?,
         Input::Vrt(vrt) => vrt.mask_source(),
     })
 }

@@ -218,7 +218,7 @@ impl Check {
             for level in 0..levels {
                 let options = ReadOptions::new().page(page).level(level);
                 self.compare(&dataset, &options, true, &mut verdict);
-                let masked = dataset.mask_source(&options);
+                let masked = dataset.mask_source(&options.place);
                 if masked.is_ok_and(|source| source != MaskSource::AllValid) {
                     let mask = options.layer(Layer::Mask);
                     self.compare(&dataset, &mask, false, &mut verdict);
@@ -252,8 +252,8 @@ impl Check {
         }
         verdict.reads += 1;
         self.hold(&expected, dataset, options, verdict).into_iter().filter(|_| counts).for_each(|report| {
-            let image = dataset.pages().get(options.page);
-            let level = image.and_then(|page| page.levels.get(options.level));
+            let image = dataset.pages().get(options.place.page);
+            let level = image.and_then(|page| page.levels.get(options.place.level));
             let codec = level.map_or("none", |level| level.image.compression.name());
             let blocks = verdict.blocks.entry(codec).or_default();
             *blocks = Blocks { all: blocks.all + report.blocks, host: blocks.host + report.host_blocks };
@@ -327,16 +327,16 @@ fn difference(expected: &Result<Pixels>, found: &Result<Pixels>) -> Option<Strin
 }
 
 fn request(options: &ReadOptions) -> String {
-    let level = match options.level {
+    let level = match options.place.level {
         0 => String::new(),
         level => format!(" level {level}"),
     };
-    let mask = if options.layer == Layer::Mask { " mask" } else { "" };
-    let window = options.window.map_or_else(String::new, |window| format!(" window {window}"));
-    let bands = options.bands.as_ref().map_or_else(String::new, |bands| format!(" bands {bands:?}"));
+    let mask = if options.place.layer == Layer::Mask { " mask" } else { "" };
+    let window = options.place.window.map_or_else(String::new, |window| format!(" window {window}"));
+    let bands = options.place.bands.as_ref().map_or_else(String::new, |bands| format!(" bands {bands:?}"));
     format!(
         "page {}{level}{mask}{window}{bands} {:?} {:?}",
-        options.page, options.interleave, options.on_fault
+        options.place.page, options.layout.interleave, options.execution.on_fault
     )
 }
 

@@ -101,7 +101,7 @@ impl BenchArgs {
     /// The request.
     pub fn read_options(&self) -> ReadOptions {
         let mut options = ReadOptions::new().decode_on(self.decode.decode_on).cache(self.cache);
-        options.max_pixels = self.engine.max_pixels;
+        options.execution.max_pixels = self.engine.max_pixels;
         self.gpu.apply(options)
     }
 

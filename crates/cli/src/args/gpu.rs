@@ -25,7 +25,7 @@ impl GpuArgs {
     /// The options of a read with what is said here.
     pub fn apply(&self, options: ReadOptions) -> ReadOptions {
         let mut options = options.direct_io(self.direct_io).nvcomp(self.nvcomp);
-        options.device_memory = self.device_memory;
+        options.execution.device_memory = self.device_memory;
         options
     }
 }

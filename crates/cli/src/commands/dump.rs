@@ -72,7 +72,7 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
         Format::Png | Format::Csv => Interleave::BandLast,
     });
     if let Some(sides) = bbox_in_file(&args.part, dataset.metadata())? {
-        options.window = Some(dataset.window_of_box(&options, sides)?);
+        options.place.window = Some(dataset.window_of_box(&options.place, sides)?);
     }
     if let Some(polygon) = cutline(&args.cutline)? {
         options = clipped(args, &dataset, options, polygon)?;
@@ -111,18 +111,18 @@ fn clipped(
     polygon: Polygon,
 ) -> Result<ReadOptions, Failure> {
     if args.cutline.crop_to_cutline {
-        if options.window.is_some() {
+        if options.place.window.is_some() {
             let sentence = "`-crop_to_cutline` cannot be combined with `--window` or `--bbox`".to_owned();
             return Err(Failure::Request(sentence, None));
         }
-        options.window = Some(dataset.as_input().window_of_polygon(&options, &polygon)?);
+        options.place.window = Some(dataset.as_input().window_of_polygon(&options, &polygon)?);
     }
     Ok(dataset.as_input().clipped(&options, polygon)?)
 }
 
 /// Whether missing pixels have a value like any other.
 fn is_opaque(dataset: &Input, options: &ReadOptions) -> bool {
-    dataset.metadata().nodata.is_none() && !options.masked && !options.unpack
+    dataset.metadata().nodata.is_none() && !options.meaning.masked && !options.meaning.unpack
 }
 
 fn write(
@@ -142,7 +142,9 @@ fn write(
             let transform = request.dataset.transform(&request.options)?;
             request.write(sink, Csv::new(&request.pieces, &request.options, transform))
         }
-        Format::Png if raw_values || request.options.layer == Layer::Mask => picture::keep(&request, sink),
+        Format::Png if raw_values || request.options.place.layer == Layer::Mask => {
+            picture::keep(&request, sink)
+        }
         Format::Png => picture::draw(request, sink, session),
     }
 }

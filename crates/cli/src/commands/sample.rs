@@ -31,7 +31,7 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
         return Err(Failure::Request(sentence, None));
     }
     let mut options = ReadOptions::new().bands(bands.clone());
-    options.max_pixels = args.engine.max_pixels;
+    options.execution.max_pixels = args.engine.max_pixels;
     // A band that is not there is refused before the first line is read.
     input.sample(&[], &options, &context)?;
     let job = Job { args, input: &input, bands, options, context, transformer };

@@ -144,8 +144,8 @@ fn read_options(args: &WarpArgs, grid: Grid, polygon: Option<Polygon>) -> ReadOp
         FaultPolicy::Fill => OnFault::Fill,
     };
     let mut read = ReadOptions::new().on_fault(on_fault).decode_on(args.decode.decode_on).onto(grid, warp);
-    read.bands = (!args.band.is_empty()).then(|| args.band.clone());
-    read.max_pixels = args.engine.max_pixels;
+    read.place.bands = (!args.band.is_empty()).then(|| args.band.clone());
+    read.execution.max_pixels = args.engine.max_pixels;
     read
 }
 

@@ -3,11 +3,12 @@
 
 use super::options::BatchOptions;
 use super::output::BatchOutput;
+use super::read::of_batch;
 use super::window::BatchWindow;
 use crate::error::{Error, Result};
 use crate::grid::{Grid, Onto};
 use crate::input::{AsInput, InputRef};
-use crate::options::{FloatType, ReadOptions};
+use crate::options::{FloatType, Layout, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::read::{Frame, OntoRead, ReadPlan, WantedChip, WindowFault};
 use std::sync::Arc;
@@ -41,8 +42,9 @@ impl<'a> BatchOnto<'a> {
         (options, onto): (&BatchOptions, Option<&Onto>),
         context: &'a Context,
     ) -> Result<Self> {
-        let name = || format!("batch of {} windows", windows.len());
-        let refuse = |problem: &str| Error::Request { file: name(), problem: problem.to_owned() };
+        let refuse =
+            |problem: &str| Error::Request { file: of_batch(windows.len()), problem: problem.to_owned() };
+        options.check().map_err(|problem| refuse(&problem))?;
         if onto.is_none() && options.size.is_some() {
             return Err(refuse(
                 "windows that are clipped by polygons are not resampled to a `size` without a grid; give a grid",
@@ -74,7 +76,7 @@ impl<'a> BatchOnto<'a> {
             let (own, level) = match onto {
                 Some(onto) => (onto.grid.clone(), None),
                 None => {
-                    let level = ReadOptions { level: window.level, ..ReadOptions::default() };
+                    let level = ReadOptions::new().level(window.level);
                     (input.grid_of(&level).map_err(|error| fail(at, error))?, Some(window.level))
                 }
             };
@@ -85,11 +87,11 @@ impl<'a> BatchOnto<'a> {
         let grid = grid.ok_or_else(|| refuse("no window is asked for"))?;
         let mut warp = onto.map(|onto| onto.warp.clone()).unwrap_or_default();
         warp.fill = warp.fill.or(options.fill);
-        let is_masked = options.masked || options.unpack;
+        let is_masked = options.meaning.is_masked();
         if onto.is_none() && !is_masked && warp.fill.is_none() {
             check_nodata(&chips, bands.as_deref())?.map_err(|problem| refuse(&problem))?;
         }
-        if let Some(float_type) = options.float_type.filter(|_| !is_masked) {
+        if let Some(float_type) = options.meaning.float_type.filter(|_| !is_masked) {
             warp.data_type = warp.data_type.or(Some(match float_type {
                 FloatType::Float16 => DataType::F16,
                 FloatType::Float32 => DataType::F32,
@@ -97,7 +99,13 @@ impl<'a> BatchOnto<'a> {
             }));
         }
         let casts = is_masked || warp.data_type.is_some();
-        let read = ReadOptions { bands, onto: Some(Arc::new(Onto { grid, warp })), ..options.read_options() };
+        let onto = Some(Arc::new(Onto { grid, warp }));
+        let read = ReadOptions {
+            place: Place { bands, onto, ..Place::default() },
+            meaning: options.meaning,
+            layout: Layout::default(),
+            execution: options.execution,
+        };
         let read = OntoRead::of_batch(chips, &read, context, fail)?;
         if !casts {
             check_types(&read.stored().collect::<Vec<_>>()).map_err(|problem| refuse(&problem))?;
@@ -117,7 +125,7 @@ impl<'a> BatchOnto<'a> {
         let [windows, ..] = output.shape();
         if windows != self.0.count() {
             let problem = format!("the output has {windows} windows, the batch {}", self.0.count());
-            return Err(Error::Request { file: format!("batch of {} windows", self.0.count()), problem });
+            return Err(Error::Request { file: of_batch(self.0.count() as usize), problem });
         }
         let (report, faults, _) = self.0.read_into(output.output())?;
         Ok((report, faults))

@@ -2,47 +2,35 @@
 
 use crate::cache::Cache;
 use crate::grid::{Grid, Onto, WarpOptions};
-use crate::options::{FloatType, OnFault, Processor, ReadOptions, limits, setters};
+use crate::options::{
+    DirectIo, Execution, FloatType, Meaning, Nvcomp, OnFault, Processor, limits, passed_on, setters,
+};
 use std::sync::Arc;
 use strile_engine::Sampling;
 use strile_tiff::gdal::NoData;
 
-/// What becomes of the pixels of a batch, and who reads them.
+/// Says what becomes of the pixels of a batch, and how the batch is read. The setters of the parts are also setters of
+/// `BatchOptions`.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct BatchOptions {
-    /// Missing pixels become NaN: by nodata, else by the mask image, else by alpha. The result is of floats whether a file
-    /// has one of them or not. A VRT without nodata, but with a mask band or alpha, is refused.
-    pub masked: bool,
-    /// The same, and other samples become stored × scale + offset by GDAL's scale and offset of their file.
-    pub unpack: bool,
-    /// All samples become floats of this type, stored values where neither `masked` nor `unpack` is set. `None`: the type
-    /// that all files store, or, where either is set, `float32` where that holds every stored value, else `float64`.
-    pub float_type: Option<FloatType>,
-    /// What pixels outside their image become, a value of the result's type. `None`: NaN where `masked` or `unpack` is
-    /// set, else the file's nodata, else 0.
+    /// What becomes of stored values. If `masked` or `unpack` is set, the result has floats, whether or not a file has
+    /// missing pixels: `float32` if that type holds every stored value, else `float64`. With a `float_type` all samples
+    /// become floats of that type, also those that are neither masked nor unpacked. `invert_min_is_white` is not available.
+    pub meaning: Meaning,
+    /// Value of pixels outside their image, in the type of the result. `None` is NaN if `masked` or `unpack` is set, else
+    /// the file's nodata, else 0.
     pub fill: Option<NoData>,
-    /// Columns and rows that every window is resampled to, whatever pixels it covers; `None`: windows keep their pixels,
-    /// and all have as many.
+    /// Columns and rows that every window is resampled to. `None` keeps the pixels of windows, which must then have one size.
     pub size: Option<(u32, u32)>,
-    /// How, where they are.
+    /// Resampling method, if there is a `size`.
     pub sampling: Sampling,
-    /// The grid that windows are put onto, and how; `None`: windows are pixels of their files. Areas of windows are then
-    /// those of the grid: its pixels, and boxes and places in its reference system, also outside of it. With a `size` each
-    /// window has that size in pixels, whatever the pixels of the grid are. Files may have any reference system.
+    /// Grid that windows are warped onto. `None` reads the pixels of the files. With a grid, areas of windows are areas of
+    /// the grid: its pixels, or boxes and points in its reference system, also outside of it. With a `size` each window
+    /// has that size in pixels, independent of the pixel size of the grid. Files may have any reference system.
     pub onto: Option<Arc<Onto>>,
-    /// Faulty blocks fail the read unless told otherwise.
-    pub on_fault: OnFault,
-    /// The most samples of a window before it is resampled, as in `ReadOptions::max_pixels`.
-    pub max_pixels: Option<u64>,
-    /// The most bytes of a compressed block once decoded, as in `ReadOptions::max_block_bytes`.
-    pub max_block_bytes: Option<u64>,
-    /// Whether blocks are taken from the cache of the process and kept there, as in `ReadOptions::cache`.
-    pub cache: Cache,
-    /// Who decodes, as in `ReadOptions::decode_on`.
-    pub decode_on: Processor,
-    /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as it is.
-    pub device_memory: Option<u64>,
+    /// How the batch is read. Limits on samples apply to each window before it is resampled.
+    pub execution: Execution,
 }
 
 impl BatchOptions {
@@ -51,14 +39,7 @@ impl BatchOptions {
         Self::default()
     }
 
-    /// Sets the type of the result; `None` leaves it to the files.
-    #[must_use]
-    pub fn float_type(mut self, float_type: impl Into<Option<FloatType>>) -> Self {
-        self.float_type = float_type.into();
-        self
-    }
-
-    /// Puts windows onto a grid; `sampling` is then that of the warp.
+    /// Warps windows onto a grid. The resampling method is that of the warp, not `sampling`.
     #[must_use]
     pub fn onto(mut self, grid: Grid, warp: WarpOptions) -> Self {
         self.onto = Some(Arc::new(Onto { grid, warp }));
@@ -66,51 +47,60 @@ impl BatchOptions {
     }
 
     setters! {
-        /// Makes missing pixels NaN.
-        masked: bool,
-        /// Makes missing pixels NaN, and applies scale and offset.
-        unpack: bool,
-        /// Sets how windows are resampled.
+        /// Sets what becomes of stored values.
+        meaning: Meaning,
+        /// Sets the resampling method.
         sampling: Sampling,
-        /// Sets what becomes of faulty blocks.
-        on_fault: OnFault,
-        /// Sets whether blocks are taken from the cache of the process and kept there.
-        cache: Cache,
-        /// Sets who decodes.
-        decode_on: Processor,
+        /// Sets how the batch is read.
+        execution: Execution,
     }
 
     limits! {
         /// Sets the value of pixels outside their image.
         fill: NoData,
-        /// Resamples every window to so many columns and rows.
+        /// Resamples every window to this many columns and rows.
         size: (u32, u32),
-        /// Limits the samples of a window before it is resampled.
-        max_pixels: u64,
-        /// Limits the bytes of a compressed block once decoded.
-        max_block_bytes: u64,
-        /// Limits the memory of the GPU, for the whole process.
-        device_memory: u64,
     }
 
-    /// Those that a read has, too.
-    pub(super) fn read_options(&self) -> ReadOptions {
-        ReadOptions {
-            masked: self.masked,
-            unpack: self.unpack,
-            float_type: self.float_type,
-            on_fault: self.on_fault,
-            max_pixels: self.max_pixels,
-            max_block_bytes: self.max_block_bytes,
-            cache: self.cache,
-            decode_on: self.decode_on,
-            device_memory: self.device_memory,
-            ..ReadOptions::default()
+    passed_on! {
+        /// Replaces missing pixels with NaN.
+        meaning: masked: bool,
+        /// Replaces missing pixels with NaN, and applies scale and offset.
+        meaning: unpack: bool,
+        /// Sets the sample type of the result. `None` chooses it by the types of the files.
+        meaning: float_type: impl Into<Option<FloatType>>,
+        /// Searches for a value while pixels are decoded.
+        meaning: look_for: NoData,
+        /// Sets what to do about faulty blocks.
+        execution: on_fault: OnFault,
+        /// Limits the number of samples of a window before it is resampled.
+        execution: max_pixels: u64,
+        /// Limits the decoded size of a compressed block in bytes.
+        execution: max_block_bytes: u64,
+        /// Limits the bytes fetched from remote sources.
+        execution: max_cloud_bytes: u64,
+        /// Uses the block cache of the process, or not.
+        execution: cache: Cache,
+        /// Sets the processor that decodes.
+        execution: decode_on: Processor,
+        /// Limits GPU memory, in bytes, for the whole process.
+        execution: device_memory: u64,
+        /// Sets whether a GPU reads local files with cuFile.
+        execution: direct_io: DirectIo,
+        /// Sets whether a GPU decodes with nvCOMP. Enable it only for files you trust.
+        execution: nvcomp: Nvcomp,
+    }
+
+    /// Refuses options that a batch does not have, in words.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self.meaning.invert_min_is_white {
+            true => Err("`invert_min_is_white` is not available in batches; read stored values".to_owned()),
+            false => Ok(()),
         }
     }
 
     /// Whether samples become floats whatever files say.
     pub(crate) fn converts(&self) -> bool {
-        self.masked || self.unpack || self.float_type.is_some()
+        self.meaning.is_masked() || self.meaning.float_type.is_some()
     }
 }

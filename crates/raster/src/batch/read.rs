@@ -6,7 +6,7 @@ use super::output::BatchOutput;
 use super::window::BatchWindow;
 use crate::error::{Error, Result};
 use crate::input::{AsInput, InputRef};
-use crate::options::{Interleave, ReadOptions};
+use crate::options::{Execution, Interleave, Meaning};
 use crate::pixels::Pixels;
 use crate::read::{Asked, Frame, ReadPlan, Reading, Request, Shape, WindowFault};
 use crate::vrt::{Calls, Made, Mosaics, Named, Shared, Vrt};
@@ -119,6 +119,11 @@ pub fn read_batch_into<F: AsInput>(
     Ok((report, told.with(faults)))
 }
 
+/// The name of a batch in messages.
+pub(super) fn of_batch(windows: usize) -> String {
+    format!("batch of {windows} windows")
+}
+
 /// What mosaics of a batch tell beside the read itself.
 struct Told {
     /// Faults of what was blended.
@@ -140,7 +145,8 @@ impl Told {
 /// A batch, checked as far as it can be without its files.
 struct Batch<'a> {
     windows: Vec<(InputRef<'a>, &'a BatchWindow)>,
-    options: ReadOptions,
+    meaning: Meaning,
+    execution: Execution,
     shape: Shape,
 }
 
@@ -150,7 +156,7 @@ impl<'a> Batch<'a> {
             let file = files.get(window.file).map(|file| (file.as_input(), window));
             file.ok_or_else(|| {
                 let error = Error::Request {
-                    file: format!("batch of {} windows", windows.len()),
+                    file: of_batch(windows.len()),
                     problem: format!(
                         "there is no file {}, the batch has {} (from 0)",
                         window.file,
@@ -167,7 +173,8 @@ impl<'a> Batch<'a> {
             size: options.size,
             sampling: options.sampling,
         };
-        Ok(Self { windows, options: options.read_options(), shape })
+        options.check().map_err(|problem| Error::Request { file: of_batch(windows.len()), problem })?;
+        Ok(Self { windows, meaning: options.meaning, execution: options.execution, shape })
     }
 
     fn read(&self, to: Location, context: &Context) -> Result<Pixels> {
@@ -189,7 +196,7 @@ impl<'a> Batch<'a> {
         mut read: impl FnMut(Reading<'_>, Asked<'_>) -> Result<R>,
     ) -> Result<(R, Told)> {
         let mosaics = Mosaics::among(self.windows.iter().map(|(file, _)| *file));
-        let calls = mosaics.calls(&self.options, context);
+        let calls = mosaics.calls(&self.execution, context);
         let mut first = true;
         loop {
             let (made, faults) = self.made(&calls, Pass { pixels, first })?;
@@ -206,8 +213,9 @@ impl<'a> Batch<'a> {
                     }
                 })
                 .collect();
-            let asked =
-                Asked { requests: &requests, options: &self.options, batch: Some(&self.shape), laying: None };
+            let Self { meaning, execution, shape, .. } = self;
+            let (interleave, batch) = (Interleave::BandFirst, Some(shape));
+            let asked = Asked { requests: &requests, meaning, interleave, execution, batch, laying: None };
             let done = Reading::new(asked, to, Vec::new(), context).and_then(|reading| read(reading, asked));
             match done {
                 Ok(done) => return Ok((done, Told { faults, holes: calls.holes() })),
@@ -233,14 +241,13 @@ impl<'a> Batch<'a> {
     }
 
     fn made_of(&self, vrt: &Vrt, window: &BatchWindow, pass: Pass, call: &Shared<'_>) -> Result<Made> {
-        let BatchWindow { page, level, bands, area, .. } = window;
-        let level = ReadOptions { page: *page, level: *level, ..ReadOptions::default() };
-        let (whole, bands) = vrt.target(&ReadOptions { bands: bands.clone(), ..level.clone() })?;
+        let place = window.place();
+        let (whole, bands) = vrt.target(&place)?;
         let image = (whole.width, whole.height);
         let refuse = |problem: &str| vrt.refuse(problem.to_owned());
-        let frame = Frame::found(area, || vrt.transform(&level), refuse)?;
+        let frame = Frame::found(&window.area, || vrt.stored_transform(&place), refuse)?;
         let frame = self.shape.read(frame, image);
-        let is_masked = self.options.masked || self.options.unpack;
+        let is_masked = self.meaning.is_masked();
         match (self.shape.size, self.shape.sampling) {
             (None, _) => {}
             (Some(size), Sampling::Nearest) => {
@@ -254,8 +261,9 @@ impl<'a> Batch<'a> {
                 vrt.one_nodata(&bands)?;
             }
         }
-        vrt.check_window((frame.width, frame.height), &bands, &self.options)?;
-        let wanted = vrt.wanted(&bands, (frame, frame.inside(image)), &self.options, pass.pixels)?;
+        vrt.check_window((frame.width, frame.height), &bands, (&self.meaning, &self.execution))?;
+        let wanted =
+            vrt.wanted(&bands, (frame, frame.inside(image)), (&place, &self.meaning), pass.pixels)?;
         if pass.first {
             vrt.allow(&wanted, &call.call());
         }

@@ -3,7 +3,7 @@
 use super::window::BatchWindow;
 use crate::error::Result;
 use crate::input::{AsInput, InputRef};
-use crate::options::ReadOptions;
+use crate::options::Place;
 use crate::read::{Area, Frame};
 
 /// Sizes of overviews are rounded up: a window may miss a pixel by that.
@@ -30,8 +30,8 @@ fn sufficient<F: AsInput>(files: &[F], window: &BatchWindow, size: (u32, u32)) -
         return Ok(window.clone());
     };
     let Some(full) = levels.first().map(|level| &level.image) else { return Ok(window.clone()) };
-    let options = ReadOptions { page: window.page, ..ReadOptions::default() };
-    let [left, top, width, height] = Frame::of(&window.area, dataset, &options)?.exact;
+    let place = Place::new().page(window.page);
+    let [left, top, width, height] = Frame::of(&window.area, dataset, &place)?.exact;
     let there = levels.iter().skip(1).map(|level| Some((level.image.width, level.image.height)));
     let size_of_full = (full.width, full.height);
     let number = smallest_sufficient(size_of_full, there, (width, height), size);

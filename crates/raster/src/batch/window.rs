@@ -3,8 +3,8 @@
 use crate::dataset::Dataset;
 use crate::error::Error;
 use crate::grid::Polygon;
-use crate::options::setters;
-use crate::read::{Area, Of, Request};
+use crate::options::{Place, setters};
+use crate::read::{Area, Request};
 use std::sync::Arc;
 
 /// One window of a batch.
@@ -68,9 +68,14 @@ impl BatchWindow {
         }
     }
 
+    /// The level and the bands that it is of.
+    pub(super) fn place(&self) -> Place {
+        let Self { page, level, ref bands, .. } = *self;
+        Place { page, level, bands: bands.clone(), ..Place::default() }
+    }
+
     /// The window as a request for pixels of its file.
-    pub(super) fn request<'a>(&'a self, dataset: &'a Dataset) -> Request<'a> {
-        let Self { page, level, ref bands, area, .. } = *self;
-        Request { of: Of::File(dataset), page, level, bands: bands.as_deref(), area: Some(area) }
+    pub(super) fn request<'a>(&self, dataset: &'a Dataset) -> Request<'a> {
+        Request::of_area(dataset, self.place(), self.area)
     }
 }

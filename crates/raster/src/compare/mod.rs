@@ -16,7 +16,7 @@ pub(crate) use tags::is_of_storage;
 use crate::cache::Cache;
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::options::{Layer, Processor, ReadOptions, limits, setters};
+use crate::options::{Execution, Layer, Place, Processor, limits, setters};
 use crate::pages::{Level, Page};
 use strile_engine::Context;
 
@@ -172,34 +172,21 @@ struct Comparison<'a> {
     context: &'a Context,
 }
 
-/// A level of a page, for messages and for reading.
-struct Place {
-    page: usize,
-    /// 0 the full image.
-    level: usize,
+/// A level of a page, for messages.
+fn name_of(place: &Place) -> String {
+    let page = page_name(place.page);
+    let level = match place.level {
+        0 => String::new(),
+        level => format!("level {level}"),
+    };
+    [page, level].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-impl Place {
-    fn name(&self) -> String {
-        let page = page_name(self.page);
-        let level = match self.level {
-            0 => String::new(),
-            level => format!("level {level}"),
-        };
-        [page, level].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
-    }
-
-    fn options(&self, layer: Layer, options: &CompareOptions) -> ReadOptions {
-        ReadOptions {
-            page: self.page,
-            level: self.level,
-            layer,
-            decode_on: options.decode_on,
-            max_pixels: options.max_pixels,
-            // Every block is read once.
-            cache: Cache::Off,
-            ..Default::default()
-        }
+impl CompareOptions {
+    fn execution(&self) -> Execution {
+        let Self { decode_on, max_pixels, .. } = *self;
+        // Every block is read once.
+        Execution { decode_on, max_pixels, cache: Cache::Off, ..Execution::default() }
     }
 }
 
@@ -211,7 +198,7 @@ fn page_name(page: usize) -> String {
 impl Comparison<'_> {
     fn page(&self, page: usize, (a, b): (&Page, &Page), found: &mut Differences) -> Result<()> {
         for (level, pair) in a.levels.iter().zip(&b.levels).enumerate() {
-            self.level(&Place { page, level }, pair, found)?;
+            self.level(&Place::new().page(page).level(level), pair, found)?;
         }
         let counts = (a.levels.len(), b.levels.len());
         found.unequal(("overviews", &page_name(page)), counts, |n| {
@@ -221,7 +208,7 @@ impl Comparison<'_> {
     }
 
     fn level(&self, place: &Place, (a, b): (&Level, &Level), found: &mut Differences) -> Result<()> {
-        let name = place.name();
+        let name = name_of(place);
         let before = found.0.len();
         let size = |level: &Level| (level.image.width, level.image.height);
         found.unequal(("size", &name), (size(a), size(b)), |(w, h)| format!("{w} × {h} pixels"));

@@ -3,9 +3,9 @@
 //! Pieces are whole rows of the taller blocks of the two files, so that blocks of that file are decoded once
 //! and those of the other at most twice.
 
-use super::{Comparison, Difference, Differences, Place, SampleDifference, against, samples};
+use super::{Comparison, Difference, Differences, SampleDifference, against, name_of, samples};
 use crate::error::Result;
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Layer, Place, ReadOptions};
 use crate::pieces::PieceLimits;
 use crate::read::{layout_of, rows_of_part};
 use crate::window::Window;
@@ -61,7 +61,8 @@ impl Comparison<'_> {
         (a, b): (&Image, &Image),
         found: &mut Differences,
     ) -> Result<()> {
-        let options = place.options(layer, self.options);
+        let options =
+            ReadOptions::new().place(place.clone().layer(layer)).execution(self.options.execution());
         // Refuses files made to take forever.
         for dataset in [self.a, self.b] {
             dataset.pieces(&options, &PieceLimits::default(), self.context)?;
@@ -71,12 +72,11 @@ impl Comparison<'_> {
         let mut tally = Tally { tolerance: self.options.tolerance, compared: 0, found: None };
         for bands in cut.groups(a) {
             for window in cut.windows(a) {
-                let piece =
-                    ReadOptions { window: Some(window), bands: Some(bands.clone()), ..options.clone() };
+                let piece = options.clone().window(window).bands(bands.clone());
                 let (a, b) = (self.a.read(&piece, self.context)?, self.b.read(&piece, self.context)?);
                 if a.data_type != b.data_type {
                     let message = against(a.data_type.name(), b.data_type.name());
-                    found.add("type", place.name(), message);
+                    found.add("type", name_of(place), message);
                     return Ok(());
                 }
                 tally.piece(&window, &bands, (a.bytes()?, b.bytes()?), a.data_type);
@@ -92,7 +92,7 @@ impl Comparison<'_> {
             Layer::Pixels => "pixels",
             Layer::Mask => "mask",
         };
-        found.0.push(Difference { category, place: place.name(), message, samples: Some(samples) });
+        found.0.push(Difference { category, place: name_of(place), message, samples: Some(samples) });
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! How pixels are stored, compared on request.
 
-use super::{Differences, Place};
+use super::{Differences, name_of};
 use crate::dataset::Dataset;
+use crate::options::Place;
 use crate::pages::Level;
 use strile_tiff::{BlockKind, ByteOrder, Planar, Predictor, Tiff, Variant};
 
@@ -19,7 +20,7 @@ pub(super) fn compare(a: &Dataset, b: &Dataset, found: &mut Differences) {
     }
     for (page, (a, b)) in a.pages().iter().zip(b.pages()).enumerate() {
         for (level, (a, b)) in a.levels.iter().zip(&b.levels).enumerate() {
-            of_level(&Place { page, level }.name(), a, b, found);
+            of_level(&name_of(&Place::new().page(page).level(level)), a, b, found);
         }
     }
 }

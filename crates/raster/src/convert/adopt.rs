@@ -5,7 +5,7 @@ use crate::dataset::{Dataset, Target};
 use crate::error::{Error, Result};
 use crate::open::io_error;
 use crate::options::ReadOptions;
-use crate::read::{Fetched, coalesce, layout_of, locate, requests_of};
+use crate::read::{Fetched, coalesce, is_turned, layout_of, locate, requests_of};
 use crate::source::Source;
 use crate::window::Window;
 use crate::write::{PredictorChoice, RasterSpec, WriteOptions, Writer, chosen_layout};
@@ -35,13 +35,13 @@ impl<'a> Adopted<'a> {
         spec: &RasterSpec,
         write: &WriteOptions,
     ) -> Result<Option<Self>> {
-        let target = input.target(read)?;
+        let target = input.target(&read.place)?;
         let image = &*target.image;
-        let whole = read.reduce == 0
+        let whole = read.place.reduce == 0
             && target.window == Window::full(image.width, image.height)
             && target.bands.iter().copied().eq(1..=image.samples)
-            && !(read.apply_orientation && image.orientation != 1)
-            && !read.invert_min_is_white;
+            && !is_turned(image, read.layout)
+            && !read.meaning.invert_min_is_white;
         // A level, a quality or an encoder that was asked for is asked of every block; NaN and sparse blocks need pixels.
         let as_is = write.level.is_none()
             && write.quality.is_none()

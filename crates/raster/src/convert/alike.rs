@@ -4,7 +4,7 @@ use super::options::ConvertOptions;
 use super::spec::keeps_depth;
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::options::ReadOptions;
+use crate::options::Place;
 use crate::write::{BlockChoice, Format, PredictorChoice, RasterSpec, WriteOptions, chosen_layout};
 use strile_tiff::{BlockKind, ByteOrder, Compression, Image, Planar, Predictor, SampleFormat};
 
@@ -39,7 +39,7 @@ impl ConvertOptions {
     /// Options by which the first image of a file is written as it is stored there. A cloud-optimized file has
     /// tiles, whatever the other has.
     pub fn like(input: &Dataset, format: Format) -> Result<Self> {
-        let image = input.target(&ReadOptions::default())?.image;
+        let image = input.target(&Place::default())?.image;
         let mut write = WriteOptions { format, ..stored_like(&image, image.compression) };
         write.byte_order = input.tiff().map_or(ByteOrder::Little, |tiff| tiff.header.byte_order);
         if format == Format::Cog && matches!(write.blocks, BlockChoice::Strips { .. }) {

@@ -29,7 +29,7 @@ pub(super) fn cropped(input: &Input, options: &ConvertOptions) -> Result<Convert
     match &options.polygon {
         _ if !options.crop_to_polygon => {}
         None => return Err(refuse("`crop_to_polygon` needs a polygon")),
-        Some(_) if options.area.is_some() || options.read.window.is_some() => {
+        Some(_) if options.area.is_some() || options.read.place.window.is_some() => {
             return Err(refuse(
                 "`crop_to_polygon` and another area cannot be combined: both say which part to write",
             ));
@@ -53,7 +53,7 @@ impl Clip {
         changes: bool,
     ) -> Result<Option<Self>> {
         let Some(polygon) = options.polygon.clone() else { return Ok(None) };
-        let own = input.as_input().nodata(options.read.bands.as_deref())?;
+        let own = input.as_input().nodata(options.read.place.bands.as_deref())?;
         let fill = match options.nodata {
             // Changed values have the new nodata value where the input has its own.
             Some(Some(_)) if changes && own.is_none() => {
@@ -74,17 +74,17 @@ impl Clip {
 
     /// The options that read clipped pixels; a mask is read as it is.
     pub(super) fn options(&self, input: &Input, options: &ReadOptions) -> Result<ReadOptions> {
-        if options.layer == Layer::Mask {
+        if options.place.layer == Layer::Mask {
             return Ok(options.clone());
         }
-        let clipped = input.as_input().clipped(options, Arc::clone(&self.polygon))?;
-        let onto = clipped.onto.map(|onto| {
+        let mut clipped = input.as_input().clipped(options, Arc::clone(&self.polygon))?;
+        clipped.place.onto = clipped.place.onto.map(|onto| {
             let mut warp = onto.warp.clone();
             warp.fill = self.fill;
             Arc::new(Onto { grid: onto.grid.clone(), warp })
         });
         // Blocks at the edges of squares are read twice.
-        Ok(ReadOptions { cache: Cache::Auto, onto, ..clipped })
+        Ok(clipped.cache(Cache::Auto))
     }
 
     /// A mask that was read, with 0 outside.
@@ -100,7 +100,7 @@ impl Clip {
             false => named(input, problem.to_string()),
         };
         let grid = input.as_input().grid_of(options)?;
-        let window = options.window.unwrap_or(Window::full(grid.width(), grid.height()));
+        let window = options.place.window.unwrap_or(Window::full(grid.width(), grid.height()));
         let outline = Outline::new(&self.polygon, &grid, DatumShift::Required).map_err(refuse)?;
         let inside = outline.inside(window, &context.cancel).map_err(refuse)?;
         let faults = mask.faults.clone();

@@ -118,7 +118,7 @@ fn warped<'a>(
     let refuse = |problem: String| named(input, problem);
     let name = tiling.scheme.name();
     let given = [
-        (options.area.is_some() || options.read.window.is_some(), "an area"),
+        (options.area.is_some() || options.read.place.window.is_some(), "an area"),
         (options.crop_to_polygon, "`crop_to_polygon`"),
         (options.size.is_some(), "a size"),
         (options.source_level != SourceLevel::Auto, "`source_level`"),
@@ -144,7 +144,7 @@ fn warped<'a>(
     let placed = placed.map_err(|problem| refuse(problem.to_string()))?;
     let grid = tiling.grid(&[placed], block, &TransformOptions::default());
     let grid = grid.map_err(|problem| refuse(problem.to_string()))?;
-    let usual = match palette_of(input, &options.read)? {
+    let usual = match palette_of(input, &options.read.place)? {
         Some(_) => WarpSampling::Nearest,
         None => WarpSampling::Cubic,
     };

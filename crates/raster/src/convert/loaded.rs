@@ -42,19 +42,19 @@ impl LoadedImage {
             Planar::Chunky => Interleave::BandLast,
             Planar::Separate => Interleave::BandFirst,
         };
-        let read = ReadOptions { layer: Layer::Pixels, interleave, ..options.read.clone() };
+        let read = options.read.clone().layer(Layer::Pixels).interleave(interleave);
         let resized = options.area.is_some() || options.size.is_some() || options.polygon.is_some();
-        let changed = read.masked || read.unpack || options.changes_values();
-        if changed || resized || read.apply_orientation || options.tiling.is_some() {
+        let changed = read.meaning.is_masked() || options.changes_values();
+        if changed || resized || read.layout.apply_orientation || options.tiling.is_some() {
             let problem =
                 "an image in memory is written with the values and in the place that it has in its file";
             return Err(input.refuse(problem.into()));
         }
-        let spec = spec_of(input, &read, options, &mut Vec::new())?;
-        let write = write_options(input, &read, &spec, options)?;
+        let spec = spec_of(input, &read.place, options, &mut Vec::new())?;
+        let write = write_options(input, &read.place, &spec, options)?;
         let pixels = read_for(input, to, &read, context)?;
         let mask = match spec.mask {
-            true => Some(input.read(&ReadOptions { layer: Layer::Mask, bands: None, ..read }, context)?),
+            true => Some(input.read(&read.clone().place(read.place.of_layer(Layer::Mask)), context)?),
             false => None,
         };
         Ok(Self { spec, write, pixels, mask, interleave })
@@ -94,8 +94,7 @@ impl LoadedImage {
 
     /// Whether a file holds these pixels, bit for bit, and this mask, as the CPU engine reads it.
     pub fn is_in(&self, written: &Dataset, context: &Context) -> Result<bool> {
-        let read =
-            ReadOptions { interleave: self.interleave, decode_on: Processor::Cpu, ..ReadOptions::default() };
+        let read = ReadOptions::new().interleave(self.interleave).decode_on(Processor::Cpu);
         let found = written.read(&read, context)?;
         let equal = |own: &Pixels| {
             let is_alike = own.data_type == found.data_type && own.shape() == found.shape();
@@ -107,7 +106,7 @@ impl LoadedImage {
         };
         match &self.mask {
             Some(mask) if same => {
-                let found = written.read(&ReadOptions { layer: Layer::Mask, ..read }, context)?;
+                let found = written.read(&read.layer(Layer::Mask), context)?;
                 // Any number but 0 says valid, and one of them is written.
                 let (mask, found) = (mask.bytes()?.iter(), found.bytes()?.iter());
                 Ok(mask.map(|value| *value != 0).eq(found.map(|value| *value != 0)))

@@ -59,9 +59,10 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::open::OpenOptions;
-use crate::options::{Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;
+use crate::read::is_turned;
 use crate::sink::{Sink, sink_at};
 use crate::window::Window;
 use crate::write::{
@@ -170,70 +171,67 @@ impl<'a> Kept<'a> {
         context: &Context,
     ) -> Result<Self> {
         let mut warnings = Vec::new();
-        let mut read = ReadOptions {
-            layer: Layer::Pixels,
-            interleave: match options.write.planar {
-                Planar::Chunky => Interleave::BandLast,
-                Planar::Separate => Interleave::BandFirst,
-            },
-            // Every block is read once.
-            cache: Cache::Off,
-            ..options.read.clone()
+        let interleave = match options.write.planar {
+            Planar::Chunky => Interleave::BandLast,
+            Planar::Separate => Interleave::BandFirst,
         };
-        if read.masked || read.unpack {
+        // Every block is read once.
+        let read = options.read.clone().layer(Layer::Pixels).cache(Cache::Off);
+        let mut read = read.interleave(interleave);
+        if read.meaning.is_masked() {
             return Err(refused(
                 "a file is written with the values it was read with: not masked, not unpacked; `unscale` applies \
                  scale and offset"
                     .into(),
             ));
         }
-        if read.onto.is_some() {
+        if read.place.onto.is_some() {
             return Err(refused(
                 "a file is converted on its own grid; `WarpWriter` writes onto another one".into(),
             ));
         }
         let options = &clip::cropped(input, options)?;
-        let whole = ReadOptions { window: None, ..read.clone() };
-        let taken = shape::take(input, &read, options, &mut warnings)?;
+        let whole = read.clone().window(None);
+        let taken = shape::take(input, &read.place, options, &mut warnings)?;
         let shape = match taken {
             Taken::Pixels { level, window } => {
-                (read.level, read.window) = (level, window);
+                (read.place.level, read.place.window) = (level, window);
                 input.pieces(&read, &options.limits, context)?;
                 None
             }
             // Described as the whole image first.
             Taken::Resampled(shape) => {
-                read.window = None;
+                read.place.window = None;
                 Some(shape)
             }
         };
-        let options = &with_corners(input, &read, shape.as_ref(), options)?;
+        let options = &with_corners(input, &read.place, shape.as_ref(), options)?;
         let (mut spec, facts, block_rows) = match input {
             Input::Tiff(dataset) => {
-                let image = dataset.target(&read)?.image;
-                if read.apply_orientation && image.orientation != 1 {
+                let image = dataset.target(&read.place)?.image;
+                if is_turned(&image, read.layout) {
                     let problem = "pieces of an image are not turned; its orientation is written as it is";
                     return Err(dataset.refuse(problem.into()));
                 }
-                let masked = alpha_becomes_mask(dataset, &read, options)?;
+                let masked = alpha_becomes_mask(dataset, &read.place, options)?;
                 if masked {
-                    read.bands = Some(vec![1, 2, 3]);
+                    read.place.bands = Some(vec![1, 2, 3]);
                     warnings.push("alpha is written as a mask, which jpeg does not blur: 0 or not 0".into());
                 }
-                let mut spec = spec_of(dataset, &read, options, &mut warnings)?;
+                let mut spec = spec_of(dataset, &read.place, options, &mut warnings)?;
                 spec.mask |= masked;
                 let full = spec.data_type.size() * 8;
                 let odd = image.mixed_bits.is_none()
                     && image.sample.format == SampleFormat::Uint
                     && usize::from(image.sample.bits) < full;
                 let bits = odd.then_some(image.sample.bits);
-                let bands = dataset.target(&read)?.bands;
+                let bands = dataset.target(&read.place)?.bands;
                 (spec, Facts { data_type: DataType::U8, bands, bits }, image.grid.block_height)
             }
             Input::Vrt(vrt) => {
-                let (spec, _) = spec_of_vrt(vrt, &read, options, &mut warnings)?;
-                let (_, bands) = vrt.target(&read)?;
-                (spec, Facts { data_type: DataType::U8, bands, bits: bits_of_vrt(vrt, &read)? }, 1)
+                let (spec, _) = spec_of_vrt(vrt, &read.place, options, &mut warnings)?;
+                let (_, bands) = vrt.target(&read.place)?;
+                (spec, Facts { data_type: DataType::U8, bands, bits: bits_of_vrt(vrt, &read.place)? }, 1)
             }
         };
         let facts = Facts { data_type: spec.data_type, ..facts };
@@ -247,7 +245,7 @@ impl<'a> Kept<'a> {
             .map_err(refuse)?;
         change::restate(&mut spec, options).map_err(refuse)?;
         let mut write = match input {
-            Input::Tiff(dataset) => write_options(dataset, &read, &spec, options)?,
+            Input::Tiff(dataset) => write_options(dataset, &read.place, &spec, options)?,
             Input::Vrt(_) => {
                 let mut write = picture_options(&spec, options);
                 if write.bits.is_none() && keeps_depth(write.compression) && !options.changes_values() {
@@ -259,17 +257,17 @@ impl<'a> Kept<'a> {
         let mut cut = match input {
             Input::Tiff(dataset) => {
                 let bytes = piece_bytes(&spec, &write, change.is_some());
-                cut(dataset, &read, &spec, bytes)?
+                cut(dataset, &read.place, &spec, bytes)?
             }
-            Input::Vrt(vrt) => Cut::of_rows(vrt.target(&read)?.0, &spec),
+            Input::Vrt(vrt) => Cut::of_rows(vrt.target(&read.place)?.0, &spec),
         };
         if let Some(shape) = &shape {
             let (width, height) = shape.size;
             let samples = u64::from(width).saturating_mul(height.into()).saturating_mul(spec.bands.into());
             let size = samples.saturating_mul(spec.data_type.size() as u64);
-            input.check_size(samples, size, read.max_pixels)?;
+            input.check_size(samples, size, read.execution.max_pixels)?;
             cut = Cut { window: Window::full(width, height), piece: (u32::MAX, u32::MAX) };
-            read.level = shape.level;
+            read.place.level = shape.level;
         }
         let changed = Changed { shape, change, block_rows, alpha, whole };
         let aligned = match options.tiling {
@@ -341,7 +339,7 @@ impl<'a> Kept<'a> {
         let work = std::sync::OnceLock::new();
         let stored = |options: &ReadOptions| match input {
             Input::Tiff(dataset) => read_for(dataset, place, options, &quiet),
-            Input::Vrt(vrt) if options.onto.is_some() => vrt.read(options, &quiet),
+            Input::Vrt(vrt) if options.place.onto.is_some() => vrt.read(options, &quiet),
             Input::Vrt(vrt) => {
                 let work = work.get_or_init(|| vrt.work());
                 vrt.read_part(options, work, &quiet)
@@ -351,7 +349,7 @@ impl<'a> Kept<'a> {
             None => stored(options),
             Some(clip) => {
                 let read = stored(&clip.options(input, options)?)?;
-                match options.layer {
+                match options.place.layer {
                     Layer::Pixels => Ok(read),
                     Layer::Mask => clip.mask(input, options, read, &quiet),
                 }
@@ -384,7 +382,7 @@ impl<'a> Kept<'a> {
         let unchanged = shape.is_none() && values.is_none() && inner == Window::full(size.0, size.1);
         if unchanged
             && cut.comes_by_rows(writer.rows_of_cell())
-            && (adopted.is_some() || is_read_fast(input, &read, place)?)
+            && (adopted.is_some() || is_read_fast(input, &read.place, place)?)
             && writer.begin_overviews()?
         {
             faults = pass(&mut writer)?;
@@ -468,7 +466,7 @@ impl Changed {
 /// The options with corners made a transform of what is written.
 fn with_corners(
     input: &Input,
-    read: &ReadOptions,
+    place: &Place,
     shape: Option<&Shape>,
     options: &ConvertOptions,
 ) -> Result<ConvertOptions> {
@@ -486,11 +484,11 @@ fn with_corners(
         let size = match (shape, input) {
             (Some(shape), _) => shape.size,
             (None, Input::Tiff(dataset)) => {
-                let window = dataset.target(read)?.window;
+                let window = dataset.target(place)?.window;
                 (window.width, window.height)
             }
             (None, Input::Vrt(vrt)) => {
-                let window = vrt.target(read)?.0;
+                let window = vrt.target(place)?.0;
                 (window.width, window.height)
             }
         };
@@ -518,7 +516,7 @@ pub(crate) fn read_for(
     context: &Context,
 ) -> Result<Pixels> {
     match place {
-        Location::Cuda(index) if options.layer == Layer::Pixels => {
+        Location::Cuda(index) if options.place.layer == Layer::Pixels => {
             input.read_on_device(index, options, context)
         }
         _ => input.read(options, context),

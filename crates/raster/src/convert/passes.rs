@@ -5,7 +5,7 @@ use super::pieces::Cut;
 use super::reads::layers;
 use crate::error::{Error, Result};
 use crate::input::Input;
-use crate::options::ReadOptions;
+use crate::options::{Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::window::Window;
 use crate::write::Writer;
@@ -88,12 +88,12 @@ pub(crate) fn each_piece<T: Send>(
 
 /// Whether reading an input a second time costs less than a spool of what is encoded: of a local file, on a device
 /// always, on the CPU where its codec is many times faster than any encoder.
-pub(super) fn is_read_fast(input: &Input, read: &ReadOptions, place: Location) -> Result<bool> {
+pub(super) fn is_read_fast(input: &Input, from: &Place, to: Location) -> Result<bool> {
     use Compression as C;
     let Input::Tiff(dataset) = input else { return Ok(false) };
-    let target = dataset.target(read)?;
+    let target = dataset.target(from)?;
     let fast = matches!(target.image.compression, C::None | C::PackBits | C::Zstd);
-    Ok(target.file.source.local().is_some() && (fast || place != Location::Host))
+    Ok(target.file.source.local().is_some() && (fast || to != Location::Host))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::options::{Processor, ReadOptions};
+use crate::options::{Place, Processor};
 use crate::read::{layout_of, rows_of_part};
 use crate::window::Window;
 use crate::write::{RasterSpec, WriteOptions};
@@ -39,8 +39,8 @@ pub(crate) struct Cut {
 }
 
 /// Decides the cut into pieces of about so many `bytes`.
-pub(crate) fn cut(input: &Dataset, read: &ReadOptions, spec: &RasterSpec, bytes: u64) -> Result<Cut> {
-    let target = input.target(read)?;
+pub(crate) fn cut(input: &Dataset, place: &Place, spec: &RasterSpec, bytes: u64) -> Result<Cut> {
+    let target = input.target(place)?;
     let grid = &target.image.grid;
     let part = layout_of(&target.image, Fill::default()).as_ref().and_then(rows_of_part);
     let (block_width, block_height) = (grid.block_width, part.unwrap_or(grid.block_height));

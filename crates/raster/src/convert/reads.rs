@@ -8,7 +8,7 @@ use super::values::Values;
 use super::{Kept, shape};
 use crate::error::{Error, Result};
 use crate::input::Input;
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Layer, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;
 use crate::source::url_of;
@@ -59,7 +59,7 @@ impl Kept<'_> {
         };
         let changed = &self.changed;
         if let Some(change) = &changed.change
-            && let Some(cut) = cut_for_ranges(self.input, change, &changed.whole)?
+            && let Some(cut) = cut_for_ranges(self.input, change, &changed.whole.place)?
         {
             requests.is_least |= read(&changed.whole, Box::new(cut.windows()));
         }
@@ -92,7 +92,7 @@ impl Kept<'_> {
 /// Whether a file of the input is remote.
 pub(super) fn is_remote(input: &Input, read: &ReadOptions) -> Result<bool> {
     Ok(match input {
-        Input::Tiff(dataset) => dataset.target(read)?.file.source.local().is_none(),
+        Input::Tiff(dataset) => dataset.target(&read.place)?.file.source.local().is_none(),
         Input::Vrt(vrt) => {
             let is_url = |path: Option<std::path::PathBuf>| path.is_some_and(|path| url_of(&path).is_some());
             vrt.listed_sources().into_iter().any(|source| is_url(source.path))
@@ -102,8 +102,8 @@ pub(super) fn is_remote(input: &Input, read: &ReadOptions) -> Result<bool> {
 
 /// The reads of one window: of its pixels, and of its mask.
 pub(super) fn layers(read: &ReadOptions, window: Window, masked: bool) -> (ReadOptions, Option<ReadOptions>) {
-    let options = ReadOptions { window: Some(window), ..read.clone() };
-    let mask = masked.then(|| ReadOptions { layer: Layer::Mask, bands: None, ..options.clone() });
+    let options = read.clone().window(window);
+    let mask = masked.then(|| options.clone().place(options.place.of_layer(Layer::Mask)));
     (options, mask)
 }
 
@@ -117,7 +117,7 @@ pub(super) fn found_values(
 ) -> Result<Values> {
     let refuse = |problem: String| shape::named(input, problem);
     let bands = change.sources();
-    let found = match cut_for_ranges(input, &change, whole)? {
+    let found = match cut_for_ranges(input, &change, &whole.place)? {
         None => Vec::new(),
         Some(cut) => {
             let pieces = cut.windows().map(|window| Ok(both(source, whole, window, masked)?.0));
@@ -129,7 +129,7 @@ pub(super) fn found_values(
 }
 
 /// The pieces in which ranges of values are found; `None` if all are known.
-fn cut_for_ranges(input: &Input, change: &Change, whole: &ReadOptions) -> Result<Option<Cut>> {
+fn cut_for_ranges(input: &Input, change: &Change, whole: &Place) -> Result<Option<Cut>> {
     if change.sources().is_empty() {
         return Ok(None);
     }

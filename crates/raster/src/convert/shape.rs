@@ -5,7 +5,7 @@ use super::taps::{Method, Span};
 use crate::batch::smallest_sufficient;
 use crate::error::Result;
 use crate::input::Input;
-use crate::options::ReadOptions;
+use crate::options::Place;
 use crate::window::Window;
 use crate::write::{RasterSpec, refused};
 use strile_tiff::geo::GeoTransform;
@@ -48,27 +48,27 @@ pub(super) struct Shape {
 /// Decides what is written. Whatever deserves a warning goes to `warnings`.
 pub(super) fn take(
     input: &Input,
-    read: &ReadOptions,
+    place: &Place,
     options: &ConvertOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Taken> {
     if options.area.is_none() && options.size.is_none() && options.source_level == SourceLevel::Auto {
-        return Ok(Taken::Pixels { level: read.level, window: read.window });
+        return Ok(Taken::Pixels { level: place.level, window: place.window });
     }
     let refuse = |problem: String| named(input, problem);
-    if options.area.is_some() && read.window.is_some() {
+    if options.area.is_some() && place.window.is_some() {
         return Err(refuse(
             "`area` and `read.window` cannot be combined: both say which part to write".into(),
         ));
     }
-    if options.source_level != SourceLevel::Auto && read.level > 0 {
+    if options.source_level != SourceLevel::Auto && place.level > 0 {
         return Err(refuse("`source_level` and `read.level` cannot be combined".into()));
     }
-    let mut read = read.clone();
+    let mut place = place.clone();
     if let Some(ConvertArea::Bounds(sides)) = options.area {
-        read.window = Some(input.window_of_box(&read, sides)?);
+        place.window = Some(input.window_of_box(&place, sides)?);
     }
-    base_of(input, &read)?.take(&read, options, warnings).map_err(refuse)
+    base_of(input, &place)?.take(&place, options, warnings).map_err(refuse)
 }
 
 /// A refusal in the name of the input.
@@ -79,20 +79,19 @@ pub(super) fn named(input: &Input, problem: String) -> crate::Error {
     }
 }
 
-fn base_of(input: &Input, read: &ReadOptions) -> Result<Base> {
-    let whole = ReadOptions { window: None, ..read.clone() };
-    let transform = input.transform(&whole)?;
+fn base_of(input: &Input, place: &Place) -> Result<Base> {
+    let whole = Place { window: None, ..place.clone() };
     match input {
         Input::Vrt(vrt) => {
-            vrt.target(&whole)?;
+            let transform = vrt.stored_transform(&whole)?;
             Ok(Base { size: (vrt.width(), vrt.height()), transform, overviews: Vec::new() })
         }
         Input::Tiff(dataset) => {
-            let image = dataset.target(&whole)?.image;
+            let (image, transform) = (dataset.target(&whole)?.image, dataset.stored_transform(&whole)?);
             let levels =
-                dataset.pages().get(read.page).map(|page| page.levels.as_slice()).unwrap_or_default();
+                dataset.pages().get(place.page).map(|page| page.levels.as_slice()).unwrap_or_default();
             let full = levels.first();
-            let alone = read.level > 0 || read.reduce > 0;
+            let alone = place.level > 0 || place.reduce > 0;
             let usable = |level: &crate::file::Level| {
                 let same_mask = full.is_some_and(|full| full.mask.is_some() == level.mask.is_some());
                 let same = full.is_some_and(|full| {
@@ -109,11 +108,11 @@ fn base_of(input: &Input, read: &ReadOptions) -> Result<Base> {
 impl Base {
     fn take(
         &self,
-        read: &ReadOptions,
+        place: &Place,
         options: &ConvertOptions,
         warnings: &mut Vec<String>,
     ) -> std::result::Result<Taken, String> {
-        let area = self.area(read, options)?;
+        let area = self.area(place, options)?;
         self.check_inside(area, options, warnings)?;
         let (size, area, pixel) = self.size(area, options)?;
         let level = match options.source_level {
@@ -137,9 +136,9 @@ impl Base {
         let level_area = [area[0] / across, area[1] / down, area[2] / across, area[3] / down];
         if let Some(window) = window_of(level_area, size, level_size) {
             let whole = window == Window::full(level_size.0, level_size.1);
-            return Ok(Taken::Pixels { level: level.max(read.level), window: (!whole).then_some(window) });
+            return Ok(Taken::Pixels { level: level.max(place.level), window: (!whole).then_some(window) });
         }
-        let level = level.max(read.level);
+        let level = level.max(place.level);
         // Pixels one to one are copied, though some lie outside.
         let whole = |v: f64| (v - v.round()).abs() < 1e-9;
         let copied = level_area.iter().all(|&v| whole(v))
@@ -160,11 +159,11 @@ impl Base {
     }
 
     /// What is taken, in pixels of the image.
-    fn area(&self, read: &ReadOptions, options: &ConvertOptions) -> std::result::Result<[f64; 4], String> {
+    fn area(&self, place: &Place, options: &ConvertOptions) -> std::result::Result<[f64; 4], String> {
         let area = match options.area {
             None | Some(ConvertArea::Bounds(_)) => {
                 let Window { column: x, row: y, width, height } =
-                    read.window.unwrap_or(Window::full(self.size.0, self.size.1));
+                    place.window.unwrap_or(Window::full(self.size.0, self.size.1));
                 [x, y, width, height].map(f64::from)
             }
             Some(ConvertArea::Pixels(area)) => area,
@@ -299,7 +298,7 @@ impl Shape {
     #[cfg(test)]
     pub(super) fn of_image(size: (u32, u32), options: &ConvertOptions) -> Option<Self> {
         let base = Base { size, transform: None, overviews: Vec::new() };
-        match base.take(&ReadOptions::default(), options, &mut Vec::new()) {
+        match base.take(&Place::default(), options, &mut Vec::new()) {
             Ok(Taken::Resampled(shape)) => Some(shape),
             _ => None,
         }

@@ -7,7 +7,7 @@ use super::tags::tags_of;
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::metadata::Metadata;
-use crate::options::ReadOptions;
+use crate::options::Place;
 use crate::window::Window;
 use crate::write::{Format, RasterSpec, WriteOptions};
 use strile_tiff::gdal::NoData;
@@ -16,11 +16,11 @@ use strile_tiff::{Compression, DataType, ExtraSample, Image, Photometric, Planar
 /// The raster that is written.
 pub(crate) fn spec_of(
     input: &Dataset,
-    read: &ReadOptions,
+    place: &Place,
     options: &ConvertOptions,
     warnings: &mut Vec<String>,
 ) -> Result<RasterSpec> {
-    let target = input.target(read)?;
+    let target = input.target(place)?;
     let image = &*target.image;
     let data_type = image.sample.data_type();
     let data_type = data_type.ok_or_else(|| input.refuse(format!("{} samples", image.sample)))?;
@@ -55,35 +55,31 @@ pub(crate) fn spec_of(
     if is_table_kept {
         spec.colour_map = image.colour.colour_map.clone();
     }
-    spec.mask = level_has_mask(input, read);
-    spec.metadata = metadata_of(input, read, options)?;
+    spec.mask = level_has_mask(input, place);
+    spec.metadata = metadata_of(input, place, options)?;
     name_colours(image, &target.bands, &mut spec);
-    spec.extra_fields = tags_of(input, read, warnings);
+    spec.extra_fields = tags_of(input, place, warnings);
     Ok(spec)
 }
 
 /// Whether the alpha of a picture is written as a mask: as GDAL's COG driver does for JPEG, which would blur it.
-pub(crate) fn alpha_becomes_mask(
-    input: &Dataset,
-    read: &ReadOptions,
-    options: &ConvertOptions,
-) -> Result<bool> {
-    let image = input.target(read)?.image;
+pub(crate) fn alpha_becomes_mask(input: &Dataset, place: &Place, options: &ConvertOptions) -> Result<bool> {
+    let image = input.target(place)?.image;
     let as_it_is = options.alpha.is_none()
         && options.photometric.is_none()
         && options.colours.is_empty()
-        && read.bands.is_none()
+        && place.bands.is_none()
         && !options.changes_values();
     let picture = image.colour.photometric == Photometric::Rgb
         && image.sample.data_type() == Some(DataType::U8)
         && image.samples == 4
         && image.colour.extra_samples.first().is_some_and(|extra| *extra != ExtraSample::Unspecified);
     let jpeg_cog = options.write.format == Format::Cog && options.write.compression == Compression::Jpeg;
-    Ok(jpeg_cog && as_it_is && picture && !level_has_mask(input, read) && input.metadata().nodata.is_none())
+    Ok(jpeg_cog && as_it_is && picture && !level_has_mask(input, place) && input.metadata().nodata.is_none())
 }
 
-fn level_has_mask(input: &Dataset, read: &ReadOptions) -> bool {
-    let level = input.pages().get(read.page).and_then(|page| page.levels.get(read.level));
+fn level_has_mask(input: &Dataset, place: &Place) -> bool {
+    let level = input.pages().get(place.page).and_then(|page| page.levels.get(place.level));
     level.is_some_and(|level| level.mask.is_some())
 }
 
@@ -154,9 +150,9 @@ fn is_picture(compression: Compression) -> bool {
     )
 }
 
-fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) -> Result<Metadata> {
-    let target = input.target(read)?;
-    let mut metadata = match read.page {
+fn metadata_of(input: &Dataset, place: &Place, options: &ConvertOptions) -> Result<Metadata> {
+    let target = input.target(place)?;
+    let mut metadata = match place.page {
         0 => input.metadata().clone(),
         _ => Metadata::default(),
     };
@@ -166,7 +162,7 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
     if target.bands.first() != Some(&1) {
         metadata.categories.clear();
     }
-    let full = ReadOptions { window: None, level: 0, reduce: 0, ..read.clone() };
+    let full = Place { window: None, level: 0, reduce: 0, ..place.clone() };
     let full = input.target(&full)?.image;
     let whole = (target.window.width, target.window.height) == (full.width, full.height);
     if !whole {
@@ -180,7 +176,7 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
     let scale = (ratio(full.width, target.image.width), ratio(full.height, target.image.height));
     let corner = (f64::from(target.window.column), f64::from(target.window.row));
     let geo = &mut metadata.georeference;
-    geo.transform = input.transform(read)?;
+    geo.transform = input.stored_transform(place)?;
     for gcp in &mut geo.gcps {
         gcp.column = gcp.column / scale.0 - corner.0;
         gcp.row = gcp.row / scale.1 - corner.1;
@@ -234,11 +230,11 @@ pub(super) fn change(metadata: &mut Metadata, options: &ConvertOptions) {
 /// The options, completed from how the input is stored.
 pub(crate) fn write_options(
     input: &Dataset,
-    read: &ReadOptions,
+    place: &Place,
     spec: &RasterSpec,
     options: &ConvertOptions,
 ) -> Result<WriteOptions> {
-    let image = input.target(read)?.image;
+    let image = input.target(place)?.image;
     let mut write = options.write.clone();
     use Compression as C;
     let odd = image.mixed_bits.is_none()

@@ -3,7 +3,7 @@
 use super::spec::has_grey_table;
 use crate::compare::is_of_storage;
 use crate::dataset::Dataset;
-use crate::options::ReadOptions;
+use crate::options::Place;
 use crate::source::read_ranges;
 use strile_engine::Cancel;
 use strile_tiff::{FieldType, FieldValue, Photometric, Tag, ValueData};
@@ -28,12 +28,8 @@ const DIRECTORIES: [(Tag, &str); 2] = [(Tag::ExifIFD, "EXIF"), (Tag::GPSIFD, "GP
 const LARGEST: u64 = 16 << 20;
 
 /// The tags that go along.
-pub(crate) fn tags_of(
-    input: &Dataset,
-    read: &ReadOptions,
-    warnings: &mut Vec<String>,
-) -> Vec<(Tag, FieldValue)> {
-    let Ok(target) = input.target(&ReadOptions { level: 0, window: None, reduce: 0, ..read.clone() }) else {
+pub(crate) fn tags_of(input: &Dataset, place: &Place, warnings: &mut Vec<String>) -> Vec<(Tag, FieldValue)> {
+    let Ok(target) = input.target(&Place { level: 0, window: None, reduce: 0, ..place.clone() }) else {
         return Vec::new();
     };
     let Some(directory) = target.file.tiff.directories.get(target.image.directory) else { return Vec::new() };

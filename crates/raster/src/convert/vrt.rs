@@ -5,7 +5,7 @@ use super::colours::{drop_told, photometric};
 use super::options::ConvertOptions;
 use super::spec::{change, check_nodata};
 use crate::error::Result;
-use crate::options::ReadOptions;
+use crate::options::Place;
 use crate::vrt::Vrt;
 use crate::window::Window;
 use crate::write::RasterSpec;
@@ -15,11 +15,11 @@ use strile_tiff::{DataType, ExtraSample, Photometric};
 /// The raster that is written of a mosaic, and the window of it that is read.
 pub(crate) fn spec_of_vrt(
     vrt: &Vrt,
-    read: &ReadOptions,
+    place: &Place,
     options: &ConvertOptions,
     warnings: &mut Vec<String>,
 ) -> Result<(RasterSpec, Window)> {
-    let (window, bands) = vrt.target(read)?;
+    let (window, bands) = vrt.target(place)?;
     let count = u16::try_from(bands.len());
     let count = count.map_err(|_| vrt.refuse(format!("{} bands are too many", bands.len())))?;
     let mut spec = RasterSpec::new(window.width, window.height, count, vrt.data_type());
@@ -77,15 +77,15 @@ pub(crate) fn spec_of_vrt(
             rpc.line.0 -= f64::from(window.row);
         }
     }
-    metadata.georeference.transform = vrt.transform(read)?;
+    metadata.georeference.transform = vrt.stored_transform(place)?;
     change(&mut metadata, options);
     spec.metadata = metadata;
     Ok((spec, window))
 }
 
 /// Bits of a sample that all bands state, if no value that fills gaps has more.
-pub(super) fn bits_of_vrt(vrt: &Vrt, read: &ReadOptions) -> Result<Option<u16>> {
-    let (_, bands) = vrt.target(read)?;
+pub(super) fn bits_of_vrt(vrt: &Vrt, place: &Place) -> Result<Option<u16>> {
+    let (_, bands) = vrt.target(place)?;
     let bits = bands.first().and_then(|&band| vrt.bits(band));
     let Some(bits) = bits.and_then(|bits| u16::try_from(bits).ok()) else { return Ok(None) };
     let fits = |&band: &u16| {

@@ -2,7 +2,8 @@
 
 use super::calibrate::Besides;
 use super::constants::Gpu as Identity;
-use super::{DeviceInfo, Gpu, Opened, Work};
+use super::{DeviceInfo, Opened, Work};
+use crate::options::Execution;
 use std::sync::Arc;
 use strile_engine::{BlockLayout, Context, Engine};
 
@@ -10,7 +11,7 @@ use strile_engine::{BlockLayout, Context, Engine};
 pub(super) const ABSENT: Option<&str> = Some(NO_CUDA);
 const NO_CUDA: &str = "this build of strile has no CUDA engine";
 
-pub(super) fn open(_index: u32, _gpu: Gpu, _work: &Work<'_>) -> Result<Opened, String> {
+pub(super) fn open(_index: u32, _execution: &Execution, _work: &Work<'_>) -> Result<Opened, String> {
     Err(NO_CUDA.to_owned())
 }
 

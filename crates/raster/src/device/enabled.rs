@@ -2,9 +2,9 @@
 
 use super::calibrate::Besides;
 use super::constants::Gpu as Identity;
-use super::{DeviceInfo, Gpu, GpuInfo, Opened, Work};
+use super::{DeviceInfo, GpuInfo, Opened, Work};
 use crate::bytes::human;
-use crate::options::{DirectIo, Nvcomp};
+use crate::options::{DirectIo, Execution, Nvcomp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use strile_cpu::CpuEngine;
@@ -25,11 +25,11 @@ type Engines = Vec<(Key, Arc<CudaEngine>)>;
 static ENGINES: PerProcess<Mutex<Engines>> = PerProcess::new();
 
 /// The engine of a device.
-pub(super) fn open(index: u32, gpu: Gpu, work: &Work<'_>) -> Result<Opened, String> {
-    let engine = engine(index, gpu)?;
-    limit(&engine, gpu.memory)?;
+pub(super) fn open(index: u32, execution: &Execution, work: &Work<'_>) -> Result<Opened, String> {
+    let engine = engine(index, execution)?;
+    limit(&engine, execution.device_memory)?;
     let file = work.local.as_ref().and_then(|local| local.file());
-    let direct = match gpu.direct_io {
+    let direct = match execution.direct_io {
         DirectIo::Off => None,
         // Asked for and impossible is an error; what lies in no file is read as ever.
         DirectIo::On => file.map(|file| engine.reads_directly(file)).transpose()?.map(Ok),
@@ -40,7 +40,7 @@ pub(super) fn open(index: u32, gpu: Gpu, work: &Work<'_>) -> Result<Opened, Stri
 
 /// The engine of a device that encodes, or whose memory pixels are copied to.
 pub(super) fn to_hold(index: u32, memory: Option<u64>) -> Result<Arc<dyn Engine>, String> {
-    let engine = engine(index, Gpu::default())?;
+    let engine = engine(index, &Execution::default())?;
     limit(&engine, memory)?;
     Ok(engine)
 }
@@ -77,7 +77,7 @@ fn any_of(index: u32) -> Option<Arc<CudaEngine>> {
 pub(super) fn to_measure(index: u32, context: &Context) -> Result<(Arc<dyn Engine>, Besides), String> {
     const COPIED: usize = 64 << 20;
     let start = Instant::now();
-    let engine = engine(index, Gpu::default())?;
+    let engine = engine(index, &Execution::default())?;
     let opening = start.elapsed().as_secs_f64();
     let bytes = vec![1u8; COPIED];
     let mut copying = f64::INFINITY;
@@ -91,13 +91,13 @@ pub(super) fn to_measure(index: u32, context: &Context) -> Result<(Arc<dyn Engin
     Ok((engine, Besides { opening, upload }))
 }
 
-fn engine(index: u32, gpu: Gpu) -> Result<Arc<CudaEngine>, String> {
-    let direct_io = match gpu.direct_io {
+fn engine(index: u32, execution: &Execution) -> Result<Arc<CudaEngine>, String> {
+    let direct_io = match execution.direct_io {
         DirectIo::Off => strile_cuda::DirectIo::Off,
         DirectIo::Auto => strile_cuda::DirectIo::Auto,
         DirectIo::On => strile_cuda::DirectIo::On,
     };
-    let nvcomp = match gpu.nvcomp {
+    let nvcomp = match execution.nvcomp {
         Nvcomp::Off => strile_cuda::Nvcomp::Off,
         Nvcomp::Trusted => strile_cuda::Nvcomp::Trusted,
         Nvcomp::TrustedAlways => strile_cuda::Nvcomp::TrustedAlways,

@@ -5,7 +5,7 @@ use crate::cache::Cache;
 use crate::convert::{ConvertOptions, MOST_READS, Requests, Tiling, is_told, spec_of, spec_of_vrt};
 use crate::error::{Error, Result};
 use crate::input::{AsInput, InputRef};
-use crate::options::{FloatType, Interleave, ReadOptions};
+use crate::options::{FloatType, Interleave, Place, ReadOptions};
 use crate::read::ReadPlan;
 use crate::sink::Sink;
 use crate::window::Window;
@@ -59,33 +59,30 @@ impl<'a> WarpWriter<'a> {
         context: &Context,
     ) -> Result<Self> {
         let files: Vec<InputRef<'a>> = files.iter().map(AsInput::as_input).collect();
-        let Some((onto, &first)) = read.onto.clone().zip(files.first()) else {
+        let Some((onto, &first)) = read.place.onto.clone().zip(files.first()) else {
             return Err(refused("a warp needs a file and a grid".into()));
         };
-        if read.masked || read.unpack {
+        if read.meaning.is_masked() {
             return Err(refused(
                 "a file is written with the values of its sources: not masked, not unpacked".into(),
             ));
         }
-        let read = ReadOptions {
-            interleave: match write.planar {
-                Planar::Chunky => Interleave::BandLast,
-                Planar::Separate => Interleave::BandFirst,
-            },
-            // Blocks at the edges of pieces are read twice.
-            cache: Cache::Auto,
-            ..read.clone()
+        let interleave = match write.planar {
+            Planar::Chunky => Interleave::BandLast,
+            Planar::Separate => Interleave::BandFirst,
         };
+        // Blocks at the edges of pieces are read twice.
+        let read = read.clone().interleave(interleave).cache(Cache::Auto);
         let mut warnings = Vec::new();
         let size = (onto.grid.width(), onto.grid.height());
         let nodata = match onto.warp.fill.or(onto.warp.nodata) {
             Some(given) => Some(given),
-            None => first.nodata(read.bands.as_deref())?,
+            None => first.nodata(read.place.bands.as_deref())?,
         };
         // The type and the bands are those of any piece.
-        let corner = ReadOptions { window: Some(Window::full(1, 1)), ..read.clone() };
+        let corner = read.clone().window(Window::full(1, 1));
         let probe = plan_onto(Location::Host, &files, &corner, context)?;
-        let mut spec = Self::spec(first, &read, (size, nodata), &mut warnings)?;
+        let mut spec = Self::spec(first, &read.place, (size, nodata), &mut warnings)?;
         spec.data_type = probe.output.data_type;
         spec.metadata.georeference.crs = Some(onto.grid.crs().clone());
         spec.metadata.georeference.transform = Some(onto.grid.transform());
@@ -95,7 +92,7 @@ impl<'a> WarpWriter<'a> {
         crate::read::check_result(
             (first.name(), "the files"),
             crate::read::Size { samples, bytes },
-            read.max_pixels,
+            read.execution.max_pixels,
             stored,
         )?;
         let mut write = write.clone();
@@ -124,7 +121,7 @@ impl<'a> WarpWriter<'a> {
         let plan = match size == (first_piece.width, first_piece.height) {
             true => plan_onto(Location::Host, &files, &read, context)?,
             false => {
-                let options = ReadOptions { window: Some(first_piece), ..read.clone() };
+                let options = read.clone().window(first_piece);
                 plan_onto(Location::Host, &files, &options, context)?
             }
         };
@@ -134,11 +131,11 @@ impl<'a> WarpWriter<'a> {
 
     fn spec(
         first: InputRef<'_>,
-        read: &ReadOptions,
+        place: &Place,
         ((width, height), nodata): ((u32, u32), Option<NoData>),
         warnings: &mut Vec<String>,
     ) -> Result<RasterSpec> {
-        let own = ReadOptions { onto: None, window: None, ..read.clone() };
+        let own = Place { onto: None, window: None, ..place.clone() };
         let options = ConvertOptions::default();
         let mut spec = match first {
             InputRef::Tiff(dataset) => spec_of(dataset, &own, &options, warnings)?,
@@ -197,7 +194,7 @@ impl<'a> WarpWriter<'a> {
         let mut requests = Requests::default();
         let mut all = windows(self.size, self.piece);
         for window in all.by_ref().take(MOST_READS) {
-            let options = ReadOptions { window: Some(window), ..self.read.clone() };
+            let options = self.read.clone().window(window);
             let figures = plan_onto(Location::Host, &self.files, &options, context)?.figures();
             requests.add(figures.requests, figures.request_bytes);
         }
@@ -226,7 +223,7 @@ impl<'a> WarpWriter<'a> {
             if context.cancel.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            let options = ReadOptions { window: Some(window), ..read.clone() };
+            let options = read.clone().window(window);
             let pixels = match place {
                 Location::Cuda(index) => read_onto_device(index, &files, &options, &quiet)?,
                 Location::Host => read_onto(&files, &options, &quiet)?,
@@ -258,17 +255,12 @@ impl<'a> WarpWriter<'a> {
 
 /// Which pixels of a window of the grid files fill: 255, and 0 elsewhere.
 fn mask_of(files: &[InputRef<'_>], options: &ReadOptions, context: &Context) -> Result<Vec<u8>> {
-    let band = options.bands.as_ref().and_then(|bands| bands.first().copied()).unwrap_or(1);
-    let mut options = ReadOptions {
-        bands: Some(vec![band]),
-        masked: true,
-        float_type: Some(FloatType::Float32),
-        interleave: Interleave::BandFirst,
-        ..options.clone()
-    };
-    if let Some(onto) = &options.onto {
+    let band = options.place.bands.as_ref().and_then(|bands| bands.first().copied()).unwrap_or(1);
+    let mut options = options.clone().bands([band]).interleave(Interleave::BandFirst);
+    options.meaning = options.meaning.masked(true).float_type(FloatType::Float32);
+    if let Some(onto) = &options.place.onto {
         let warp = onto.warp.clone().data_type(None);
-        options.onto = Some(Arc::new(Onto { grid: onto.grid.clone(), warp }));
+        options.place.onto = Some(Arc::new(Onto { grid: onto.grid.clone(), warp }));
     }
     let bytes = read_onto(files, &options, context)?.into_bytes()?;
     let (samples, _) = bytes.as_chunks::<4>();

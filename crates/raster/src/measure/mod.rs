@@ -11,7 +11,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::number::{is_complex, reader};
-use crate::options::{Interleave, Layer, ReadOptions, setters};
+use crate::options::{Interleave, Layer, Layout, Meaning, ReadOptions, setters};
 use crate::pieces::PieceLimits;
 use crate::pixels::Pixels;
 use crate::window::Window;
@@ -175,7 +175,7 @@ struct Buckets {
 
 impl<'a> Job<'a> {
     fn new(input: &'a Input, options: &'a MeasureOptions, context: &Context) -> Result<Self> {
-        let all = ReadOptions { layer: Layer::Pixels, masked: false, unpack: false, ..options.read.clone() };
+        let all = options.read.clone().layer(Layer::Pixels).masked(false).unpack(false);
         let pieces = input.pieces(&all, &PieceLimits::default(), context)?;
         let data_type = pieces.data_type;
         if is_complex(data_type) && (options.statistics || options.histogram) {
@@ -183,16 +183,23 @@ impl<'a> Job<'a> {
             return Err(Error::Unsupported { file: input.name().to_owned(), reason });
         }
         let count = u16::try_from(pieces.bands).unwrap_or(u16::MAX);
-        let bands = options.read.bands.clone().unwrap_or_else(|| (1..=count).collect());
+        let bands = options.read.place.bands.clone().unwrap_or_else(|| (1..=count).collect());
         let block_height = match input {
-            Input::Tiff(dataset) => dataset.target(&all)?.image.grid.block_height.min(pieces.rows),
+            Input::Tiff(dataset) => dataset.target(&all.place)?.image.grid.block_height.min(pieces.rows),
             Input::Vrt(_) => 256.min(pieces.rows),
         };
         let row = u64::from(pieces.columns) * data_type.size() as u64;
         let room = ROOM.min(context.budget.limit() / 4);
         let at_once = room / row.saturating_mul(block_height.into()).max(1);
         let at_once = usize::try_from(at_once).unwrap_or(usize::MAX).max(1);
-        Ok(Self { input, options, bands, at_once, data_type, shown: Shown::in_statistics(input, &all)? })
+        Ok(Self {
+            input,
+            options,
+            bands,
+            at_once,
+            data_type,
+            shown: Shown::in_statistics(input, &all.place)?,
+        })
     }
 
     fn read(&self, bands: &[u16]) -> ReadOptions {
@@ -202,17 +209,13 @@ impl<'a> Job<'a> {
         {
             bands.push(alpha);
         }
+        let ReadOptions { place, execution, .. } = &self.options.read;
         ReadOptions {
-            bands: Some(bands),
-            layer: Layer::Pixels,
-            interleave: Interleave::BandLast,
-            apply_orientation: false,
-            invert_min_is_white: false,
-            masked: false,
-            unpack: false,
+            place: place.clone().layer(Layer::Pixels).bands(bands),
+            meaning: Meaning::default(),
+            layout: Layout::new().interleave(Interleave::BandLast),
             // Every block is read once.
-            cache: Cache::Off,
-            ..self.options.read.clone()
+            execution: execution.cache(Cache::Off),
         }
     }
 
@@ -273,11 +276,11 @@ impl<'a> Job<'a> {
     ) -> Result<()> {
         let read = self.read(bands);
         let alpha = match self.shown {
-            Shown::Alpha(alpha) => read.bands.iter().flatten().position(|band| *band == alpha),
+            Shown::Alpha(alpha) => read.place.bands.iter().flatten().position(|band| *band == alpha),
             Shown::Values | Shown::Mask(_) => None,
         };
         let pieces = self.input.pieces(&read, &PieceLimits::default(), context)?;
-        let corner = read.window.map_or((0, 0), |window| (window.column, window.row));
+        let corner = read.place.window.map_or((0, 0), |window| (window.column, window.row));
         let quiet = Context { progress: None, ..context.clone() };
         let mut row = 0;
         self.input.read_pieces::<Error>(&pieces, context, |raster| {
@@ -285,13 +288,8 @@ impl<'a> Job<'a> {
             let window = Window::new(corner.0, corner.1 + row, columns, rows);
             let mask = match self.shown {
                 Shown::Mask(_) => {
-                    let options = ReadOptions {
-                        window: Some(window),
-                        layer: Layer::Mask,
-                        bands: None,
-                        interleave: Interleave::BandFirst,
-                        ..read.clone()
-                    };
+                    let place = read.place.of_layer(Layer::Mask).window(window);
+                    let options = read.clone().place(place).interleave(Interleave::BandFirst);
                     self.input.read(&options, &quiet)?.into_bytes()?
                 }
                 Shown::Values | Shown::Alpha(_) => Vec::new(),

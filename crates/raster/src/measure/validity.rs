@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::input::Input;
 use crate::number::{is_float, reader};
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Layer, Place};
 use crate::read::{MaskSource, same};
 use strile_tiff::DataType;
 
@@ -33,17 +33,17 @@ pub(crate) struct BandValidity {
 
 impl Shown {
     /// The rule of GDAL's statistics.
-    pub(crate) fn in_statistics(input: &Input, options: &ReadOptions) -> Result<Self> {
-        Self::of(input, options, |source, has_nodata| has_nodata || source == MaskSource::NoData)
+    pub(crate) fn in_statistics(input: &Input, place: &Place) -> Result<Self> {
+        Self::of(input, place, |source, has_nodata| has_nodata || source == MaskSource::NoData)
     }
 
     /// The rule of reading.
-    pub(crate) fn in_reading(input: &Input, options: &ReadOptions) -> Result<Self> {
-        Self::of(input, options, |source, has_nodata| has_nodata && source != MaskSource::Image)
+    pub(crate) fn in_reading(input: &Input, place: &Place) -> Result<Self> {
+        Self::of(input, place, |source, has_nodata| has_nodata && source != MaskSource::Image)
     }
 
-    fn of(input: &Input, options: &ReadOptions, by_value: fn(MaskSource, bool) -> bool) -> Result<Self> {
-        let pixels = ReadOptions { layer: Layer::Pixels, ..options.clone() };
+    fn of(input: &Input, place: &Place, by_value: fn(MaskSource, bool) -> bool) -> Result<Self> {
+        let pixels = place.clone().layer(Layer::Pixels);
         let (source, has_nodata) = match input {
             Input::Tiff(dataset) => (dataset.mask_source(&pixels)?, dataset.metadata().nodata.is_some()),
             Input::Vrt(vrt) => (vrt.mask_source(), (1..=vrt.bands()).any(|band| vrt.nodata(band).is_some())),

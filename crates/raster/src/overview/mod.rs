@@ -74,9 +74,10 @@ pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) 
     input.expect_changes();
     let page = first_page(&input)?;
     let full = page.full().ok_or_else(|| input.refuse("has no image".into()))?;
-    let read = ReadOptions { max_pixels: options.max_pixels, ..ReadOptions::default() };
+    let mut read = ReadOptions::new();
+    read.execution.max_pixels = options.max_pixels;
     input.pieces(&read, &PieceLimits::default(), context)?;
-    let spec = spec_of(&input, &read, &ConvertOptions::default(), &mut Vec::new())?;
+    let spec = spec_of(&input, &read.place, &ConvertOptions::default(), &mut Vec::new())?;
     let write = as_the_image(&full.image, options, context).map_err(|problem| input.refuse(problem))?;
     let sizes = overview_sizes(&spec, &write).map_err(|problem| input.refuse(problem))?;
     let there = page.levels.get(1..).unwrap_or_default();
@@ -95,7 +96,7 @@ pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) 
         return Err(input.refuse(problem.into()));
     }
     let gone = if options.external { BTreeSet::new() } else { internal(&input, page)? };
-    let cut = cut(&input, &read, &spec, piece_bytes(&spec, &write, false))?;
+    let cut = cut(&input, &read.place, &spec, piece_bytes(&spec, &write, false))?;
     let begin = |compression: Compression, external: bool| -> Result<Writer> {
         let ycbcr = write.ycbcr.filter(|_| compression == Compression::Jpeg);
         let lerc = if compression == Compression::Lerc { write.lerc } else { LercWrapper::None };

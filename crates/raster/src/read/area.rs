@@ -2,7 +2,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::options::ReadOptions;
+use crate::options::Place;
 use crate::window::Window;
 use std::fmt;
 use strile_tiff::geo::GeoTransform;
@@ -80,8 +80,12 @@ const EDGE: f64 = 1e-6;
 
 impl Frame {
     /// The pixels of an area, in a level of a dataset.
-    pub(crate) fn of(area: &Area, dataset: &Dataset, level: &ReadOptions) -> Result<Self> {
-        Self::found(area, || dataset.transform(level), |problem| dataset.refuse(problem.to_owned()))
+    pub(crate) fn of(area: &Area, dataset: &Dataset, level: &Place) -> Result<Self> {
+        Self::found(
+            area,
+            || dataset.stored_transform(&level.all()),
+            |problem| dataset.refuse(problem.to_owned()),
+        )
     }
 
     /// The pixels of an area, in an image with that transform.

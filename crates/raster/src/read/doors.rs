@@ -5,15 +5,15 @@ use super::limits::Size;
 use super::mask::{self, MaskSource};
 use super::onto::OntoRead;
 use super::plan::ReadPlan;
-use super::reading::{Done, Reading, gpu};
-use super::request::{Asked, Of, Request};
+use super::reading::{Done, Reading};
+use super::request::{Asked, Request};
 use super::run::WindowFault;
-use super::steps::{Step, steps};
+use super::steps::{Step, is_turned, steps};
 use crate::dataset::Dataset;
 use crate::device::{self, Choice};
 use crate::error::{Error, Result};
 use crate::input::InputRef;
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Layer, Meaning, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;
 use crate::window::Window;
@@ -40,13 +40,13 @@ impl Dataset {
     }
 
     fn planned(&self, options: &ReadOptions, to: Location, context: &Context) -> Result<ReadPlan> {
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             return OntoRead::new(&[InputRef::Tiff(self)], options, context)?.explained(to);
         }
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         // A mask that needs no pixel is explained by the pixels that it is of.
-        let pixels = pixels.unwrap_or_else(|| ReadOptions { layer: Layer::Pixels, ..options.clone() });
-        let requests = self.requests(&pixels);
+        let pixels = pixels.unwrap_or_else(|| options.clone().layer(Layer::Pixels));
+        let requests = [Request::of_file(self, &pixels.place)];
         reading((&requests, &pixels), to, &steps, context).and_then(Reading::explained)
     }
 
@@ -62,12 +62,12 @@ impl Dataset {
     }
 
     fn read_to(&self, to: Location, options: &ReadOptions, context: &Context) -> Result<Pixels> {
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             return OntoRead::new(&[InputRef::Tiff(self)], options, context)?.pixels(to);
         }
         let read = self.read_window(to, options, context)?;
-        let crs = self.metadata().georeference.crs.as_ref().filter(|_| options.page == 0);
-        Ok(Pixels { levels: vec![options.level], ..read.placed(self.transform(options)?, crs) })
+        let crs = self.metadata().georeference.crs.as_ref().filter(|_| options.place.page == 0);
+        Ok(Pixels { levels: vec![options.place.level], ..read.placed(self.transform(options)?, crs) })
     }
 
     fn read_window(&self, to: Location, options: &ReadOptions, context: &Context) -> Result<Pixels> {
@@ -80,24 +80,24 @@ impl Dataset {
             };
             return self.moved((raster, Report::default(), Vec::new()), holder, context);
         };
-        let requests = self.requests(&pixels);
+        let requests = [Request::of_file(self, &pixels.place)];
         let plan = || reading((&requests, &pixels), to, &steps, context);
         let reading = Trace::time(context.trace.as_deref(), ("read", "plan"), plan)?;
         if steps.is_empty() && reading.planned.destination == to {
             let fill = reading.planned.fill();
-            return Pixels::of_done(reading.read()?, None, (pixels.interleave, fill));
+            return Pixels::of_done(reading.read()?, None, (pixels.layout.interleave, fill));
         }
         let holder = match to {
             Location::Host => None,
             Location::Cuda(index) => Some(reading.holder(index)?),
         };
-        self.moved(finished(reading, &pixels, &steps, context)?, holder, context)
+        self.moved(finished(reading, &steps, context)?, holder, context)
     }
 
     /// Reads pixels into the caller's output, which must have the type and shape that the read gives. A GPU decodes into an
     /// output in its memory, unless `decode_on` is the CPU, whose pixels are then copied there.
     pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             return OntoRead::new(&[InputRef::Tiff(self)], options, context)?.laid_into(output);
         }
         let to = output.location();
@@ -112,7 +112,7 @@ impl Dataset {
                 (self.all_valid(options, context)?, Report::default(), engine)
             }
             Some(pixels) => {
-                let requests = self.requests(&pixels);
+                let requests = [Request::of_file(self, &pixels.place)];
                 let reading = reading((&requests, &pixels), to, &steps, context)?;
                 if steps.is_empty() && reading.planned.destination == to {
                     let spec = &reading.planned.output;
@@ -124,7 +124,7 @@ impl Dataset {
                     Location::Host => host(),
                     Location::Cuda(index) => reading.holder(index)?,
                 };
-                let (raster, report, faults) = finished(reading, &pixels, &steps, context)?;
+                let (raster, report, faults) = finished(reading, &steps, context)?;
                 (raster, with_faults(report, faults), engine)
             }
         };
@@ -133,43 +133,38 @@ impl Dataset {
         Ok(report)
     }
 
-    /// One window as the list of requests that a read takes.
-    fn requests<'a>(&'a self, options: &'a ReadOptions) -> [Request<'a>; 1] {
-        let ReadOptions { page, level, ref bands, .. } = *options;
-        [Request { of: Of::File(self), page, level, bands: bands.as_deref(), area: None }]
-    }
-
     /// What is decoded for a request, and what is done to it.
     fn decoded(&self, options: &ReadOptions) -> Result<Decoded> {
-        let source = match options.layer {
+        let source = match options.place.layer {
             Layer::Pixels => MaskSource::Image,
-            Layer::Mask => self.mask_source(options)?,
+            Layer::Mask => self.mask_source(&options.place)?,
         };
         // A value is looked for in pixels, not in masks.
-        let look_for = options.look_for.filter(|_| options.layer == Layer::Pixels);
-        let options = &ReadOptions { look_for, ..options.clone() };
         let options = match source {
-            MaskSource::Image => Some(options.clone()),
+            MaskSource::Image => {
+                let look_for = options.meaning.look_for.filter(|_| options.place.layer == Layer::Pixels);
+                Some(options.clone().meaning(Meaning { look_for, ..options.meaning }))
+            }
             other => other.pixels(options),
         };
         let Some(options) = options else { return Ok(Decoded { options: None, steps: Vec::new() }) };
-        let mut steps = steps(&self.target(&options)?.image, &options);
+        let mut steps = steps(&self.target(&options.place)?.image, &options);
         steps.extend(source.step());
         Ok(Decoded { options: Some(options), steps })
     }
 
     /// The mask of an image that has no missing pixel.
     fn all_valid(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
-        let target = self.target(&ReadOptions { layer: Layer::Pixels, ..options.clone() })?;
-        let turned = options.apply_orientation && target.image.orientation >= 5;
+        let target = self.target(&options.place.clone().layer(Layer::Pixels))?;
+        let turned = is_turned(&target.image, options.layout) && target.image.orientation >= 5;
         let Window { width, height, .. } = target.window;
-        self.check_result(Size::new((1, height, width), 1), options)?;
+        self.check_result(Size::new((1, height, width), 1), &options.execution)?;
         mask::all_valid(if turned { (height, width) } else { (width, height) }, context)
     }
 
     /// The engine of a GPU for a result that needs no decoding.
     fn holder(&self, index: u32, options: &ReadOptions) -> Result<Arc<dyn Engine>> {
-        device::holder(index, gpu(options))
+        device::holder(index, options.execution.device_memory)
             .map_err(|problem| Error::Device { file: self.name().to_owned(), problem })
     }
 
@@ -208,7 +203,7 @@ fn reading<'a>(
     steps: &[Step],
     context: &'a Context,
 ) -> Result<Reading<'a>> {
-    let asked = Asked { requests, options, batch: None, laying: None };
+    let asked = Asked::one(requests, options);
     Reading::new(asked, to, steps.iter().map(Step::to_string).collect(), context)
 }
 
@@ -216,15 +211,10 @@ fn reading<'a>(
 type Finished = (Raster, Report, Vec<WindowFault>);
 
 /// Reads into host memory and applies the steps.
-fn finished(
-    reading: Reading<'_>,
-    options: &ReadOptions,
-    steps: &[Step],
-    context: &Context,
-) -> Result<Finished> {
-    let fill = reading.planned.fill();
+fn finished(reading: Reading<'_>, steps: &[Step], context: &Context) -> Result<Finished> {
+    let (fill, interleave) = (reading.planned.fill(), reading.interleave());
     let Done { output, report, faults, .. } = reading.read()?;
-    let raster = Raster::from_output(output, options.interleave, fill)?;
+    let raster = Raster::from_output(output, interleave, fill)?;
     let raster = steps.iter().try_fold(raster, |raster, step| step.apply(raster, context))?;
     Ok((raster, report, faults))
 }

@@ -6,7 +6,7 @@ use super::part::parts;
 use super::unpack::Unpacking;
 use crate::dataset::{Dataset, Target};
 use crate::error::{Error, Result};
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Execution, Layer, Meaning, Place};
 use crate::source::Source;
 use crate::window::Window;
 use std::ops::Range;
@@ -92,16 +92,16 @@ impl Facts<'_> {
 
 impl Dataset {
     /// What a read of decoded pixels is planned from.
-    pub(crate) fn facts(&self, options: &ReadOptions) -> Result<Facts<'_>> {
-        let Target { file, image, window, bands } = self.target(options)?;
+    pub(crate) fn facts(&self, place: &Place, meaning: &Meaning, execution: &Execution) -> Result<Facts<'_>> {
+        let Target { file, image, window, bands } = self.target(place)?;
         let unsupported = |reason: String| Error::Unsupported { file: self.name().to_owned(), reason };
-        let fill = match options.layer {
+        let fill = match place.layer {
             Layer::Pixels => self.fill(&image),
             Layer::Mask => Fill::default(),
         };
         let mut layout =
             layout_of(&image, fill).ok_or_else(|| unsupported(format!("{} samples", image.sample)))?;
-        layout.extras.reduce = options.reduce;
+        layout.extras.reduce = place.reduce;
         let too_large = || {
             let (w, h) = (layout.width, layout.height);
             unsupported(format!("blocks of {w} × {h} pixels are larger than memory can address"))
@@ -109,15 +109,15 @@ impl Dataset {
         layout.decoded_len(layout.height).ok_or_else(too_large)?;
         layout.samples_len(layout.height).ok_or_else(too_large)?;
         let layout = Arc::new(layout);
-        let unpacking = self.unpacking(&image, &bands, options)?;
+        let unpacking = self.unpacking(&image, &bands, place, meaning)?;
         let facts = Facts { source: &file.source, image, layout, window, bands, unpacking };
-        check_block(self.name(), &facts, self.stored_len(), options)?;
+        check_block(self.name(), &facts, self.stored_len(), execution)?;
         Ok(facts)
     }
 
     /// Refuses what is too large; see `limits`.
-    pub(crate) fn check_result(&self, size: Size, options: &ReadOptions) -> Result<()> {
-        check_result((self.name(), "the file"), size, options.max_pixels, || self.stored_len())
+    pub(crate) fn check_result(&self, size: Size, execution: &Execution) -> Result<()> {
+        check_result((self.name(), "the file"), size, execution.max_pixels, || self.stored_len())
     }
 }
 

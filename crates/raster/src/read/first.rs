@@ -55,8 +55,8 @@ impl First {
         let Group { facts, convert, .. } = resolved.groups.first().ok_or_else(abandoned)?;
         let inside = resolved.frames.first().and_then(|(_, inside)| *inside);
         Ok(Self {
-            page: request.page,
-            level: request.level,
+            page: request.place.page,
+            level: request.place.level,
             level_size: (facts.image.width, facts.image.height),
             window: inside.unwrap_or(facts.window),
             bands: facts.bands.clone(),

@@ -7,7 +7,7 @@ use super::request::{Asked, Request};
 use super::resolve::{Group, Laid, Role, Slot};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::options::ReadOptions;
+use crate::options::{Meaning, Place};
 use crate::source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,15 +34,15 @@ impl<'a> Found<'a> {
     pub(super) fn group(
         &mut self,
         asked: &Asked<'a>,
-        request: &Request<'a>,
+        request: &'a Request<'a>,
         dataset: &'a Dataset,
     ) -> Result<&mut Group<'a>> {
-        let Request { page, level, bands, .. } = *request;
-        let key = (std::ptr::from_ref(dataset).addr(), page, level, bands, None);
+        let place = request.place.as_ref();
+        let bands = place.bands.as_deref();
+        let key = (std::ptr::from_ref(dataset).addr(), place.page, place.level, bands, None);
         self.known_or(key, || {
-            let bands = bands.map(<[u16]>::to_vec);
-            let facts = dataset.facts(&ReadOptions { page, level, bands, ..asked.options.clone() })?;
-            Ok((dataset, facts, level, Role::Pixels))
+            let facts = dataset.facts(place, asked.meaning, asked.execution)?;
+            Ok((dataset, facts, place.level, Role::Pixels))
         })
     }
 
@@ -73,17 +73,9 @@ impl<'a> Found<'a> {
             let slot = self.slots.len();
             let group = self.known_or(key, || {
                 // The window and what becomes of samples are those of the mosaic.
-                let options = ReadOptions {
-                    page: 0,
-                    level: 0,
-                    reduce: 0,
-                    window: None,
-                    bands: Some(bands.to_vec()),
-                    masked: false,
-                    unpack: false,
-                    ..asked.options.clone()
-                };
-                let facts = Facts { unpacking: canvas.unpacking(*band), ..dataset.facts(&options)? };
+                let place = Place::new().bands(bands.iter().copied());
+                let facts = dataset.facts(&place, &Meaning::default(), asked.execution)?;
+                let facts = Facts { unpacking: canvas.unpacking(*band), ..facts };
                 Ok((dataset.as_ref(), facts, 0, role))
             })?;
             group.members.push(slot);

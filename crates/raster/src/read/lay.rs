@@ -91,7 +91,7 @@ type Sheets = (Vec<Sheet>, Vec<Masks>, Vec<MaskPlace>);
 impl Laying {
     /// The value of pixels that no window fills.
     pub(super) fn fill(&self, asked: &Asked<'_>, data_type: DataType) -> Result<Fill> {
-        let masked = || asked.is_masked().then_some(NoData::Float(f64::NAN));
+        let masked = || asked.meaning.is_masked().then_some(NoData::Float(f64::NAN));
         let Some(value) = self.fill.or_else(masked) else { return Ok(Fill::default()) };
         value.to_sample(data_type).map(Fill).ok_or_else(|| {
             asked.refuse(format!(
@@ -169,7 +169,9 @@ impl Laying {
             for slot in group.members.iter().filter_map(|&at| slots.get(at)) {
                 let Some(kind) = kinds.get_mut(slot.window) else { continue };
                 match group.role {
-                    Role::Pixels if asked.is_masked() => (kind.data_type, kind.nodata) = (common, nan),
+                    Role::Pixels if asked.meaning.is_masked() => {
+                        (kind.data_type, kind.nodata) = (common, nan)
+                    }
                     Role::Pixels => (kind.data_type, kind.nodata) = (stored, nodata),
                     Role::Mask(_) => kind.mask = Some(stored),
                     Role::Tile | Role::MaskTile => {}
@@ -179,7 +181,7 @@ impl Laying {
         for (window, Laid { canvas, .. }) in canvases {
             let given = self.nodata.and_then(|nodata| nodata.to_sample(canvas.data_type)).map(Fill);
             if let Some(kind) = kinds.get_mut(*window) {
-                (kind.data_type, kind.nodata) = match asked.is_masked() {
+                (kind.data_type, kind.nodata) = match asked.meaning.is_masked() {
                     true => (common, nan),
                     false => (canvas.data_type, given.or(canvas.nodata)),
                 };

@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::part::rows_of_part;
 use crate::bytes::human;
 use crate::error::{Error, Limited, Result};
-use crate::options::ReadOptions;
+use crate::options::Execution;
 
 /// Results up to this many bytes may be any number of times larger than their file: mostly empty rasters compress to
 /// next to nothing.
@@ -72,7 +72,7 @@ pub(crate) fn check_result(
 }
 
 /// Refuses blocks that take implausibly much memory to decode.
-pub(crate) fn check_block(file: &str, facts: &Facts<'_>, stored: u64, options: &ReadOptions) -> Result<()> {
+pub(crate) fn check_block(file: &str, facts: &Facts<'_>, stored: u64, execution: &Execution) -> Result<()> {
     let (image, layout) = (&facts.image, &facts.layout);
     if rows_of_part(layout).is_some() {
         // Uncompressed: only the rows that are wanted are read.
@@ -84,13 +84,13 @@ pub(crate) fn check_block(file: &str, facts: &Facts<'_>, stored: u64, options: &
         let problem = format!("blocks of {width} × {height} pixels decode to {} each, {why}", human(block));
         Err(Error::Limit { file: file.to_owned(), limited: Limited::Pixels, problem })
     };
-    if let Some(most) = options.max_block_bytes
+    if let Some(most) = execution.max_block_bytes
         && block > most
     {
         return told(&format!("and `max_block_bytes` is {most}; raise it"));
     }
     let samples = Size::new((layout.samples.into(), height, width), 1).samples;
-    if block <= PLAUSIBLE_BLOCK_BYTES || options.max_pixels.is_some_and(|most| samples <= most) {
+    if block <= PLAUSIBLE_BLOCK_BYTES || execution.max_pixels.is_some_and(|most| samples <= most) {
         return Ok(());
     }
     let area = |width: u32, height: u32| u128::from(width) * u128::from(height);
@@ -108,8 +108,8 @@ pub(crate) fn check_block(file: &str, facts: &Facts<'_>, stored: u64, options: &
 }
 
 /// Refuses a read that would fetch more than `max_cloud_bytes` from a remote source.
-pub(crate) fn check_fetched(file: &str, fetched: u64, options: &ReadOptions) -> Result<()> {
-    match options.max_cloud_bytes {
+pub(crate) fn check_fetched(file: &str, fetched: u64, execution: &Execution) -> Result<()> {
+    match execution.max_cloud_bytes {
         Some(most) if fetched > most => {
             let problem = format!(
                 "the read would fetch {fetched} bytes: `max_cloud_bytes` is {most}; raise it, or read a window"

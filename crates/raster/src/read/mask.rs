@@ -5,7 +5,7 @@
 
 use super::steps::Step;
 use crate::error::{Error, Result};
-use crate::options::{Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Meaning, ReadOptions};
 use crate::raster::Raster;
 use strile_engine::memory::try_filled;
 use strile_engine::{Context, EngineError, Fill};
@@ -50,22 +50,15 @@ impl MaskSource {
     }
 
     /// What has to be read to know it; `None` where nothing has to.
-    pub(crate) fn pixels(self, options: &ReadOptions) -> Option<ReadOptions> {
-        let bands = match self {
-            Self::Alpha(band) => Some(vec![band]),
-            Self::NoData => None,
+    pub(super) fn pixels(self, options: &ReadOptions) -> Option<ReadOptions> {
+        let place = options.place.of_layer(Layer::Pixels);
+        let place = match self {
+            Self::Alpha(band) => place.bands([band]),
+            Self::NoData => place,
             Self::Image | Self::AllValid => return None,
         };
-        let interleave = Interleave::BandFirst;
-        Some(ReadOptions {
-            bands,
-            layer: Layer::Pixels,
-            interleave,
-            invert_min_is_white: false,
-            masked: false,
-            unpack: false,
-            ..options.clone()
-        })
+        let layout = options.layout.interleave(Interleave::BandFirst);
+        Some(ReadOptions { place, meaning: Meaning::default(), layout, execution: options.execution })
     }
 }
 

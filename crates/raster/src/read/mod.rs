@@ -1,7 +1,7 @@
 //! How pixels are read: one path for one window of one file and for thousands of windows of thousands of files.
 //!
 //! ```text
-//! Asked      requests (`request`): windows of files, what becomes of their pixels, how they are read
+//! Asked      requests (`request`): a `Place` in each file; one `Meaning`, one `Execution` for all
 //! Resolved   images, layouts, frames, conversions (`resolve`, `found`, `facts`, `area`, `unpack`); every limit is checked here
 //! Located    one list of blocks over all files (`tasks`, `locate`, `part`), and what windows are decoded into (`sheet`);
 //!            windows of mosaics are many files in one window (`canvas`)
@@ -51,7 +51,7 @@ mod together;
 mod under;
 mod unpack;
 
-pub use crate::options::{FloatType, Interleave, OnFault};
+pub use crate::options::{Execution, FloatType, Interleave, Layout, Meaning, OnFault, Place};
 pub use crate::pieces::{PieceLimits, Pieces};
 pub use area::Area;
 pub(crate) use area::Frame;
@@ -69,7 +69,8 @@ pub(crate) use part::rows_of_part;
 pub use plan::{Fetch, MemoryNeed, MosaicFigures, PlanFigures, ReadPlan};
 pub(crate) use ranges::{coalesce, requests as requests_of};
 pub(crate) use reading::{Done, Reading};
-pub(crate) use request::{Asked, Of, Request, Shape};
+pub(crate) use request::{Asked, Request, Shape};
 pub use run::WindowFault;
+pub(crate) use steps::is_turned;
 pub(crate) use together::together;
 pub(crate) use unpack::{Missing, Unpacking, scaling};

@@ -11,8 +11,8 @@ use super::limits::{Size, check_result};
 use super::onto_cut::{Part, Seen};
 use super::onto_mask::pixels_of;
 use super::plan::ReadPlan;
-use super::reading::{Done, Reading, gpu, len};
-use super::request::{Asked, Of, Request};
+use super::reading::{Done, Reading, len};
+use super::request::{Asked, Request};
 use super::run::WindowFault;
 use super::squares::side_by_side;
 use super::under::File;
@@ -91,20 +91,20 @@ impl<'a> OntoRead<'a> {
     /// Finds the level of every file, and what it takes to put it onto the grid.
     pub(crate) fn new(inputs: &[InputRef<'a>], options: &ReadOptions, context: &'a Context) -> Result<Self> {
         let none = || Error::Request { file: String::new(), problem: "no file is read onto a grid".into() };
-        let (onto, first) = options.onto.as_ref().zip(inputs.first()).ok_or_else(none)?;
-        let is_mask = options.layer == Layer::Mask;
+        let (onto, first) = options.place.onto.as_ref().zip(inputs.first()).ok_or_else(none)?;
+        let is_mask = options.place.layer == Layer::Mask;
         let of_mask = if is_mask { Some(pixels_of(inputs, options, onto)?) } else { None };
         let options = of_mask.as_ref().unwrap_or(options);
-        let onto = options.onto.clone().ok_or_else(none)?;
+        let onto = options.place.onto.clone().ok_or_else(none)?;
         let whole = Window::full(onto.grid.width(), onto.grid.height());
-        let window = options.window.unwrap_or(whole);
+        let window = options.place.window.unwrap_or(whole);
         if !window.is_inside(whole.width, whole.height) {
             return Err(first.refuse(format!(
                 "window {window} is not inside the grid of {} × {} pixels (a window is column,row,width,height)",
                 whole.width, whole.height
             )));
         }
-        let options = ReadOptions { window: None, ..options.clone() };
+        let options = options.clone().window(None);
         let mut files = Vec::with_capacity(inputs.len());
         for input in inputs {
             files.push(File::new(*input, &options, &onto)?);
@@ -136,7 +136,7 @@ impl<'a> OntoRead<'a> {
     ) -> Result<Self> {
         let none =
             || Error::Request { file: "batch of 0 windows".into(), problem: "no window is asked for".into() };
-        let (onto, first) = options.onto.clone().zip(chips.first()).ok_or_else(none)?;
+        let (onto, first) = options.place.onto.clone().zip(chips.first()).ok_or_else(none)?;
         let size = (first.grid.width(), first.grid.height());
         for (at, WantedChip { input, grid, .. }) in chips.iter().enumerate() {
             if (grid.width(), grid.height()) != size {
@@ -191,7 +191,7 @@ impl<'a> OntoRead<'a> {
             outline,
         };
         let chips = chips.into_iter().zip(outlines).enumerate().map(chip).collect();
-        let options = ReadOptions { window: None, ..options.clone() };
+        let options = options.clone().window(None);
         Ok(Self { files, chips, first: 0, onto, options, is_mask: false, context })
     }
 
@@ -211,7 +211,7 @@ impl<'a> OntoRead<'a> {
     }
 
     pub(super) fn interleave(&self) -> Interleave {
-        self.options.interleave
+        self.options.layout.interleave
     }
 
     /// The level of each file, in the order of the caller.
@@ -263,7 +263,7 @@ impl<'a> OntoRead<'a> {
     /// Plans the read without touching a pixel.
     pub(crate) fn explained(&self, to: Location) -> Result<ReadPlan> {
         let (mosaics, quiet) = (self.mosaics(), self.quiet());
-        let calls = mosaics.calls(&self.options, &quiet);
+        let calls = mosaics.calls(&self.options.execution, &quiet);
         let given = self.given(&calls)?;
         let need = len(&given.spec);
         match to {
@@ -309,7 +309,7 @@ impl<'a> OntoRead<'a> {
     /// that mosaics went on without.
     pub(crate) fn read(&self, to: Location) -> Result<(Done, Fill, Holes)> {
         let (mosaics, quiet) = (self.mosaics(), self.quiet());
-        let calls = mosaics.calls(&self.options, &quiet);
+        let calls = mosaics.calls(&self.options.execution, &quiet);
         let given = self.given(&calls)?;
         let (spec, fill) = (given.spec.clone(), given.fill);
         let lease = |place: Location| {
@@ -344,7 +344,7 @@ impl<'a> OntoRead<'a> {
             Location::Cuda(index) => {
                 let holder = self.holder(index)?;
                 let there = holder.output(spec, self.context)?;
-                moved_to(output, self.options.interleave, holder.as_ref(), &there, self.context)?;
+                moved_to(output, self.options.layout.interleave, holder.as_ref(), &there, self.context)?;
                 (there, holder)
             }
         };
@@ -354,7 +354,7 @@ impl<'a> OntoRead<'a> {
     /// Reads into an output, which must have the type and shape of the result.
     pub(crate) fn read_into(&self, output: &Output) -> Result<(Report, Vec<WindowFault>, Holes)> {
         let (mosaics, quiet) = (self.mosaics(), self.quiet());
-        let calls = mosaics.calls(&self.options, &quiet);
+        let calls = mosaics.calls(&self.options.execution, &quiet);
         let given = self.given(&calls)?;
         let want = &given.spec;
         self.check_shape(output.spec(), want)?;
@@ -457,10 +457,10 @@ impl<'a> OntoRead<'a> {
         let requests: Vec<_> =
             all.into_iter().zip(&made).filter_map(|(file, made)| self.request(file, None, made)).collect();
         let warp = &self.onto.warp;
-        let is_masked = self.options.masked || self.options.unpack;
+        let is_masked = self.options.meaning.is_masked();
         let nodata = match warp.nodata {
             Some(given) => Some(given),
-            None => first.of.nodata(self.options.bands.as_deref())?,
+            None => first.of.nodata(self.options.place.bands.as_deref())?,
         };
         let mut laying = Laying {
             size: self.size(),
@@ -471,18 +471,18 @@ impl<'a> OntoRead<'a> {
             fill: warp.fill.or(nodata.filter(|_| !is_masked)),
             windows: Vec::new(),
         };
-        let asked = Asked { requests: &requests, options: &self.options, batch: None, laying: Some(&laying) };
+        let asked = Asked { laying: Some(&laying), ..Asked::one(&requests, &self.options) };
         let resolved = asked.resolve()?;
         let (spec, decoded) = (resolved.result, resolved.sheets.first().map(|sheet| sheet.spec.data_type));
         let fill = laying.fill(&asked, spec.data_type)?;
         let bands = spec.bands / self.count().max(1);
         let size = Size::new((bands, spec.rows, spec.columns), spec.data_type.size());
         let stored = || self.files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.of.stored_len()));
-        check_result((first.of.name(), "the files"), size, self.options.max_pixels, stored)?;
+        check_result((first.of.name(), "the files"), size, self.options.execution.max_pixels, stored)?;
         laying.data_type = Some(spec.data_type);
         let mut options = self.options.clone();
         if is_masked {
-            options.float_type = match decoded {
+            options.meaning.float_type = match decoded {
                 Some(DataType::F16) => Some(FloatType::Float16),
                 Some(DataType::F32) => Some(FloatType::Float32),
                 _ => Some(FloatType::Float64),
@@ -520,8 +520,9 @@ impl<'a> OntoRead<'a> {
                 .zip(&made)
                 .filter_map(|((file, under), made)| self.request(file, *under, made))
                 .collect();
-            let options = ReadOptions { decode_on, ..given.options.clone() };
-            let asked = Asked { requests: &requests, options: &options, batch: None, laying: Some(&laying) };
+            let execution = given.options.execution.decode_on(decode_on);
+            let asked = Asked::one(&requests, &given.options);
+            let asked = Asked { execution: &execution, laying: Some(&laying), ..asked };
             let done = Reading::of_part(asked, to, self.context).and_then(|reading| {
                 decode_on = processor(reading.choice.engine.as_ref());
                 then(reading)
@@ -571,8 +572,8 @@ impl<'a> OntoRead<'a> {
         match file.of {
             InputRef::Vrt(_) => made.as_ref().map(|made| Request::of_mosaic(&made.canvas, Some(under))),
             InputRef::Tiff(dataset) => {
-                let (bands, level) = (self.options.bands.as_deref(), file.placed.level);
-                Some(Request { of: Of::File(dataset), page: 0, level, bands, area: Some(under) })
+                let place = self.options.place.clone().level(file.placed.level);
+                Some(Request::of_area(dataset, place, under))
             }
         }
     }
@@ -588,7 +589,7 @@ impl<'a> OntoRead<'a> {
 
     /// The engine of a GPU that decodes nothing.
     pub(super) fn holder(&self, index: u32) -> Result<Arc<dyn Engine>> {
-        device::holder(index, gpu(&self.options))
+        device::holder(index, self.options.execution.device_memory)
             .map_err(|problem| Error::Device { file: self.name().to_owned(), problem })
     }
 }

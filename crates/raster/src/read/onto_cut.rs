@@ -83,11 +83,11 @@ impl<'a> OntoRead<'a> {
         mut each: impl FnMut(Part, Processor) -> Result<Arc<dyn Engine>>,
     ) -> Result<Cut> {
         let of_budget = self.context.budget.limit() / 4;
-        let limit = match (to, self.options.decode_on) {
+        let limit = match (to, self.options.execution.decode_on) {
             (Location::Host, Processor::Auto | Processor::Cpu) => PART_BYTES.min(of_budget),
-            _ => self.options.device_memory.map_or(DEVICE_PART_BYTES, |most| most / 4),
+            _ => self.options.execution.device_memory.map_or(DEVICE_PART_BYTES, |most| most / 4),
         };
-        let mut decode_on = self.options.decode_on;
+        let mut decode_on = self.options.execution.decode_on;
         let mut cut = Cut { seen: vec![Seen::default(); self.files.len()], empty: Vec::new() };
         let (mut part, any) = (Part::default(), Cell::new(false));
         let mut give = |part: &mut Part| -> Result<()> {
@@ -205,7 +205,7 @@ impl<'a> OntoRead<'a> {
             let Some(under) = under else { continue };
             *sought = sought.saturating_add(pixels(under).saturating_mul(file.bytes));
             let size = Size { samples: 0, bytes: *sought };
-            check_result((file.of.name(), "the file"), size, self.options.max_pixels, || {
+            check_result((file.of.name(), "the file"), size, self.options.execution.max_pixels, || {
                 file.of.stored_len()
             })?;
         }

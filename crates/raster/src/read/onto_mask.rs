@@ -12,7 +12,7 @@ use crate::device::Choice;
 use crate::error::{Error, Result};
 use crate::grid::Onto;
 use crate::input::InputRef;
-use crate::options::{Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Meaning, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;
 use std::sync::Arc;
@@ -31,16 +31,11 @@ pub(super) fn pixels_of(inputs: &[InputRef<'_>], options: &ReadOptions, onto: &O
     let mut onto = onto.clone();
     onto.warp.fill = Some(NoData::Float(0.0));
     onto.warp.data_type = None;
-    Ok(ReadOptions {
-        bands,
-        layer: Layer::Pixels,
-        interleave: Interleave::BandFirst,
-        masked: false,
-        unpack: false,
-        look_for: None,
-        onto: Some(Arc::new(onto)),
-        ..options.clone()
-    })
+    let mut options = options.clone().layer(Layer::Pixels).interleave(Interleave::BandFirst);
+    options.place.bands = bands;
+    options.place.onto = Some(Arc::new(onto));
+    options.meaning = Meaning { masked: false, unpack: false, look_for: None, ..options.meaning };
+    Ok(options)
 }
 
 impl OntoRead<'_> {

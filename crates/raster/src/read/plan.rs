@@ -190,7 +190,7 @@ impl ReadPlan {
             file: asked.name(),
             page: first.page,
             level: first.level,
-            reduce: asked.options.reduce,
+            reduce: asked.requests.first().map_or(0, |request| request.place.reduce),
             level_size: first.level_size,
             window: first.window,
             bands: first.bands,

@@ -12,10 +12,10 @@ use super::run::{WindowFault, run};
 use super::sheet::{Masks, Sheet, Then, len_of};
 use super::tasks::Located;
 use crate::cache::Cache;
-use crate::device::{self, Choice, Gpu, Work};
+use crate::device::{self, Choice, Work};
 use crate::error::{Error, ErrorKind, FaultyFile, Result};
 use crate::open::io_error;
-use crate::options::{OnFault, ReadOptions};
+use crate::options::{Interleave, OnFault};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
@@ -115,7 +115,7 @@ impl<'a> Reading<'a> {
             _ => to,
         };
         let given = Given { convert: first.convert, fill: first.fill, batch: asked.batch.is_some() };
-        let cached = Cached::take(&mut located, &choice, asked.options.cache, context)?;
+        let cached = Cached::take(&mut located, &choice, asked.execution.cache, context)?;
         let planned = Planned::new((located, cached), &choice, given, destination);
         Ok(Self { asked, to, choice, planned, first, after, heaviest, is_held, context })
     }
@@ -132,9 +132,14 @@ impl<'a> Reading<'a> {
     pub(crate) fn holder(&self, index: u32) -> Result<Arc<dyn Engine>> {
         match self.choice.engine.location() {
             Location::Cuda(own) if own == index => Ok(Arc::clone(&self.choice.engine)),
-            _ => device::holder(index, gpu(self.asked.options))
+            _ => device::holder(index, self.asked.execution.device_memory)
                 .map_err(|problem| Error::Device { file: self.asked.name(), problem }),
         }
+    }
+
+    /// The order of bands in the result.
+    pub(super) fn interleave(&self) -> Interleave {
+        self.asked.interleave
     }
 
     /// The engine to copy the result with, if the host decodes for the memory of a GPU.
@@ -149,7 +154,7 @@ impl<'a> Reading<'a> {
 
     /// Reads into new memory where the result is wanted.
     pub(crate) fn delivered(self) -> Result<Done> {
-        let (holder, interleave, context) = (self.copies()?, self.asked.options.interleave, self.context);
+        let (holder, interleave, context) = (self.copies()?, self.asked.interleave, self.context);
         let done = self.read()?;
         let Some(engine) = holder else { return Ok(done) };
         let output = engine.output(done.output.spec().clone(), context)?;
@@ -159,7 +164,7 @@ impl<'a> Reading<'a> {
 
     /// Reads into an output of the plan's shape and type where the result is wanted.
     pub(crate) fn delivered_into(self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
-        let (holder, interleave, context) = (self.copies()?, self.asked.options.interleave, self.context);
+        let (holder, interleave, context) = (self.copies()?, self.asked.interleave, self.context);
         let Some(engine) = holder else { return self.read_into(output) };
         let done = self.read()?;
         moved_to(done.output, interleave, engine.as_ref(), output, context)?;
@@ -207,7 +212,7 @@ impl<'a> Reading<'a> {
         let reader = Reader { asked, engine: choice.engine.as_ref(), context };
         let resampled = sheets.iter().any(|sheet| !sheet.then.is_nothing());
         // A value that no sample can have is looked for by no output, and is not there.
-        let looks = asked.options.look_for.is_some() && !resampled && masks.is_empty();
+        let looks = asked.meaning.look_for.is_some() && !resampled && masks.is_empty();
         let [_, bands, ..] = planned.shape;
         let made = |sheet: &Sheet| reader.engine.scratch(sheet.spec.clone(), context);
         let lease =
@@ -246,8 +251,8 @@ impl Again<'_> {
     ) -> Result<R> {
         match (result, again) {
             (Err(error), Some(Self { asked, to, after, context })) if error.kind() == ErrorKind::Memory => {
-                let options = ReadOptions { cache: Cache::Off, ..asked.options.clone() };
-                read(Reading::resolved(Asked { options: &options, ..asked }, to, after, context)?)
+                let execution = asked.execution.cache(Cache::Off);
+                read(Reading::resolved(Asked { execution: &execution, ..asked }, to, after, context)?)
             }
             (result, _) => result,
         }
@@ -321,7 +326,7 @@ impl Reader<'_> {
     fn run(&self, planned: Planned, memory: &[&Output]) -> Result<(Report, Vec<WindowFault>)> {
         let sources = planned.sources.clone();
         let (report, faults, keeping) = run(planned, self.engine, memory, self.context)?;
-        match (self.asked.options.on_fault, faults.first()) {
+        match (self.asked.execution.on_fault, faults.first()) {
             (OnFault::Fail, Some(WindowFault { window, file, fault })) => {
                 let (first, count) = (fault.clone(), faults.len());
                 let error = Error::Blocks { file: file.clone(), first, count, also: others(file, &faults) };
@@ -402,7 +407,7 @@ pub(super) fn len(spec: &OutputSpec) -> u64 {
 
 /// Refuses a read that would fetch too much from remote files.
 fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
-    if asked.options.max_cloud_bytes.is_none() {
+    if asked.execution.max_cloud_bytes.is_none() {
         return Ok(());
     }
     let (mut fetched, mut name) = (0u64, asked.name());
@@ -420,7 +425,7 @@ fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
             }
         }
     }
-    check_fetched(&name, fetched, asked.options)
+    check_fetched(&name, fetched, asked.execution)
 }
 
 /// The engine, estimated by the layout that most bytes are decoded of, as if all blocks had it.
@@ -444,13 +449,7 @@ fn choose(asked: &Asked<'_>, located: &Located, to: Location, context: &Context)
         local: local.and_then(|locals| locals.into_iter().next()),
         threads: context.threads.get(),
     };
-    let choice = device::choose(asked.options.decode_on, gpu(asked.options), &work);
+    let choice = device::choose(asked.execution, &work);
     let choice = choice.map_err(|problem| Error::Device { file: asked.name(), problem })?;
     Ok((heaviest, choice))
-}
-
-/// What the options ask of a GPU.
-pub(super) fn gpu(options: &ReadOptions) -> Gpu {
-    let ReadOptions { device_memory: memory, direct_io, nvcomp, .. } = *options;
-    Gpu { memory, direct_io, nvcomp }
 }

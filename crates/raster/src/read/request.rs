@@ -9,7 +9,8 @@ use super::lay::Laying;
 use super::sheet::Sheet;
 use crate::dataset::Dataset;
 use crate::error::Error;
-use crate::options::ReadOptions;
+use crate::options::{Execution, Interleave, Meaning, Place, ReadOptions};
+use std::borrow::Cow;
 use std::fmt;
 use strile_engine::{Convert, Fill, Sampling, Sought};
 use strile_tiff::gdal::NoData;
@@ -23,23 +24,28 @@ pub(crate) enum Of<'a> {
 }
 
 /// One window of one file or of one mosaic.
-#[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) of: Of<'a>,
-    /// Page of the file, from 0.
-    pub(crate) page: usize,
-    /// Resolution level, 0 is full resolution.
-    pub(crate) level: usize,
-    /// Bands from 1; `None` is all of them.
-    pub(crate) bands: Option<&'a [u16]>,
-    /// Which pixels. `None` is the window of `Asked::options`, or that of the canvas.
+    /// Which pixels of the file; a canvas has its own.
+    pub(crate) place: Cow<'a, Place>,
+    /// The part of the level. `None` is the window of the place, or that of the canvas.
     pub(crate) area: Option<Area>,
 }
 
 impl<'a> Request<'a> {
+    /// The pixels of a file at a place.
+    pub(crate) fn of_file(dataset: &'a Dataset, place: &'a Place) -> Self {
+        Self { of: Of::File(dataset), place: Cow::Borrowed(place), area: None }
+    }
+
+    /// An area of a level of a file.
+    pub(crate) fn of_area(dataset: &'a Dataset, level: Place, area: Area) -> Self {
+        Self { of: Of::File(dataset), place: Cow::Owned(level), area: Some(area) }
+    }
+
     /// A window of a mosaic.
     pub(crate) fn of_mosaic(canvas: &'a Canvas, area: Option<Area>) -> Self {
-        Self { of: Of::Mosaic(canvas), page: 0, level: 0, bands: None, area }
+        Self { of: Of::Mosaic(canvas), place: Cow::Owned(Place::default()), area }
     }
 
     /// The name of the file or of the mosaic.
@@ -84,12 +90,22 @@ impl Shape {
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) requests: &'a [Request<'a>],
-    /// What all requests share. Page, level and bands are those of each request.
-    pub(crate) options: &'a ReadOptions,
+    /// What all requests share.
+    pub(crate) meaning: &'a Meaning,
+    pub(crate) interleave: Interleave,
+    pub(crate) execution: &'a Execution,
     /// `Some` for a batch, whose windows may leave their images; `None` for one window, which must not.
     pub(crate) batch: Option<&'a Shape>,
     /// How the windows are laid onto a grid, if they are.
     pub(crate) laying: Option<&'a Laying>,
+}
+
+impl<'a> Asked<'a> {
+    /// One window, with the options of its read.
+    pub(crate) fn one(requests: &'a [Request<'a>], options: &'a ReadOptions) -> Self {
+        let ReadOptions { meaning, layout, execution, .. } = options;
+        Self { requests, meaning, interleave: layout.interleave, execution, batch: None, laying: None }
+    }
 }
 
 impl Asked<'_> {
@@ -107,16 +123,11 @@ impl Asked<'_> {
         Error::Request { file: self.name(), problem }
     }
 
-    /// Whether masked or scaled values are wanted.
-    pub(super) fn is_masked(&self) -> bool {
-        self.options.masked || self.options.unpack
-    }
-
     /// What is looked for in a sheet, after its samples were converted; `None` if its pixels change again later.
     pub(super) fn sought(&self, sheet: &Sheet) -> Option<Sought> {
-        let value = self.options.look_for.filter(|_| sheet.then.is_nothing())?;
+        let value = self.meaning.look_for.filter(|_| sheet.then.is_nothing())?;
         let data_type = sheet.spec.data_type;
-        if self.is_masked() && Convert::gives(data_type) {
+        if self.meaning.is_masked() && Convert::gives(data_type) {
             return Some(Sought::nan(data_type));
         }
         value.to_sample(data_type).map(|sample| Sought::new(data_type, &Fill(sample)))

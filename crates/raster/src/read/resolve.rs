@@ -10,7 +10,7 @@ use super::sheet::{Masks, Sheet, Then, alike, places_of};
 use super::unpack::{Missing, Unpacking};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::options::{FloatType, Interleave, Layer, ReadOptions};
+use crate::options::{FloatType, Interleave, Layer, Meaning};
 use crate::source::Source;
 use crate::window::Window;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl<'a> Asked<'a> {
                     group.members.push(slot);
                     let frame = match &request.area {
                         None => Frame::exactly(group.facts.window),
-                        Some(area) => Frame::of(area, dataset, &self.level_of(request)).map_err(&fail)?,
+                        Some(area) => Frame::of(area, dataset, &request.place).map_err(&fail)?,
                     };
                     let image = (group.facts.image.width, group.facts.image.height);
                     let frame = self.batch.map_or(frame, |batch| batch.read(frame, image));
@@ -222,14 +222,8 @@ impl<'a> Asked<'a> {
         Ok(Resolved { groups, sources, shape, result, sheets, masks, masked, slots, frames, canvases })
     }
 
-    /// The level of a request, without its window.
-    fn level_of(&self, request: &Request<'_>) -> ReadOptions {
-        let Request { page, level, .. } = *request;
-        ReadOptions { page, level, reduce: self.options.reduce, ..ReadOptions::default() }
-    }
-
     fn spec(&self, data_type: DataType, bands: u32, (columns, rows): (u32, u32)) -> Result<OutputSpec> {
-        let make = match self.options.interleave {
+        let make = match self.interleave {
             Interleave::BandFirst => OutputSpec::band_first,
             Interleave::BandLast => OutputSpec::band_last,
         };
@@ -281,7 +275,7 @@ impl<'a> Asked<'a> {
         for group in groups.iter().filter(|group| group.role == Role::Pixels) {
             let stored = group.facts.layout.data_type;
             let fill = self.edge((stored, group.facts.layout.extras.fill), group.convert, data_type)?;
-            let nodata = group.dataset.metadata().nodata.filter(|_| !self.is_masked());
+            let nodata = group.dataset.metadata().nodata.filter(|_| !self.meaning.is_masked());
             let nodata = nodata.and_then(|nodata| nodata.to_sample(stored)).map(Fill);
             let nodata = nodata.and_then(|sample| converted(sample, stored, group.convert));
             group
@@ -295,7 +289,7 @@ impl<'a> Asked<'a> {
             let stored = canvas.data_type;
             let fill = canvas.fills.first().copied().unwrap_or_default();
             let fill = self.edge((stored, fill), convert, data_type)?;
-            let nodata = canvas.nodata.filter(|_| !self.is_masked());
+            let nodata = canvas.nodata.filter(|_| !self.meaning.is_masked());
             set(*window, nodata.and_then(|sample| converted(sample, stored, convert)), fill);
         }
         Ok(patches)
@@ -307,37 +301,24 @@ impl<'a> Asked<'a> {
         for Group { dataset, facts, level, members, .. } in
             groups.iter().filter(|group| group.role == Role::Pixels)
         {
+            let first = members.first().and_then(|&at| self.requests.get(slots.get(at)?.window));
+            let Some(Request { place, .. }) = first else { continue };
             let missing = match self.laying {
                 None => facts.unpacking.map(|unpacking| unpacking.missing),
-                Some(_) => {
-                    let first = members.first().and_then(|&at| self.requests.get(slots.get(at)?.window));
-                    let page = first.map_or(0, |request| request.page);
-                    let options = ReadOptions { page, level: *level, ..self.options.clone() };
-                    dataset.missing(&facts.image, &options)?
-                }
+                Some(_) => dataset.missing(&facts.image, place)?,
             };
             let (layer, band) = match missing {
                 Some(Missing::Image) => (Layer::Mask, 1),
                 Some(Missing::Alpha(band)) => (Layer::Pixels, band),
                 Some(Missing::Value(_) | Missing::None) | None => continue,
             };
-            let first = members.first().and_then(|&at| slots.get(at));
-            let Some(request) = first.and_then(|slot| self.requests.get(slot.window)) else { continue };
-            let options = ReadOptions {
-                page: request.page,
-                level: *level,
-                layer,
-                bands: Some(vec![band]),
-                masked: false,
-                unpack: false,
-                ..self.options.clone()
-            };
             let spared = match layer {
                 Layer::Mask => None,
                 Layer::Pixels => facts.bands.iter().position(|&own| own == band),
             };
             let role = Role::Mask(spared.and_then(|at| u32::try_from(at).ok()));
-            let facts = dataset.facts(&options)?;
+            let place = place.of_layer(layer).bands([band]);
+            let facts = dataset.facts(&place, &Meaning::default(), self.execution)?;
             // Blocks of a mask have the addresses of their image's, so they need a source of their own.
             let source = sources.add(facts.source);
             let members = members.clone();
@@ -406,7 +387,7 @@ impl<'a> Asked<'a> {
 
     /// Whether all samples become floats, whatever files say.
     fn floats(&self) -> bool {
-        self.batch.is_some_and(|batch| batch.floats) || (self.laying.is_some() && self.is_masked())
+        self.batch.is_some_and(|batch| batch.floats) || (self.laying.is_some() && self.meaning.is_masked())
     }
 
     /// The type of the result.
@@ -416,7 +397,7 @@ impl<'a> Asked<'a> {
                 DataType::F32 => true,
                 other => other.size() <= 2,
             };
-            return Ok(match self.options.float_type {
+            return Ok(match self.meaning.float_type {
                 Some(FloatType::Float16) => DataType::F16,
                 Some(FloatType::Float32) => DataType::F32,
                 Some(FloatType::Float64) => DataType::F64,
@@ -454,7 +435,7 @@ impl<'a> Asked<'a> {
             let bands = u32::try_from(facts.bands.len()).unwrap_or(u32::MAX);
             for Slot { window, frame, .. } in members.iter().filter_map(|&at| slots.get(at)) {
                 let size = Size::new((bands, frame.height, frame.width), data_type.size());
-                dataset.check_result(size, self.options).map_err(self.at(*window))?;
+                dataset.check_result(size, self.execution).map_err(self.at(*window))?;
             }
         }
         Ok(())
@@ -493,7 +474,7 @@ impl<'a> Asked<'a> {
         };
         match self.batch.and_then(|batch| batch.fill) {
             Some(value) => sample(value),
-            None if self.is_masked() => sample(NoData::Float(f64::NAN)),
+            None if self.meaning.is_masked() => sample(NoData::Float(f64::NAN)),
             None => Ok(filled((stored, fill), convert, data_type)),
         }
     }

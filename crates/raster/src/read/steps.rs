@@ -3,7 +3,7 @@
 
 use super::mask;
 use crate::error::Result;
-use crate::options::{Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Layout, Meaning, ReadOptions};
 use crate::raster::Raster;
 use std::fmt;
 use strile_engine::Context;
@@ -28,9 +28,9 @@ pub(super) enum Step {
 /// The steps that a request for pixels of an image takes.
 pub(super) fn steps(image: &Image, options: &ReadOptions) -> Vec<Step> {
     let steps = [
-        (is_bit_mask(image, options), Step::BitMask),
-        (is_inverted(image, options), Step::Invert(image.sample.bits)),
-        (is_turned(image, options), Step::Turn(image.orientation)),
+        (is_bit_mask(image, options.place.layer), Step::BitMask),
+        (is_inverted(image, &options.meaning), Step::Invert(image.sample.bits)),
+        (is_turned(image, options.layout), Step::Turn(image.orientation)),
     ];
     steps.into_iter().filter(|(done, _)| *done).map(|(_, step)| step).collect()
 }
@@ -69,18 +69,18 @@ impl Step {
     }
 }
 
-fn is_bit_mask(image: &Image, options: &ReadOptions) -> bool {
-    options.layer == Layer::Mask && image.sample.bits < 8
+fn is_bit_mask(image: &Image, layer: Layer) -> bool {
+    layer == Layer::Mask && image.sample.bits < 8
 }
 
-pub(crate) fn is_inverted(image: &Image, options: &ReadOptions) -> bool {
-    options.invert_min_is_white
+pub(crate) fn is_inverted(image: &Image, meaning: &Meaning) -> bool {
+    meaning.invert_min_is_white
         && image.colour.photometric == Photometric::MinIsWhite
         && image.sample.format == SampleFormat::Uint
 }
 
-fn is_turned(image: &Image, options: &ReadOptions) -> bool {
-    options.apply_orientation && image.orientation != 1
+pub(crate) fn is_turned(image: &Image, layout: Layout) -> bool {
+    layout.apply_orientation && image.orientation != 1
 }
 
 /// `v` becomes `2^bits − 1 − v`: in each sample the low `bits` bits are flipped.

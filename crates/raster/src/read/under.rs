@@ -1,10 +1,10 @@
 //! A file that is read onto a grid, checked.
 
-use super::steps::is_inverted;
+use super::steps::{is_inverted, is_turned};
 use crate::error::Result;
 use crate::grid::{Onto, Placed};
 use crate::input::InputRef;
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Layer, Place, ReadOptions};
 use strile_tiff::DataType;
 
 /// A file under the grid.
@@ -22,22 +22,24 @@ impl<'a> File<'a> {
     pub(super) fn new(of: InputRef<'a>, options: &ReadOptions, onto: &Onto) -> Result<Self> {
         let refuse = |problem: &str| Err(of.refuse(format!("cannot read onto a grid: {problem}")));
         match options {
-            _ if options.page > 0 => return refuse("the georeference of pages after the first is not known"),
-            _ if options.level > 0 => return refuse("the `level` is one of the options of the warp"),
-            _ if options.reduce > 0 => return refuse("`reduce` is not available"),
-            _ if options.layer == Layer::Mask => {
+            _ if options.place.page > 0 => {
+                return refuse("the georeference of pages after the first is not known");
+            }
+            _ if options.place.level > 0 => return refuse("the `level` is one of the options of the warp"),
+            _ if options.place.reduce > 0 => return refuse("`reduce` is not available"),
+            _ if options.place.layer == Layer::Mask => {
                 return refuse("a batch has no masks; read its pixels `masked`");
             }
             _ => {}
         }
         let (levels, bands, stored) = match of {
             InputRef::Tiff(dataset) => {
-                let target = dataset.target(options)?;
+                let target = dataset.target(&options.place)?;
                 match options {
-                    _ if options.apply_orientation && target.image.orientation != 1 => {
+                    _ if is_turned(&target.image, options.layout) => {
                         return refuse("the image is turned by its Orientation; read it as it is stored");
                     }
-                    _ if is_inverted(&target.image, options) => {
+                    _ if is_inverted(&target.image, &options.meaning) => {
                         return refuse("white as maximum is not available; read stored values");
                     }
                     _ => {}
@@ -47,7 +49,7 @@ impl<'a> File<'a> {
                 (levels, target.bands.len(), target.image.sample.data_type())
             }
             InputRef::Vrt(vrt) => {
-                let (_, bands) = vrt.target(&ReadOptions { onto: None, ..options.clone() })?;
+                let (_, bands) = vrt.target(&Place { onto: None, ..options.place.clone() })?;
                 (vec![of.size()], bands.len(), Some(vrt.data_type()))
             }
         };
@@ -55,7 +57,7 @@ impl<'a> File<'a> {
         let placed = placed.map_err(|problem| of.refuse(problem.to_string()))?;
         let data_type = stored;
         let stored = stored.map_or(16, |data_type| data_type.size() as u64);
-        let sample = if options.masked || options.unpack { 8 } else { stored };
+        let sample = if options.meaning.is_masked() { 8 } else { stored };
         Ok(Self { of, placed, data_type, bytes: (bands as u64).saturating_mul(sample).saturating_add(1) })
     }
 

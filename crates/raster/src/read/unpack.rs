@@ -7,7 +7,7 @@ use super::steps::is_inverted;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
-use crate::options::{FloatType, Layer, ReadOptions};
+use crate::options::{FloatType, Layer, Meaning, Place};
 use strile_engine::{Convert, Fill};
 use strile_tiff::gdal::NoData;
 use strile_tiff::{DataType, Image};
@@ -42,27 +42,27 @@ impl Missing {
 
 impl Dataset {
     /// What says which pixels of a request are missing; `None` of masks.
-    pub(super) fn missing(&self, image: &Image, options: &ReadOptions) -> Result<Option<Missing>> {
-        if options.layer != Layer::Pixels {
+    pub(super) fn missing(&self, image: &Image, place: &Place) -> Result<Option<Missing>> {
+        if place.layer != Layer::Pixels {
             return Ok(None);
         }
-        let given = options.onto.as_ref().and_then(|onto| onto.warp.nodata);
+        let given = place.onto.as_ref().and_then(|onto| onto.warp.nodata);
         if let Some(value) = given.or(self.metadata().nodata) {
             return Ok(Some(Missing::Value(value)));
         }
         let has_mask = |level: usize| {
-            let options = ReadOptions { page: options.page, level, ..ReadOptions::default() };
-            Ok::<_, Error>(self.mask_source(&options)? == MaskSource::Image)
+            let place = Place::new().page(place.page).level(level);
+            Ok::<_, Error>(self.mask_source(&place)? == MaskSource::Image)
         };
-        if has_mask(options.level)? {
+        if has_mask(place.level)? {
             let problem = "a mask image has no lower resolutions; read without `reduce`, or an overview";
-            return match options.reduce {
+            return match place.reduce {
                 0 => Ok(Some(Missing::Image)),
                 _ => Err(self.refuse(problem.into())),
             };
         }
-        if options.level > 0 && has_mask(0)? {
-            let level = options.level;
+        if place.level > 0 && has_mask(0)? {
+            let level = place.level;
             return Err(self.refuse(format!(
                 "level {level} has no mask, but the full image has one; read the full image, or build the \
                  overviews again with masks"
@@ -80,15 +80,16 @@ impl Dataset {
         &self,
         image: &Image,
         bands: &[u16],
-        options: &ReadOptions,
+        place: &Place,
+        meaning: &Meaning,
     ) -> Result<Option<Unpacking>> {
-        if !(options.masked || options.unpack) {
+        if !meaning.is_masked() {
             return Ok(None);
         }
-        let Some(missing) = self.missing(image, options)? else { return Ok(None) };
+        let Some(missing) = self.missing(image, place)? else { return Ok(None) };
         // A type that is not known is refused by who reads it.
         let Some(stored) = image.sample.data_type() else { return Ok(None) };
-        let scaling = match (options.unpack, options.page) {
+        let scaling = match (meaning.unpack, place.page) {
             (false, _) => None,
             (true, 0) => scaling(self.metadata(), bands).map_err(|problem| self.refuse(problem))?,
             (true, page) => {
@@ -97,9 +98,9 @@ impl Dataset {
                 )));
             }
         };
-        let unpacking = Unpacking::new(stored, missing, scaling, options.float_type);
+        let unpacking = Unpacking::new(stored, missing, scaling, meaning.float_type);
         let unpacking = unpacking.map_err(|problem| self.refuse(problem))?;
-        if unpacking.is_some() && is_inverted(image, options) {
+        if unpacking.is_some() && is_inverted(image, meaning) {
             let problem =
                 "white as maximum is for stored values, it does not go with masked or unpacked ones";
             return Err(self.refuse(problem.into()));

@@ -6,7 +6,7 @@
 use super::Vrt;
 use super::pool::InUse;
 use crate::error::Result;
-use crate::options::ReadOptions;
+use crate::options::Execution;
 use crate::read::{Asked, Reading, WindowFault};
 use crate::source::Version;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Work {
 
 /// What all mosaics of a call share.
 pub(crate) struct Shared<'a> {
-    options: &'a ReadOptions,
+    execution: &'a Execution,
     /// Without progress: sources are counted, not their blocks.
     context: Context,
     progress: Option<Arc<dyn Progress>>,
@@ -82,9 +82,9 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Shared<'a> {
-    pub(crate) fn new(vrt: &'a Vrt, options: &'a ReadOptions, context: &'a Context, work: &'a Work) -> Self {
+    pub(crate) fn new(vrt: &'a Vrt, execution: &'a Execution, context: &'a Context, work: &'a Work) -> Self {
         Self {
-            options,
+            execution,
             context: Context { progress: None, ..context.clone() },
             progress: context.progress.clone(),
             work,
@@ -210,32 +210,14 @@ impl Share {
     }
 }
 
-/// Who reads, and within which limits.
-pub(super) fn execution(options: &ReadOptions) -> ReadOptions {
-    let ReadOptions { on_fault, max_pixels, max_block_bytes, max_cloud_bytes, .. } = *options;
-    let ReadOptions { cache, decode_on, device_memory, direct_io, nvcomp, .. } = *options;
-    ReadOptions {
-        cache,
-        on_fault,
-        max_pixels,
-        max_block_bytes,
-        max_cloud_bytes,
-        decode_on,
-        device_memory,
-        direct_io,
-        nvcomp,
-        ..ReadOptions::default()
-    }
-}
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Call<'a> {
     /// How files are read, whatever is asked for of the mosaic.
-    pub(super) fn execution(&self) -> ReadOptions {
-        execution(self.shared.options)
+    pub(super) fn execution(&self) -> &'a Execution {
+        self.shared.execution
     }
 
     pub(super) fn context(&self) -> &Context {

@@ -4,11 +4,11 @@ use super::Vrt;
 use super::call::Call;
 use super::carve::{Carved, carve};
 use super::expand::{Expanded, Group, Item, What, Which};
-use super::missing::{MaskBy, Meaning};
+use super::missing::{Conversions, MaskBy};
 use super::opened::Opened;
 use super::place::Part;
 use crate::error::{Error, FaultyFile, Result};
-use crate::options::ReadOptions;
+use crate::options::{Meaning, Place};
 use crate::raster::Raster;
 use crate::read::{Canvas, CanvasMask, Content, Frame, Gap, Tile, alike};
 use crate::source::{MemorySource, ReadDone, ReadOp, Source, Version};
@@ -36,7 +36,7 @@ pub(crate) struct Wanted {
     bands: Vec<u16>,
     frame: Frame,
     inside: Option<Window>,
-    pub(super) meaning: Meaning,
+    pub(super) conversions: Conversions,
     /// `false` for a plan: nothing is blended.
     pixels: bool,
 }
@@ -122,7 +122,7 @@ impl Vrt {
     pub(crate) fn allow(&self, wanted: &Wanted, call: &Call<'_>) {
         let Some(Window { width, height, .. }) = wanted.inside else { return };
         let pixels = u64::from(width).saturating_mul(height.into());
-        let bands = wanted.which.len() + usize::from(wanted.meaning.mask.is_some());
+        let bands = wanted.which.len() + usize::from(wanted.conversions.mask.is_some());
         call.allow(pixels.saturating_mul(bands as u64));
     }
 
@@ -145,12 +145,12 @@ impl Vrt {
         &self,
         bands: &[u16],
         (frame, inside): (Frame, Option<Window>),
-        options: &ReadOptions,
+        (place, meaning): (&Place, &Meaning),
         pixels: bool,
     ) -> Result<Wanted> {
         let which = bands.iter().map(|&band| Which::Band(band)).collect();
-        let meaning = self.meaning(bands, options)?;
-        Ok(Wanted { which, bands: bands.to_vec(), frame, inside, meaning, pixels })
+        let conversions = self.conversions(bands, place, meaning)?;
+        Ok(Wanted { which, bands: bands.to_vec(), frame, inside, conversions, pixels })
     }
 
     /// The mask band of a window.
@@ -161,7 +161,7 @@ impl Vrt {
             bands: vec![1],
             frame,
             inside,
-            meaning: Meaning::default(),
+            conversions: Conversions::default(),
             pixels,
         }
     }
@@ -195,7 +195,7 @@ impl Vrt {
 
     /// Finds what a window and its mask are made of, and blends their layers.
     pub(crate) fn made(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Made> {
-        let Some(by) = wanted.meaning.mask else { return self.made_alone(wanted, call) };
+        let Some(by) = wanted.conversions.mask else { return self.made_alone(wanted, call) };
         let MaskBy { which, missing, bands, spared } = by;
         let Wanted { frame, inside, pixels, .. } = *wanted;
         let number = if let Which::Band(band) = which { band } else { 1 };
@@ -204,7 +204,7 @@ impl Vrt {
             bands: vec![number],
             frame,
             inside,
-            meaning: Meaning::default(),
+            conversions: Conversions::default(),
             pixels,
         };
         let before = call.faults();
@@ -250,7 +250,7 @@ impl Vrt {
             }
             let layers = expanded.layers();
             if layers == 0 {
-                let (content, lease) = expanded.content(wanted.meaning.unpackings.len() > 1, call)?;
+                let (content, lease) = expanded.content(wanted.conversions.unpackings.len() > 1, call)?;
                 let sources = expanded.groups.first().map_or(0, |group| group.items.len()) as u64;
                 let canvas = self.canvas(wanted, content);
                 let (_leases, _expanded) = (vec![lease], vec![expanded]);
@@ -290,7 +290,7 @@ impl Vrt {
             bands: wanted.bands.clone(),
             fills,
             nodata: nodata.and_then(|nodata| nodata.to_sample(data_type)).map(Fill),
-            unpackings: wanted.meaning.unpackings.clone(),
+            unpackings: wanted.conversions.unpackings.clone(),
             mask: None,
             frame: wanted.frame,
             inside: wanted.inside,

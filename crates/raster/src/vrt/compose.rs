@@ -10,7 +10,7 @@ use super::parse::Source;
 use super::place::Part;
 use super::pool::InUse;
 use crate::error::{Error, Result};
-use crate::options::Interleave;
+use crate::options::{Interleave, ReadOptions};
 use crate::raster::Raster;
 use crate::read::{Asked, Canvas, Frame, Request};
 use crate::window::Window;
@@ -107,8 +107,9 @@ impl Vrt {
 }
 
 fn read_into(canvas: &Canvas, output: &Output, sources: u64, call: &Call<'_>) -> Result<()> {
-    let (requests, options) = ([Request::of_mosaic(canvas, None)], call.execution());
-    let asked = Asked { requests: &requests, options: &options, batch: None, laying: None };
+    let requests = [Request::of_mosaic(canvas, None)];
+    let options = ReadOptions::new().execution(*call.execution());
+    let asked = Asked::one(&requests, &options);
     let share = Share::new(sources, call);
     let reading = share.reading_into_held(asked)?;
     let (_, faults) = reading.read_into(output)?;

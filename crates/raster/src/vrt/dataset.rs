@@ -5,7 +5,7 @@ use super::call::Work;
 use crate::error::{Error, Result};
 use crate::footprint::{transform_onto, window_of, window_on};
 use crate::input::InputRef;
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Execution, Layer, Meaning, Place, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
 use crate::pixels::Pixels;
 use crate::read::{MaskSource, Size};
@@ -19,25 +19,25 @@ const PIECE_ROWS: u32 = 256;
 
 impl Vrt {
     /// The window and the bands of a request, checked.
-    pub(crate) fn target(&self, options: &ReadOptions) -> Result<(Window, Vec<u16>)> {
-        if options.onto.is_some() {
+    pub(crate) fn target(&self, place: &Place) -> Result<(Window, Vec<u16>)> {
+        if place.onto.is_some() {
             return Err(self.refuse(
                 "a read onto a grid is not cut into pieces of its file; read windows of the grid".into(),
             ));
         }
-        if options.page > 0 {
-            return Err(self.refuse(format!("there is no page {}, a VRT has 1 (from 0)", options.page)));
+        if place.page > 0 {
+            return Err(self.refuse(format!("there is no page {}, a VRT has 1 (from 0)", place.page)));
         }
-        if options.level > 0 {
-            let level = options.level;
+        if place.level > 0 {
+            let level = place.level;
             return Err(
                 self.refuse(format!("there is no level {level}, the overviews of a VRT are not read"))
             );
         }
-        if options.reduce > 0 {
+        if place.reduce > 0 {
             return Err(self.refuse("lower resolutions of a VRT's files are not read".into()));
         }
-        let window = options.window.unwrap_or(Window::full(self.width, self.height));
+        let window = place.window.unwrap_or(Window::full(self.width, self.height));
         if !window.is_inside(self.width, self.height) {
             return Err(self.refuse(format!(
                 "window {window} is not inside the image of {} × {} pixels (a window is column,row,width,height)",
@@ -45,7 +45,7 @@ impl Vrt {
             )));
         }
         let all = self.bands();
-        let bands = options.bands.clone().unwrap_or_else(|| (1..=all).collect());
+        let bands = place.bands.clone().unwrap_or_else(|| (1..=all).collect());
         if bands.is_empty() {
             return Err(self.refuse("no band is asked for".into()));
         }
@@ -75,27 +75,32 @@ impl Vrt {
         &self,
         (columns, rows): (u32, u32),
         bands: &[u16],
-        options: &ReadOptions,
+        (meaning, execution): (&Meaning, &Execution),
     ) -> Result<()> {
         let window = Window::full(columns, rows);
-        self.check_result(self.size_of(options, window, bands)?, options)
+        self.check_result(self.size_of((&Place::default(), meaning), window, bands)?, execution)
     }
 
     /// The size of a result.
-    pub(super) fn size_of(&self, options: &ReadOptions, window: Window, bands: &[u16]) -> Result<Size> {
-        let count = match options.layer {
+    pub(super) fn size_of(
+        &self,
+        (place, meaning): (&Place, &Meaning),
+        window: Window,
+        bands: &[u16],
+    ) -> Result<Size> {
+        let count = match place.layer {
             Layer::Pixels => u32::try_from(bands.len()).unwrap_or(u32::MAX),
             Layer::Mask => 1,
         };
-        let data_type = self.type_of(options, bands)?;
+        let data_type = self.type_of((place, meaning), bands)?;
         Ok(Size::new((count, window.height, window.width), data_type.size()))
     }
 
     /// The type of the samples of a result: floats where they are masked or scaled.
-    fn type_of(&self, options: &ReadOptions, bands: &[u16]) -> Result<DataType> {
-        Ok(match options.layer {
+    fn type_of(&self, (place, meaning): (&Place, &Meaning), bands: &[u16]) -> Result<DataType> {
+        Ok(match place.layer {
             Layer::Pixels => self
-                .meaning(bands, options)?
+                .conversions(bands, place, meaning)?
                 .unpackings
                 .first()
                 .map_or(self.data_type(), |found| found.data_type),
@@ -105,17 +110,22 @@ impl Vrt {
 
     /// The transform of a request's own pixels.
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
-        if let Some(transform) = transform_onto(options) {
-            return Ok(Some(transform));
+        match transform_onto(&options.place) {
+            Some(transform) => Ok(Some(transform)),
+            None => self.stored_transform(&options.place),
         }
-        let (window, _) = self.target(options)?;
+    }
+
+    /// The transform of pixels of the mosaic.
+    pub(crate) fn stored_transform(&self, place: &Place) -> Result<Option<GeoTransform>> {
+        let (window, _) = self.target(place)?;
         let transform = self.metadata.georeference.transform;
         Ok(transform.map(|transform| transform.window(window.column.into(), window.row.into())))
     }
 
     /// The window that covers what of a box (west, south, east, north) is in the image, or of the grid that is read onto.
-    pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
-        if let Some(onto) = &options.onto {
+    pub fn window_of_box(&self, place: &Place, sides: [f64; 4]) -> Result<Window> {
+        if let Some(onto) = &place.onto {
             return window_on(&onto.grid, sides).map_err(|problem| self.refuse(problem));
         }
         window_of(self.metadata.georeference.transform, (self.width, self.height), sides)
@@ -124,13 +134,16 @@ impl Vrt {
 
     /// Decides how a result is cut into pieces; touches no pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             return Pieces::onto(InputRef::Vrt(self), options, (limits, PIECE_ROWS), context);
         }
-        let (window, bands) = self.target(options)?;
-        self.check_result(self.size_of(options, window, &bands)?, options)?;
-        let data_type = self.type_of(options, &bands)?;
-        let bands = match options.layer {
+        let (window, bands) = self.target(&options.place)?;
+        self.check_result(
+            self.size_of((&options.place, &options.meaning), window, &bands)?,
+            &options.execution,
+        )?;
+        let data_type = self.type_of((&options.place, &options.meaning), &bands)?;
+        let bands = match options.place.layer {
             Layer::Pixels => bands,
             Layer::Mask => vec![1],
         };
@@ -153,7 +166,7 @@ impl Vrt {
         give: impl FnMut(Pixels) -> std::result::Result<(), E>,
     ) -> std::result::Result<Vec<LocatedFault>, E> {
         let work = self.work();
-        let read = |options: &ReadOptions| match options.onto {
+        let read = |options: &ReadOptions| match options.place.onto {
             Some(_) => self.read(options, context),
             None => self.read_part(options, &work, context),
         };

@@ -9,7 +9,7 @@ use super::number::{Number, reader};
 use super::opened::is_nodata;
 use crate::error::{Error, Result};
 use crate::input::InputRef;
-use crate::options::{Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Meaning, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;
 use crate::read::{
@@ -28,7 +28,7 @@ struct Checked<'a> {
     window: Window,
     bands: Vec<u16>,
     options: &'a ReadOptions,
-    /// What the read path is told: who reads, in which layout.
+    /// What the read path is told: the options without what does not concern the layer.
     given: ReadOptions,
 }
 
@@ -44,15 +44,15 @@ impl Vrt {
     }
 
     fn planned(&self, options: &ReadOptions, to: Location, context: &Context) -> Result<ReadPlan> {
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.explained(to);
         }
         let checked = self.checked(options)?;
         let work = self.work();
-        let shared = Shared::new(self, options, context, &work);
+        let shared = Shared::new(self, &options.execution, context, &work);
         let call = shared.call();
         let mut after = Vec::new();
-        let wanted = match options.layer {
+        let wanted = match options.place.layer {
             Layer::Pixels => checked.pixels(&checked.bands, false)?,
             Layer::Mask => match self.mask_source() {
                 MaskSource::Image => self.wanted_mask(checked.window, false),
@@ -71,7 +71,7 @@ impl Vrt {
         self.allow(&wanted, &call);
         let made = self.made(&wanted, &call)?;
         let requests = [Request::of_mosaic(&made.canvas, None)];
-        let asked = Asked { requests: &requests, options: &checked.given, batch: None, laying: None };
+        let asked = Asked::one(&requests, &checked.given);
         Reading::new(asked, to, after, context).and_then(Reading::explained)
     }
 
@@ -82,14 +82,14 @@ impl Vrt {
 
     /// Reads a part of something longer, whose parts share one counter of work.
     pub(crate) fn read_part(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<Pixels> {
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.pixels(Location::Host);
         }
         let checked = self.checked(options)?;
-        let shared = Shared::new(self, options, context, work);
+        let shared = Shared::new(self, &options.execution, context, work);
         let raster = {
             let call = shared.call();
-            let raster = match options.layer {
+            let raster = match options.place.layer {
                 Layer::Pixels => checked.host(&checked.pixels(&checked.bands, true)?, &call),
                 Layer::Mask => checked.mask(&call),
             };
@@ -103,24 +103,25 @@ impl Vrt {
         let pixels = pixels.placed(self.transform(options)?, self.metadata.georeference.crs.as_ref());
         let found = |(file, fault)| WindowFault { window: 0, file, fault };
         let faults = shared.take_faults().into_iter().map(found).collect();
-        Ok(Pixels { faults, holes: shared.holes(), levels: vec![options.level], ..pixels })
+        Ok(Pixels { faults, holes: shared.holes(), levels: vec![options.place.level], ..pixels })
     }
 
     /// Reads pixels into new memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
     /// pixels are then copied there.
     pub fn read_on_device(&self, device: u32, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         let to = Location::Cuda(device);
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.pixels(to);
         }
         let checked = self.checked(options)?;
         let work = self.work();
-        let shared = Shared::new(self, options, context, &work);
+        let shared = Shared::new(self, &options.execution, context, &work);
         let pixels = {
             let call = shared.call();
             let read = checked.read(to, &call, |reading| {
                 let fill = reading.planned.fill();
-                let mut pixels = Pixels::of_done(reading.delivered()?, None, (options.interleave, fill))?;
+                let mut pixels =
+                    Pixels::of_done(reading.delivered()?, None, (options.layout.interleave, fill))?;
                 let faults = std::mem::take(&mut pixels.faults);
                 Ok((pixels, faults))
             });
@@ -137,12 +138,12 @@ impl Vrt {
         options: &ReadOptions,
         context: &Context,
     ) -> Result<Vec<LocatedFault>> {
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             return Ok(OntoRead::new(&[InputRef::Vrt(self)], options, context)?.laid_into(output)?.faults);
         }
         let checked = self.checked(options)?;
         let work = self.work();
-        let shared = Shared::new(self, options, context, &work);
+        let shared = Shared::new(self, &options.execution, context, &work);
         {
             let call = shared.call();
             let read = checked.read(output.location(), &call, |reading| {
@@ -164,13 +165,16 @@ impl Vrt {
 
     /// Checks a request.
     fn checked<'a>(&'a self, options: &'a ReadOptions) -> Result<Checked<'a>> {
-        let (window, bands) = self.target(options)?;
-        self.check_result(self.size_of(options, window, &bands)?, options)?;
-        let given = ReadOptions { interleave: options.interleave, ..super::call::execution(options) };
-        let masked = options.layer == Layer::Pixels;
-        let (masked, unpack) = (masked && options.masked, masked && options.unpack);
-        let look_for = options.look_for.filter(|_| options.layer == Layer::Pixels);
-        let given = ReadOptions { masked, unpack, float_type: options.float_type, look_for, ..given };
+        let (window, bands) = self.target(&options.place)?;
+        self.check_result(
+            self.size_of((&options.place, &options.meaning), window, &bands)?,
+            &options.execution,
+        )?;
+        let meaning = match options.place.layer {
+            Layer::Pixels => options.meaning,
+            Layer::Mask => Meaning::default(),
+        };
+        let given = ReadOptions { place: Place::default(), meaning, ..*options };
         Ok(Checked { vrt: self, window, bands, options, given })
     }
 
@@ -189,7 +193,7 @@ impl<'a> Checked<'a> {
     /// Bands of the window; `pixels` is `false` for a plan.
     fn pixels(&self, bands: &[u16], pixels: bool) -> Result<Wanted> {
         let place = (Frame::exactly(self.window), Some(self.window));
-        self.vrt.wanted(bands, place, self.options, pixels)
+        self.vrt.wanted(bands, place, (&self.options.place, &self.options.meaning), pixels)
     }
 
     /// Makes the window and gives it to `read`: again without sources that prove damaged, if these are only to be warned of.
@@ -219,7 +223,7 @@ impl<'a> Checked<'a> {
         call: &Call<'_>,
         mut read: impl FnMut(Reading<'_>) -> Result<(R, Vec<WindowFault>)>,
     ) -> Result<R> {
-        if self.options.layer == Layer::Mask {
+        if self.options.place.layer == Layer::Mask {
             // A mask is made on the host, and read from there like what was blended.
             let raster = self.mask(call)?;
             let canvas = self.of_mask(raster);
@@ -236,7 +240,7 @@ impl<'a> Checked<'a> {
 
     /// Pixels in host memory.
     fn host(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Raster> {
-        let (interleave, is_masked) = (self.given.interleave, self.given.masked || self.given.unpack);
+        let (interleave, is_masked) = (self.given.layout.interleave, self.given.meaning.is_masked());
         self.made(wanted, call, |mut made| {
             if interleave == Interleave::BandFirst
                 && !is_masked
@@ -260,7 +264,7 @@ impl<'a> Checked<'a> {
         let lease = || call.take(u64::from(width) * u64::from(height), "the mask");
         // The read gives back what it took; the pixels stay until they are a mask.
         let held = |band: &Raster| call.take(band.pixels.len() as u64, "the band of a mask");
-        let given = ReadOptions { interleave: Interleave::BandFirst, ..self.given.clone() };
+        let given = self.given.clone().interleave(Interleave::BandFirst);
         let by_bands = Checked { vrt, window: self.window, bands: Vec::new(), options: self.options, given };
         let band = |band: u16| by_bands.host(&by_bands.pixels(&[band], true)?, call);
         let mask = match vrt.mask_source() {
@@ -289,7 +293,7 @@ impl<'a> Checked<'a> {
             }
         };
         // Of one band both are the same.
-        Ok(Raster { interleave: self.options.interleave, ..mask })
+        Ok(Raster { interleave: self.options.layout.interleave, ..mask })
     }
 
     /// A mask in host memory as a window.
@@ -322,7 +326,7 @@ fn planned<R>(
     read: impl FnOnce(Reading<'_>) -> Result<R>,
 ) -> Result<R> {
     let requests = [Request::of_mosaic(canvas, None)];
-    let asked = Asked { requests: &requests, options, batch: None, laying: None };
+    let asked = Asked::one(&requests, options);
     let share = Share::new(sources, call);
     let done = read(share.reading(asked, to, Vec::new())?)?;
     share.complete();

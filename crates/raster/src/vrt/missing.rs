@@ -3,14 +3,14 @@
 use super::Vrt;
 use super::expand::Which;
 use crate::error::Result;
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Layer, Meaning, Place};
 use crate::read::{Missing, Unpacking, scaling};
 use strile_engine::{Convert, Fill};
 use strile_tiff::gdal::NoData;
 
 /// What becomes of the samples of some bands.
 #[derive(Debug, Default)]
-pub(super) struct Meaning {
+pub(super) struct Conversions {
     /// How they become floats: one for all bands, or one for each; empty if they stay as they are.
     pub(super) unpackings: Vec<Unpacking>,
     /// The mask of the pixels, if a value does not say which are missing.
@@ -30,16 +30,16 @@ pub(super) struct MaskBy {
 
 impl Vrt {
     /// What becomes of the samples of some bands: missing pixels to NaN, scale and offset.
-    pub(super) fn meaning(&self, bands: &[u16], options: &ReadOptions) -> Result<Meaning> {
-        if let Some(onto) = &options.onto {
-            return self.meaning_onto(bands, options, onto.warp.nodata);
+    pub(super) fn conversions(&self, bands: &[u16], place: &Place, meaning: &Meaning) -> Result<Conversions> {
+        if let Some(onto) = &place.onto {
+            return self.conversions_onto(bands, meaning, onto.warp.nodata);
         }
-        if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
-            return Ok(Meaning::default());
+        if place.layer != Layer::Pixels || !meaning.is_masked() {
+            return Ok(Conversions::default());
         }
         let stored = self.data_type();
         let refuse = |problem| self.refuse(problem);
-        let scaled = if options.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
+        let scaled = if meaning.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
         let mask = self.mask_by(bands)?;
         let sample = |value: NoData| value.to_sample(stored).map(Fill);
         // Values do not count beside a mask band.
@@ -48,8 +48,8 @@ impl Vrt {
         let values: Vec<Option<NoData>> = bands.iter().map(value).collect();
         let first = values.iter().flatten().next().map(|value| Missing::Value(*value));
         let missing = mask.map(|mask| mask.missing).or(first).unwrap_or(Missing::None);
-        let Some(all) = Unpacking::new(stored, missing, scaled, options.float_type).map_err(refuse)? else {
-            return Ok(Meaning::default());
+        let Some(all) = Unpacking::new(stored, missing, scaled, meaning.float_type).map_err(refuse)? else {
+            return Ok(Conversions::default());
         };
         let own = |value: &Option<NoData>| {
             let convert = Convert { nodata: value.and_then(sample), ..all.convert };
@@ -60,11 +60,16 @@ impl Vrt {
         if unpackings.iter().all(|unpacking| Some(unpacking.convert) == first) {
             unpackings.truncate(1);
         }
-        Ok(Meaning { unpackings, mask })
+        Ok(Conversions { unpackings, mask })
     }
 
     /// The same of bands that are put onto a grid. Missing pixels do not count there, so that their mask is read in any case.
-    fn meaning_onto(&self, bands: &[u16], options: &ReadOptions, given: Option<NoData>) -> Result<Meaning> {
+    fn conversions_onto(
+        &self,
+        bands: &[u16],
+        meaning: &Meaning,
+        given: Option<NoData>,
+    ) -> Result<Conversions> {
         let nodata = given.map_or_else(|| self.one_nodata(bands), |given| Ok(Some(given)))?;
         let alpha = || self.alpha().map(|alpha| (Which::Band(alpha), Missing::Alpha(alpha)));
         let which = match nodata {
@@ -77,15 +82,15 @@ impl Vrt {
         let missing = nodata.map_or(Missing::None, Missing::Value);
         let missing = mask.map_or(missing, |mask| mask.missing);
         let refuse = |problem| self.refuse(problem);
-        let unpacking = match options.masked || options.unpack {
+        let unpacking = match meaning.is_masked() {
             true => {
                 let scaled =
-                    if options.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
-                Unpacking::new(self.data_type(), missing, scaled, options.float_type).map_err(refuse)?
+                    if meaning.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
+                Unpacking::new(self.data_type(), missing, scaled, meaning.float_type).map_err(refuse)?
             }
             false => None,
         };
-        Ok(Meaning { unpackings: unpacking.into_iter().collect(), mask })
+        Ok(Conversions { unpackings: unpacking.into_iter().collect(), mask })
     }
 
     /// The mask of some bands. Alpha is that of bands without a nodata value.

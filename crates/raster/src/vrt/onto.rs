@@ -4,7 +4,7 @@ use super::Vrt;
 use super::call::Shared;
 use super::canvas::Made;
 use crate::error::Result;
-use crate::options::ReadOptions;
+use crate::options::{Place, ReadOptions};
 use crate::read::Frame;
 use crate::window::Window;
 
@@ -18,11 +18,11 @@ impl Vrt {
         (pixels, first): (bool, bool),
         shared: &Shared<'_>,
     ) -> Result<Made> {
-        let (_, bands) = self.target(&ReadOptions { onto: None, window: None, ..options.clone() })?;
+        let (_, bands) = self.target(&Place { onto: None, window: None, ..options.place.clone() })?;
         let frame = Frame::exactly(under.unwrap_or(Window::full(1, 1)));
-        let mut wanted = self.wanted(&bands, (frame, under), options, pixels)?;
+        let mut wanted = self.wanted(&bands, (frame, under), (&options.place, &options.meaning), pixels)?;
         if under.is_none() {
-            wanted.meaning.mask = None;
+            wanted.conversions.mask = None;
         }
         shared.begin_window();
         let call = shared.call();

@@ -9,7 +9,7 @@ use super::place::{Picks, Placed, copied_from, picks};
 use super::values::is_near;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::options::{Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Place, ReadOptions};
 use crate::raster::Raster;
 use crate::read::{MaskSource, from_alpha};
 use crate::window::Window;
@@ -37,8 +37,8 @@ pub(super) struct Leaf {
 
 impl Leaf {
     pub(super) fn new(dataset: Dataset) -> Result<Self> {
-        let image = dataset.target(&ReadOptions::default())?.image;
-        let has_mask = dataset.mask_source(&ReadOptions::default())? == MaskSource::Image;
+        let image = dataset.target(&Place::default())?.image;
+        let has_mask = dataset.mask_source(&Place::default())? == MaskSource::Image;
         let alpha = match MaskSource::of(&image, false) {
             MaskSource::Alpha(band) => Some(band),
             _ => None,
@@ -270,12 +270,9 @@ impl Opened {
         let (top, bottom) = (sampling.rows.get(rows.start), sampling.rows.get(last(rows.end)));
         let window = Window::new(left, top, right - left + 1, bottom - top + 1);
         call.count_decoded(leaf.dataset.name(), leaf.decoded(&window, bands.len()))?;
-        let options = ReadOptions {
-            window: Some(window),
-            bands: (layer == Layer::Pixels).then(|| bands.to_vec()),
-            layer,
-            ..call.execution()
-        };
+        let bands = (layer == Layer::Pixels).then(|| bands.to_vec());
+        let place = Place { window: Some(window), bands, layer, ..Place::default() };
+        let options = ReadOptions::new().place(place).execution(*call.execution());
         let mut read = leaf.dataset.read(&options, call.context())?;
         call.found_by(std::mem::take(&mut read.faults));
         let raster = read.into_raster()?;

@@ -5,7 +5,7 @@ use super::call::{Shared, Work};
 use super::canvas::{Named, by_file, file_of};
 use crate::error::{Error, Result};
 use crate::input::InputRef;
-use crate::options::ReadOptions;
+use crate::options::Execution;
 use std::collections::{BTreeMap, BTreeSet};
 use strile_engine::{Context, LocatedFault};
 
@@ -32,9 +32,9 @@ impl<'a> Mosaics<'a> {
     }
 
     /// One call for each.
-    pub(crate) fn calls<'b>(&'b self, options: &'b ReadOptions, context: &'b Context) -> Calls<'b> {
+    pub(crate) fn calls<'b>(&'b self, execution: &'b Execution, context: &'b Context) -> Calls<'b> {
         let call = |(&at, (vrt, work)): (&usize, &'b (&'a Vrt, Work))| {
-            (at, Shared::new(vrt, options, context, work))
+            (at, Shared::new(vrt, execution, context, work))
         };
         Calls(self.0.iter().map(call).collect())
     }

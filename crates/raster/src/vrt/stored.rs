@@ -4,7 +4,7 @@ use super::Vrt;
 use super::call::{Call, Shared};
 use super::opened::Opened;
 use crate::error::Result;
-use crate::options::ReadOptions;
+use crate::options::Execution;
 use crate::read::{Size, check_result};
 use crate::source::url_of;
 use std::path::Path;
@@ -23,13 +23,13 @@ impl Vrt {
 
     /// Bytes of all sources.
     pub(crate) fn stored(&self) -> u64 {
-        let (options, context, work) = (ReadOptions::default(), Context::default(), self.work());
-        let shared = Shared::new(self, &options, &context, &work);
+        let (execution, context, work) = (Execution::default(), Context::default(), self.work());
+        let shared = Shared::new(self, &execution, &context, &work);
         self.stored_len(&mut LOOKED_AT.clone(), &shared.call())
     }
 
-    pub(super) fn check_result(&self, size: Size, options: &ReadOptions) -> Result<()> {
-        self.check_size(size.samples, size.bytes, options.max_pixels)
+    pub(super) fn check_result(&self, size: Size, execution: &Execution) -> Result<()> {
+        self.check_size(size.samples, size.bytes, execution.max_pixels)
     }
 
     /// Bytes of all sources; at most `left` of them, and of those they name, are looked at.

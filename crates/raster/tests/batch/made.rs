@@ -85,11 +85,11 @@ pub fn whole(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOption
     let mut options = ReadOptions::new()
         .page(window.page)
         .level(window.level)
-        .masked(options.masked)
-        .unpack(options.unpack)
-        .float_type(options.float_type)
+        .masked(options.meaning.masked)
+        .unpack(options.meaning.unpack)
+        .float_type(options.meaning.float_type)
         .decode_on(Processor::Cpu);
-    options.bands.clone_from(&window.bands);
+    options.place.bands.clone_from(&window.bands);
     files[window.file].read(&options, &Context::default()).unwrap()
 }
 

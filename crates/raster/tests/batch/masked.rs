@@ -147,7 +147,7 @@ fn windows_of_files_with_different_masks_make_one_batch() {
     assert_eq!(tensor.shape(), [20, 2, 40, 50]);
     for (window, found) in windows.iter().zip(pixels.chunks(pixels.len() / windows.len())) {
         let mut whole = ReadOptions::new().masked(true).decode_on(Processor::Cpu);
-        whole.bands.clone_from(&window.bands);
+        whole.place.bands.clone_from(&window.bands);
         let whole = files[window.file].read(&whole, &Context::default()).unwrap();
         let wanted = expected(&whole, window, &f32::NAN.to_ne_bytes());
         assert_eq!(first_difference(&wanted, found), None, "{} {window:?}", KINDS[window.file]);
@@ -157,7 +157,7 @@ fn windows_of_files_with_different_masks_make_one_batch() {
     let (_, pixels) = by_both(&files, &windows, &filled);
     for (window, found) in windows.iter().zip(pixels.chunks(pixels.len() / windows.len())) {
         let mut whole = ReadOptions::new().masked(true).decode_on(Processor::Cpu);
-        whole.bands.clone_from(&window.bands);
+        whole.place.bands.clone_from(&window.bands);
         let whole = files[window.file].read(&whole, &Context::default()).unwrap();
         let wanted = expected(&whole, window, &5f32.to_ne_bytes());
         assert_eq!(first_difference(&wanted, found), None, "{} {window:?}", KINDS[window.file]);

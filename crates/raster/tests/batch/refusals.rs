@@ -39,6 +39,12 @@ fn a_request_that_makes_no_tensor() {
         refusal(&files, &[at(0), at(10)], &plain),
         "window 1 (10 × 10 pixels from 0,0): batch of 2 windows: there is no file 10, the batch has 10 (from 0)"
     );
+    let mut inverted = plain.clone();
+    inverted.meaning.invert_min_is_white = true;
+    assert_eq!(
+        refusal(&files, &[at(0)], &inverted),
+        "batch of 1 windows: `invert_min_is_white` is not available in batches; read stored values"
+    );
     let one = at(1).bands([2]);
     assert_eq!(
         refusal(&files, &[at(0), one], &plain),

@@ -102,7 +102,7 @@ fn boxes_and_places_are_found_in_the_level_they_are_asked_of() {
     }
     // The same box as a single read has it.
     let options = ReadOptions::new().decode_on(Processor::Cpu);
-    let window = files[0].window_of_box(&options, [1053.0, 1853.0, 1247.0, 1947.0]).unwrap();
+    let window = files[0].window_of_box(&options.place, [1053.0, 1853.0, 1247.0, 1947.0]).unwrap();
     assert_eq!(window, Window::new(5, 5, 20, 10));
 }
 

@@ -21,6 +21,21 @@ fn made(spec: &ImageSpec, pixels: &Pixels) -> Dataset {
     open(&spec.build(pixels, ByteOrder::Little, false).bytes)
 }
 
+#[test]
+fn flat_setters_and_parts_say_the_same() {
+    use strile::read::{Execution, Layout, Meaning, Place};
+    let window = Window::new(1, 2, 3, 4);
+    let flat = ReadOptions::new().level(1).window(window).bands([2]).masked(true).max_pixels(9);
+    let flat = flat.interleave(Interleave::BandLast).decode_on(Processor::Cpu);
+    let parts = ReadOptions::new()
+        .place(Place::new().level(1).window(window).bands([2]))
+        .meaning(Meaning::new().masked(true))
+        .layout(Layout::new().interleave(Interleave::BandLast))
+        .execution(Execution::new().max_pixels(9).decode_on(Processor::Cpu));
+    assert_eq!(format!("{flat:?}"), format!("{parts:?}"));
+    assert_eq!((flat.place.level, flat.place.window, flat.execution.max_pixels), (1, Some(window), Some(9)));
+}
+
 /// The picture 1 2 3 / 4 5 6, stored in each of the ways of TIFF 6.0, section Orientation.
 const STORED: [(u16, usize, [u8; 6]); 8] = [
     (1, 3, [1, 2, 3, 4, 5, 6]),

@@ -34,7 +34,7 @@ fn a_conversion_counts_what_is_asked() {
     let mut encoded = ConvertOptions::default();
     encoded.write.compression = Compression::Deflate;
     let mut part = ConvertOptions::default();
-    part.read.window = Some(Window::new(500, 300, 200, 400));
+    part.read.place.window = Some(Window::new(500, 300, 200, 400));
     let smaller = |resampling| ConvertOptions {
         size: Some(ConvertSize::Sides(Side::Percent(30.0), Side::Auto)),
         resampling,

@@ -193,7 +193,7 @@ fn a_device_gives_what_the_cpu_gives() {
             [Interleave::BandFirst, Interleave::BandLast].map(|interleave| (window, interleave))
         }) {
             let mut options = ReadOptions::new().interleave(interleave).decode_on(Processor::Cpu);
-            options.window = window;
+            options.place.window = window;
             let on_device = options.clone().decode_on(device());
             let expected = vrt.read(&options, &context).unwrap();
             let name = path.display();

@@ -96,7 +96,7 @@ fn mosaics(folder: &Folder) -> Vec<(PathBuf, Vec<Rule>, bool)> {
 /// What a masked read is to give: stored pixels, and the mask by itself.
 fn expected(vrt: &Vrt, rules: &[Rule], window: Option<Window>) -> Vec<f32> {
     let mut options = ReadOptions::new().decode_on(Processor::Cpu);
-    options.window = window;
+    options.place.window = window;
     let stored = vrt.read(&options, &Context::default()).unwrap();
     let mask = vrt.read(&options.layer(Layer::Mask), &Context::default()).unwrap();
     let samples = stored.samples::<u16>().unwrap();
@@ -133,7 +133,7 @@ fn masked_windows_of_mosaics_are_nan_where_pixels_are_missing() {
             assert!(missing > 0 && missing < expected.len(), "{name}: {missing}");
             for engine in [Processor::Cpu, device()] {
                 let mut options = ReadOptions::new().masked(true).decode_on(engine);
-                options.window = window;
+                options.place.window = window;
                 let raster = vrt.read(&options, &context).unwrap();
                 assert!(bits_of(&raster) == expected, "{name} by {engine:?}");
                 let output = Output::new(raster.spec().unwrap()).unwrap();

@@ -34,7 +34,7 @@ fn as_file(input: &Input, bands: &[u16]) -> Dataset {
     let sink = MemorySink::new();
     let handle = sink.handle();
     let mut options = ConvertOptions::default();
-    options.read.bands = Some(bands.to_vec());
+    options.read.place.bands = Some(bands.to_vec());
     let conversion = Conversion::plan(input, Box::new(sink), &options, &Context::default()).unwrap();
     conversion.run(&Context::default()).unwrap();
     let bytes = handle.take().unwrap().bytes;

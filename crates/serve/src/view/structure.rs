@@ -5,7 +5,7 @@ use crate::opened::{Opened, Place};
 use crate::request::Asked;
 use serde_json::json;
 use strile::tiff::BlockKind;
-use strile::{Context, Input, ReadOptions};
+use strile::{Context, Input};
 
 /// Most blocks of one answer.
 const MOST: u64 = 65_536;
@@ -38,9 +38,9 @@ pub(super) fn structure(
             "expected 1 to {MOST} blocks, got {count}; give `columns` and `rows`"
         )));
     }
-    let options = ReadOptions::new().level(stored);
+    let place = strile::read::Place::new().level(stored);
     let sizes =
-        dataset.block_sizes(&options, column0..column0 + columns, row0..row0 + rows, &context.cancel)?;
+        dataset.block_sizes(&place, column0..column0 + columns, row0..row0 + rows, &context.cancel)?;
     Ok(json_answer(&json!({
         "level": number,
         "kind": match grid.kind { BlockKind::Strip => "strips", BlockKind::Tile => "tiles" },

@@ -124,7 +124,7 @@ impl Worker {
         let chosen: Vec<usize> = if all { (0..file.pixels.bands).collect() } else { vec![band] };
         let device = self.engine();
         let mut options = ReadOptions::new().window(window).decode_on(device);
-        options.bands = bands;
+        options.place.bands = bands;
         let place = format!("{} {window:?} by {device:?}", name(&file.path));
         let context = self.context();
         let fresh = self.random.below(2) == 0;

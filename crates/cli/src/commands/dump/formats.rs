@@ -60,7 +60,7 @@ pub struct Csv {
 
 impl Csv {
     pub fn new(pieces: &Pieces, options: &ReadOptions, transform: Option<GeoTransform>) -> Self {
-        let bands = options.bands.clone();
+        let bands = options.place.bands.clone();
         let names = (0..pieces.bands).map(|at| {
             let asked = bands.as_ref().and_then(|bands| bands.get(at as usize)).copied();
             format!(",band_{}", asked.map_or(at + 1, u32::from))
@@ -68,7 +68,7 @@ impl Csv {
         Self {
             header: format!("column,row,x,y{}\n", names.collect::<String>()),
             columns: pieces.columns as usize,
-            corner: options.window.map_or((0, 0), |window| (window.column, window.row)),
+            corner: options.place.window.map_or((0, 0), |window| (window.column, window.row)),
             row: 0,
             transform,
         }

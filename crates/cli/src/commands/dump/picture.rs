@@ -23,11 +23,11 @@ pub fn draw(mut request: Request<'_>, sink: Sink, session: &Session) -> Result<V
     let planned = Picture::plan(request.dataset, &request.options, size, request.pieces.data_type);
     let mut picture = planned.map_err(with_flags)?;
     let count = request.dataset.metadata().bands.len();
-    if request.options.bands.is_none() && picture.bands.len() < count {
+    if request.options.place.bands.is_none() && picture.bands.len() < count {
         let drawn: Vec<String> = picture.bands.iter().map(ToString::to_string).collect();
         session.note(&format!("note: drawn: band {} of {count}; `--band` chooses others", drawn.join(", ")));
     }
-    request.options.bands = Some(picture.bands.clone());
+    request.options.place.bands = Some(picture.bands.clone());
     request.pieces = request.dataset.pieces(&request.options, &PieceLimits::default(), &request.context)?;
     if picture.needs_sight() {
         // A first pass over all pieces; what is faulty is told by the second.
@@ -58,10 +58,10 @@ pub fn keep(request: &Request<'_>, sink: Sink) -> Result<Vec<LocatedFault>, Fail
             return Err(Failure::Request(sentence, hint));
         }
     };
-    let is_mask = request.options.layer == Layer::Mask;
-    let alpha = if is_mask { None } else { request.dataset.alpha_band(&request.options)? };
+    let is_mask = request.options.place.layer == Layer::Mask;
+    let alpha = if is_mask { None } else { request.dataset.alpha_band(&request.options.place)? };
     let bands = request.pieces.bands;
-    let last = match &request.options.bands {
+    let last = match &request.options.place.bands {
         Some(bands) => bands.last().copied(),
         None => u16::try_from(bands).ok(),
     };
@@ -122,12 +122,12 @@ struct Masks<'a> {
 impl<'a> Masks<'a> {
     fn new(request: &Request<'a>, picture: &Picture) -> Self {
         let mut options = request.options.clone().layer(Layer::Mask).masked(false).unpack(false);
-        options.bands = None;
+        options.place.bands = None;
         Self {
             dataset: request.dataset,
             options: picture.needs_mask.then_some(options),
             context: strile::Context { progress: None, ..request.context.clone() },
-            corner: request.options.window.map_or((0, 0), |window| (window.column, window.row)),
+            corner: request.options.place.window.map_or((0, 0), |window| (window.column, window.row)),
             row: 0,
             rows: request.pieces.rows,
         }
@@ -139,7 +139,7 @@ impl<'a> Masks<'a> {
         let (x, y) = self.corner;
         let window = match pixels.rows == self.rows {
             // All of it in one piece, which may be turned.
-            true => options.window,
+            true => options.place.window,
             false => Some(Window::new(x, y + self.row, pixels.columns, pixels.rows)),
         };
         self.row += pixels.rows;

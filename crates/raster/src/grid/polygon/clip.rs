@@ -2,9 +2,9 @@
 
 use super::Polygon;
 use crate::error::Result;
-use crate::grid::{Grid, Onto, WarpOptions};
+use crate::grid::{Grid, WarpOptions};
 use crate::input::InputRef;
-use crate::options::{Layer, ReadOptions};
+use crate::options::{Layer, Place, ReadOptions};
 use crate::window::Window;
 use std::sync::Arc;
 use strile_crs::DatumShift;
@@ -20,14 +20,15 @@ impl InputRef<'_> {
 
     /// The grid of the image that the options name: its page and level.
     pub(crate) fn grid_of(self, options: &ReadOptions) -> Result<Grid> {
-        let whole = ReadOptions { window: None, onto: None, layer: Layer::Pixels, ..options.clone() };
+        let place = Place { window: None, onto: None, layer: Layer::Pixels, ..options.place.clone() };
+        let whole = options.clone().place(place);
         let (transform, (width, height)) = match self {
             Self::Tiff(dataset) => {
-                let image = dataset.target(&whole)?.image;
+                let image = dataset.target(&whole.place)?.image;
                 (dataset.transform(&whole)?, (image.width, image.height))
             }
             Self::Vrt(vrt) => {
-                vrt.target(&whole)?;
+                vrt.target(&whole.place)?;
                 (vrt.transform(&whole)?, self.size())
             }
         };
@@ -54,15 +55,15 @@ impl InputRef<'_> {
     /// # Errors
     /// If the options name a grid, or the image has no reference system or no transform.
     pub fn clipped(self, options: &ReadOptions, polygon: impl Into<Arc<Polygon>>) -> Result<ReadOptions> {
-        if options.onto.is_some() {
+        if options.place.onto.is_some() {
             return Err(
                 self.refuse("a read onto a grid is clipped by the polygon of its `WarpOptions`".into())
             );
         }
         let grid = self.grid_of(options)?;
-        let mut warp = WarpOptions::new().level(Some(options.level));
+        let mut warp = WarpOptions::new().level(Some(options.place.level));
         warp.polygon = Some(polygon.into());
-        Ok(ReadOptions { level: 0, onto: Some(Arc::new(Onto { grid, warp })), ..options.clone() })
+        Ok(options.clone().level(0).onto(grid, warp))
     }
 
     /// Returns the pixels of the image that the options name, which the box around a polygon touches.

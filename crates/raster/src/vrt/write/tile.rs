@@ -7,7 +7,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::metadata::Metadata;
-use crate::options::ReadOptions;
+use crate::options::Place;
 use crate::read::MaskSource;
 use crate::vrt::{Vrt, VrtOptions};
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl Tile {
     }
 
     fn describe(&mut self, dataset: &Dataset) -> Result<()> {
-        let image = dataset.target(&ReadOptions::default())?.image;
+        let image = dataset.target(&Place::default())?.image;
         let data_type = image.sample.data_type();
         let data_type =
             data_type.ok_or_else(|| dataset.refuse(format!("{} samples are not read", image.sample)))?;
@@ -90,7 +90,7 @@ impl Tile {
         let is_short = usize::from(image.sample.bits) < data_type.size() * 8 && image.mixed_bits.is_none();
         self.bits = (is_short && image.sample.format == SampleFormat::Uint).then(|| image.sample.bits.into());
         self.block = (image.grid.block_width, image.grid.block_height);
-        self.has_mask = dataset.mask_source(&ReadOptions::default())? == MaskSource::Image;
+        self.has_mask = dataset.mask_source(&Place::default())? == MaskSource::Image;
         self.alpha = match MaskSource::of(&image, false) {
             MaskSource::Alpha(band) => Some(band),
             _ => None,
@@ -131,7 +131,7 @@ impl Tile {
             (Tag::Copyright, "TIFFTAG_COPYRIGHT"),
         ];
         let directory = dataset.tiff().and_then(|tiff| tiff.directories.first());
-        for (tag, _) in tags_of(dataset, &ReadOptions::default(), &mut self.lost) {
+        for (tag, _) in tags_of(dataset, &Place::default(), &mut self.lost) {
             let text = directory.and_then(|directory| directory.text(tag));
             match (WORDS.iter().find(|(known, _)| *known == tag), text) {
                 (Some((_, name)), Some(value)) => self.metadata.items.push(MetadataItem {
