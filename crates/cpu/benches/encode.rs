@@ -20,7 +20,7 @@ use std::time::Instant;
 use strile_cpu::CpuEngine;
 use strile_engine::{
     BlockAddress, BlockLayout, CodecExtras, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask,
-    Encoder, Engine, Fill, OutputSpec, Pixels,
+    Encoder, Engine, Fill, OutputSpec, SharedPixels,
 };
 use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
@@ -41,7 +41,7 @@ const CODECS: [(Compression, i32); 5] = [
 struct Image {
     name: String,
     sample: SampleType,
-    pixels: Pixels,
+    pixels: SharedPixels,
 }
 
 fn main() {
@@ -157,7 +157,11 @@ fn read(file: &str) -> Image {
 fn image(name: &str, sample: SampleType, bands: u32, size: (u32, u32), bytes: Vec<u8>) -> Image {
     let data_type = sample.data_type().expect("a type");
     let spec = OutputSpec::band_first(data_type, bands, size.0, size.1).expect("a shape");
-    Image { name: name.to_owned(), sample, pixels: Pixels::new(spec, Arc::new(bytes)).expect("all pixels") }
+    Image {
+        name: name.to_owned(),
+        sample,
+        pixels: SharedPixels::new(spec, Arc::new(bytes)).expect("all pixels"),
+    }
 }
 
 fn made() -> Vec<Image> {

@@ -3,7 +3,9 @@
 use crate::crew::Crew;
 use std::sync::Arc;
 use strile_engine::memory::{try_copy, try_with_capacity, try_zeroed};
-use strile_engine::{Arena, Assembly, Context, EngineError, Given, Location, OutputSpec, Patch, Pixels};
+use strile_engine::{
+    Arena, Assembly, Context, EngineError, Given, Location, OutputSpec, Patch, SharedPixels,
+};
 
 /// What the memory is for.
 const PURPOSE: &str = "pixels put together";
@@ -12,16 +14,16 @@ const PURPOSE: &str = "pixels put together";
 const SHARE: u64 = 2 << 20;
 
 /// Puts all of them together.
-pub(crate) fn assemble(wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError> {
+pub(crate) fn assemble(wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<SharedPixels>, EngineError> {
     let bytes: u64 = wanted.iter().map(|wanted| wanted.spec.len().map_or(0, |len| len as u64)).sum();
     let shares = usize::try_from(bytes / SHARE).unwrap_or(usize::MAX).min(context.threads.get());
     let crew = Crew::new(shares.min(wanted.len()).saturating_sub(1));
-    let mut made: Vec<Option<Result<Pixels, EngineError>>> = wanted.iter().map(|_| None).collect();
+    let mut made: Vec<Option<Result<SharedPixels, EngineError>>> = wanted.iter().map(|_| None).collect();
     crew.share(wanted.iter().zip(&mut made), || (), |(), (wanted, made)| *made = Some(one(wanted)));
     made.into_iter().map(|made| made.unwrap_or(Err(EngineError::Abandoned))).collect()
 }
 
-fn one(wanted: &Assembly<'_>) -> Result<Pixels, EngineError> {
+fn one(wanted: &Assembly<'_>) -> Result<SharedPixels, EngineError> {
     let spec = &wanted.spec;
     let len = spec.len().map_err(|error| mismatch(error.to_string()))?;
     let bytes = match &wanted.patches[..] {
@@ -34,7 +36,7 @@ fn one(wanted: &Assembly<'_>) -> Result<Pixels, EngineError> {
             bytes
         }
     };
-    Pixels::new(spec.clone(), Arc::new(bytes)).map_err(|error| mismatch(error.to_string()))
+    SharedPixels::new(spec.clone(), Arc::new(bytes)).map_err(|error| mismatch(error.to_string()))
 }
 
 /// Whether one patch is all of some contiguous pixels and its rows lie as theirs do.
@@ -108,7 +110,7 @@ fn source<'a>(given: &Given<'a>) -> Option<&'a [u8]> {
 }
 
 /// The bytes that pixels span.
-pub(crate) fn fetch(pixels: &Pixels) -> Result<Arena, EngineError> {
+pub(crate) fn fetch(pixels: &SharedPixels) -> Result<Arena, EngineError> {
     let bytes = source(&Given::There(pixels));
     let bytes = bytes.ok_or_else(|| mismatch(format!("pixels in {}", pixels.location())))?;
     Ok(Arena::from_vec(try_copy(bytes, "a copy of pixels")?))

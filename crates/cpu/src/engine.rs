@@ -17,8 +17,8 @@ use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind, Lease, LocatedFault,
-    Location, MaskJob, Output, OutputError, OutputKind, OutputSpec, Pixels, ReadAt, ReduceJob, Reduced,
-    Report, ResampleJob, Resampling, Span, Submission, Support, Ticket, WarpJob,
+    Location, MaskJob, Output, OutputError, OutputKind, OutputSpec, ReadAt, ReduceJob, Reduced, Report,
+    ResampleJob, Resampling, SharedPixels, Span, Submission, Support, Ticket, WarpJob,
 };
 use strile_tiff::{Compression, DataType, InvalidValue};
 
@@ -119,18 +119,18 @@ impl Engine for CpuEngine {
         ticket.wait()
     }
 
-    fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError> {
+    fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<SharedPixels>, EngineError> {
         assemble::assemble(wanted, context)
     }
 
-    fn fetch(&self, pixels: &Pixels, _context: &Context) -> Result<Arena, EngineError> {
+    fn fetch(&self, pixels: &SharedPixels, _context: &Context) -> Result<Arena, EngineError> {
         assemble::fetch(pixels)
     }
 
     fn resample(
         &self,
         job: &ResampleJob,
-        pixels: &Pixels,
+        pixels: &SharedPixels,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError> {
@@ -140,7 +140,7 @@ impl Engine for CpuEngine {
     fn mask(
         &self,
         job: &MaskJob,
-        masks: &Pixels,
+        masks: &SharedPixels,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError> {
@@ -150,8 +150,8 @@ impl Engine for CpuEngine {
     fn warp(
         &self,
         job: &WarpJob,
-        pixels: &Pixels,
-        valid: Option<&Pixels>,
+        pixels: &SharedPixels,
+        valid: Option<&SharedPixels>,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError> {
@@ -186,7 +186,7 @@ impl Engine for CpuEngine {
     fn encode(
         &self,
         job: EncodeJob,
-        pixels: &[Pixels],
+        pixels: &[SharedPixels],
         context: &Context,
     ) -> Result<Ticket<EncodedBlocks>, EngineError> {
         encode::submit(job, pixels, context)
@@ -199,7 +199,7 @@ impl Engine for CpuEngine {
     fn reduce(
         &self,
         job: ReduceJob,
-        pixels: &[Pixels],
+        pixels: &[SharedPixels],
         context: &Context,
     ) -> Result<Ticket<Vec<Reduced>>, EngineError> {
         reduce::submit(job, pixels, context)

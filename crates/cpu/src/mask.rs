@@ -4,12 +4,12 @@
 
 use crate::crew::Crew;
 use std::sync::atomic::{AtomicBool, Ordering};
-use strile_engine::{Claim, Context, EngineError, Location, MaskJob, Output, OutputBox, Pixels};
+use strile_engine::{Claim, Context, EngineError, Location, MaskJob, Output, OutputBox, SharedPixels};
 
 /// Applies all masks.
 pub(crate) fn mask(
     job: &MaskJob,
-    masks: &Pixels,
+    masks: &SharedPixels,
     output: &Output,
     context: &Context,
 ) -> Result<(), EngineError> {
@@ -54,7 +54,7 @@ struct Row {
 }
 
 impl Row {
-    fn apply(&self, masks: &Pixels, claim: &Claim, value: &[u8]) {
+    fn apply(&self, masks: &SharedPixels, claim: &Claim, value: &[u8]) {
         let spec = masks.spec();
         let columns = spec.columns;
         let Some(mask) = masks.row(self.number, self.row, (0, columns)) else { return };

@@ -7,15 +7,15 @@ use crate::reduce::sample::Sample;
 use half::f16;
 use std::sync::atomic::{AtomicBool, Ordering};
 use strile_engine::{
-    Claim, Context, EngineError, Location, Output, OutputBox, PIECE, Pixels, ResampleJob, ResampleWindow,
-    Sampling,
+    Claim, Context, EngineError, Location, Output, OutputBox, PIECE, ResampleJob, ResampleWindow, Sampling,
+    SharedPixels,
 };
 use strile_tiff::DataType;
 
 /// Does all of it.
 pub(crate) fn resample(
     job: &ResampleJob,
-    pixels: &Pixels,
+    pixels: &SharedPixels,
     output: &Output,
     context: &Context,
 ) -> Result<(), EngineError> {
@@ -142,7 +142,7 @@ impl Stretch {
 
 /// One band of one window.
 struct Plane<'a> {
-    pixels: &'a Pixels,
+    pixels: &'a SharedPixels,
     window: &'a ResampleWindow,
     band: u32,
     /// Columns and rows of the result.
@@ -291,7 +291,7 @@ mod tests {
         let (mut nodata, mut fill) = (Fill::default(), Fill::default());
         (nodata.0[0], fill.0[0]) = (200, 99);
         let windows = vec![ResampleWindow { exact, size, nodata: Some(nodata), fill }];
-        let pixels = Pixels::new(from, Arc::new(pixels.to_vec())).unwrap();
+        let pixels = SharedPixels::new(from, Arc::new(pixels.to_vec())).unwrap();
         let output = Output::new(result).unwrap();
         resample(&ResampleJob { sampling, windows }, &pixels, &output, &Context::default()).unwrap();
         output.into_vec().unwrap()
@@ -331,7 +331,7 @@ mod tests {
         let asked = std::sync::atomic::AtomicU32::new(0);
         let stop = || asked.fetch_add(1, Ordering::Relaxed) == 5;
         let spec = OutputSpec::band_first(DataType::U8, 1, 100, 1).unwrap();
-        let pixels = Pixels::new(spec, Arc::new(vec![7; 100])).unwrap();
+        let pixels = SharedPixels::new(spec, Arc::new(vec![7; 100])).unwrap();
         let result = Output::new(OutputSpec::band_first(DataType::U8, 1, 1, 1).unwrap()).unwrap();
         let mut claim = result.claim(OutputBox { bands: (0, 1), rows: (0, 1), columns: (0, 1) }).unwrap();
         let (nodata, fill) = (None, Fill::default());

@@ -12,7 +12,7 @@ mod gdal;
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_engine::{
-    Context, Engine, Fill, OutputSpec, Pixels, ReduceJob, ReduceTask, Resampling, Strides, Support,
+    Context, Engine, Fill, OutputSpec, ReduceJob, ReduceTask, Resampling, SharedPixels, Strides, Support,
 };
 use strile_tiff::DataType;
 
@@ -35,10 +35,10 @@ fn reduce(
     mask: Option<&[u8]>,
 ) -> Bytes {
     let (columns, rows) = (spec.columns, spec.rows);
-    let mut pixels = vec![Pixels::new(spec, Arc::new(bytes)).unwrap()];
+    let mut pixels = vec![SharedPixels::new(spec, Arc::new(bytes)).unwrap()];
     if let Some(mask) = mask {
         let spec = OutputSpec::band_first(DataType::U8, 1, rows, columns).unwrap();
-        pixels.push(Pixels::new(spec, Arc::new(mask.to_vec())).unwrap());
+        pixels.push(SharedPixels::new(spec, Arc::new(mask.to_vec())).unwrap());
     }
     let task = ReduceTask {
         pixels: 0,

@@ -21,8 +21,8 @@ use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, Held, Lease, Location, MaskJob, Output,
-    OutputKind, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Submission,
-    Supply, Support, Ticket, Trace, WarpJob, claim_outputs, thread_builder,
+    OutputKind, OutputSpec, ReduceJob, Reduced, Report, ResampleJob, Resampling, SharedPixels, Span,
+    Submission, Supply, Support, Ticket, Trace, WarpJob, claim_outputs, thread_builder,
 };
 use strile_tiff::{DataType, InvalidValue};
 
@@ -366,11 +366,11 @@ impl Engine for CudaEngine {
         catch_unwind(AssertUnwindSafe(|| run.run())).unwrap_or(Err(EngineError::Abandoned))
     }
 
-    fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError> {
+    fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<SharedPixels>, EngineError> {
         bring::assemble(&self.device, &self.spare, wanted, context).map_err(|stop| self.failed(stop))
     }
 
-    fn fetch(&self, pixels: &Pixels, context: &Context) -> Result<Arena, EngineError> {
+    fn fetch(&self, pixels: &SharedPixels, context: &Context) -> Result<Arena, EngineError> {
         pixels.check_reached(self.location())?;
         if pixels.location() == Location::Host {
             return self.host.fetch(pixels, context);
@@ -384,7 +384,7 @@ impl Engine for CudaEngine {
     fn resample(
         &self,
         job: &ResampleJob,
-        pixels: &Pixels,
+        pixels: &SharedPixels,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError> {
@@ -395,7 +395,7 @@ impl Engine for CudaEngine {
     fn mask(
         &self,
         job: &MaskJob,
-        masks: &Pixels,
+        masks: &SharedPixels,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError> {
@@ -405,8 +405,8 @@ impl Engine for CudaEngine {
     fn warp(
         &self,
         job: &WarpJob,
-        pixels: &Pixels,
-        valid: Option<&Pixels>,
+        pixels: &SharedPixels,
+        valid: Option<&SharedPixels>,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError> {
@@ -464,7 +464,7 @@ impl Engine for CudaEngine {
     fn encode(
         &self,
         job: EncodeJob,
-        pixels: &[Pixels],
+        pixels: &[SharedPixels],
         context: &Context,
     ) -> Result<Ticket<EncodedBlocks>, EngineError> {
         let hows = job.check(pixels, self.location(), |layout| {
@@ -506,7 +506,7 @@ impl Engine for CudaEngine {
     fn reduce(
         &self,
         job: ReduceJob,
-        pixels: &[Pixels],
+        pixels: &[SharedPixels],
         context: &Context,
     ) -> Result<Ticket<Vec<Reduced>>, EngineError> {
         let here = self.location();

@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::lane::Spare;
 use crate::run::Stop;
 use crate::step::{Step, address_of, address_of_output, not_cancelled, strides, words};
-use strile_engine::{Context, EngineError, MaskJob, Output, OutputBox, OutputSpec, Pixels};
+use strile_engine::{Context, EngineError, MaskJob, Output, OutputBox, OutputSpec, SharedPixels};
 
 /// The `.cu` file without its ending, and its entry point.
 pub const MODULE: &str = "mask";
@@ -131,7 +131,7 @@ pub(crate) fn run(
     device: &Device,
     spare: &Spare,
     job: &MaskJob,
-    masks: &Pixels,
+    masks: &SharedPixels,
     output: &Output,
     context: &Context,
 ) -> Result<(), Stop> {

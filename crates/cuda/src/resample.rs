@@ -8,7 +8,9 @@ use crate::device::Device;
 use crate::lane::Spare;
 use crate::run::Stop;
 use crate::step::{Step, address_of, address_of_output, not_cancelled, numbers, strides, words};
-use strile_engine::{Context, EngineError, Output, OutputBox, OutputSpec, Pixels, ResampleJob, Sampling};
+use strile_engine::{
+    Context, EngineError, Output, OutputBox, OutputSpec, ResampleJob, Sampling, SharedPixels,
+};
 
 /// The `.cu` file without its ending, and its entry point with a thread a pixel.
 pub const MODULE: &str = "resample";
@@ -159,7 +161,7 @@ pub(crate) fn run(
     device: &Device,
     spare: &Spare,
     job: &ResampleJob,
-    pixels: &Pixels,
+    pixels: &SharedPixels,
     output: &Output,
     context: &Context,
 ) -> Result<(), Stop> {

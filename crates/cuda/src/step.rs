@@ -8,7 +8,7 @@ use crate::lane::{Lane, Spare};
 use crate::launch::launch;
 use crate::memory::Kind;
 use crate::run::Stop;
-use strile_engine::{Cancel, EngineError, Fill, Location, Output, OutputSpec, Pixels};
+use strile_engine::{Cancel, EngineError, Fill, Location, Output, OutputSpec, SharedPixels};
 use strile_tiff::DataType;
 
 /// What is launched, and how much goes up for it.
@@ -79,7 +79,7 @@ pub(crate) fn not_cancelled(cancel: &Cancel) -> Result<(), EngineError> {
 }
 
 /// Where pixels lie on a device; an error if they lie elsewhere.
-pub(crate) fn address_of(device: &Device, pixels: &Pixels) -> Result<u64, EngineError> {
+pub(crate) fn address_of(device: &Device, pixels: &SharedPixels) -> Result<u64, EngineError> {
     here(device, pixels.location(), pixels.address())
 }
 

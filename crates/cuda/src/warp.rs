@@ -11,8 +11,8 @@ use crate::step::{Step, address_of, address_of_output, not_cancelled, numbers, s
 use std::collections::HashMap;
 use std::sync::Arc;
 use strile_engine::{
-    Context, EngineError, Fill, Output, OutputBox, OutputSpec, Pixels, WarpBlend, WarpJob, WarpMap, WarpRule,
-    WarpSampling, WarpWindow,
+    Context, EngineError, Fill, Output, OutputBox, OutputSpec, SharedPixels, WarpBlend, WarpJob, WarpMap,
+    WarpRule, WarpSampling, WarpWindow,
 };
 use strile_tiff::DataType;
 
@@ -316,8 +316,8 @@ pub(crate) fn run(
     device: &Device,
     spare: &Spare,
     job: &WarpJob,
-    pixels: &Pixels,
-    valid: Option<&Pixels>,
+    pixels: &SharedPixels,
+    valid: Option<&SharedPixels>,
     output: &Output,
     context: &Context,
 ) -> Result<(), Stop> {

@@ -17,7 +17,7 @@ use strile_cuda::encode::cut::{self, CutArgs, CutPlaces, CutTask, Recipe};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
     BlockAddress, BlockLayout, CodecExtras, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask,
-    Encoder, Engine, Fill, OutputSpec, Pixels, Strides,
+    Encoder, Engine, Fill, OutputSpec, SharedPixels, Strides,
 };
 use strile_tiff::{
     ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat as F, SampleType, YCbCr,
@@ -281,7 +281,7 @@ fn case_of(mut block: BlockLayout, draw: &mut Draw) -> Case {
 
 fn by_the_cpu(case: &Case) -> Made {
     let engine = CpuEngine::new();
-    let pixels = Pixels::new(case.spec.clone(), Arc::new(case.memory[case.skip..].to_vec())).unwrap();
+    let pixels = SharedPixels::new(case.spec.clone(), Arc::new(case.memory[case.skip..].to_vec())).unwrap();
     let layout = engine.prepare(case.layout.clone()).unwrap();
     let job = EncodeJob { layouts: vec![layout], tasks: vec![case.task] };
     let made = engine.encode(job, &[pixels], &Context::default()).unwrap().wait().unwrap();

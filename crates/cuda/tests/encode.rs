@@ -18,7 +18,7 @@ use strile_cpu::CpuEngine;
 use strile_cuda::CudaEngine;
 use strile_engine::{
     Assembly, Context, EncodeLayout, EncodedBlocks, Encoder, Engine, Fill, Given, Location, OutputSpec,
-    Patch, Pixels, Strides,
+    Patch, SharedPixels, Strides,
 };
 use strile_tiff::{ByteOrder, Compression as C, DataType, Predictor};
 use writing::{CODECS, brought, encode, layout, raster, with};
@@ -33,7 +33,7 @@ fn same(ours: &EncodedBlocks, theirs: &EncodedBlocks, what: &dyn std::fmt::Debug
     assert!(ours.slab.bytes() == theirs.slab.bytes(), "{what:?}");
 }
 
-fn check(engine: &CudaEngine, layout: &EncodeLayout, pixels: &Pixels) {
+fn check(engine: &CudaEngine, layout: &EncodeLayout, pixels: &SharedPixels) {
     assert_eq!(CudaEngine::encodes_on_device(layout), Ok(()), "{layout:?}");
     let context = Context::default();
     let expected = encode(&CpuEngine::new(), layout, pixels, &context).unwrap();
@@ -73,7 +73,7 @@ fn every_kind(compression: C) {
     let mask = with(layout(compression, DataType::U8, 1, (32, 32)), |block| block.sample.bits = 1);
     let spec = OutputSpec::band_first(DataType::U8, 1, 40, 45).unwrap();
     let bits = (0..40 * 45).map(|i| u8::from(i / 45 > 7 && i % 45 > i / 60)).collect();
-    check(&engine, &mask, &Pixels::new(spec, Arc::new(bits)).unwrap());
+    check(&engine, &mask, &SharedPixels::new(spec, Arc::new(bits)).unwrap());
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn holes_are_filled_and_sparse_blocks_left_out() {
         _ => f32::NAN,
     };
     let bytes = (0..4000).flat_map(|i| value(i).to_ne_bytes()).collect();
-    let pixels = Pixels::new(spec, Arc::new(bytes)).unwrap();
+    let pixels = SharedPixels::new(spec, Arc::new(bytes)).unwrap();
     let mut fill = Fill::default();
     fill.0[..4].copy_from_slice(&(-9f32).to_ne_bytes());
     for compression in CODECS {
@@ -155,9 +155,9 @@ fn parts_of_pixels_on_the_device_are_encoded_where_they_lie() {
     let spec = OutputSpec { data_type: DataType::U16, bands: 3, rows: 30, columns: 90, strides };
     let bytes: Vec<u8> = (0..spec.len().unwrap()).map(|i| (i * i / 11) as u8 & 0x0F).collect();
     let memory = engine.upload(&bytes, &Context::default()).unwrap();
-    let whole = Pixels::new(spec.clone(), Arc::new(bytes)).unwrap();
-    let there = Pixels::on_device(spec, memory).unwrap();
-    let of = |pixels: &Pixels| pixels.part((7, 3), (60, 25)).unwrap();
+    let whole = SharedPixels::new(spec.clone(), Arc::new(bytes)).unwrap();
+    let there = SharedPixels::on_device(spec, memory).unwrap();
+    let of = |pixels: &SharedPixels| pixels.part((7, 3), (60, 25)).unwrap();
     for (compression, bits) in [(C::PackBits, 16), (C::None, 16), (C::Lzma, 16), (C::None, 12)] {
         let layout = with(layout(compression, DataType::U16, 3, (32, 16)), |block| block.sample.bits = bits);
         let context = Context::default();
@@ -187,13 +187,13 @@ fn blocks_of_the_host_and_of_the_device_come_in_their_order() {
     ];
     let spec = OutputSpec::band_first(DataType::U8, 1, 48, 32).unwrap();
     let bytes = (0..48 * 32).map(|i| u8::from(i % 3 == 0) + u8::from(i == 700)).collect();
-    let pixels = Pixels::new(spec, Arc::new(bytes)).unwrap();
+    let pixels = SharedPixels::new(spec, Arc::new(bytes)).unwrap();
     let mut job = writing::job(&layouts[0], &pixels);
     job.layouts = layouts.to_vec();
     for (turn, task) in job.tasks.iter_mut().enumerate() {
         task.layout = (turn % 3) as u32;
     }
-    let run = |engine: &dyn Engine, pixels: &Pixels| {
+    let run = |engine: &dyn Engine, pixels: &SharedPixels| {
         let ticket = engine.encode(job.clone(), std::slice::from_ref(pixels), &Context::default());
         ticket.unwrap().wait().unwrap()
     };

@@ -19,7 +19,7 @@ use strile_cuda::{CudaEngine, CudaOptions};
 use strile_emulate::{Alone, Call, StandIn, load_nvcomp};
 use strile_engine::{
     Budget, Cancel, Context, EncodeLayout, EncodedBlocks, Encoder, Engine, EngineError, Fill, OutputSpec,
-    Pixels, Progress, ReduceJob, ReduceTask, Resampling, Trace,
+    Progress, ReduceJob, ReduceTask, Resampling, SharedPixels, Trace,
 };
 use strile_tiff::{Compression as C, DataType};
 use writing::{CODECS, brought, encode, job, layout, raster};
@@ -54,7 +54,7 @@ const UP: &str = "cuMemcpyHtoDAsync_v2";
 const ALLOC: &str = "cuMemAllocFromPoolAsync";
 const LAUNCH: &str = "cuLaunchKernel";
 
-fn run(engine: &CudaEngine, layout: &EncodeLayout, pixels: &Pixels) -> EncodedBlocks {
+fn run(engine: &CudaEngine, layout: &EncodeLayout, pixels: &SharedPixels) -> EncodedBlocks {
     encode(engine, layout, pixels, &Context::default()).unwrap()
 }
 
@@ -294,10 +294,11 @@ fn jobs_in_flight_do_not_touch_each_other() {
     let Some(standin) = standin() else { return };
     let engine = open(CudaOptions { launch_bytes: Some(9000), ..CudaOptions::default() });
     let layout = layout(C::PackBits, DataType::U16, 1, (16, 16));
-    let rasters: Vec<Pixels> = (1..6).map(|n| raster(DataType::U16, (1, 16 * n, 30), false)).collect();
-    let cpu = |pixels: &Pixels| encode(&CpuEngine::new(), &layout, pixels, &Context::default()).unwrap();
+    let rasters: Vec<SharedPixels> = (1..6).map(|n| raster(DataType::U16, (1, 16 * n, 30), false)).collect();
+    let cpu =
+        |pixels: &SharedPixels| encode(&CpuEngine::new(), &layout, pixels, &Context::default()).unwrap();
     let expected: Vec<EncodedBlocks> = rasters.iter().map(cpu).collect();
-    let start = |pixels: &Pixels| {
+    let start = |pixels: &SharedPixels| {
         engine.encode(job(&layout, pixels), std::slice::from_ref(pixels), &Context::default()).unwrap()
     };
     for seed in 0..6 {
@@ -345,7 +346,7 @@ fn sparse_images_send_nothing_back() {
     let Some(standin) = standin() else { return };
     let engine = open(CudaOptions::default());
     let spec = OutputSpec::band_first(DataType::U8, 1, 64, 64).unwrap();
-    let pixels = Pixels::new(spec, Arc::new(vec![0; 4096])).unwrap();
+    let pixels = SharedPixels::new(spec, Arc::new(vec![0; 4096])).unwrap();
     let mut layout = layout(C::PackBits, DataType::U8, 1, (32, 32));
     layout.sparse = Some(Fill::default());
     run(&engine, &layout, &pixels);

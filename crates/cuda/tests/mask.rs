@@ -12,7 +12,7 @@ use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_cuda::mask::{self, WindowEntry};
 use strile_emulate::{Emulator, Garbage, Poisoned};
-use strile_engine::{Context, Engine, Fill, MaskJob, MaskWindow, Output, OutputSpec, Pixels, Strides};
+use strile_engine::{Context, Engine, Fill, MaskJob, MaskWindow, Output, OutputSpec, SharedPixels, Strides};
 use strile_tiff::DataType;
 
 fn below(draw: &mut Garbage, n: u32) -> u32 {
@@ -63,7 +63,7 @@ fn compare(masked_by: DataType, data_type: DataType, seed: u64) {
     value.0[8..].copy_from_slice(&draw.word().to_le_bytes());
     let job = MaskJob { windows, value };
     let mut found = Poisoned::new(to.len().unwrap(), seed ^ 1);
-    let pixels = Pixels::new(from.clone(), Arc::new(masks.to_vec())).unwrap();
+    let pixels = SharedPixels::new(from.clone(), Arc::new(masks.to_vec())).unwrap();
     let output = Output::from_vec(to.clone(), found.to_vec()).unwrap();
     CpuEngine::new().mask(&job, &pixels, &output, &Context::default()).unwrap();
     let wanted = output.into_vec().unwrap();

@@ -16,8 +16,8 @@ use strile_cpu::CpuEngine;
 use strile_cuda::encode::reduce::{self, ReducePart};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
-    Context, DeviceBytes, Engine, EngineError, Fill, OutputSpec, Pixels, ReduceJob, ReduceTask, Resampling,
-    Strides, Support,
+    Context, DeviceBytes, Engine, EngineError, Fill, OutputSpec, ReduceJob, ReduceTask, Resampling,
+    SharedPixels, Strides, Support,
 };
 use strile_tiff::DataType;
 
@@ -220,15 +220,20 @@ fn strides(style: u32, size: usize, (bands, rows, columns): (u32, u32, u32)) -> 
 }
 
 /// The same pixels on the host and on the device.
-fn both(spec: OutputSpec, skip: usize, draw: &mut Draw, put: impl Fn(&mut [u8])) -> (Pixels, Pixels) {
+fn both(
+    spec: OutputSpec,
+    skip: usize,
+    draw: &mut Draw,
+    put: impl Fn(&mut [u8]),
+) -> (SharedPixels, SharedPixels) {
     let len = spec.len().unwrap();
     let mut memory = Poisoned::new(skip + len, draw.0.word());
     put(&mut memory[skip..]);
-    let host = Pixels::new(spec.clone(), Arc::new(memory[skip..].to_vec())).unwrap();
+    let host = SharedPixels::new(spec.clone(), Arc::new(memory[skip..].to_vec())).unwrap();
     let address = memory.address() + skip as u64;
     // SAFETY: the emulator's device is the host, and the owner is the memory.
     let bytes = unsafe { DeviceBytes::new(0, address, len as u64, Arc::new(memory)) };
-    (host, Pixels::on_device(spec, bytes).unwrap())
+    (host, SharedPixels::on_device(spec, bytes).unwrap())
 }
 
 impl Image {
@@ -238,7 +243,7 @@ impl Image {
         (x, y): (u32, u32),
         (columns, rows): (u32, u32),
         draw: &mut Draw,
-    ) -> Vec<(Pixels, Pixels)> {
+    ) -> Vec<(SharedPixels, SharedPixels)> {
         let size = self.data_type.size();
         let (layout, skip) = strides(draw.below(8), size, (self.bands, rows, columns));
         let spec =
@@ -424,7 +429,7 @@ fn jobs_that_do_not_fit_are_refused() {
     let (host, device): (Vec<_>, Vec<_>) = image.window((0, 0), (9, 9), &mut draw).into_iter().unzip();
     let task =
         ReduceTask { pixels: 0, mask: None, origin: (0, 0), image: (9, 9), target: (0, 0), size: (5, 5) };
-    let plan = |method, task: ReduceTask, pixels: &[Pixels]| {
+    let plan = |method, task: ReduceTask, pixels: &[SharedPixels]| {
         reduce::plan(&ReduceJob { method, nodata: None, tasks: vec![task] }, pixels)
     };
     let refused =

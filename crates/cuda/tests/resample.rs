@@ -13,7 +13,7 @@ use strile_cpu::CpuEngine;
 use strile_cuda::resample::{self, WindowEntry};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
-    Context, Convert, Engine, Fill, Output, OutputSpec, Pixels, ResampleJob, ResampleWindow, Sampling,
+    Context, Convert, Engine, Fill, Output, OutputSpec, ResampleJob, ResampleWindow, Sampling, SharedPixels,
     Strides,
 };
 use strile_tiff::DataType;
@@ -111,7 +111,7 @@ fn compare_windows(
     }
     let job = ResampleJob { sampling, windows };
     let mut found = Poisoned::new(result.len().unwrap(), seed ^ 1);
-    let pixels = Pixels::new(source.clone(), Arc::new(memory.to_vec())).unwrap();
+    let pixels = SharedPixels::new(source.clone(), Arc::new(memory.to_vec())).unwrap();
     let output = Output::from_vec(result.clone(), found.to_vec()).unwrap();
     CpuEngine::new().resample(&job, &pixels, &output, &Context::default()).unwrap();
     let wanted = output.into_vec().unwrap();

@@ -12,8 +12,8 @@ use strile_cpu::CpuEngine;
 use strile_cuda::warp;
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
-    Context, Engine, Fill, Output, OutputSpec, Pixels, Strides, WarpBlend, WarpJob, WarpMap, WarpMapParts,
-    WarpPoints, WarpRect, WarpSampling, WarpWindow,
+    Context, Engine, Fill, Output, OutputSpec, SharedPixels, Strides, WarpBlend, WarpJob, WarpMap,
+    WarpMapParts, WarpPoints, WarpRect, WarpSampling, WarpWindow,
 };
 use strile_tiff::DataType;
 
@@ -231,8 +231,8 @@ fn compare(sampling: WarpSampling, (from, to): (DataType, DataType), seed: u64) 
     let job = WarpJob { sampling, windows };
     let mut found = Poisoned::new(made.len().unwrap(), seed ^ 1);
     let before = found.to_vec();
-    let pixels = Pixels::new(read.clone(), Arc::new(memory.to_vec())).unwrap();
-    let valid = Pixels::new(masks.clone(), Arc::new(mask.to_vec())).unwrap();
+    let pixels = SharedPixels::new(read.clone(), Arc::new(memory.to_vec())).unwrap();
+    let valid = SharedPixels::new(masks.clone(), Arc::new(mask.to_vec())).unwrap();
     let output = Output::from_vec(made.clone(), before).unwrap();
     let valid = masked.then_some(&valid);
     CpuEngine::new().warp(&job, &pixels, valid, &output, &Context::default()).unwrap();

@@ -1,6 +1,6 @@
 //! Pixels put together out of parts of others, in the memory of an engine: plain data.
 
-use crate::{OutputSpec, Pixels};
+use crate::{OutputSpec, SharedPixels};
 
 /// Pixels to copy from.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +13,7 @@ pub enum Given<'a> {
         bytes: &'a [u8],
     },
     /// Where an engine has them.
-    There(&'a Pixels),
+    There(&'a SharedPixels),
 }
 
 impl Given<'_> {

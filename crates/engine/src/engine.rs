@@ -3,8 +3,8 @@
 use crate::memory::NoMemory;
 use crate::{
     Arena, Assembly, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
-    EncodedBlocks, Encoder, EnginePlan, Location, MaskJob, Output, OutputSpec, Pixels, ReduceJob, Reduced,
-    Report, ResampleJob, Resampling, Submission, Ticket, WarpJob,
+    EncodedBlocks, Encoder, EnginePlan, Location, MaskJob, Output, OutputSpec, ReduceJob, Reduced, Report,
+    ResampleJob, Resampling, SharedPixels, Submission, Ticket, WarpJob,
 };
 use strile_tiff::{DataType, InvalidValue};
 use thiserror::Error;
@@ -125,17 +125,17 @@ pub trait Engine: Send + Sync {
 
     /// Puts pixels together in the memory of this engine and waits for them. Parts may lie on the host or where the
     /// engine has them. A device's memory is taken from the device's budget while the pixels live.
-    fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError>;
+    fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<SharedPixels>, EngineError>;
 
     /// The bytes that the shape of pixels spans, in host memory. What lies between their samples is not specified.
-    fn fetch(&self, pixels: &Pixels, context: &Context) -> Result<Arena, EngineError>;
+    fn fetch(&self, pixels: &SharedPixels, context: &Context) -> Result<Arena, EngineError>;
 
     /// Makes windows of `pixels` another size, into `output`, and waits for it; see `ResampleJob`. Both lie in the memory of
     /// this engine.
     fn resample(
         &self,
         job: &ResampleJob,
-        pixels: &Pixels,
+        pixels: &SharedPixels,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError>;
@@ -145,7 +145,7 @@ pub trait Engine: Send + Sync {
     fn mask(
         &self,
         job: &MaskJob,
-        masks: &Pixels,
+        masks: &SharedPixels,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError>;
@@ -155,8 +155,8 @@ pub trait Engine: Send + Sync {
     fn warp(
         &self,
         job: &WarpJob,
-        pixels: &Pixels,
-        valid: Option<&Pixels>,
+        pixels: &SharedPixels,
+        valid: Option<&SharedPixels>,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError>;
@@ -183,7 +183,7 @@ pub trait Engine: Send + Sync {
     fn encode(
         &self,
         job: EncodeJob,
-        pixels: &[Pixels],
+        pixels: &[SharedPixels],
         context: &Context,
     ) -> Result<Ticket<EncodedBlocks>, EngineError>;
 
@@ -195,7 +195,7 @@ pub trait Engine: Send + Sync {
     fn reduce(
         &self,
         job: ReduceJob,
-        pixels: &[Pixels],
+        pixels: &[SharedPixels],
         context: &Context,
     ) -> Result<Ticket<Vec<Reduced>>, EngineError>;
 }

@@ -1,6 +1,6 @@
 //! Halving an image: what is to be reduced, plain data. The arithmetic is in `reduce.md`.
 
-use crate::{EngineError, Fill, OutputError, OutputSpec, Pixels, Support};
+use crate::{EngineError, Fill, OutputError, OutputSpec, SharedPixels, Support};
 use std::ops::Range;
 use strile_tiff::DataType;
 
@@ -123,8 +123,8 @@ impl ReduceTask {
     pub fn sources<'a>(
         &self,
         method: Resampling,
-        pixels: &'a [Pixels],
-    ) -> Result<(&'a Pixels, Option<&'a Pixels>), EngineError> {
+        pixels: &'a [SharedPixels],
+    ) -> Result<(&'a SharedPixels, Option<&'a SharedPixels>), EngineError> {
         let find = |index: u32| {
             let found = pixels.get(index as usize);
             found.ok_or_else(|| mismatch(format!("{} of them", pixels.len()), format!("number {index}")))
@@ -154,7 +154,7 @@ impl ReduceTask {
                 format!("columns {columns:?} and rows {rows:?} of the image"),
             ));
         }
-        if let Some(mask) = mask.map(Pixels::spec) {
+        if let Some(mask) = mask.map(SharedPixels::spec) {
             let same = (mask.rows, mask.columns) == (spec.rows, spec.columns);
             if !same || mask.bands != 1 || mask.data_type != DataType::U8 {
                 return Err(mismatch(
@@ -206,7 +206,7 @@ pub struct ReduceJob {
 #[derive(Debug, Clone)]
 pub struct Reduced {
     /// Contiguous pixels, bands first or last as in what it was computed from, in the memory of the engine.
-    pub pixels: Pixels,
+    pub pixels: SharedPixels,
     /// The mask, 0 or 255, where the task has one.
-    pub mask: Option<Pixels>,
+    pub mask: Option<SharedPixels>,
 }

@@ -15,6 +15,8 @@
 //! [`Dataset::open`] or [`Input::open`] and read with [`ReadOptions`] into [`Pixels`]. [`convert()`] writes a file as
 //! another, [`Writer`] writes pixels, [`read_batch`] reads many windows of many files into one array.
 
+#[cfg(feature = "ndarray")]
+mod arrays;
 pub mod batch;
 mod beside;
 mod block_sizes;

@@ -10,7 +10,7 @@ use super::pack::Packer;
 use crate::codec::{self, StoredBlock};
 use crate::pool::{RowScratch, Scratch, sized};
 use strile_engine::{
-    BlockFault, BlockLayout, DecodedForm, EncodeLayout, EncodeTask, FaultKind, Fill, Pixels,
+    BlockFault, BlockLayout, DecodedForm, EncodeLayout, EncodeTask, FaultKind, Fill, SharedPixels,
 };
 use strile_tiff::Compression;
 
@@ -18,7 +18,7 @@ use strile_tiff::Compression;
 pub(super) struct Source<'a> {
     pub task: &'a EncodeTask,
     pub layout: &'a EncodeLayout,
-    pub pixels: &'a Pixels,
+    pub pixels: &'a SharedPixels,
 }
 
 /// What turns samples into the rows that a codec takes.

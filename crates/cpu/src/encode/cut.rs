@@ -7,12 +7,12 @@
 use super::block::Source;
 use crate::pool::sized;
 use crate::simd::Picker;
-use strile_engine::{DecodedForm, EncodeTask, Fill, Pixels};
+use strile_engine::{DecodedForm, EncodeTask, Fill, SharedPixels};
 use strile_tiff::DataType;
 
 /// Cuts the rows of one block.
 pub(super) struct Cutter<'a> {
-    pixels: &'a Pixels,
+    pixels: &'a SharedPixels,
     task: &'a EncodeTask,
     data_type: DataType,
     samples: usize,

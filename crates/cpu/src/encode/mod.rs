@@ -19,14 +19,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::NoMemory;
 use strile_engine::{
     Arena, BlockFault, Completion, Context, EncodeJob, EncodeLayout, EncodedBlock, EncodedBlocks,
-    EngineError, FaultKind, Lease, LocatedFault, Location, Pixels, Span, Ticket,
+    EngineError, FaultKind, Lease, LocatedFault, Location, SharedPixels, Span, Ticket,
 };
 use strile_tiff::Compression;
 
 /// Starts encoding. The budget lends the workers' scratch; the slab belongs to who waits for it.
 pub(crate) fn submit(
     job: EncodeJob,
-    pixels: &[Pixels],
+    pixels: &[SharedPixels],
     context: &Context,
 ) -> Result<Ticket<EncodedBlocks>, EngineError> {
     let recipe =
@@ -70,7 +70,7 @@ struct Running {
     job: EncodeJob,
     /// One for each layout.
     recipes: Vec<Recipe>,
-    pixels: Vec<Pixels>,
+    pixels: Vec<SharedPixels>,
     context: Context,
     next: AtomicUsize,
     cancelled: AtomicBool,

@@ -3,14 +3,14 @@
 //! After `Part::new` every row asked for within `source_columns` and the image lies in the pixels.
 
 use std::ops::Range;
-use strile_engine::{EngineError, Location, OutputError, OutputSpec, Pixels, ReduceTask, Resampling};
+use strile_engine::{EngineError, Location, OutputError, OutputSpec, ReduceTask, Resampling, SharedPixels};
 use strile_tiff::DataType;
 
 /// A part of a reduced image to be computed out of pixels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'a> {
-    pixels: &'a Pixels,
-    mask: Option<&'a Pixels>,
+    pixels: &'a SharedPixels,
+    mask: Option<&'a SharedPixels>,
     task: ReduceTask,
     method: Resampling,
 }
@@ -28,7 +28,7 @@ impl<'a> Part<'a> {
     pub(super) fn new(
         method: Resampling,
         task: &ReduceTask,
-        pixels: &'a [Pixels],
+        pixels: &'a [SharedPixels],
     ) -> Result<Self, EngineError> {
         let (source, mask) = task.sources(method, pixels)?;
         let away = [Some(source), mask].into_iter().flatten().find(|p| p.location() != Location::Host);

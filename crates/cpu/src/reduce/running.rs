@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::probe;
-use strile_engine::{Completion, Context, EngineError, Pixels, ReduceJob, Reduced, Ticket};
+use strile_engine::{Completion, Context, EngineError, ReduceJob, Reduced, SharedPixels, Ticket};
 
 /// Bytes of a run of rows: enough to outweigh handing it out, few enough to share one task among workers.
 const RUN_BYTES: usize = 1 << 20;
@@ -22,7 +22,7 @@ struct Run {
 
 struct Running {
     job: ReduceJob,
-    pixels: Vec<Pixels>,
+    pixels: Vec<SharedPixels>,
     context: Context,
     runs: Vec<Run>,
     next: AtomicUsize,
@@ -34,7 +34,7 @@ struct Running {
 /// Starts reducing.
 pub(crate) fn submit(
     job: ReduceJob,
-    pixels: &[Pixels],
+    pixels: &[SharedPixels],
     context: &Context,
 ) -> Result<Ticket<Vec<Reduced>>, EngineError> {
     let (mut runs, mut bytes) = (Vec::new(), 0_u64);
@@ -125,7 +125,12 @@ impl Running {
 }
 
 /// Puts the runs of each task together.
-fn join(job: &ReduceJob, pixels: &[Pixels], runs: &[Run], done: Vec<Option<Rows>>) -> Option<Vec<Reduced>> {
+fn join(
+    job: &ReduceJob,
+    pixels: &[SharedPixels],
+    runs: &[Run],
+    done: Vec<Option<Rows>>,
+) -> Option<Vec<Reduced>> {
     let mut done = runs.iter().zip(done).peekable();
     let mut joined = Vec::with_capacity(job.tasks.len());
     for (task, wanted) in job.tasks.iter().enumerate() {
@@ -160,6 +165,6 @@ fn stacked(part: &Part<'_>, runs: Vec<Rows>) -> Rows {
 /// The rows of a whole part as pixels.
 fn reduced(part: &Part<'_>, rows: Rows) -> Option<Reduced> {
     let (spec, mask_spec) = part.reduced_specs().ok()?;
-    let mask = rows.mask.map(|mask| Pixels::new(mask_spec, Arc::new(mask))).transpose().ok()?;
-    Some(Reduced { pixels: Pixels::new(spec, Arc::new(rows.pixels)).ok()?, mask })
+    let mask = rows.mask.map(|mask| SharedPixels::new(mask_spec, Arc::new(mask))).transpose().ok()?;
+    Some(Reduced { pixels: SharedPixels::new(spec, Arc::new(rows.pixels)).ok()?, mask })
 }

@@ -20,8 +20,8 @@ use sheet::{Sample, Sheet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::Store;
 use strile_engine::{
-    Claim, Context, EngineError, Location, Output, OutputBox, PixelPoint, Pixels, WarpJob, WarpSampling,
-    WarpWindow,
+    Claim, Context, EngineError, Location, Output, OutputBox, PixelPoint, SharedPixels, WarpJob,
+    WarpSampling, WarpWindow,
 };
 use strile_tiff::DataType;
 
@@ -45,13 +45,13 @@ pub(crate) struct Made {
 /// Does all of it.
 pub(crate) fn warp(
     job: &WarpJob,
-    pixels: &Pixels,
-    valid: Option<&Pixels>,
+    pixels: &SharedPixels,
+    valid: Option<&SharedPixels>,
     output: &Output,
     context: &Context,
 ) -> Result<(), EngineError> {
-    job.check(pixels.spec(), valid.map(Pixels::spec), output.spec())?;
-    let places = [Some(pixels.location()), valid.map(Pixels::location), Some(output.location())];
+    job.check(pixels.spec(), valid.map(SharedPixels::spec), output.spec())?;
+    let places = [Some(pixels.location()), valid.map(SharedPixels::location), Some(output.location())];
     for location in places.into_iter().flatten() {
         if location != Location::Host {
             let expected = "host memory, which the CPU engine reads and writes".to_owned();
@@ -112,8 +112,8 @@ impl Worker {
         &mut self,
         job: &WarpJob,
         part: &Part<'_>,
-        pixels: &Pixels,
-        valid: Option<&Pixels>,
+        pixels: &SharedPixels,
+        valid: Option<&SharedPixels>,
         claim: &Claim,
         stop: &Stop,
     ) {
@@ -138,8 +138,8 @@ impl Worker {
         &mut self,
         job: &WarpJob,
         part: &Part<'_>,
-        pixels: &Pixels,
-        valid: Option<&Pixels>,
+        pixels: &SharedPixels,
+        valid: Option<&SharedPixels>,
         claim: &Claim,
         stop: &Stop,
     ) {
@@ -176,7 +176,13 @@ impl Worker {
     }
 
     /// Samples of any size, by nearest, as they are.
-    fn complex(&mut self, part: &Part<'_>, pixels: &Pixels, valid: Option<&Pixels>, claim: &Claim) {
+    fn complex(
+        &mut self,
+        part: &Part<'_>,
+        pixels: &SharedPixels,
+        valid: Option<&SharedPixels>,
+        claim: &Claim,
+    ) {
         let window = part.window;
         let mut centres = Centres::new(window);
         let store = Store::new(window, pixels.spec().data_type, claim);

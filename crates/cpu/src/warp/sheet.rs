@@ -1,7 +1,7 @@
 //! One band of a sheet, and the samples in it.
 
 use half::f16;
-use strile_engine::{Fill, Pixels, WarpWindow};
+use strile_engine::{Fill, SharedPixels, WarpWindow};
 
 /// Where a sample lies that there is not.
 pub(super) const NOWHERE: usize = usize::MAX;
@@ -254,8 +254,8 @@ impl<'a, S: Sample> Sheet<'a, S> {
     /// A band of a window; `None` where the pixels have none, which `WarpJob::check` refuses.
     pub(super) fn new(
         window: &WarpWindow,
-        pixels: &'a Pixels,
-        valid: Option<&'a Pixels>,
+        pixels: &'a SharedPixels,
+        valid: Option<&'a SharedPixels>,
         number: u32,
         band: u32,
     ) -> Option<Self> {

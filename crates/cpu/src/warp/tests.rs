@@ -48,7 +48,7 @@ fn made(sampling: WarpSampling, size: (u32, u32), threads: usize) -> Vec<u8> {
             let columns = sheet.column..sheet.column + sheet.width;
             let samples = rows.flat_map(|y| columns.clone().flat_map(move |x| value(x, y).to_ne_bytes()));
             let spec = OutputSpec::band_first(DataType::F32, 1, sheet.height, sheet.width).unwrap();
-            let pixels = Pixels::new(spec, Arc::new(samples.collect())).unwrap();
+            let pixels = SharedPixels::new(spec, Arc::new(samples.collect())).unwrap();
             let mut fill = Fill::default();
             fill.0[..4].copy_from_slice(&(-99f32).to_ne_bytes());
             let window = WarpWindow {
@@ -140,7 +140,7 @@ fn a_sheet_that_lacks_a_sample_is_refused() {
     let output = Output::new(OutputSpec::band_first(DataType::U8, 1, 20, 20).unwrap()).unwrap();
     let run = |sheet: WarpRect, target: WarpRect, sampling, row| {
         let spec = OutputSpec::band_first(DataType::U8, 1, 60, 70).unwrap();
-        let pixels = Pixels::new(spec, Arc::new(vec![1; 4200])).unwrap();
+        let pixels = SharedPixels::new(spec, Arc::new(vec![1; 4200])).unwrap();
         let window = WarpWindow {
             map: Arc::clone(&map),
             target,
@@ -175,7 +175,7 @@ fn a_stopped_job_says_so() {
     context.cancel.cancel();
     let map = map(WarpPoints::Centres);
     let spec = OutputSpec::band_first(DataType::U8, 1, 60, 70).unwrap();
-    let pixels = Pixels::new(spec, Arc::new(vec![1; 4200])).unwrap();
+    let pixels = SharedPixels::new(spec, Arc::new(vec![1; 4200])).unwrap();
     let output = Output::new(OutputSpec::band_first(DataType::U8, 1, 90, 150).unwrap()).unwrap();
     let window = WarpWindow {
         map,

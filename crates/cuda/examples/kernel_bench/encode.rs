@@ -8,7 +8,7 @@ use std::time::Duration;
 use strile_cuda::CudaEngine;
 use strile_engine::{
     BlockTask, Context, DecodeJob, EncodeJob, EncodeLayout, EncodeParams, EncodeTask, Encoded, EncodedBlocks,
-    Encoder, Engine, Output, Pixels, Slice, Trace,
+    Encoder, Engine, Output, SharedPixels, Slice, Trace,
 };
 use strile_tiff::Compression;
 
@@ -59,7 +59,8 @@ pub fn measure(
     let output = cuda.output(blocks.spec.clone(), &quiet).unwrap();
     let staged = Encoded::Staged(Arc::clone(&blocks.arena));
     cuda.submit(blocks.job(), staged, std::slice::from_ref(&output), &quiet).unwrap().wait().unwrap();
-    let pixels = Pixels::on_device(blocks.spec.clone(), output.device_bytes().unwrap().clone()).unwrap();
+    let pixels =
+        SharedPixels::on_device(blocks.spec.clone(), output.device_bytes().unwrap().clone()).unwrap();
     let encode = |context: &Context| {
         let ticket = cuda.encode(job(blocks, level), std::slice::from_ref(&pixels), context).unwrap();
         ticket.wait().unwrap()

@@ -4,7 +4,7 @@ use crate::blocks::Blocks;
 use std::sync::Arc;
 use strile_engine::{
     BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, EncodeJob, EncodeLayout, EncodeParams,
-    EncodeTask, Encoder, Engine, Fill, OutputSpec, Pixels, Placement,
+    EncodeTask, Encoder, Engine, Fill, OutputSpec, Placement, SharedPixels,
 };
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat, SampleType};
 
@@ -132,7 +132,7 @@ pub fn blocks(cpu: &dyn Engine, set: &Set, codec: Compression, tile: u32) -> Blo
     let block = Arc::new(layout(set, codec, tile));
     let side = set.side as u32;
     let spec = || OutputSpec::band_last(block.data_type, set.samples.into(), side, side).unwrap();
-    let pixels = Pixels::new(spec(), Arc::new(set.bytes.clone())).unwrap();
+    let pixels = SharedPixels::new(spec(), Arc::new(set.bytes.clone())).unwrap();
     let across = side / tile;
     let at = |i: u32| BlockAddress { row: i / across, column: i % across, ..BlockAddress::default() };
     let tasks = (0..across * across).map(|i| EncodeTask {

@@ -15,7 +15,7 @@ use crate::lane::{Lane, Spare};
 use crate::launch::launch;
 use crate::memory::{DeviceBuffer, InFlight, Kind, Lease, lasting};
 use crate::run::Stop;
-use strile_engine::{Assembly, Context, EngineError, Given, Location, OutputSpec, Patch, Pixels};
+use strile_engine::{Assembly, Context, EngineError, Given, Location, OutputSpec, Patch, SharedPixels};
 
 /// Bytes of a piece; a row may be longer.
 const PIECE: u64 = 16 << 20;
@@ -66,7 +66,7 @@ pub(crate) fn assemble(
     spare: &Spare,
     wanted: &[Assembly<'_>],
     context: &Context,
-) -> Result<Vec<Pixels>, Stop> {
+) -> Result<Vec<SharedPixels>, Stop> {
     let _bound = device.bind()?;
     let here = Location::Cuda(device.facts().index);
     wanted
@@ -84,7 +84,8 @@ pub(crate) fn assemble(
     let made = result?.into_iter().zip(leases).zip(wanted);
     made.map(|((buffer, lease), wanted)| {
         let memory = lasting(device.facts().index, buffer, lease);
-        Pixels::on_device(wanted.spec.clone(), memory).map_err(|error| mismatch(error.to_string()).into())
+        SharedPixels::on_device(wanted.spec.clone(), memory)
+            .map_err(|error| mismatch(error.to_string()).into())
     })
     .collect()
 }

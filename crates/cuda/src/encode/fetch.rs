@@ -11,7 +11,7 @@ use crate::memory::{DeviceBuffer, copy_out};
 use crate::run::Stop;
 use crate::stream::Stream;
 use strile_engine::memory::try_zeroed;
-use strile_engine::{EngineError, OutputSpec, Pixels, Strides};
+use strile_engine::{EngineError, OutputSpec, SharedPixels, Strides};
 
 /// Device memory through which rows that do not lie together are gathered, a piece at a time.
 const ROOM: u64 = 8 << 20;
@@ -35,7 +35,7 @@ fn together(part: &Part, from: &OutputSpec, to: &OutputSpec) -> bool {
 }
 
 /// Device memory that [`part`] takes.
-pub(crate) fn room(pixels: &Pixels, part: &Part) -> u64 {
+pub(crate) fn room(pixels: &SharedPixels, part: &Part) -> u64 {
     let Some(to) = part::spec(part, pixels.spec()) else { return u64::MAX };
     if together(part, pixels.spec(), &to) {
         return 0;
@@ -48,7 +48,7 @@ pub(crate) fn room(pixels: &Pixels, part: &Part) -> u64 {
 pub(crate) fn part(
     device: &Device,
     stream: &Stream,
-    pixels: &Pixels,
+    pixels: &SharedPixels,
     part: &Part,
     room: &DeviceBuffer,
 ) -> Result<(OutputSpec, Vec<u8>), Stop> {
@@ -108,7 +108,7 @@ fn gather(
 }
 
 /// The bytes that the shape of pixels on the device spans.
-pub(crate) fn span(stream: &Stream, pixels: &Pixels) -> Result<Vec<u8>, Stop> {
+pub(crate) fn span(stream: &Stream, pixels: &SharedPixels) -> Result<Vec<u8>, Stop> {
     let len = pixels.spec().len().map_err(|_| EngineError::Abandoned)?;
     let address = pixels.address().ok_or(EngineError::Abandoned)?;
     let mut bytes = try_zeroed(len, "pixels back to host").map_err(EngineError::from)?;

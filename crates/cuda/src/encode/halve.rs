@@ -15,8 +15,8 @@ use crate::run::Stop;
 use crate::stream::Stream;
 use std::sync::Arc;
 use strile_engine::{
-    Assembly, Context, DeviceBytes, EngineError, Given, Location, OutputBox, Patch, Pixels, ReduceJob,
-    Reduced,
+    Assembly, Context, DeviceBytes, EngineError, Given, Location, OutputBox, Patch, ReduceJob, Reduced,
+    SharedPixels,
 };
 
 // SAFETY: fields that fill the struct; its size is asserted beside it.
@@ -29,7 +29,7 @@ pub(crate) fn run(
     device: &Device,
     spare: &Spare,
     job: &ReduceJob,
-    mut pixels: Vec<Pixels>,
+    mut pixels: Vec<SharedPixels>,
     context: &Context,
 ) -> Result<Vec<Reduced>, Stop> {
     if context.cancel.is_cancelled() {
@@ -67,7 +67,7 @@ fn bring_all(
     device: &Device,
     spare: &Spare,
     job: &ReduceJob,
-    pixels: &mut [Pixels],
+    pixels: &mut [SharedPixels],
     context: &Context,
 ) -> Result<(), Stop> {
     let mut read: Vec<u32> =
@@ -117,7 +117,7 @@ fn queue(
     Ok(buffer)
 }
 
-fn pixels_at(memory: &DeviceBytes, place: &Place) -> Result<Pixels, Stop> {
+fn pixels_at(memory: &DeviceBytes, place: &Place) -> Result<SharedPixels, Stop> {
     let len = place.spec.len().map_err(|_| EngineError::Abandoned)? as u64;
     let end = place.offset.checked_add(len).filter(|&end| end <= memory.len());
     end.ok_or(EngineError::Abandoned)?;
@@ -125,5 +125,5 @@ fn pixels_at(memory: &DeviceBytes, place: &Place) -> Result<Pixels, Stop> {
     let bytes = unsafe {
         DeviceBytes::new(memory.device(), memory.address() + place.offset, len, Arc::clone(memory.owner()))
     };
-    Ok(Pixels::on_device(place.spec.clone(), bytes).map_err(|_| EngineError::Abandoned)?)
+    Ok(SharedPixels::on_device(place.spec.clone(), bytes).map_err(|_| EngineError::Abandoned)?)
 }

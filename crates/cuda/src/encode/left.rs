@@ -8,10 +8,10 @@ use crate::run::Stop;
 use crate::stream::Stream;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use strile_engine::{EncodeJob, EncodeTask, EngineError, Lease, Location, Pixels};
+use strile_engine::{EncodeJob, EncodeTask, EngineError, Lease, Location, SharedPixels};
 
 /// Device memory that [`encode`] takes for these tasks.
-pub(crate) fn memory(job: &EncodeJob, pixels: &[Pixels], tasks: &[usize]) -> u64 {
+pub(crate) fn memory(job: &EncodeJob, pixels: &[SharedPixels], tasks: &[usize]) -> u64 {
     let parts = parts(job, pixels, tasks);
     parts.values().map(|(given, part)| fetch::room(given, part)).max().unwrap_or(0)
 }
@@ -19,10 +19,10 @@ pub(crate) fn memory(job: &EncodeJob, pixels: &[Pixels], tasks: &[usize]) -> u64
 /// The parts of pixels on a device that the tasks need, by the index of the pixels.
 fn parts<'a>(
     job: &EncodeJob,
-    pixels: &'a [Pixels],
+    pixels: &'a [SharedPixels],
     tasks: &[usize],
-) -> BTreeMap<u32, (&'a Pixels, part::Part)> {
-    let mut parts: BTreeMap<u32, (&Pixels, part::Part)> = BTreeMap::new();
+) -> BTreeMap<u32, (&'a SharedPixels, part::Part)> {
+    let mut parts: BTreeMap<u32, (&SharedPixels, part::Part)> = BTreeMap::new();
     for task in tasks.iter().filter_map(|&task| job.tasks.get(task)) {
         let given = pixels.get(task.pixels as usize).filter(|given| given.location() != Location::Host);
         let samples = job.layouts.get(task.layout as usize).map_or(0, |layout| layout.block.samples);
@@ -47,7 +47,7 @@ pub(crate) fn encode(run: &Run, stream: &Stream, tasks: &[usize], tally: &mut Ta
         let len = part::len(wanted, given.spec());
         leases.push(run.context.budget.take(len, "pixels back to host").map_err(EngineError::from)?);
         let (spec, bytes) = fetch::part(&run.device, stream, given, wanted, &room)?;
-        let fetched = Pixels::new(spec, Arc::new(bytes)).map_err(|_| EngineError::Abandoned)?;
+        let fetched = SharedPixels::new(spec, Arc::new(bytes)).map_err(|_| EngineError::Abandoned)?;
         *pixels.get_mut(index as usize).ok_or(EngineError::Abandoned)? = fetched;
     }
     drop(room);

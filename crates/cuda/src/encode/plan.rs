@@ -11,7 +11,7 @@ use crate::nvcomp::{self, Compressor, Shape};
 use crate::nvjpeg2000;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use strile_engine::{BlockLayout, EncodeJob, EncodeLayout, Location, OutputSpec, Pixels};
+use strile_engine::{BlockLayout, EncodeJob, EncodeLayout, Location, OutputSpec, SharedPixels};
 use strile_tiff::Compression;
 
 /// Device memory of a batch. Larger ones fill the device no better; several are under way at once.
@@ -316,7 +316,7 @@ impl Plan {
     /// answer for each layout; the job is checked.
     pub(crate) fn new(
         job: &EncodeJob,
-        pixels: &[Pixels],
+        pixels: &[SharedPixels],
         hows: &[Option<How>],
         (most, free, limit): (u64, u64, u64),
     ) -> Self {
@@ -334,7 +334,13 @@ impl Plan {
         }
     }
 
-    fn with(job: &EncodeJob, pixels: &[Pixels], hows: &[Option<How>], most: u64, flights: usize) -> Self {
+    fn with(
+        job: &EncodeJob,
+        pixels: &[SharedPixels],
+        hows: &[Option<How>],
+        most: u64,
+        flights: usize,
+    ) -> Self {
         let mut plan = Self::default();
         let mut open = Open::default();
         let mut narrow = Vec::new();

@@ -4,7 +4,7 @@
 //! all pixels of a type and, but for filters, one over all masks. Results equal the CPU engine's to the last bit.
 
 use crate::abi::Address;
-use strile_engine::{EngineError, Fill, OutputSpec, Pixels, ReduceJob, Resampling, Support};
+use strile_engine::{EngineError, Fill, OutputSpec, ReduceJob, Resampling, SharedPixels, Support};
 use strile_tiff::DataType;
 
 /// The `.cu` file without its ending.
@@ -149,7 +149,7 @@ pub fn reduces(method: Resampling, data_type: DataType) -> Support {
 }
 
 /// Makes a job over pixels on a device ready; an error where it does not fit them.
-pub fn plan(job: &ReduceJob, pixels: &[Pixels]) -> Result<Reduction, EngineError> {
+pub fn plan(job: &ReduceJob, pixels: &[SharedPixels]) -> Result<Reduction, EngineError> {
     let mut reduction = Reduction::default();
     let mut parts: Vec<(&'static str, ReducePart)> = Vec::new();
     for task in &job.tasks {
@@ -350,7 +350,7 @@ fn number(method: Resampling) -> u32 {
     (0u32..).zip(Resampling::ALL).find(|(_, m)| *m == method).map_or(0, |(number, _)| number)
 }
 
-fn address(pixels: &Pixels) -> Result<u64, EngineError> {
+fn address(pixels: &SharedPixels) -> Result<u64, EngineError> {
     pixels.address().ok_or_else(|| {
         mismatch(format!("pixels in {}", pixels.location()), "pixels on the device".to_owned())
     })

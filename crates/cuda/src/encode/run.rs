@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use strile_engine::{
-    Arena, Context, EncodeJob, EncodedBlocks, Engine, EngineError, Lease, Pixels, Span, Trace,
+    Arena, Context, EncodeJob, EncodedBlocks, Engine, EngineError, Lease, SharedPixels, Span, Trace,
 };
 
 pub(crate) const PURPOSE: &str = "encoding on the device";
@@ -33,7 +33,7 @@ pub(crate) struct Run {
     pub(crate) host: Arc<dyn Engine>,
     pub(crate) spare: Arc<Spare>,
     pub(crate) job: EncodeJob,
-    pub(crate) pixels: Vec<Pixels>,
+    pub(crate) pixels: Vec<SharedPixels>,
     pub(crate) context: Context,
     /// One for each layout; `None` for those of the host.
     pub(crate) hows: Vec<Option<How>>,

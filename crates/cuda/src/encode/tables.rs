@@ -13,7 +13,7 @@ use crate::memory::DeviceBuffer;
 use crate::nvcomp::{Compressing, Shape};
 use crate::run::Stop;
 use crate::stream::Stream;
-use strile_engine::{EncodeJob, EncodeTask, EngineError, OutputSpec, Pixels};
+use strile_engine::{EncodeJob, EncodeTask, EngineError, OutputSpec, SharedPixels};
 
 /// Blocks of one codec and one effort.
 struct Group {
@@ -55,7 +55,7 @@ impl Launches {
     /// The launches of a batch whose memory begins at `base`.
     pub(crate) fn new(
         job: &EncodeJob,
-        pixels: &[Pixels],
+        pixels: &[SharedPixels],
         hows: &[Option<How>],
         batch: &Batch,
         base: u64,
@@ -219,7 +219,7 @@ impl Group {
 /// Where the kernel finds the pixels of a task, their shape, and the task counted from there.
 fn source<'a>(
     task: &EncodeTask,
-    pixels: &'a [Pixels],
+    pixels: &'a [SharedPixels],
     batch: &'a Batch,
     brought_at: u64,
 ) -> Option<(&'a OutputSpec, u64, EncodeTask)> {

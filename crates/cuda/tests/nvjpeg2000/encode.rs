@@ -9,7 +9,7 @@ use strile_cuda::{CudaEngine, CudaOptions};
 use strile_emulate::nvjpeg2000;
 use strile_engine::{
     BlockAddress, BlockLayout, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask, EncodedBlocks,
-    Encoder, Engine, EngineError, Fill, OutputSpec, Pixels,
+    Encoder, Engine, EngineError, Fill, OutputSpec, SharedPixels,
 };
 use strile_tiff::{Compression as C, DataType, Photometric};
 
@@ -36,16 +36,16 @@ fn layout(data_type: DataType, samples: u16, psnr: Option<u8>) -> EncodeLayout {
 }
 
 /// A column of tiles, and its pixels with the samples of each together.
-fn pixels(data_type: DataType, samples: u16, tiles: u32) -> (Pixels, Vec<u8>) {
+fn pixels(data_type: DataType, samples: u16, tiles: u32) -> (SharedPixels, Vec<u8>) {
     let spec = OutputSpec::band_last(data_type, samples.into(), TILE * tiles, TILE).unwrap();
     let bytes: Vec<u8> = (0..spec.len().unwrap()).map(|i| (i / 3 % 251) as u8).collect();
-    (Pixels::new(spec, Arc::new(bytes.clone())).unwrap(), bytes)
+    (SharedPixels::new(spec, Arc::new(bytes.clone())).unwrap(), bytes)
 }
 
 fn encode(
     engine: &CudaEngine,
     layout: &EncodeLayout,
-    pixels: Pixels,
+    pixels: SharedPixels,
     tiles: u32,
 ) -> Result<EncodedBlocks, EngineError> {
     let task = |row: u32| EncodeTask {
@@ -106,7 +106,7 @@ fn sparse_blocks_are_left_out() {
     let spec = OutputSpec::band_last(DataType::U8, 1, TILE * 3, TILE).unwrap();
     let mut bytes = vec![0u8; spec.len().unwrap()];
     bytes[TILE as usize * TILE as usize + 5] = 9;
-    let done = encode(&engine(), &layout, Pixels::new(spec, Arc::new(bytes)).unwrap(), 3).unwrap();
+    let done = encode(&engine(), &layout, SharedPixels::new(spec, Arc::new(bytes)).unwrap(), 3).unwrap();
     let stored: Vec<bool> = done.blocks.iter().map(|block| block.span.is_some()).collect();
     assert_eq!(stored, [false, true, false]);
     no_misuse(&standin.calls());

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_engine::{
     Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, DecodeJob, EncodeJob, EncodeLayout,
-    EncodeParams, EncodeTask, Encoded, Encoder, Engine, Fill, Output, OutputSpec, Pixels, Placement, ReadAt,
+    EncodeParams, EncodeTask, Encoded, Encoder, Engine, Fill, Output, OutputSpec, Placement, ReadAt,
+    SharedPixels,
 };
 use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
@@ -48,7 +49,7 @@ impl Picture {
             1 => values.map(|value| value as u8).collect(),
             _ => values.flat_map(u16::to_ne_bytes).collect(),
         };
-        let source = Pixels::new(spec.clone(), Arc::new(pixels.clone())).unwrap();
+        let source = SharedPixels::new(spec.clone(), Arc::new(pixels.clone())).unwrap();
         let address = |row: u32| BlockAddress { row, ..BlockAddress::default() };
         let tasks = (0..blocks).map(|row| EncodeTask {
             layout: 0,

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use strile_engine::{
     Assembly, BlockAddress, BlockLayout, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask,
-    EncodedBlocks, Encoder, Engine, EngineError, Given, OutputSpec, Patch, Pixels,
+    EncodedBlocks, Encoder, Engine, EngineError, Given, OutputSpec, Patch, SharedPixels,
 };
 use strile_tiff::{Compression as C, DataType};
 
@@ -42,7 +42,7 @@ pub fn with(mut layout: EncodeLayout, change: impl FnOnce(&mut BlockLayout)) -> 
 }
 
 /// Smooth and rough by turns, with runs; `by_pixel` is whether bands come last.
-pub fn raster(data_type: DataType, (bands, rows, columns): (u32, u32, u32), by_pixel: bool) -> Pixels {
+pub fn raster(data_type: DataType, (bands, rows, columns): (u32, u32, u32), by_pixel: bool) -> SharedPixels {
     let make = if by_pixel { OutputSpec::band_last } else { OutputSpec::band_first };
     let spec = make(data_type, bands, rows, columns).unwrap();
     let size = data_type.size();
@@ -70,11 +70,11 @@ pub fn raster(data_type: DataType, (bands, rows, columns): (u32, u32, u32), by_p
             }
         }
     }
-    Pixels::new(spec, Arc::new(bytes)).unwrap()
+    SharedPixels::new(spec, Arc::new(bytes)).unwrap()
 }
 
 /// The same pixels in the memory of the engine.
-pub fn brought(engine: &dyn Engine, pixels: &Pixels) -> Pixels {
+pub fn brought(engine: &dyn Engine, pixels: &SharedPixels) -> SharedPixels {
     let spec = pixels.spec().clone();
     let patch = Patch { from: Given::There(pixels), at: (0, 0), to: (0, 0), size: (spec.columns, spec.rows) };
     let wanted = Assembly { spec, mask: false, patches: vec![patch] };
@@ -107,7 +107,7 @@ pub fn tasks(block: &BlockLayout, spec: &OutputSpec) -> Vec<EncodeTask> {
 }
 
 /// The job over all of the pixels.
-pub fn job(layout: &EncodeLayout, pixels: &Pixels) -> EncodeJob {
+pub fn job(layout: &EncodeLayout, pixels: &SharedPixels) -> EncodeJob {
     EncodeJob { layouts: vec![layout.clone()], tasks: tasks(&layout.block, pixels.spec()) }
 }
 
@@ -115,7 +115,7 @@ pub fn job(layout: &EncodeLayout, pixels: &Pixels) -> EncodeJob {
 pub fn encode(
     engine: &dyn Engine,
     layout: &EncodeLayout,
-    pixels: &Pixels,
+    pixels: &SharedPixels,
     context: &Context,
 ) -> Result<EncodedBlocks, EngineError> {
     engine.encode(job(layout, pixels), std::slice::from_ref(pixels), context)?.wait()

@@ -7,8 +7,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strile_engine::{
-    BlockLayout, Budget, Context, EncodeJob, EncodeLayout, Engine, EngineError, Fill, OutputSpec, Pixels,
-    Progress, Strides,
+    BlockLayout, Budget, Context, EncodeJob, EncodeLayout, Engine, EngineError, Fill, OutputSpec, Progress,
+    SharedPixels, Strides,
 };
 use strile_tiff::{ByteOrder, Compression, Predictor, SampleFormat};
 
@@ -147,10 +147,10 @@ pub(super) fn the_bound_holds_for_the_worst(engine: &dyn Engine) {
     }
 }
 
-fn noisy_words(block: &BlockLayout, size: (u32, u32)) -> Pixels {
+fn noisy_words(block: &BlockLayout, size: (u32, u32)) -> SharedPixels {
     let spec = OutputSpec::band_first(block.data_type, 1, size.0, size.1).unwrap();
     let bytes = value_noise(spec.len().unwrap());
-    Pixels::new(spec, Arc::new(bytes)).unwrap()
+    SharedPixels::new(spec, Arc::new(bytes)).unwrap()
 }
 
 pub(super) fn bytes_do_not_depend_on_threads_or_jobs(engine: &dyn Engine) {
@@ -195,7 +195,7 @@ pub(super) fn the_edge_is_repeated(engine: &dyn Engine) {
     let prepared = engine.prepare(plain(block)).unwrap();
     // Two rows of three pixels of bands a and b, band by band.
     let spec = OutputSpec::band_first(prepared.block.data_type, 2, 2, 3).unwrap();
-    let pixels = Pixels::new(spec, Arc::new(vec![1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16])).unwrap();
+    let pixels = SharedPixels::new(spec, Arc::new(vec![1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16])).unwrap();
     let tasks = tasks_over(&prepared.block, pixels.spec());
     let blocks = encoded(engine, &prepared, tasks, &pixels, &Context::default());
     let last = [4, 14, 5, 15, 6, 16, 6, 16];
@@ -207,7 +207,7 @@ pub(super) fn far_padding_is_one_value(engine: &dyn Engine) {
     let prepared = engine.prepare(plain(layout(40, 48, 1, Uint, 8))).unwrap();
     let spec = OutputSpec::band_first(prepared.block.data_type, 1, 20, 20).unwrap();
     let bytes: Vec<u8> = (0..400u32).map(|i| (i * 7 % 251) as u8).collect();
-    let pixels = Pixels::new(spec, Arc::new(bytes.clone())).unwrap();
+    let pixels = SharedPixels::new(spec, Arc::new(bytes.clone())).unwrap();
     let tasks = tasks_over(&prepared.block, pixels.spec());
     let blocks = encoded(engine, &prepared, tasks, &pixels, &Context::default());
     for (y, row) in blocks.slab.bytes().chunks(40).enumerate() {
@@ -244,7 +244,7 @@ pub(super) fn strides_of_pixels_are_followed(engine: &dyn Engine) {
                     (0..usize::from(samples)).for_each(|s| want.extend(at(first + s, y, 6 + x)));
                 }
             }
-            let pixels = Pixels::new(apart, Arc::new(bytes.clone())).unwrap();
+            let pixels = SharedPixels::new(apart, Arc::new(bytes.clone())).unwrap();
             let prepared = engine.prepare(plain(block)).unwrap();
             let mut task = tasks_over(&prepared.block, pixels.spec())[0];
             (task.x, task.width, task.height, task.first_band) = (6, 5, 4, 1);
@@ -267,7 +267,7 @@ pub(super) fn sparse_blocks_are_left_out(engine: &dyn Engine) {
     let rows = [[hole, hole, hole, nan, hole, hole, -0.0], [hole, hole, nan, nan, hole, 1.0, -0.0]];
     let bytes = rows.concat().iter().flat_map(|v| v.to_ne_bytes()).collect();
     let spec = OutputSpec::band_first(prepared.block.data_type, 1, 2, 7).unwrap();
-    let pixels = Pixels::new(spec, Arc::new(bytes)).unwrap();
+    let pixels = SharedPixels::new(spec, Arc::new(bytes)).unwrap();
     let tasks = tasks_over(&prepared.block, pixels.spec());
     let blocks = encoded(engine, &prepared, tasks, &pixels, &Context::default());
     let stored: Vec<bool> = blocks.blocks.iter().map(|b| b.span.is_some()).collect();
@@ -309,7 +309,7 @@ pub(super) fn values_without_a_place_are_faults(engine: &dyn Engine) {
     let block = layout(2, 1, 1, Uint, 4);
     let prepared = engine.prepare(plain(block)).unwrap();
     let spec = OutputSpec::band_first(prepared.block.data_type, 1, 1, 6).unwrap();
-    let pixels = Pixels::new(spec, Arc::new(vec![1, 2, 15, 16, 3, 4])).unwrap();
+    let pixels = SharedPixels::new(spec, Arc::new(vec![1, 2, 15, 16, 3, 4])).unwrap();
     let tasks = tasks_over(&prepared.block, pixels.spec());
     let blocks = encoded(engine, &prepared, tasks, &pixels, &Context::default());
     assert_eq!(blocks.slab.bytes(), [0x12, 0x34]);

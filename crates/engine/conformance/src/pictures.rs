@@ -4,7 +4,7 @@ use super::jobs;
 use std::sync::Arc;
 use strile_engine::{
     Assembly, BlockAddress, BlockLayout, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask,
-    EncodedBlocks, Encoder, Engine, Given, Output, OutputSpec, Patch, Pixels, Placement,
+    EncodedBlocks, Encoder, Engine, Given, Output, OutputSpec, Patch, Placement, SharedPixels,
 };
 use strile_tiff::{Compression, DataType, SampleFormat};
 
@@ -42,12 +42,12 @@ pub(super) fn params(compression: Compression) -> EncodeParams {
 
 /// Pixels with every kind of value that their stored sample can hold.
 pub(super) struct Picture {
-    pixels: Pixels,
+    pixels: SharedPixels,
 }
 
 impl Picture {
     pub(super) fn of(spec: OutputSpec, bytes: Vec<u8>) -> Self {
-        Self { pixels: Pixels::new(spec, Arc::new(bytes)).unwrap() }
+        Self { pixels: SharedPixels::new(spec, Arc::new(bytes)).unwrap() }
     }
 
     /// `size` is bands, rows, columns; whether bands or pixels come first is a matter of chance.
@@ -74,7 +74,7 @@ impl Picture {
         self.pixels.spec()
     }
 
-    pub(super) fn pixels(&self) -> &Pixels {
+    pub(super) fn pixels(&self) -> &SharedPixels {
         &self.pixels
     }
 
@@ -151,7 +151,7 @@ pub(super) fn encoded(
     engine: &dyn Engine,
     layout: &EncodeLayout,
     tasks: Vec<EncodeTask>,
-    pixels: &Pixels,
+    pixels: &SharedPixels,
     context: &Context,
 ) -> EncodedBlocks {
     let job = EncodeJob { layouts: vec![layout.clone()], tasks };
@@ -191,7 +191,7 @@ pub(super) fn decoded(
 }
 
 /// The same pixels in the memory of the engine.
-pub(super) fn brought(engine: &dyn Engine, pixels: &Pixels) -> Pixels {
+pub(super) fn brought(engine: &dyn Engine, pixels: &SharedPixels) -> SharedPixels {
     let spec = pixels.spec();
     let patch = Patch { from: Given::There(pixels), at: (0, 0), to: (0, 0), size: (spec.columns, spec.rows) };
     let wanted = [Assembly { spec: spec.clone(), mask: false, patches: vec![patch] }];

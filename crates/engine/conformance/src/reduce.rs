@@ -6,7 +6,7 @@ use super::pictures;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use strile_engine::{
-    Context, Engine, EngineError, Fill, OutputSpec, Pixels, ReduceJob, ReduceTask, Reduced, Resampling,
+    Context, Engine, EngineError, Fill, OutputSpec, ReduceJob, ReduceTask, Reduced, Resampling, SharedPixels,
     Support,
 };
 use strile_tiff::DataType;
@@ -23,7 +23,8 @@ struct OnHost {
 
 impl OnHost {
     fn of(engine: &dyn Engine, reduced: &Reduced) -> Self {
-        let fetch = |pixels: &Pixels| engine.fetch(pixels, &Context::default()).unwrap().bytes().to_vec();
+        let fetch =
+            |pixels: &SharedPixels| engine.fetch(pixels, &Context::default()).unwrap().bytes().to_vec();
         Self { pixels: fetch(&reduced.pixels), mask: reduced.mask.as_ref().map(fetch) }
     }
 }
@@ -129,7 +130,7 @@ impl Image {
     }
 
     /// Pixels and mask of a window, as a job gets them.
-    fn pixels(&self, band_last: bool, columns: (u32, u32), rows: (u32, u32)) -> Vec<Pixels> {
+    fn pixels(&self, band_last: bool, columns: (u32, u32), rows: (u32, u32)) -> Vec<SharedPixels> {
         let (width, height) = (columns.1 - columns.0, rows.1 - rows.0);
         let mut data = Vec::new();
         let mut mask = Vec::new();
@@ -153,8 +154,8 @@ impl Image {
         };
         let mask_spec = OutputSpec::band_first(DataType::U8, 1, height, width).unwrap();
         vec![
-            Pixels::new(spec.unwrap(), Arc::new(data)).unwrap(),
-            Pixels::new(mask_spec, Arc::new(mask)).unwrap(),
+            SharedPixels::new(spec.unwrap(), Arc::new(data)).unwrap(),
+            SharedPixels::new(mask_spec, Arc::new(mask)).unwrap(),
         ]
     }
 

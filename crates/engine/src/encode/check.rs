@@ -1,14 +1,14 @@
 //! A job held against the pixels it is given: after this, encoding trusts both.
 
 use super::{EncodeJob, EncodeLayout, EncodeTask};
-use crate::{BlockLayout, EngineError, Location, OutputSpec, Pixels};
+use crate::{BlockLayout, EngineError, Location, OutputSpec, SharedPixels};
 
 impl EncodeJob {
     /// Checks every layout and every task, for an engine that reaches pixels on the host and in `here`. `prepare` says how
     /// the blocks of a layout are made, or why they cannot be.
     pub fn check<T>(
         &self,
-        pixels: &[Pixels],
+        pixels: &[SharedPixels],
         here: Location,
         prepare: impl FnMut(&EncodeLayout) -> Result<T, String>,
     ) -> Result<Vec<T>, EngineError> {

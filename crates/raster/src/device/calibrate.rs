@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use strile_engine::{
     BlockAddress, BlockLayout, BlockTask, Context, DecodeJob, EncodeJob, EncodeLayout, EncodeParams,
-    EncodeTask, Encoded, Encoder, Engine, EngineError, Output, OutputSpec, Pixels, Placement, ReadAt, Span,
+    EncodeTask, Encoded, Encoder, Engine, EngineError, Output, OutputSpec, Placement, ReadAt, SharedPixels,
+    Span,
 };
 use strile_tiff::{Compression, DataType, Predictor};
 
@@ -211,8 +212,8 @@ impl Blocks {
         let side = DISTINCT * TILE;
         let shape =
             OutputSpec::band_first(data_type, 1, side, side).map_err(|error| refused(error.to_string()))?;
-        let pixels =
-            Pixels::new(shape, Arc::new(pixels.to_vec())).map_err(|error| refused(error.to_string()))?;
+        let pixels = SharedPixels::new(shape, Arc::new(pixels.to_vec()))
+            .map_err(|error| refused(error.to_string()))?;
         let encoded = cpu.encode(job, &[pixels], context)?.wait()?;
         let spans: Vec<Span> = encoded.blocks.iter().filter_map(|block| block.span).collect();
         let len = encoded.slab.bytes().len() as u64;

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_crs::{DatumShift, TransformOptions};
 use strile_engine::{
-    Context, Engine, Fill, Output, OutputSpec, Pixels, WarpBlend, WarpJob, WarpRect, WarpSampling, WarpWindow,
+    Context, Engine, Fill, Output, OutputSpec, SharedPixels, WarpBlend, WarpJob, WarpRect, WarpSampling,
+    WarpWindow,
 };
 use strile_tiff::DataType;
 
@@ -113,7 +114,7 @@ fn warped(words: &[&str]) -> Vec<Option<f64>> {
             blend: WarpBlend::Fill,
         };
         let job = WarpJob { sampling, windows: vec![window] };
-        let pixels = Pixels::new(spec, Arc::new(samples)).unwrap();
+        let pixels = SharedPixels::new(spec, Arc::new(samples)).unwrap();
         CpuEngine::new().warp(&job, &pixels, None, &output, &Context::default()).unwrap();
     }
     let all = output.into_vec().unwrap();

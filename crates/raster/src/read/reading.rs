@@ -19,8 +19,8 @@ use crate::options::{Interleave, OnFault};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
-    Context, Engine, EngineError, Lease, Location, Output, OutputError, OutputSpec, Pixels, Report,
-    ResampleJob, Sampling, Span, Support, WarpJob, WarpSampling,
+    Context, Engine, EngineError, Lease, Location, Output, OutputError, OutputSpec, Report, ResampleJob,
+    Sampling, SharedPixels, Span, Support, WarpJob, WarpSampling,
 };
 
 /// A planned read, and the engine that will do it.
@@ -227,7 +227,8 @@ impl<'a> Reading<'a> {
         let memory: Vec<&Output> = if resampled { decoded.iter().collect() } else { vec![output] };
         if asked.laying.is_some() {
             let Decoded { done, masks, _lease } = reader.decoded(planned, &memory, masks)?;
-            let mut masks: BTreeMap<usize, Pixels> = masks.into_iter().map(|(of, m)| (of.sheet, m)).collect();
+            let mut masks: BTreeMap<usize, SharedPixels> =
+                masks.into_iter().map(|(of, m)| (of.sheet, m)).collect();
             for (at, (sheet, decoded)) in sheets.into_iter().zip(decoded).enumerate() {
                 reader.lay(sheet, decoded, masks.remove(&at), output)?;
             }
@@ -262,7 +263,7 @@ impl Again<'_> {
 /// What a plan did, and the masks that it decoded.
 struct Decoded {
     done: (Report, Vec<WindowFault>),
-    masks: Vec<(Masks, Pixels)>,
+    masks: Vec<(Masks, SharedPixels)>,
     _lease: Option<Lease>,
 }
 
@@ -314,10 +315,10 @@ impl Reader<'_> {
     }
 
     /// Decoded pixels for another step.
-    fn pixels(&self, spec: OutputSpec, decoded: Output) -> Result<Pixels> {
+    fn pixels(&self, spec: OutputSpec, decoded: Output) -> Result<SharedPixels> {
         let pixels = match decoded.device_bytes() {
-            Some(bytes) => Pixels::on_device(spec, bytes.clone()),
-            None => Pixels::new(spec, Arc::new(decoded.into_vec().ok_or(EngineError::Abandoned)?)),
+            Some(bytes) => SharedPixels::on_device(spec, bytes.clone()),
+            None => SharedPixels::new(spec, Arc::new(decoded.into_vec().ok_or(EngineError::Abandoned)?)),
         };
         pixels.map_err(|error| self.asked.refuse(error.to_string()))
     }
@@ -349,7 +350,7 @@ impl Reader<'_> {
     }
 
     /// Lays the windows of a sheet onto `output`, in memory that the engine writes.
-    fn lay(&self, sheet: Sheet, decoded: Output, valid: Option<Pixels>, output: &Output) -> Result<()> {
+    fn lay(&self, sheet: Sheet, decoded: Output, valid: Option<SharedPixels>, output: &Output) -> Result<()> {
         let Then::Warp(windows) = sheet.then else { return Err(EngineError::Abandoned.into()) };
         if windows.is_empty() {
             return Ok(());

@@ -7,7 +7,7 @@
 use super::cells::refused;
 use super::spec::RasterSpec;
 use crate::error::Result;
-use strile_engine::{Assembly, Context, Engine, Given, OutputSpec, Patch, Pixels};
+use strile_engine::{Assembly, Context, Engine, Given, OutputSpec, Patch, SharedPixels};
 use strile_tiff::{DataType, ExtraSample};
 
 /// The band that is alpha and says which pixels count. Floats have none: where nothing counts they become NaN, which
@@ -27,11 +27,11 @@ pub(crate) fn alpha_band(spec: &RasterSpec) -> Option<u32> {
 
 /// Masks that are 0 where a band is, else 1, one for each of some pixels.
 pub(crate) fn masks_of_band(
-    all: &[&Pixels],
+    all: &[&SharedPixels],
     band: u32,
     engine: &dyn Engine,
     context: &Context,
-) -> Result<Vec<Pixels>> {
+) -> Result<Vec<SharedPixels>> {
     let missing = || refused(format!("there is no band {band} to be alpha"));
     let bands = all.iter().map(|pixels| pixels.band(band)).collect::<Option<Vec<_>>>().ok_or_else(missing)?;
     let mut wanted = Vec::with_capacity(bands.len());
@@ -70,10 +70,10 @@ mod tests {
         let values: [u16; 4] = [0, 256, 1, 0];
         let last: Vec<u8> = values.iter().flat_map(|v| [7, *v].map(u16::to_ne_bytes).concat()).collect();
         let spec = OutputSpec::band_last(DataType::U16, 2, 2, 2).unwrap();
-        let last = Pixels::new(spec, Arc::new(last)).unwrap();
+        let last = SharedPixels::new(spec, Arc::new(last)).unwrap();
         let first: Vec<u8> = [[7; 4], values].concat().into_iter().flat_map(u16::to_ne_bytes).collect();
         let spec = OutputSpec::band_first(DataType::U16, 2, 2, 2).unwrap();
-        let pixels = Pixels::new(spec, Arc::new(first)).unwrap();
+        let pixels = SharedPixels::new(spec, Arc::new(first)).unwrap();
         let masks = |band| masks_of_band(&[&last, &pixels], band, &CpuEngine::new(), &Context::default());
         for mask in masks(1).unwrap() {
             assert_eq!(mask.bytes(), [0, 1, 1, 0]);

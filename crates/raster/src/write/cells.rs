@@ -15,7 +15,7 @@ use std::sync::Arc;
 use strile_cpu::put;
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
-    Assembly, Context, Engine, EngineError, Given, Lease, Location, OutputSpec, Patch, Pixels,
+    Assembly, Context, Engine, EngineError, Given, Lease, Location, OutputSpec, Patch, SharedPixels,
 };
 use strile_tiff::{DataType, Planar};
 
@@ -34,9 +34,9 @@ pub(crate) struct Cell {
     pub(crate) column: u32,
     pub(crate) row: u32,
     pub(crate) window: Window,
-    pub(crate) pixels: Pixels,
+    pub(crate) pixels: SharedPixels,
     /// 1 for valid pixels, 0 for others.
-    pub(crate) mask: Option<Pixels>,
+    pub(crate) mask: Option<SharedPixels>,
     /// Bytes that it takes beside what it is a view of.
     pub(crate) bytes: u64,
     _leases: (Option<Lease>, Option<Lease>),
@@ -80,8 +80,8 @@ struct Begun {
 /// A rectangle of a cell, and its pixels.
 struct Part {
     window: Window,
-    pixels: Pixels,
-    mask: Option<Pixels>,
+    pixels: SharedPixels,
+    mask: Option<SharedPixels>,
 }
 
 /// A cell that a deposit completes: what it is made of. It leaves by `Cells::close`.
@@ -280,8 +280,9 @@ impl Cells {
         let mut lease = None;
         if let Some(begun) = open.begun {
             let mask_spec = mask_spec((window.width, window.height)).ok()?;
-            let pixels = Pixels::new(begun.spec, Arc::new(begun.pixels)).ok()?;
-            let mask = begun.mask.map(|mask| Pixels::new(mask_spec, Arc::new(mask))).transpose().ok()?;
+            let pixels = SharedPixels::new(begun.spec, Arc::new(begun.pixels)).ok()?;
+            let mask =
+                begun.mask.map(|mask| SharedPixels::new(mask_spec, Arc::new(mask))).transpose().ok()?;
             let part = |at: &Window| {
                 let (at, size) = ((at.column, at.row), (at.width, at.height));
                 let mask = mask.as_ref().and_then(|mask| mask.part(at, size));
@@ -403,7 +404,7 @@ impl Whole {
     }
 
     /// Its pixels and its mask, where they lie whole in memory of this place, to stay.
-    fn sole(&self, given: &Deposit<'_>, place: Location) -> (Option<Pixels>, Option<Pixels>) {
+    fn sole(&self, given: &Deposit<'_>, place: Location) -> (Option<SharedPixels>, Option<SharedPixels>) {
         let whole =
             |window: &Window| (window.width, window.height) == (self.window.width, self.window.height);
         if let ([part], None) = (&self.parts[..], self.rest) {

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use strile_engine::{
     BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, Given, Location, OutputError,
-    OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
+    OutputSpec, ReduceJob, Reduced, SharedPixels, Ticket,
 };
 use strile_tiff::{BlockKind, DataType};
 
@@ -228,7 +228,7 @@ impl<T: Taker> Flow<T> {
                         format!("piece {window} is in {here}, which the engine {engine} does not read");
                     return Err(refused(problem));
                 }
-                Pixels::on_device(spec.clone(), memory.clone()).map(Some).map_err(wrong)
+                SharedPixels::on_device(spec.clone(), memory.clone()).map(Some).map_err(wrong)
             }
         };
         let there = on_device(pixels, spec)?;
@@ -367,16 +367,16 @@ impl<T: Taker> Flow<T> {
         if below.is_empty() {
             return Ok(());
         }
-        let masks: Vec<Option<Pixels>> = match alpha_band(&self.spec) {
+        let masks: Vec<Option<SharedPixels>> = match alpha_band(&self.spec) {
             Some(band) => {
-                let all: Vec<&Pixels> = below.iter().map(|part| &part.pixels).collect();
+                let all: Vec<&SharedPixels> = below.iter().map(|part| &part.pixels).collect();
                 let masks = masks_of_band(&all, band, self.engine.engine.as_ref(), &self.context)?;
                 masks.into_iter().map(Some).collect()
             }
             None => below.iter().map(|part| part.mask.clone()).collect(),
         };
-        let mut pixels: Vec<Pixels> = Vec::new();
-        let mut keep = |given: Pixels| {
+        let mut pixels: Vec<SharedPixels> = Vec::new();
+        let mut keep = |given: SharedPixels| {
             pixels.push(given);
             u32::try_from(pixels.len() - 1).unwrap_or(u32::MAX)
         };
@@ -410,7 +410,7 @@ impl<T: Taker> Flow<T> {
 
     /// The blocks of those cells whose level is in the file, at each place the planes and then the mask. Layouts are
     /// numbered by level, image and mask in turn.
-    fn encode_job(&self, cells: &[Arc<Cell>]) -> (EncodeJob, Vec<Pixels>) {
+    fn encode_job(&self, cells: &[Arc<Cell>]) -> (EncodeJob, Vec<SharedPixels>) {
         let mask_of = |level: &LevelPlan| level.mask.clone().unwrap_or_else(|| level.image.clone());
         let layouts: Vec<EncodeLayout> =
             self.plan.levels.iter().flat_map(|level| [level.image.clone(), mask_of(level)]).collect();
@@ -484,7 +484,7 @@ fn levels_of(plan: &WritePlan, course: &Course) -> Vec<LevelWork> {
 }
 
 /// A piece as engines take it: where it is on a device, as pixels there.
-fn given<'a>(bytes: &PieceBytes<'a>, spec: &'a OutputSpec, there: Option<&'a Pixels>) -> Given<'a> {
+fn given<'a>(bytes: &PieceBytes<'a>, spec: &'a OutputSpec, there: Option<&'a SharedPixels>) -> Given<'a> {
     match (bytes, there) {
         (_, Some(pixels)) => Given::There(pixels),
         (PieceBytes::Host(bytes), None) => Given::Host { spec, bytes },

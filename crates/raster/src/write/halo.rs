@@ -9,15 +9,15 @@ use crate::error::Result;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use strile_engine::{Assembly, Context, Engine, Given, OutputSpec, Patch, Pixels, ReduceTask};
+use strile_engine::{Assembly, Context, Engine, Given, OutputSpec, Patch, ReduceTask, SharedPixels};
 use strile_tiff::DataType;
 
 /// Pixels to reduce and where they lie.
 pub(crate) struct Below {
     /// Their level.
     pub(crate) level: usize,
-    pub(crate) pixels: Pixels,
-    pub(crate) mask: Option<Pixels>,
+    pub(crate) pixels: SharedPixels,
+    pub(crate) mask: Option<SharedPixels>,
     /// Where the result lies in the next level.
     pub(crate) target: Window,
     /// Where the first of those pixels lies.

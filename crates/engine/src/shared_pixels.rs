@@ -1,11 +1,11 @@
-//! Pixels to be encoded or reduced: memory with a shape, on the host or on a device, shared and never written.
+//! Pixels that jobs read: memory with a shape, on the host or on a device, shared and never written.
 
 use crate::{DeviceBytes, EngineError, Location, OutputError, OutputSpec};
 use std::sync::Arc;
 
-/// Pixels that jobs read. Clones share the memory.
+/// Host or device memory of pixels that a job encodes, reduces, resamples or warps. Clones share the memory.
 #[derive(Debug, Clone)]
-pub struct Pixels {
+pub struct SharedPixels {
     spec: OutputSpec,
     memory: Memory,
     /// Where the first sample lies in the memory.
@@ -18,7 +18,7 @@ enum Memory {
     Device(DeviceBytes),
 }
 
-impl Pixels {
+impl SharedPixels {
     /// Pixels in `bytes`, which hold at least what `spec` spans.
     pub fn new(spec: OutputSpec, bytes: Arc<Vec<u8>>) -> Result<Self, OutputError> {
         let have = bytes.len() as u64;
@@ -123,10 +123,10 @@ mod tests {
     use super::*;
     use strile_tiff::DataType;
 
-    fn pixels() -> Pixels {
+    fn pixels() -> SharedPixels {
         let spec = OutputSpec::band_last(DataType::U8, 2, 2, 3).unwrap();
-        assert!(Pixels::new(spec.clone(), Arc::new(vec![0; 11])).is_err());
-        Pixels::new(spec, Arc::new((0..12).collect())).unwrap()
+        assert!(SharedPixels::new(spec.clone(), Arc::new(vec![0; 11])).is_err());
+        SharedPixels::new(spec, Arc::new((0..12).collect())).unwrap()
     }
 
     #[test]
