@@ -137,28 +137,28 @@ class Values:
         return lacking(array, rules, layer)
 
     def dataset_mask(
-        self, window: Any = None, *, overview_level: int | None = None, grid: Any = None, resampling: Any = "nearest"
+        self, window: Any = None, *, overview_level: int | None = None, grid: Any = None, resampling: Any = "nearest", tolerance: Any = None
     ) -> Any:
         """255 where a pixel of any band is valid, 0 where none is.
 
-        With `grid` (as in `strile.read`) it is the mask of the file on that grid: 255 where `resampling` gives a value. `window` is then in
-        pixels of the grid, and `overview_level` None takes the coarsest overview that suffices."""
+        With `grid` (as in `strile.read`, with its `resampling` and `tolerance`) it is the mask of the file on that grid: 255 where the method
+        gives a value. `window` is then in pixels of the grid, and `overview_level` None takes the coarsest overview that suffices."""
         if grid is not None:
-            return self._mask_on(grid, resampling, window_of(window), overview_level)
-        if text_of(getattr(resampling, "name", resampling), "resampling") != "nearest":
-            raise StrileError("resampling is for masks on a grid: pass grid= with it, or drop it")
+            return self._mask_on(grid, {"resampling": resampling, "tolerance": tolerance}, window_of(window), overview_level)
+        if tolerance is not None or text_of(getattr(resampling, "name", resampling), "resampling") != "nearest":
+            raise StrileError("resampling and tolerance are for masks on a grid: pass grid= with them, or drop them")
         masks = self.read_masks(None, window, overview_level=overview_level)
         rules = self._rules(level_of_overview(overview_level), None)
         if rules[0] == "layer":
             masks = masks[[number for number, rule in enumerate(rules) if rule == "layer"]]
         return masks.max(axis=0)
 
-    def _mask_on(self, grid: Any, resampling: Any, window: Any, overview_level: int | None) -> Any:
+    def _mask_on(self, grid: Any, given: dict[str, Any], window: Any, overview_level: int | None) -> Any:
         from . import _core
         from .onto import onto_of
 
         level = None if overview_level is None else level_of_overview(overview_level)
-        onto = onto_of(grid, resampling=resampling, level=level)
+        onto = onto_of(grid, level=level, **given)
         window = None if window is None else tuple(window)
         return _core.read_onto([self._opened()], layer="mask", window=window, decode_on="cpu", **onto.keywords()).numpy()[0]
 
