@@ -14,7 +14,7 @@ use pyo3::types::{PyAny, PyDict, PyTuple, PyType};
 use strile::InvalidValue;
 use strile::crs::{DatumShift, TransformOptions, dialect, identify, wkt};
 use strile::file::AsInput as _;
-use strile::grid::GridChoice;
+use strile::grid::{GridChoice, Placement};
 use strile::tiff::geo::{Bounds, Crs, GeoTransform};
 
 /// a, b, c, d, e, f in the order of the `affine` package.
@@ -128,10 +128,10 @@ pub(crate) fn datum_shift(word: &str) -> PyResult<DatumShift> {
     }
 }
 
-fn chosen(
+fn chosen<R: Clone + Into<Placement> + Sync>(
     py: Python<'_>,
     choice: &GridChoice,
-    rasters: &[strile::grid::Grid],
+    rasters: &[R],
     shift: DatumShift,
 ) -> PyResult<Grid> {
     let options = TransformOptions::default().datum_shift(shift);
@@ -227,21 +227,31 @@ impl Grid {
         chosen(py, &choice, &[like], shift)
     }
 
-    /// The grid for rasters of which a part is given, as gdalwarp chooses its output.
+    /// The grid for open files of which a part is given, as gdalwarp chooses its output. Files are placed as in `crate::onto::placing`.
     #[staticmethod]
-    #[pyo3(signature = (rasters, *, crs=None, bounds=None, resolution=None, shape=None, target_aligned=false, datum_shift="required"))]
+    #[pyo3(signature = (
+        files, *, crs=None, bounds=None, resolution=None, shape=None, target_aligned=false, datum_shift="required",
+        source_crs=None, order=None, tps=false, rpc=false, rpc_height=None,
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn chosen<'py>(
         py: Python<'py>,
-        rasters: Vec<Bound<'py, Self>>,
+        files: Vec<Bound<'py, Dataset>>,
         crs: Option<&Bound<'py, PyAny>>,
         bounds: Option<&Bound<'py, PyAny>>,
         resolution: Option<&Bound<'py, PyAny>>,
         shape: Option<&Bound<'py, PyAny>>,
         target_aligned: bool,
         datum_shift: &str,
+        source_crs: Option<&Bound<'py, PyAny>>,
+        order: Option<i64>,
+        tps: bool,
+        rpc: bool,
+        rpc_height: Option<f64>,
     ) -> PyResult<Self> {
         let shift = self::datum_shift(datum_shift)?;
+        let placing = crate::onto::placing(order, (tps, rpc), rpc_height)?;
+        let source_crs = source_crs.map(system).transpose()?;
         let choice = GridChoice {
             crs: crs.map(system).transpose()?,
             bounds: bounds.map(bounds_of).transpose()?,
@@ -250,7 +260,18 @@ impl Grid {
             target_aligned,
             ..GridChoice::default()
         };
-        let rasters: Vec<strile::grid::Grid> = rasters.iter().map(|grid| grid.get().0.clone()).collect();
+        let mut rasters = Vec::with_capacity(files.len());
+        for file in &files {
+            let input = file.get().input(py)?;
+            let mut georeference = input.metadata().georeference.clone();
+            if let Some(crs) = &source_crs {
+                georeference.crs = Some(crs.clone());
+                georeference.gcp_crs = Some(crs.clone());
+            }
+            let (width, height) = input.as_input().size();
+            let placed = Placement::of(&georeference, width, height, placing);
+            rasters.push(placed.map_err(|problem| refused(format!("{}: {problem}", input.name())))?);
+        }
         chosen(py, &choice, &rasters, shift)
     }
 

@@ -11,13 +11,15 @@ use crate::request::Request;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
-use strile::grid::{Polygon, Top, WarpFile, WarpOptions, files_onto, name_of, sampling_named};
+use strile::grid::{
+    PlacedBy, Placing, Polygon, Top, WarpFile, WarpOptions, files_onto, name_of, sampling_named,
+};
 use strile::grid::{plan_onto, read_onto, read_onto_device, read_onto_into};
 use strile::tiff::gdal::NoData;
 use strile::{Context, Input, Location, Processor, ReadOptions};
 
 /// Keywords of the grid; the others are those of every read.
-const OWN: [&str; 12] = [
+const OWN: [&str; 16] = [
     "grid",
     "resampling",
     "tolerance",
@@ -30,6 +32,10 @@ const OWN: [&str; 12] = [
     "top",
     "polygon",
     "polygon_crs",
+    "order",
+    "tps",
+    "rpc",
+    "rpc_height",
 ];
 
 /// The files, and a request whose options have the grid.
@@ -90,8 +96,35 @@ pub(crate) fn parsed(own: &Bound<'_, PyDict>) -> PyResult<(strile::grid::Grid, W
     let text = keys.text("polygon")?;
     let crs = keys.get("polygon_crs")?;
     warp.polygon = text.map(|text| polygon(&text, crs.as_ref())).transpose()?.map(Arc::new);
+    let order = keys.integer("order", "the order of a polynomial, 1 to 3")?;
+    let ways = (keys.flag("tps")?.unwrap_or(false), keys.flag("rpc")?.unwrap_or(false));
+    warp.placing = placing(order, ways, keys.float("rpc_height")?)?;
     keys.finish()?;
     Ok((grid, warp))
+}
+
+/// What of the georeferencing of files counts, in the words of `strile warp`: `order`, `tps`, `rpc` and the height of RPCs.
+pub(crate) fn placing(
+    order: Option<i64>,
+    (tps, rpc): (bool, bool),
+    height: Option<f64>,
+) -> PyResult<Placing> {
+    let by = match (order, tps, rpc) {
+        (None, false, false) => PlacedBy::Any,
+        (None, true, false) => PlacedBy::ThinPlate,
+        (None, false, true) => PlacedBy::Rational,
+        (Some(order), false, false) => match u8::try_from(order) {
+            Ok(order @ 1..=3) => PlacedBy::Polynomial(order),
+            _ => return Err(refused(format!("order is {order}: expected 1, 2 or 3"))),
+        },
+        _ => return Err(refused("order, tps and rpc place a file in different ways: pass one of them")),
+    };
+    match height {
+        Some(height) if !height.is_finite() => {
+            Err(refused(format!("rpc_height is {height}: expected metres above the ellipsoid")))
+        }
+        height => Ok(Placing::by(by).rpc_height(height.unwrap_or(0.0))),
+    }
 }
 
 /// A polygon of a text. Its system is that of the text without `crs`, that of the result if `crs` is an empty text.

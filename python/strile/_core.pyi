@@ -504,7 +504,7 @@ class Grid:
         """GDAL's suggestion for what `like` takes; `datum_shift="none"` allows datums without a known operation."""
     @staticmethod
     def chosen(
-        rasters: Sequence[Grid],
+        files: Sequence[Dataset],
         *,
         crs: Any = None,
         bounds: Sequence[float] | None = None,
@@ -512,8 +512,10 @@ class Grid:
         shape: tuple[int, int] | None = None,
         target_aligned: bool = False,
         datum_shift: str = "required",
+        source_crs: Any = None,
+        order: int | None = None, tps: bool = False, rpc: bool = False, rpc_height: float | None = None,
     ) -> Grid:
-        """The grid for rasters of which a part is given, as gdalwarp chooses its output."""
+        """The grid for open files of which a part is given, as gdalwarp chooses its output."""
     @staticmethod
     def of_dataset(dataset: Dataset) -> Grid:
         """The pixels of an open file at full resolution."""
@@ -567,7 +569,7 @@ def placed_on(grid: Grid) -> dict[str, Any]:
     """The same attributes of pixels on a grid. Of a turned one the transform is `rotated_affine`."""
 def read_onto(files: Sequence[Dataset], **keywords: Any) -> Raster | Any:
     """Pixels of files on a grid. Keywords: `grid`; `resampling`, `tolerance`, `level` (None: the coarsest that suffices), `datum_shift`,
-    `source_crs`, `nodata`, `fill`, `dtype`, `top`; those of `Dataset.read`, `window` in pixels of the grid."""
+    `source_crs`, `nodata`, `fill`, `dtype`, `top`, `polygon`, `polygon_crs`, `order`, `tps`, `rpc`, `rpc_height`; those of `Dataset.read`, `window` in pixels of the grid."""
 def plan_onto(files: Sequence[Dataset], **keywords: Any) -> Plan:
     """The plan of `read_onto` with these keywords."""
 def files_onto(files: Sequence[Dataset], **keywords: Any) -> list[dict[str, Any]]:

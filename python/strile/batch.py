@@ -73,6 +73,10 @@ def read_batch(
     nodata: int | float | None = None,
     polygons: Any = None,
     polygon_crs: Any = None,
+    order: int | None = None,
+    tps: bool = False,
+    rpc: bool = False,
+    rpc_height: float | None = None,
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
@@ -94,8 +98,8 @@ def read_batch(
     With `grid` (as in `strile.read`) windows are put onto it, whatever reference system each file has: windows are then in pixels of the
     grid, `bounds` and `points` in its reference system, and may lie outside of it. With `size` each window has that size,
     whatever those of the grid are; for `bounds` with `size` the reference system `crs` suffices in place of a grid.
-    `resampling` may then be any method of `strile.read`, and `tolerance`, `datum_shift`, `source_crs` and `nodata` are those of
-    `strile.read`, too. `level` is one number, or None for the coarsest level that suffices for each window.
+    `resampling` may then be any method of `strile.read`, and `tolerance`, `datum_shift`, `source_crs`, `nodata`, `order`, `tps`, `rpc`
+    and `rpc_height` are those of `strile.read`, too. `level` is one number, or None for the coarsest level that suffices for each window.
 
     `polygons` clips windows, as `polygon` of `strile.read` does: one polygon for all, or a list with one per window, of which some may be
     None. Pixels whose centre lies outside are missing, and only blocks under the polygons are read. `polygon_crs` is the reference system
@@ -122,7 +126,8 @@ def read_batch(
     kind, rows, wanted = _areas(windows, bounds, points, size)
     listed = _listed(files)
     onto = _onto(
-        grid, crs, kind, wanted, level, resampling=resampling, tolerance=tolerance, datum_shift=datum_shift, source_crs=source_crs, nodata=nodata
+        grid, crs, kind, wanted, level, resampling=resampling, tolerance=tolerance, datum_shift=datum_shift, source_crs=source_crs, nodata=nodata,
+        order=order, tps=tps, rpc=rpc, rpc_height=rpc_height,
     )
     numbers = _numbers(kind, rows, wanted, 0 if level is None or onto is not None else level, len(listed))
     used, numbers = _used(numbers, len(listed))

@@ -109,6 +109,10 @@ def read(
     top: str = "last",
     polygon: Any = None,
     polygon_crs: Any = None,
+    order: int | None = None,
+    tps: bool = False,
+    rpc: bool = False,
+    rpc_height: float | None = None,
 ) -> Raster | Any:
     """Reads pixels of a path, a URL, a binary file or an open `Dataset`: all of a page, or a `Window` (column, row,
     width, height) of it. `level` 0 is full resolution, 1 the largest overview; windows are in pixels of the level.
@@ -142,7 +146,8 @@ def read(
     the first). `resampling` takes all of GDAL's methods. `level` None reads the coarsest overview that suffices. `tolerance` is how far
     interpolated coordinates may be off, in pixels of the file: 1/8 by default, 0 for exact ones. `datum_shift="none"` accepts systems
     between whose datums no operation is known. `source_crs` and `nodata` take the place of what the file states; pixels without a value
-    are `fill`, else NaN if `masked`, else nodata, else 0. The operation between the datums is in `Raster.attrs`.
+    are `fill`, else NaN if `masked`, else nodata, else 0. `order=1` to 3 or `tps=True` place files by their control points (a polynomial, a
+    thin-plate spline), `rpc=True` by their RPCs at `rpc_height` metres, as in `strile warp`. The operation between the datums is in `Raster.attrs`.
 
     `polygon` makes pixels missing whose centre lies outside, and reads only blocks under it: WKT, GeoJSON (a text, a dict, or the path of a
     file), or a geometry with `__geo_interface__`. Its coordinates are in `polygon_crs`; without it GeoJSON is in WGS 84, and others in the
@@ -155,7 +160,7 @@ def read(
     reduce = halvings(reduce)
     of_grid = {
         "tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata, "fill": fill, "top": top,
-        "polygon": polygon, "polygon_crs": polygon_crs,
+        "polygon": polygon, "polygon_crs": polygon_crs, "order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height,
     }  # fmt: skip
     if grid is not None or polygon is not None:
         onto.refuse_with_grid({"size": size, "reduce": reduce})
@@ -427,6 +432,10 @@ class Dataset(Values):
         datum_shift: str = "required",
         source_crs: Any = None,
         nodata: float | None = None,
+        order: int | None = None,
+        tps: bool = False,
+        rpc: bool = False,
+        rpc_height: float | None = None,
     ) -> Any:
         """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
 
@@ -439,7 +448,7 @@ class Dataset(Values):
         windows that leave the file: pixels outside are `fill_value`, else the nodata value, else 0. `out_dtype` casts the
         result. `fill_value` of a masked array is that of the array.
 
-        `grid` reads onto another grid, with `tolerance`, `datum_shift`, `source_crs` and `nodata` as in `strile.read`; `window` is then in
+        `grid` reads onto another grid, with `tolerance`, `datum_shift`, `source_crs`, `nodata`, `order`, `tps`, `rpc` and `rpc_height` as in `strile.read`; `window` is then in
         its pixels, and `fill_value` is that of pixels without a value."""
         core = self._opened()
         masked, boundless = flag_of(masked, "masked"), flag_of(boundless, "boundless")
@@ -451,6 +460,7 @@ class Dataset(Values):
         place_of_result = device_of(device, out)
         stays = place_of_result not in (None, "cpu")
         of_grid = {"tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata}
+        of_grid |= {"order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height}
         if grid is None:
             onto.refuse_without_grid(of_grid)
         if (masked or wanted is not None) and (stays or out is not None):

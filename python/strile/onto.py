@@ -26,8 +26,11 @@ MADE_OF = ("crs", "resolution", "bounds", "shape")
 """Keywords that make a grid together with a file."""
 OF_GRIDS = {
     "tolerance": None, "datum_shift": "required", "source_crs": None, "nodata": None, "fill": None, "top": "last", "polygon_crs": None,
+    "order": None, "tps": False, "rpc": False, "rpc_height": None,
 }  # fmt: skip
 """Keywords that only reads onto a grid take, with their defaults."""
+PLACED = ("order", "tps", "rpc", "rpc_height")
+"""Keywords that say what of a file's georeferencing counts."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,10 @@ class Onto:
     top: str
     polygon: str | None = None
     polygon_crs: str | None = None
+    order: int | None = None
+    tps: bool = False
+    rpc: bool = False
+    rpc_height: float | None = None
 
     def keywords(self) -> dict[str, Any]:
         """Those of the core."""
@@ -72,6 +79,10 @@ def onto_of(
     top: Any = "last",
     polygon: Any = None,
     polygon_crs: Any = None,
+    order: Any = None,
+    tps: Any = False,
+    rpc: Any = False,
+    rpc_height: Any = None,
 ) -> Onto:
     """The request, checked as far as it can be without a file. rasterio's methods are taken by their names."""
     if tolerance is not None:
@@ -89,7 +100,18 @@ def onto_of(
         fill=None if fill is None else number_of(fill, "fill"),
         top=text_of(top, "top"),
         **dict(zip(("polygon", "polygon_crs"), polygon_of(polygon, polygon_crs), strict=True)),
+        **placing_of(order, tps, rpc, rpc_height),
     )
+
+
+def placing_of(order: Any, tps: Any, rpc: Any, rpc_height: Any) -> dict[str, Any]:
+    """What of the georeferencing of files counts, as the core takes it: the words of `strile warp`."""
+    return {
+        "order": None if order is None else index_of(order, "order"),
+        "tps": flag_of(tps, "tps"),
+        "rpc": flag_of(rpc, "rpc"),
+        "rpc_height": None if rpc_height is None else float(number_of(rpc_height, "rpc_height")),
+    }
 
 
 def polygon_of(polygon: Any, crs: Any) -> tuple[str | None, str | None]:
@@ -162,9 +184,9 @@ def grid_of(datasets: Sequence[Any], given: dict[str, Any]) -> Grid:
         if aligned:
             raise StrileError("target_aligned is for bounds with a resolution: drop it")
         return grid_like(given[named[0]])
-    rasters = [Grid.of_dataset(dataset) for dataset in datasets]
-    given = {name: given[name] for name in (*MADE_OF, "target_aligned", "datum_shift")}
-    return Grid.chosen(rasters, **given)
+    placed = placing_of(*(given.get(name, OF_GRIDS[name]) for name in PLACED))
+    given = {name: given.get(name) for name in (*MADE_OF, "target_aligned", "datum_shift", "source_crs")}
+    return Grid.chosen(list(datasets), **given, **placed)
 
 
 def transform_at(grid: Grid, window: Window | None) -> Transform:

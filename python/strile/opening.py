@@ -67,6 +67,10 @@ def open_geotiff(
     top: str = "last",
     polygon: Any = None,
     polygon_crs: Any = None,
+    order: int | None = None,
+    tps: bool = False,
+    rpc: bool = False,
+    rpc_height: float | None = None,
 ) -> xr.DataArray:
     """Opens a GeoTIFF, COG or VRT as a DataArray with dims `(y, x)`, or `(y, x, band)` for several bands.
 
@@ -168,6 +172,10 @@ def open_geotiff(
         'none' accepts reference systems between whose datums no operation is known; 'required' refuses them.
     source_crs
         The reference system of the file, in place of the one it states.
+    order, tps, rpc, rpc_height
+        Place the file by its ground control points, with a polynomial of `order` 1 to 3 or a thin-plate spline (`tps=True`), or by its
+        rational polynomials (`rpc=True`) at a height above the ellipsoid in metres, 0 by default. Without them a transform counts, then
+        control points, then RPCs. These are the words of `strile warp`.
     top
         Which of several files is seen where they overlap: the 'first' or the 'last'.
     polygon

@@ -47,6 +47,10 @@ def plan(
     top: str = "last",
     polygon: Any = None,
     polygon_crs: Any = None,
+    order: int | None = None,
+    tps: bool = False,
+    rpc: bool = False,
+    rpc_height: float | None = None,
 ) -> Plan:
     """The plan of a read: engine and reason, blocks, byte ranges, memory; `print(plan.explain())`.
 
@@ -58,7 +62,7 @@ def plan(
     }  # fmt: skip
     of_grid = {
         "tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata, "fill": fill, "top": top,
-        "polygon": polygon, "polygon_crs": polygon_crs,
+        "polygon": polygon, "polygon_crs": polygon_crs, "order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height,
     }  # fmt: skip
     if grid is not None or polygon is not None:
         onto.refuse_with_grid({"reduce": reduce})

@@ -15,7 +15,7 @@ import numpy as np
 from .. import _core
 from ..errors import DeviceError, GeoTIFFFallbackWarning, StrileError
 from ..facts import Facts
-from ..onto import Onto, grid_of, is_usual, onto_of, told
+from ..onto import PLACED, Onto, grid_of, is_usual, onto_of, told
 from . import cuda, lazy, opened, vrt
 from .arguments import Arguments, check
 from .description import Description
@@ -99,6 +99,7 @@ def is_wanted(given: dict[str, Any]) -> bool:
 def refuse(given: dict[str, Any]) -> None:
     """Refuses keywords of reads onto a grid where none is given."""
     usual = {"target_aligned": False, "resampling": "nearest", "tolerance": None, "datum_shift": "required", "source_crs": None, "top": "last", "polygon_crs": None}
+    usual |= {"order": None, "tps": False, "rpc": False, "rpc_height": None}
     for name, default in usual.items():
         if not is_usual(given[name], default):
             raise StrileError(f"{name} is for reads onto a grid: pass grid=, like= or crs= with it, or drop it")
@@ -143,7 +144,7 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     onto = onto_of(
         grid,
         level=None if given["overview_level"] is None else call.level,
-        **{name: given[name] for name in ("resampling", "tolerance", "datum_shift", "source_crs", "top", "polygon", "polygon_crs")},
+        **{name: given[name] for name in ("resampling", "tolerance", "datum_shift", "source_crs", "top", "polygon", "polygon_crs", *PLACED)},
     )
     count = first.level().bands
     if call.band is not None and not 0 <= call.band < count:

@@ -179,7 +179,7 @@ fn what_cannot_be_written_is_told_in_one_sentence() {
         ("--co COMPRESS=ZSTD --co ZLEVEL=9", "ZLEVEL does not apply to zstd"),
         (
             "--co TARGET_SRS=EPSG:3857",
-            "TARGET_SRS=EPSG:3857: a conversion does not reproject; warp the file first",
+            "TARGET_SRS=EPSG:3857: a conversion reprojects for TILING_SCHEME alone; warp the file first",
         ),
         ("--co COMPRESS=JXL", "out.tif: there is no free encoder for jxl yet"),
         ("--co COMPRESS=DEFLATE --co LEVEL=99", "out.tif: expected a deflate level from 1 to 12, got 99"),

@@ -51,6 +51,37 @@ fn a_grid_like_that_of_another_raster() {
 }
 
 #[test]
+fn polygons_clip_what_is_converted_and_dumped_as_what_is_warped() {
+    let (bench, _) = bench();
+    let cut = r#"{"type": "Polygon", "crs": {"type": "name", "properties": {"name": "EPSG:32632"}},
+        "coordinates": [[[500052, 5199951], [500513, 5199847], [500303, 5199653], [500052, 5199951]]]}"#;
+    bench.file("cut.geojson", cut.as_bytes());
+    let read = |name: &str, more: &str| bench.run(&format!("dump {name} --format raw{more}")).clean().stdout;
+    let pixels = |bytes: Vec<u8>| bytes.iter().position(|byte| *byte == b'\n').map(|at| bytes[at..].to_vec());
+    for crop in ["", " -crop_to_cutline"] {
+        bench.run(&format!("-q warp in.tif warped.tif -cutline cut.geojson{crop} --overwrite")).clean();
+        bench.run(&format!("-q convert in.tif converted.tif -cutline cut.geojson{crop} --overwrite")).clean();
+        let warped = pixels(read("warped.tif", ""));
+        assert!(pixels(read("converted.tif", "")) == warped, "{crop}");
+        let dumped = read("in.tif", &format!(" -cutline cut.geojson{crop}"));
+        assert!(pixels(dumped) == warped, "{crop}");
+    }
+    assert_ne!(read("converted.tif", ""), read("in.tif", ""));
+    let plan = bench.run("convert --explain in.tif no.tif -cutline cut.geojson").clean();
+    assert!(plan.text().contains("pixels outside the polygon are missing"), "{}", plan.text());
+    for (line, words) in [
+        ("convert in.tif no.tif -cutline cut.geojson -crop_to_cutline --window 0,0,5,5", "another area"),
+        ("dump in.tif -cutline cut.geojson -crop_to_cutline --window 0,0,5,5", "cannot be combined"),
+        ("dump in.tif -crop_to_cutline", "--cutline"),
+        ("dump in.tif -cutline nothing.geojson", "nothing.geojson"),
+        ("dump in.tif -cutline cut.geojson --mask", "masks are not put onto a grid"),
+    ] {
+        let run = bench.run(line);
+        assert!(run.code == 2 && run.stderr.contains(words), "{line}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn the_plan_says_operation_level_and_windows_and_writes_nothing() {
     let (bench, _) = bench();
     let run = bench.run("warp --explain in.tif out.tif -t_srs EPSG:3857 -r bilinear -of COG").clean();

@@ -104,7 +104,7 @@ pub(super) const TABLE: &[(&str, Kind)] = &[
     ("WARP_RESAMPLING", Set(|draft, text| put(&mut draft.warp_resampling, warp_resampling(text)))),
     ("TARGET_SRS", Refused(NO_WARP)),
     ("RES", Refused(NO_WARP)),
-    ("EXTENT", Refused("a conversion does not reproject; cut with a window instead")),
+    ("EXTENT", Refused("cut with a window instead")),
     ("ADD_ALPHA", Only(NO, "nodata, alpha of the input or a mask says which pixels are missing")),
     (
         "DISCARD_LSB",
