@@ -245,7 +245,7 @@ impl<'py> Asked<'py> {
         options.execution.max_block_bytes = request::max_block_bytes()?;
         options.execution.device_memory = keys.integer("device_memory", "a number of bytes")?;
         let remote =
-            keys.typed("remote", "a dict of options", |value| value.cast::<PyDict>().ok().cloned())?;
+            keys.typed("remote", "RemoteOptions", |value| value.cast::<remote::Remote>().ok().cloned())?;
         let memory = keys.integer("memory", "a number of bytes")?;
         let threads = keys.integer("threads", "a number of threads")?;
         let asked = Self {
@@ -261,7 +261,7 @@ impl<'py> Asked<'py> {
             sufficient: keys.flag("sufficient")?.unwrap_or(false),
             to,
             out,
-            remote: remote::options(remote.as_ref())?,
+            remote: remote::options(remote.as_ref()),
             context: call::context(memory, threads)?,
         };
         keys.finish()?;
@@ -355,9 +355,9 @@ pub(crate) fn write_header_index(
     target: PathBuf,
     files: Vec<PathBuf>,
     sidecars: bool,
-    remote: Option<&Bound<'_, PyDict>>,
+    remote: Option<&Bound<'_, remote::Remote>>,
 ) -> PyResult<(usize, u64, Skipped)> {
-    let remote = remote::options(remote)?;
+    let remote = remote::options(remote);
     let context = call::context(None, None)?;
     let options = OpenOptions::new().remote(remote).sidecars(sidecars).cancel(context.cancel.clone());
     let work = || strile::batch::write_header_index(target, &files, &options, &context);

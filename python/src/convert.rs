@@ -31,12 +31,12 @@ pub(crate) fn convert<'py>(
     target: PathBuf,
     options: &Bound<'py, PyDict>,
     overwrite: bool,
-    remote: Option<Bound<'py, PyDict>>,
+    remote: Option<Bound<'py, remote::Remote>>,
     progress: Option<Bound<'py, PyAny>>,
     memory: Option<u64>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let remote = remote::target_options(remote.as_ref())?;
+    let remote = remote::target_options(remote.as_ref());
     let input = source.get().input(py)?;
     let (options, notes) = convert_options(options)?;
     let count = Arc::new(Count::default());

@@ -121,7 +121,7 @@ impl Dataset {
         dtype: Option<&str>,
         empty_holes: bool,
         sidecars: &str,
-        remote: Option<&Bound<'_, PyDict>>,
+        remote: Option<&Bound<'_, remote::Remote>>,
     ) -> PyResult<Self> {
         let missing = match missing {
             "raise" => Missing::Raise,
@@ -175,7 +175,7 @@ impl Dataset {
         url: String,
         sidecars: &str,
         overviews: bool,
-        remote: Option<&Bound<'_, PyDict>>,
+        remote: Option<&Bound<'_, remote::Remote>>,
     ) -> PyResult<Self> {
         let cancel = Cancel::default();
         let options = remote::open_options(sidecars, remote)?.overviews(overviews).cancel(cancel.clone());

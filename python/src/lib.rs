@@ -58,6 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<placement::Placement>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<raster::Raster>()?;
+    module.add_class::<remote::Remote>()?;
     module.add_class::<view::Viewer>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<parts::Parts>()?;

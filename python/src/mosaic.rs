@@ -3,9 +3,8 @@
 use crate::call;
 use crate::error::{exception, strile_error};
 use crate::facts::number;
-use crate::remote::open_options;
+use crate::remote::{Remote, open_options};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
 use strile::io::is_remote;
 use strile::tiff::gdal::NoData;
@@ -46,7 +45,7 @@ pub(crate) fn one_array<'py>(
     band: Option<usize>,
     mixed_nodata: bool,
     max_bytes: Option<u64>,
-    remote: Option<&Bound<'py, PyDict>>,
+    remote: Option<&Bound<'py, Remote>>,
 ) -> PyResult<OneArray<'py>> {
     // Bands of any types are taken in the one that is given.
     let mut options = VrtOptions { data_type: Some(DataType::F64), ..VrtOptions::default() };

@@ -1,7 +1,6 @@
-//! How remote files are reached, as a dict of Python has it; `strile.reading.storage` makes the dict.
+//! `RemoteOptions`: how remote files are reached; `strile.reading.storage` makes it.
 
 use crate::error::{exception, refused};
-use crate::keys::{Keys, elements, float, text};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::io;
@@ -10,55 +9,116 @@ use std::time::Duration;
 use strile::io::{PrivateHost, RemoteOptions};
 use strile::{Error, OpenOptions, SidecarSearch};
 
-/// Options of remote files. Without a dict private hosts are refused.
-pub(crate) fn options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<RemoteOptions> {
-    let Some(dict) = dict else { return Ok(RemoteOptions::new().deny_private_hosts(true)) };
-    let mut keys = Keys::new("remote", dict);
-    let mut options = RemoteOptions::new()
-        .anonymous(keys.flag("anonymous")?.unwrap_or(false))
-        .allow_http(keys.flag("allow_http")?.unwrap_or(false))
-        .request_payer(keys.flag("request_payer")?.unwrap_or(false))
-        .deny_private_hosts(keys.flag("deny_private_hosts")?.unwrap_or(true))
-        .merge_gap(keys.integer("merge_gap", "a number of bytes")?);
-    options.region = keys.text("region")?;
-    options.endpoint = keys.text("endpoint")?;
-    options.headers = pairs(&mut keys, "headers")?;
-    options.settings = pairs(&mut keys, "settings")?;
-    let hosts = keys.list("allowed_private_hosts", "a list of hosts", text)?;
-    options.allowed_private_hosts = hosts.unwrap_or_default();
-    for (key, time) in [
-        ("connect_timeout", &mut options.connect_timeout),
-        ("stall_timeout", &mut options.stall_timeout),
-        ("total_timeout", &mut options.total_timeout),
-    ] {
-        if let Some(seconds) = keys.typed(key, "a number of seconds", float)? {
-            let wrong = |_| refused(format!("{key} is {seconds}: expected a number of seconds above 0"));
-            *time = Duration::try_from_secs_f64(seconds).map_err(wrong)?;
+/// How remote files are reached.
+#[pyclass(frozen, module = "strile._core", name = "RemoteOptions")]
+pub(crate) struct Remote(RemoteOptions);
+
+#[pymethods]
+impl Remote {
+    #[new]
+    #[pyo3(signature = (*, anonymous=false, allow_http=false, request_payer=false, deny_private_hosts=true, merge_gap=None,
+                        region=None, endpoint=None, headers=None, settings=None, allowed_private_hosts=None,
+                        connect_timeout=None, stall_timeout=None, total_timeout=None, retries=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn new(
+        anonymous: bool,
+        allow_http: bool,
+        request_payer: bool,
+        deny_private_hosts: bool,
+        merge_gap: Option<u64>,
+        region: Option<String>,
+        endpoint: Option<String>,
+        headers: Option<Vec<(String, String)>>,
+        settings: Option<Vec<(String, String)>>,
+        allowed_private_hosts: Option<Vec<String>>,
+        connect_timeout: Option<f64>,
+        stall_timeout: Option<f64>,
+        total_timeout: Option<f64>,
+        retries: Option<i128>,
+    ) -> PyResult<Self> {
+        let mut options = RemoteOptions::new()
+            .anonymous(anonymous)
+            .allow_http(allow_http)
+            .request_payer(request_payer)
+            .deny_private_hosts(deny_private_hosts)
+            .merge_gap(merge_gap);
+        (options.region, options.endpoint) = (region, endpoint);
+        options.headers = headers.unwrap_or_default();
+        options.settings = settings.unwrap_or_default();
+        options.allowed_private_hosts = allowed_private_hosts.unwrap_or_default();
+        for (name, seconds, time) in [
+            ("connect_timeout", connect_timeout, &mut options.connect_timeout),
+            ("stall_timeout", stall_timeout, &mut options.stall_timeout),
+            ("total_timeout", total_timeout, &mut options.total_timeout),
+        ] {
+            if let Some(seconds) = seconds {
+                let wrong = |_| refused(format!("{name} is {seconds}: expected a number of seconds above 0"));
+                *time = Duration::try_from_secs_f64(seconds).map_err(wrong)?;
+            }
         }
+        if let Some(retries) = retries {
+            let wrong = |_| refused(format!("remote `retries`: expected a number of retries, got {retries}"));
+            options.retries = u32::try_from(retries).map_err(wrong)?;
+        }
+        Ok(Self(options))
     }
-    options.retries = keys.integer("retries", "a number of retries")?.unwrap_or(options.retries);
-    keys.finish()?;
-    Ok(options)
+
+    /// Pickled by its keywords: a write by a cluster sends it to the workers.
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
+        let RemoteOptions {
+            anonymous,
+            ref region,
+            ref endpoint,
+            allow_http,
+            request_payer,
+            ref headers,
+            ref settings,
+            deny_private_hosts,
+            ref allowed_private_hosts,
+            connect_timeout,
+            stall_timeout,
+            total_timeout,
+            retries,
+            merge_gap,
+            ..
+        } = self.0;
+        let keywords = PyDict::new(py);
+        keywords.set_item("anonymous", anonymous)?;
+        keywords.set_item("allow_http", allow_http)?;
+        keywords.set_item("request_payer", request_payer)?;
+        keywords.set_item("deny_private_hosts", deny_private_hosts)?;
+        keywords.set_item("merge_gap", merge_gap)?;
+        keywords.set_item("region", region)?;
+        keywords.set_item("endpoint", endpoint)?;
+        keywords.set_item("headers", headers)?;
+        keywords.set_item("settings", settings)?;
+        keywords.set_item("allowed_private_hosts", allowed_private_hosts)?;
+        keywords.set_item("connect_timeout", connect_timeout.as_secs_f64())?;
+        keywords.set_item("stall_timeout", stall_timeout.as_secs_f64())?;
+        keywords.set_item("total_timeout", total_timeout.as_secs_f64())?;
+        keywords.set_item("retries", retries)?;
+        Ok(((), keywords))
+    }
+}
+
+/// Options of remote files. Without any, private hosts are refused.
+pub(crate) fn options(given: Option<&Bound<'_, Remote>>) -> RemoteOptions {
+    match given {
+        Some(given) => given.get().0.clone(),
+        None => RemoteOptions::new().deny_private_hosts(true),
+    }
 }
 
 /// Options of a bucket that is written to; the defaults for other targets.
-pub(crate) fn target_options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<RemoteOptions> {
-    Ok(dict.map(|dict| options(Some(dict))).transpose()?.unwrap_or_default())
-}
-
-/// Names and values. Values may be secret: a wrong one is not shown.
-fn pairs(keys: &mut Keys<'_, '_>, key: &'static str) -> PyResult<Vec<(String, String)>> {
-    let Some(value) = keys.get(key)? else { return Ok(Vec::new()) };
-    let pair = |value: &Bound<'_, PyAny>| value.extract::<(String, String)>().ok();
-    let pairs = elements(&value).and_then(|pairs| pairs.iter().map(pair).collect());
-    pairs.ok_or_else(|| refused(format!("remote `{key}`: expected pairs of names and values")))
+pub(crate) fn target_options(given: Option<&Bound<'_, Remote>>) -> RemoteOptions {
+    given.map(|given| given.get().0.clone()).unwrap_or_default()
 }
 
 /// How a file is opened.
-pub(crate) fn open_options(sidecars: &str, remote: Option<&Bound<'_, PyDict>>) -> PyResult<OpenOptions> {
+pub(crate) fn open_options(sidecars: &str, remote: Option<&Bound<'_, Remote>>) -> PyResult<OpenOptions> {
     let search: SidecarSearch =
         sidecars.parse().map_err(|problem| refused(format!("sidecars: {problem}")))?;
-    Ok(OpenOptions::new().sidecars(search).remote(options(remote)?))
+    Ok(OpenOptions::new().sidecars(search).remote(options(remote)))
 }
 
 /// Raises for a host on this machine or in a private network; `location` is what names it.

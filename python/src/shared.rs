@@ -3,7 +3,6 @@
 use crate::{call, remote};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyDict;
 use std::sync::Arc;
 use strile::Cancel;
 use strile::io::UploadOptions;
@@ -16,8 +15,8 @@ pub(crate) struct SharedObject(Arc<strile::io::SharedObject>);
 impl SharedObject {
     /// Begins it. An object that is there is replaced.
     #[staticmethod]
-    fn begin(py: Python<'_>, url: &str, remote: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let (remote, cancel) = (remote::options(Some(remote))?, Cancel::default());
+    fn begin(py: Python<'_>, url: &str, remote: &Bound<'_, remote::Remote>) -> PyResult<Self> {
+        let (remote, cancel) = (remote::options(Some(remote)), Cancel::default());
         let upload = UploadOptions::new().overwrite(true);
         let begun =
             call::run(py, &cancel, None, || strile::io::SharedObject::begin(url, &remote, &upload, &cancel))?;
@@ -26,8 +25,8 @@ impl SharedObject {
 
     /// Takes part in it.
     #[staticmethod]
-    fn join(py: Python<'_>, url: &str, remote: &Bound<'_, PyDict>, ticket: &str) -> PyResult<Self> {
-        let (remote, cancel) = (remote::options(Some(remote))?, Cancel::default());
+    fn join(py: Python<'_>, url: &str, remote: &Bound<'_, remote::Remote>, ticket: &str) -> PyResult<Self> {
+        let (remote, cancel) = (remote::options(Some(remote)), Cancel::default());
         let joined =
             call::run(py, &cancel, None, || strile::io::SharedObject::join(url, &remote, ticket, &cancel))?;
         Ok(Self(Arc::new(joined)))

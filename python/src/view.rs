@@ -4,7 +4,6 @@ use crate::call::{context, detached};
 use crate::error::{refused, strile_error};
 use crate::remote;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -39,7 +38,7 @@ impl Viewer {
         decode_on: &str,
         sidecars: &str,
         basemap: Option<String>,
-        remote: Option<&Bound<'_, PyDict>>,
+        remote: Option<&Bound<'_, remote::Remote>>,
     ) -> PyResult<Self> {
         let decode_on: Processor =
             decode_on.parse().map_err(|problem| refused(format!("decode_on: {problem}")))?;

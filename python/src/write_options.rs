@@ -62,9 +62,10 @@ pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, Targe
         options.encode_on = device::processor("encode_on", &name)?;
     }
     let sidecars = keys.flag("sidecars")?.unwrap_or(true);
-    let reached = keys.typed("remote", "a dict of options", |value| value.cast::<PyDict>().ok().cloned())?;
+    let reached =
+        keys.typed("remote", "RemoteOptions", |value| value.cast::<remote::Remote>().ok().cloned())?;
     keys.finish()?;
-    Ok((options, TargetOptions { sidecars, remote: remote::target_options(reached.as_ref())? }))
+    Ok((options, TargetOptions { sidecars, remote: remote::target_options(reached.as_ref()) }))
 }
 
 fn codec(keys: &mut Keys<'_, '_>, options: &mut WriteOptions) -> PyResult<()> {

@@ -111,7 +111,7 @@ class Dataset:
         dtype: str | None = None,
         empty_holes: bool = False,
         sidecars: Literal["auto", "always", "never"] | str = "auto",
-        remote: dict[str, Any] | None = None,
+        remote: RemoteOptions | None = None,
     ) -> Dataset:
         """`dtype`: what bands are given in, where it is not the one type that all of them state. `empty_holes`: NaN or 0,
         not nodata, where a source is missing."""
@@ -125,7 +125,7 @@ class Dataset:
         *,
         sidecars: Literal["auto", "always", "never"] | str = "auto",
         overviews: bool = True,
-        remote: dict[str, Any] | None = None,
+        remote: RemoteOptions | None = None,
     ) -> Dataset:
         """Opens the TIFF of a URL. Without `overviews` "auto" asks for no `.ovr`. `remote` is how it is reached (`strile.reading.storage` makes it); without it private hosts are
         refused."""
@@ -190,6 +190,28 @@ class Dataset:
         height; None for all of it), exists. The facts of a mosaic also have `band_nodata`, one for each band."""
     def close(self) -> None: ...
 
+class RemoteOptions:
+    """How remote files are reached; `strile.reading.storage` makes it. Can be pickled."""
+
+    def __init__(
+        self,
+        *,
+        anonymous: bool = False,
+        allow_http: bool = False,
+        request_payer: bool = False,
+        deny_private_hosts: bool = True,
+        merge_gap: int | None = None,
+        region: str | None = None,
+        endpoint: str | None = None,
+        headers: Sequence[tuple[str, str]] | None = None,
+        settings: Sequence[tuple[str, str]] | None = None,
+        allowed_private_hosts: Sequence[str] | None = None,
+        connect_timeout: float | None = None,
+        stall_timeout: float | None = None,
+        total_timeout: float | None = None,
+        retries: int | None = None,
+    ) -> None: ...
+
 class Headers:
     """The headers of files that batches share: at most `files` of them and `memory` bytes, with at most `open_files` open at
     a time; looked up again where size or modification time is another. `index`: a file of `write_header_index`, looked
@@ -228,7 +250,7 @@ def write_header_index(
     files: Sequence[str],
     *,
     sidecars: bool = True,
-    remote: dict[str, Any] | None = None,
+    remote: RemoteOptions | None = None,
 ) -> tuple[int, int, list[tuple[str, str]]]:
     """Writes an index of headers: files in it, its bytes, and those that are not with why; see `strile.header_index`."""
 
@@ -329,9 +351,9 @@ class SharedObject:
     """A file in a bucket that several processes write: one begins it, each sends parts, one completes it."""
 
     @staticmethod
-    def begin(url: str, remote: dict[str, Any]) -> SharedObject: ...
+    def begin(url: str, remote: RemoteOptions) -> SharedObject: ...
     @staticmethod
-    def join(url: str, remote: dict[str, Any], ticket: str) -> SharedObject: ...
+    def join(url: str, remote: RemoteOptions, ticket: str) -> SharedObject: ...
     @property
     def ticket(self) -> str:
         """A secret: whoever has it can write."""
@@ -351,7 +373,7 @@ class Viewer:
     port: int
     def __init__(
         self, paths: list[str], *, port: int, memory: int | None, threads: int | None, decode_on: str, sidecars: str,
-        basemap: str | None, remote: dict[str, Any] | None,
+        basemap: str | None, remote: RemoteOptions | None,
     ) -> None: ...
     @property
     def closed(self) -> bool: ...
@@ -399,7 +421,7 @@ def convert(
     options: dict[str, Any],
     *,
     overwrite: bool = False,
-    remote: dict[str, Any] | None = None,
+    remote: RemoteOptions | None = None,
     progress: Progress | None = None,
     memory: int | None = None,
     threads: int | None = None,
@@ -595,6 +617,6 @@ def aux_xml(
 ) -> bytes | None:
     """The text of `.aux.xml`; None where there is nothing to say."""
 def one_array(
-    path: str, *, band: int | None = None, mixed_nodata: bool = False, max_bytes: int | None = None, remote: dict[str, Any] | None = None
+    path: str, *, band: int | None = None, mixed_nodata: bool = False, max_bytes: int | None = None, remote: RemoteOptions | None = None
 ) -> tuple[str, list[int | float | None], bool]:
     """The type of the bands of a VRT as one array, their nodata values, and whether these differ."""

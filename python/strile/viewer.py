@@ -9,13 +9,16 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from .asked import count_of, path_of, text_of
 from .errors import StrileError
 from .reading.shown import is_uri, shown
 from .widget import embedded_page
+
+if TYPE_CHECKING:
+    from . import _core
 
 MOST_BYTES = 4 << 30
 """Bytes of an array that is written into a temporary file to be viewed."""
@@ -164,7 +167,7 @@ def _paths_of(source: Any) -> list[str] | None:
     return [path_of(one, "source") for one in source]
 
 
-def _remote_of(paths: list[str], storage_options: Any, anonymous: Any) -> dict[str, Any] | None:
+def _remote_of(paths: list[str], storage_options: Any, anonymous: Any) -> _core.RemoteOptions | None:
     from .reading.storage import refuse, storage_of
 
     url = next((path for path in paths if is_uri(path)), None)

@@ -70,10 +70,22 @@ impl Pixels {
     /// Finished pixels in host memory.
     pub(crate) fn of_raster(raster: Raster, report: Report, faults: Vec<WindowFault>) -> Self {
         let Raster { data_type, bands, rows, columns, interleave, pixels, fill } = raster;
+        let memory = Memory::Host(pixels);
+        Self::new((data_type, [bands, rows, columns]), None, (interleave, fill), (report, faults), memory)
+    }
+
+    /// Pixels that lie nowhere yet, of one window or of so many: `bands` are those of all windows.
+    fn new(
+        (data_type, [bands, rows, columns]): (DataType, [u32; 3]),
+        windows: Option<u32>,
+        (interleave, fill): (Interleave, Fill),
+        (report, faults): (Report, Vec<WindowFault>),
+        memory: Memory,
+    ) -> Self {
         Self {
             data_type,
-            windows: None,
-            bands,
+            windows,
+            bands: bands / windows.unwrap_or(1).max(1),
             rows,
             columns,
             interleave,
@@ -84,7 +96,7 @@ impl Pixels {
             faults,
             holes: Vec::new(),
             report: Report { faults: Vec::new(), ..report },
-            memory: Memory::Host(pixels),
+            memory,
         }
     }
 
@@ -100,22 +112,8 @@ impl Pixels {
             Location::Host => Memory::Host(output.into_vec().ok_or_else(abandoned)?),
             Location::Cuda(_) => Memory::Device { output, engine },
         };
-        Ok(Self {
-            data_type,
-            windows,
-            bands: bands / windows.unwrap_or(1).max(1),
-            rows,
-            columns,
-            interleave,
-            transform: None,
-            crs: None,
-            fill,
-            levels: Vec::new(),
-            faults,
-            holes: Vec::new(),
-            report: Report { faults: Vec::new(), ..report },
-            memory,
-        })
+        let shape = (data_type, [bands, rows, columns]);
+        Ok(Self::new(shape, windows, (interleave, fill), (report, faults), memory))
     }
 
     /// Adds where the pixels lie.

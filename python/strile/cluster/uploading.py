@@ -25,7 +25,7 @@ class Upload:
     """An upload that was begun. Not shown: it can have secrets."""
 
     url: str = field(repr=False)
-    remote: dict[str, Any] = field(repr=False)
+    remote: _core.RemoteOptions = field(repr=False)
     ticket: str = field(repr=False)
     in_order: bool
 

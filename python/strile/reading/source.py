@@ -11,7 +11,7 @@ import threading
 import weakref
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from ..asked import is_listed, path_of, truth_of
@@ -20,6 +20,9 @@ from .process import process
 from .remote import is_store
 from .shown import is_uri, shown
 from .storage import Storage, refuse, service_of, storage_of
+
+if TYPE_CHECKING:
+    from .. import _core
 
 PLACES = ("allow_outside", "allowed_roots", "allowed_hosts", "storage_options", "anonymous", "store", "sidecars")
 """Keywords of readers that say where a source is and how it is reached."""
@@ -148,7 +151,7 @@ class Source:
         path = urlsplit(self.location).path if self.by_core else self.location
         return not self.is_object and path.lower().endswith(".vrt")
 
-    def for_core(self) -> dict[str, Any]:
+    def for_core(self) -> _core.RemoteOptions:
         """How the core reaches URLs: that of the source, and those that a VRT names."""
         return self.storage.for_core(self.location)
 

@@ -9,13 +9,16 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .. import environment
 from ..asked import truth_of
 from ..errors import StrileError
 from .shown import redacted
+
+if TYPE_CHECKING:
+    from .. import _core
 
 _SERVICES = {
     "http": "http", "https": "http", "s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "azure": "az", "abfs": "az",
@@ -103,8 +106,14 @@ class Storage:
         """What a filesystem of fsspec is made with."""
         return {name: _thawed(value) for name, value in self.options}
 
-    def for_core(self, location: str) -> dict[str, Any]:
-        """What the core opens a URL with. Hosts in private networks are refused, but for the endpoint that the caller or the
+    def for_core(self, location: str) -> _core.RemoteOptions:
+        """What the core opens a URL with."""
+        from .. import _core
+
+        return _core.RemoteOptions(**self.reached(location))
+
+    def reached(self, location: str) -> dict[str, Any]:
+        """How a URL is reached, by keywords of the core. Hosts in private networks are refused, but for the endpoint that the caller or the
         environment names: it does not come with the URL."""
         connect, stall = environment.http_timeouts()
         found: dict[str, Any] = {"connect_timeout": connect, "stall_timeout": stall} | dict(self.options)

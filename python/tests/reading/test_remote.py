@@ -212,8 +212,8 @@ def test_a_redirect_to_a_private_host_is_refused(
 ) -> None:
     monkeypatch.delenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", raising=False)
     # The server of the test is on this machine, and is let through by its number alone.
-    given = Storage.for_core
-    monkeypatch.setattr(Storage, "for_core", lambda *of: given(*of) | {"allowed_private_hosts": ["127.0.0.1"]})
+    given = Storage.reached
+    monkeypatch.setattr(Storage, "reached", lambda *of: given(*of) | {"allowed_private_hosts": ["127.0.0.1"]})
     address, handler = server
     assert strile.open_geotiff(f"{address}/far.tif", window=(0, 0, 2, 2)).shape == (2, 2)
     handler.moved = f"{address.replace('127.0.0.1', 'localhost')}/far.tif"

@@ -1,10 +1,7 @@
 //! What can be chosen for a batch, and every default.
 
-use crate::cache::Cache;
 use crate::grid::{Grid, Onto, WarpOptions};
-use crate::options::{
-    DirectIo, Execution, FloatType, Meaning, Nvcomp, OnFault, Processor, limits, passed_on, setters,
-};
+use crate::options::{Execution, FloatType, Meaning, execution_setters, limits, passed_on, setters};
 use std::sync::Arc;
 use strile_engine::Sampling;
 use strile_tiff::gdal::NoData;
@@ -71,25 +68,9 @@ impl BatchOptions {
         meaning: float_type: impl Into<Option<FloatType>>,
         /// Searches for a value while pixels are decoded.
         meaning: look_for: NoData,
-        /// Sets what to do about faulty blocks.
-        execution: on_fault: OnFault,
-        /// Limits the number of samples of a window before it is resampled.
-        execution: max_pixels: u64,
-        /// Limits the decoded size of a compressed block in bytes.
-        execution: max_block_bytes: u64,
-        /// Limits the bytes fetched from remote sources.
-        execution: max_cloud_bytes: u64,
-        /// Uses the block cache of the process, or not.
-        execution: cache: Cache,
-        /// Sets the processor that decodes.
-        execution: decode_on: Processor,
-        /// Limits GPU memory, in bytes, for the whole process.
-        execution: device_memory: u64,
-        /// Sets whether a GPU reads local files with cuFile.
-        execution: direct_io: DirectIo,
-        /// Sets whether a GPU decodes with nvCOMP. Enable it only for files you trust.
-        execution: nvcomp: Nvcomp,
     }
+
+    execution_setters!();
 
     /// Refuses options that a batch does not have, in words.
     pub(super) fn check(&self) -> Result<(), String> {

@@ -10,10 +10,9 @@ pub use execution::{DirectIo, Execution, Nvcomp, OnFault, Processor};
 pub use layout::{Interleave, Layout};
 pub use meaning::{FloatType, Meaning};
 pub use place::{Layer, Place};
-pub(crate) use setters::{limits, passed_on, setters};
+pub(crate) use setters::{execution_setters, limits, passed_on, setters};
 
 use crate::Window;
-use crate::cache::Cache;
 use crate::grid::{Grid, WarpOptions};
 use strile_tiff::gdal::NoData;
 
@@ -94,23 +93,7 @@ impl ReadOptions {
         layout: interleave: Interleave,
         /// Rotates or mirrors the result as tag Orientation says.
         layout: apply_orientation: bool,
-        /// Sets what to do about faulty blocks.
-        execution: on_fault: OnFault,
-        /// Limits the number of samples of the result.
-        execution: max_pixels: u64,
-        /// Limits the decoded size of a compressed block in bytes.
-        execution: max_block_bytes: u64,
-        /// Limits the bytes fetched from remote sources.
-        execution: max_cloud_bytes: u64,
-        /// Uses the block cache of the process, or not.
-        execution: cache: Cache,
-        /// Sets the processor that decodes.
-        execution: decode_on: Processor,
-        /// Limits GPU memory, in bytes, for the whole process.
-        execution: device_memory: u64,
-        /// Sets whether a GPU reads local files with cuFile.
-        execution: direct_io: DirectIo,
-        /// Sets whether a GPU decodes with nvCOMP. Enable it only for files you trust.
-        execution: nvcomp: Nvcomp,
     }
+
+    execution_setters!();
 }

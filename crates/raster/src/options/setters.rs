@@ -28,6 +28,33 @@ macro_rules! passed_on {
     };
 }
 
+/// Makes the setters of `execution`, an [`Execution`](super::Execution).
+macro_rules! execution_setters {
+    () => {
+        $crate::options::passed_on! {
+            /// Sets what to do about faulty blocks.
+            execution: on_fault: $crate::options::OnFault,
+            /// Limits the number of samples of the result, or of each window of a batch before it is resampled.
+            execution: max_pixels: u64,
+            /// Limits the decoded size of a compressed block in bytes.
+            execution: max_block_bytes: u64,
+            /// Limits the bytes fetched from remote sources.
+            execution: max_cloud_bytes: u64,
+            /// Uses the block cache of the process, or not.
+            execution: cache: $crate::cache::Cache,
+            /// Sets the processor that decodes.
+            execution: decode_on: $crate::options::Processor,
+            /// Limits GPU memory, in bytes, for the whole process.
+            execution: device_memory: u64,
+            /// Sets whether a GPU reads local files with cuFile.
+            execution: direct_io: $crate::options::DirectIo,
+            /// Sets whether a GPU decodes with nvCOMP. Enable it only for files you trust.
+            execution: nvcomp: $crate::options::Nvcomp,
+        }
+    };
+}
+
+pub(crate) use execution_setters;
 pub(crate) use limits;
 pub(crate) use passed_on;
 pub(crate) use strile_engine::setters;
