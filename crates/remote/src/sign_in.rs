@@ -130,7 +130,7 @@ async fn of_process(command: String) -> io::Result<Found> {
         return Err(fail(&format!("failed ({})", output.status)));
     }
     let facts: Value = serde_json::from_slice(&output.stdout).map_err(|_| fail("printed no JSON"))?;
-    let until = facts["Expiration"].as_str().map(time).transpose()?;
+    let until = text(&facts, "Expiration").map(time).transpose()?;
     keys(&facts, ["AccessKeyId", "SecretAccessKey", "SessionToken"], until)
         .ok_or_else(|| fail("printed no keys (`AccessKeyId`, `SecretAccessKey`)"))
 }
@@ -143,7 +143,7 @@ async fn of_sso(sso: &Sso, web: &Web) -> io::Result<Found> {
     };
     let token = small_text(&sso.token).and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let token = token.ok_or_else(|| again("there is no AWS SSO sign-in for this profile"))?;
-    let (Some(secret), Some(until)) = (token["accessToken"].as_str(), token["expiresAt"].as_str()) else {
+    let (Some(secret), Some(until)) = (text(&token, "accessToken"), text(&token, "expiresAt")) else {
         return Err(again("the AWS SSO sign-in of this profile cannot be read"));
     };
     if time(until)? <= Utc::now() {
@@ -163,10 +163,12 @@ async fn of_sso(sso: &Sso, web: &Web) -> io::Result<Found> {
         _ => return Err(io::Error::other(format!("AWS SSO answers {status} to a request for keys"))),
     }
     let facts: Value = serde_json::from_slice(&body).map_err(io::Error::other)?;
-    let facts = &facts["roleCredentials"];
-    let until = facts["expiration"].as_i64().and_then(DateTime::from_timestamp_millis);
-    keys(facts, ["accessKeyId", "secretAccessKey", "sessionToken"], until)
-        .ok_or_else(|| io::Error::other("AWS SSO answers without keys"))
+    let found = facts.get("roleCredentials").and_then(|facts| {
+        let until = facts.get("expiration").and_then(Value::as_i64);
+        let until = until.and_then(DateTime::from_timestamp_millis);
+        keys(facts, ["accessKeyId", "secretAccessKey", "sessionToken"], until)
+    });
+    found.ok_or_else(|| io::Error::other("AWS SSO answers without keys"))
 }
 
 /// Assumes a role.
@@ -212,8 +214,12 @@ fn endpoint(service: &str, usual: &str) -> io::Result<Url> {
 }
 
 fn keys(facts: &Value, names: [&str; 3], until: Option<DateTime<Utc>>) -> Option<Found> {
-    let [id, secret, token] = names.map(|name| facts[name].as_str().map(str::to_owned));
+    let [id, secret, token] = names.map(|name| text(facts, name).map(str::to_owned));
     Some((Arc::new(AwsCredential { key_id: id?, secret_key: secret?, token }), until))
+}
+
+fn text<'a>(facts: &'a Value, name: &str) -> Option<&'a str> {
+    facts.get(name).and_then(Value::as_str)
 }
 
 /// A time as AWS writes it; older tools end it with `UTC`.

@@ -96,8 +96,8 @@ fn a_mask_without_holes_changes_nothing() {
     let bytes: Arc<Vec<u8>> = Arc::new(samples.iter().flat_map(|sample| sample.to_ne_bytes()).collect());
     let spec = OutputSpec::band_first(DataType::F32, 1, SOURCE.1, SOURCE.0).unwrap();
     let mask = OutputSpec::band_first(DataType::U8, 1, SOURCE.1, SOURCE.0).unwrap();
-    let mask = Pixels::new(mask, Arc::new(vec![255; samples.len()])).unwrap();
-    let pixels = Pixels::new(spec, bytes).unwrap();
+    let mask = SharedPixels::new(mask, Arc::new(vec![255; samples.len()])).unwrap();
+    let pixels = SharedPixels::new(spec, bytes).unwrap();
     let of = |number: f32| {
         let mut fill = Fill::default();
         fill.0[..4].copy_from_slice(&number.to_ne_bytes());
@@ -105,7 +105,7 @@ fn a_mask_without_holes_changes_nothing() {
     };
     for sampling in WarpSampling::ALL {
         for (nodata, scale) in [(None, (1.0, 1.0)), (Some(-7.0), (1.0, 1.0)), (Some(f32::NAN), (0.4, 0.7))] {
-            let made = |valid: Option<&Pixels>| {
+            let made = |valid: Option<&SharedPixels>| {
                 let output =
                     Output::new(OutputSpec::band_first(DataType::F32, 1, GRID.1, GRID.0).unwrap()).unwrap();
                 let window = WarpWindow {
