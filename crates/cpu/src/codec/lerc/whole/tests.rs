@@ -23,8 +23,11 @@ fn layout(data_type: DataType, samples: u16) -> BlockLayout {
     BlockLayout { data_type, ..layout }
 }
 
+/// A name, and the number of every sample.
+type Values = (&'static str, fn(u32) -> f64);
+
 /// Numbers that make units of all kinds: slopes, noise, few values, one value, and steps too large for a scale.
-fn values() -> [(&'static str, fn(u32) -> f64); 5] {
+fn values() -> [Values; 5] {
     [
         ("slopes", |i| f64::from(i % 37) * 0.7 + f64::from(i / 37) * 0.3),
         ("noise", |i| f64::from(i.wrapping_mul(2_654_435_761) >> 25)),
