@@ -100,18 +100,10 @@ class Dataset:
     def open(path: str, *, sidecars: bool = True, max_blocks: int | None = None) -> Dataset: ...
     @staticmethod
     def open_vrt(
-        path: str,
-        *,
-        missing: Literal["raise", "warn"] = "raise",
-        allow_outside: bool = False,
-        allowed_roots: Sequence[str] = (),
-        allowed_hosts: Sequence[str] = (),
-        max_bytes: int | None = None,
-        max_work: int | None = None,
-        dtype: str | None = None,
-        empty_holes: bool = False,
-        sidecars: Literal["auto", "always", "never"] | str = "auto",
-        remote: RemoteOptions | None = None,
+        path: str, *, missing: Literal["raise", "warn"] = "raise", allow_outside: bool = False,
+        allowed_roots: Sequence[str] = (), allowed_hosts: Sequence[str] = (),
+        max_bytes: int | None = None, max_work: int | None = None, dtype: str | None = None, empty_holes: bool = False,
+        sidecars: Literal["auto", "always", "never"] | str = "auto", remote: RemoteOptions | None = None,
     ) -> Dataset:
         """`dtype`: what bands are given in, where it is not the one type that all of them state. `empty_holes`: NaN or 0,
         not nodata, where a source is missing."""
@@ -121,10 +113,7 @@ class Dataset:
     ) -> Dataset: ...
     @staticmethod
     def open_remote(
-        url: str,
-        *,
-        sidecars: Literal["auto", "always", "never"] | str = "auto",
-        overviews: bool = True,
+        url: str, *, sidecars: Literal["auto", "always", "never"] | str = "auto", overviews: bool = True,
         remote: RemoteOptions | None = None,
     ) -> Dataset:
         """Opens the TIFF of a URL. Without `overviews` "auto" asks for no `.ovr`. `remote` is how it is reached (`strile.reading.storage` makes it); without it private hosts are
@@ -192,24 +181,13 @@ class Dataset:
 
 class RemoteOptions:
     """How remote files are reached; `strile.reading.storage` makes it. Can be pickled."""
-
     def __init__(
-        self,
-        *,
-        anonymous: bool = False,
-        allow_http: bool = False,
-        request_payer: bool = False,
-        deny_private_hosts: bool = True,
-        merge_gap: int | None = None,
-        region: str | None = None,
-        endpoint: str | None = None,
-        headers: Sequence[tuple[str, str]] | None = None,
-        settings: Sequence[tuple[str, str]] | None = None,
-        allowed_private_hosts: Sequence[str] | None = None,
-        connect_timeout: float | None = None,
-        stall_timeout: float | None = None,
-        total_timeout: float | None = None,
-        retries: int | None = None,
+        self, *, anonymous: bool = False, allow_http: bool = False, request_payer: bool = False,
+        deny_private_hosts: bool = True, allowed_private_hosts: Sequence[str] | None = None,
+        region: str | None = None, endpoint: str | None = None,
+        headers: Sequence[tuple[str, str]] | None = None, settings: Sequence[tuple[str, str]] | None = None,
+        connect_timeout: float | None = None, stall_timeout: float | None = None, total_timeout: float | None = None,
+        retries: int | None = None, merge_gap: int | None = None,
     ) -> None: ...
 
 class Headers:
