@@ -174,7 +174,7 @@ fn a_failed_conversion_leaves_the_old_file_or_nothing() {
 fn what_cannot_be_written_is_told_in_one_sentence() {
     let bench = bench();
     let table = [
-        ("--co FOO=1", "unknown creation option `FOO`; expected one of ALPHA, BIGTIFF, "),
+        ("--co FOO=1", "unknown creation option `FOO`; expected one of ALIGNED_LEVELS, ALPHA, "),
         ("--co COMPRESS=GZIP", "COMPRESS=GZIP: expected one of NONE, DEFLATE, "),
         ("--co COMPRESS=ZSTD --co ZLEVEL=9", "ZLEVEL does not apply to zstd"),
         (
