@@ -322,7 +322,10 @@ fn an_error_changes_nothing() {
 #[test]
 fn unknown_names_get_the_list() {
     let problem = refusal("COMPRES=ZSTD");
-    assert!(problem.starts_with("unknown creation option `COMPRES`; expected one of ALPHA, "), "{problem}");
+    assert!(
+        problem.starts_with("unknown creation option `COMPRES`; expected one of ALIGNED_LEVELS, "),
+        "{problem}"
+    );
 }
 
 #[test]
