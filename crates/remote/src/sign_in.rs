@@ -67,6 +67,11 @@ pub(crate) struct Role {
     pub source: Box<SignIn>,
 }
 
+/// An error that stays if the same is asked again.
+fn refused(problem: String) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, problem)
+}
+
 /// Keys, and until when they are valid.
 type Found = (Arc<AwsCredential>, Option<DateTime<Utc>>);
 
@@ -118,7 +123,7 @@ async fn find(sign_in: &SignIn, web: &Web) -> io::Result<Found> {
 
 /// Runs the program of a profile, without a shell.
 async fn of_process(command: String) -> io::Result<Found> {
-    let fail = |problem: &str| io::Error::other(format!("`credential_process` of the AWS profile {problem}"));
+    let fail = |problem: &str| refused(format!("`credential_process` of the AWS profile {problem}"));
     let run = tokio::task::spawn_blocking(move || {
         let words = words_of(&command);
         let (program, arguments) = words.split_first()?;
@@ -139,7 +144,7 @@ async fn of_process(command: String) -> io::Result<Found> {
 async fn of_sso(sso: &Sso, web: &Web) -> io::Result<Found> {
     let again = |problem: &str| {
         let advice = format!("run `aws sso login --profile {}`", sso.profile);
-        io::Error::new(io::ErrorKind::PermissionDenied, format!("{problem}; {advice}"))
+        refused(format!("{problem}; {advice}"))
     };
     let token = small_text(&sso.token).and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let token = token.ok_or_else(|| again("there is no AWS SSO sign-in for this profile"))?;
@@ -191,7 +196,8 @@ async fn of_role(role: &Role, web: &Web) -> io::Result<Found> {
     if status != StatusCode::OK {
         let code = xml::text(&body, "Code").unwrap_or_default();
         let problem = format!("cannot assume the role {}: AWS answers {status} {code}", role.arn);
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem.trim_end().to_owned()));
+        let problem = problem.trim_end().to_owned();
+        return Err(if status.is_server_error() { io::Error::other(problem) } else { refused(problem) });
     }
     let text = |name| xml::text(&body, name);
     let (Some(key_id), Some(secret_key)) = (text("AccessKeyId"), text("SecretAccessKey")) else {

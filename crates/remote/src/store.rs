@@ -17,6 +17,7 @@ use object_store::client::HttpRequestBody;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::{ClientOptions, GetOptions, GetRange, ObjectStore, RetryConfig};
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -150,6 +151,11 @@ impl Store {
 
 /// A request that was not sent: for want of credentials, or of a connection.
 pub(crate) fn unsent(error: &object_store::Error) -> Failure {
+    let is_refused = |cause: &io::Error| cause.kind() == io::ErrorKind::PermissionDenied;
+    if error.source().and_then(|cause| cause.downcast_ref()).is_some_and(is_refused) {
+        let problem = format!("cannot get credentials: {}", without_url(error));
+        return Failure::last(io::ErrorKind::PermissionDenied, problem);
+    }
     let mut failure = Failure::transport(error);
     if failure.error.kind() == io::ErrorKind::ConnectionAborted {
         let hint = "set `anonymous` for a public bucket";
