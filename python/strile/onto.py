@@ -89,6 +89,7 @@ def onto_of(
         tolerance = float(number_of(tolerance, "tolerance"))
         if not 0 <= tolerance < float("inf"):
             raise StrileError(f"tolerance is {tolerance}: expected a number of pixels of the file, 0 (exact) or more")
+    text, text_crs = polygon_of(polygon, polygon_crs)
     return Onto(
         grid=grid_like(grid),
         resampling=_core.resampling_name(text_of(getattr(resampling, "name", resampling), "resampling")),
@@ -99,7 +100,8 @@ def onto_of(
         nodata=None if nodata is None else number_of(nodata, "nodata"),
         fill=None if fill is None else number_of(fill, "fill"),
         top=text_of(top, "top"),
-        **dict(zip(("polygon", "polygon_crs"), polygon_of(polygon, polygon_crs), strict=True)),
+        polygon=text,
+        polygon_crs=text_crs,
         **placing_of(order, tps, rpc, rpc_height),
     )
 
