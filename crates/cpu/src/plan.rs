@@ -36,7 +36,7 @@ pub(crate) fn workers(
     (largest, wanted.max(1))
 }
 
-/// Decoded bytes that are worth waking another thread for: it takes about as long as to decode so many.
+/// Decoded bytes worth waking another thread for: waking it takes about as long as decoding them.
 const WORTH_A_WORKER: u64 = 48 << 10;
 
 /// Bytes that the blocks of a job decode to.

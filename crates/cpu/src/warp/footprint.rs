@@ -245,7 +245,7 @@ impl<'a> Corners<'a> {
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "from 0 to twice the side")]
 fn whole((low, high): (f64, f64), side: i64, wraps: bool) -> (i64, i64) {
     let (low, high) = (low + HAIR, high - HAIR);
-    // A conversion cuts towards 0, and is no call as `floor` and `ceil` are.
+    // A conversion truncates towards 0 and, unlike `floor` and `ceil`, is not a call.
     let first = if low > 0.0 { low as i64 } else { 0 };
     let most = if wraps { first + side } else { side };
     let cut = high as i64;

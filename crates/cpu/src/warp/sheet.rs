@@ -303,7 +303,7 @@ impl<'a, S: Sample> Sheet<'a, S> {
         })
     }
 
-    /// Places in pixels that have so many others of the sheet before and behind them.
+    /// Returns the places with at least `before` pixels of the sheet before them and `behind` pixels behind them.
     #[allow(clippy::cast_precision_loss, reason = "at most 2³²")]
     pub(super) fn inside(&self, (before, behind): (i64, i64)) -> Inside {
         Inside {
@@ -345,7 +345,7 @@ impl<'a, S: Sample> Sheet<'a, S> {
     /// Whether a sample counts.
     #[inline(always)]
     pub(super) fn counts(&self, sample: S) -> bool {
-        // Not `&&`: asked of many, it is no branch.
+        // Not `&&`, which would branch for every sample.
         !(sample.is_nan() | self.nodata.is_some_and(|nodata| nodata == sample))
     }
 
