@@ -12,6 +12,7 @@ mod decode_block;
 pub(super) mod encode;
 mod high_throughput;
 mod inverse_wavelet;
+mod lanes;
 mod packets;
 mod passes;
 mod planes;

@@ -20,6 +20,7 @@ pub(super) struct BlockSpace {
     magnitudes: Vec<[u32; 64]>,
     /// A segment with its padding.
     bytes: Vec<u8>,
+    high_throughput: high_throughput::Space,
 }
 
 impl BlockSpace {
@@ -28,6 +29,7 @@ impl BlockSpace {
             cells: vec![Cell::default(); MOST_CELLS],
             magnitudes: vec![[0; 64]; MOST_CHUNKS],
             bytes: Vec::new(),
+            high_throughput: high_throughput::Space::default(),
         }
     }
 }
@@ -41,7 +43,10 @@ pub(super) fn decode(
     style: Style,
     out: &mut [i32],
 ) -> Result<(), BlockFault> {
-    if block.planes > MOST_PLANES && !style.high_throughput {
+    if style.high_throughput {
+        return decode_high_throughput(&mut space.high_throughput, bytes, segments, block, style, out);
+    }
+    if block.planes > MOST_PLANES {
         return Err(BlockFault::unsupported(format!("JPEG 2000 code-blocks of {} bit planes", block.planes)));
     }
     #[cfg(target_arch = "x86_64")]
@@ -53,6 +58,39 @@ pub(super) fn decode(
         return unsafe { decode_newer(space, bytes, segments, block, style, out) };
     }
     decode_any(space, bytes, segments, block, style, out)
+}
+
+fn decode_high_throughput(
+    space: &mut high_throughput::Space,
+    bytes: &[u8],
+    segments: &[Segment],
+    block: &CodeBlock,
+    style: Style,
+    out: &mut [i32],
+) -> Result<(), BlockFault> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+    {
+        // SAFETY: the machine has them, asked just now.
+        return unsafe { high_throughput_newer(space, bytes, segments, block, style, out) };
+    }
+    high_throughput::decode(space, bytes, segments, block, style, out)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+fn high_throughput_newer(
+    space: &mut high_throughput::Space,
+    bytes: &[u8],
+    segments: &[Segment],
+    block: &CodeBlock,
+    style: Style,
+    out: &mut [i32],
+) -> Result<(), BlockFault> {
+    high_throughput::decode(space, bytes, segments, block, style, out)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -77,9 +115,6 @@ fn decode_any(
     style: Style,
     out: &mut [i32],
 ) -> Result<(), BlockFault> {
-    if style.high_throughput {
-        return high_throughput::decode(bytes, segments, block, style, out);
-    }
     let (width, height) = (usize::from(block.width), usize::from(block.height));
     let impossible = || BlockFault::corrupt(format!("JPEG 2000: a code-block of {width} x {height}"));
     let shape = Shape::new(width, height).ok_or_else(impossible)?;

@@ -6,17 +6,28 @@
 
 mod bits;
 mod cleanup;
+mod codes;
 mod refinement;
 #[cfg(test)]
 mod tests;
+mod wide;
 
+use bits::Packed;
 use strile_codestream::jpeg2000::{CodeBlock, Segment, Style};
 use strile_engine::BlockFault;
 
-/// Decodes a code-block to half units with a sign, row by row: as many as it has coefficients, all 0 before.
+/// The streams of a code-block, kept from one to the next for their memory.
+#[derive(Default)]
+pub(super) struct Space {
+    forward: Packed,
+    backward: Packed,
+}
+
+/// Decodes a code-block to half units with a sign, row by row: as many as it has coefficients.
 /// `bytes` are those of its segments. It is compiled for the machine of its caller, as all that it calls often.
 #[inline(always)]
 pub(super) fn decode(
+    space: &mut Space,
     bytes: &[u8],
     segments: &[Segment],
     block: &CodeBlock,
@@ -37,13 +48,13 @@ pub(super) fn decode(
     }
     let zero_planes = block.band_planes.checked_sub(block.planes);
     let zero_planes = zero_planes.filter(|_| block.planes > 0).ok_or_else(|| corrupt("no bit planes"))?;
-    cleanup::decode(cleanup, width, block.planes, zero_planes, out)?;
+    cleanup::decode(space, cleanup, width, block.planes, zero_planes, out)?;
     // Passes without any bytes, and such below the lowest plane, are not there.
     if passes > 1 && !refinement.is_empty() && block.planes > 1 {
         if passes > 2 {
-            refinement::refine_magnitudes(refinement, width, block.planes, out);
+            refinement::refine_magnitudes(space, refinement, width, block.planes, out);
         }
-        refinement::propagate_significance(refinement, width, block.planes, style.causal, out);
+        refinement::propagate_significance(space, refinement, width, block.planes, style.causal, out);
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! a time in memory that stays in the cache; either way what is lifted lies together and its neighbours too, so that
 //! loops run over whole vectors.
 
+use super::lanes::{Loops, wide};
 use crate::crew::Crew;
 use strile_codestream::jpeg2000::Rect;
 
@@ -32,7 +33,7 @@ pub(super) trait Coefficient: Copy + Default + Send + Sync {
 }
 
 impl Coefficient for i32 {
-    #[inline]
+    #[inline(always)]
     fn lift(low: &mut [i32], high: &mut [i32], unit: usize, odd: bool) {
         step(low, high, unit, odd, |value, a, b| value.wrapping_sub(a.wrapping_add(b).wrapping_add(2) >> 2));
         step(high, low, unit, !odd, |value, a, b| value.wrapping_add(a.wrapping_add(b) >> 1));
@@ -44,10 +45,14 @@ impl Coefficient for i32 {
 }
 
 impl Coefficient for f32 {
-    #[inline]
+    #[inline(always)]
     fn lift(low: &mut [f32], high: &mut [f32], unit: usize, odd: bool) {
-        low.iter_mut().for_each(|value| *value *= K);
-        high.iter_mut().for_each(|value| *value *= INVERSE_K);
+        for value in low.iter_mut() {
+            *value *= K;
+        }
+        for value in high.iter_mut() {
+            *value *= INVERSE_K;
+        }
         step(low, high, unit, odd, |value, a, b| value - DELTA * (a + b));
         step(high, low, unit, !odd, |value, a, b| value - GAMMA * (a + b));
         step(low, high, unit, odd, |value, a, b| value - BETA * (a + b));
@@ -61,10 +66,12 @@ impl Coefficient for f32 {
 
 /// Changes every item of a half by its two neighbours of the other: those before and of its own number, or where it is
 /// `late` those of its own and the next number. One that is not there is the other.
-#[inline]
+#[inline(always)]
 fn step<T: Copy>(target: &mut [T], source: &[T], unit: usize, late: bool, lift: impl Fn(T, T, T) -> T) {
     let once = |target: &mut [T], source: &[T]| {
-        target.iter_mut().zip(source).for_each(|(value, a)| *value = lift(*value, *a, *a));
+        for (value, a) in target.iter_mut().zip(source) {
+            *value = lift(*value, *a, *a);
+        }
     };
     let unit = unit.min(source.len());
     let (middle, pairs) = if late {
@@ -94,9 +101,7 @@ pub(super) fn inverse<T: Coefficient>(plane: &mut [T], stride: usize, resolution
         let rows = plane.chunks_mut(ROWS * stride.max(1)).take(height.div_ceil(ROWS)).enumerate();
         crew.share(rows, Vec::new, |spare, (group, rows)| {
             let count = ROWS.min(height - group * ROWS);
-            for row in rows.chunks_mut(stride.max(1)).take(count) {
-                across.row(row.get_mut(..width).unwrap_or_default(), spare);
-            }
+            wide(Rows { line: across, rows, stride, width, count, spare });
         });
         if crew.stop().is_set() {
             return;
@@ -108,7 +113,42 @@ pub(super) fn inverse<T: Coefficient>(plane: &mut [T], stride: usize, resolution
             let row = row.get_mut(..width).unwrap_or_default();
             strips.iter_mut().zip(row.chunks_mut(STRIP)).for_each(|(strip, part)| strip.push(part));
         }
-        crew.share(strips.into_iter(), Vec::new, |spare, mut strip| down.columns(&mut strip, spare));
+        crew.share(strips.into_iter(), Vec::new, |spare, mut strip| {
+            wide(Columns { line: down, rows: &mut strip, spare });
+        });
+    }
+}
+
+/// Rows of a resolution, `count` of `width` values, to be lifted.
+struct Rows<'a, T> {
+    line: Line,
+    rows: &'a mut [T],
+    stride: usize,
+    width: usize,
+    count: usize,
+    spare: &'a mut Vec<T>,
+}
+
+impl<T: Coefficient> Loops for Rows<'_, T> {
+    #[inline(always)]
+    fn run(self) {
+        for row in self.rows.chunks_mut(self.stride.max(1)).take(self.count) {
+            self.line.row(row.get_mut(..self.width).unwrap_or_default(), self.spare);
+        }
+    }
+}
+
+/// Columns of a resolution, to be lifted: the rows of a strip.
+struct Columns<'a, 'b, T> {
+    line: Line,
+    rows: &'a mut [&'b mut [T]],
+    spare: &'a mut Vec<T>,
+}
+
+impl<T: Coefficient> Loops for Columns<'_, '_, T> {
+    #[inline(always)]
+    fn run(self) {
+        self.line.columns(self.rows, self.spare);
     }
 }
 
@@ -127,6 +167,7 @@ struct Line {
 }
 
 impl Line {
+    #[inline(always)]
     fn row<T: Coefficient>(self, row: &mut [T], spare: &mut Vec<T>) {
         if let [only] = row {
             if self.odd {
@@ -136,17 +177,20 @@ impl Line {
         }
         let (low, high) = row.split_at_mut(self.low.min(row.len()));
         T::lift(low, high, 1, self.odd);
-        spare.clear();
         let (first, second) = if self.odd { (&*high, &*low) } else { (&*low, &*high) };
-        spare.resize(2 * second.len(), T::default());
-        for ((pair, a), b) in spare.as_chunks_mut::<2>().0.iter_mut().zip(first).zip(second) {
+        spare.resize(first.len() + second.len(), T::default());
+        let (pairs, last) = spare.as_chunks_mut::<2>();
+        for ((pair, a), b) in pairs.iter_mut().zip(first).zip(second) {
             *pair = [*a, *b];
         }
-        spare.extend(first.get(second.len()..).unwrap_or_default());
-        row.iter_mut().zip(spare).for_each(|(to, from)| *to = *from);
+        if let ([to], Some(from)) = (last, first.last()) {
+            *to = *from;
+        }
+        row.copy_from_slice(spare);
     }
 
     /// Columns beside each other: the rows of a strip.
+    #[inline(always)]
     fn columns<T: Coefficient>(self, rows: &mut [&mut [T]], spare: &mut Vec<T>) {
         if let [only] = rows {
             if self.odd {
@@ -155,8 +199,10 @@ impl Line {
             return;
         }
         let unit = rows.first().map_or(0, |row| row.len());
-        spare.clear();
-        rows.iter().for_each(|row| spare.extend_from_slice(row));
+        spare.resize(unit * rows.len(), T::default());
+        for (from, to) in rows.iter().zip(spare.chunks_exact_mut(unit.max(1))) {
+            copy(to, from);
+        }
         let end_of_low = (self.low * unit).min(spare.len());
         let (low, high) = spare.split_at_mut(end_of_low);
         T::lift(low, high, unit, self.odd);
@@ -166,10 +212,19 @@ impl Line {
         for row in rows {
             let half = if from_first { &mut first } else { &mut second };
             if let Some(from) = half.next() {
-                row.copy_from_slice(from);
+                copy(row, from);
             }
             from_first = !from_first;
         }
+    }
+}
+
+/// Copies a row of a strip; most strips have the same width, which is copied without a call.
+#[inline(always)]
+fn copy<T: Copy>(to: &mut [T], from: &[T]) {
+    match (<&mut [T; STRIP]>::try_from(&mut *to), <&[T; STRIP]>::try_from(from)) {
+        (Ok(to), Ok(from)) => *to = *from,
+        _ => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
     }
 }
 

@@ -6,6 +6,7 @@
 use super::super::workspace::zeros;
 use super::decode_block::{self, BlockSpace};
 use super::inverse_wavelet::inverse;
+use super::lanes::{Loops, wide};
 use crate::crew::Crew;
 use crate::stop::Stop;
 use std::sync::{Mutex, PoisonError};
@@ -43,7 +44,7 @@ pub(super) fn decode(stream: &[u8], codestream: &Codestream, crew: &Crew) -> Res
                 let mut planes = planes.lock().unwrap_or_else(PoisonError::into_inner);
                 let place = block.plane as usize;
                 if let (Some(values), Some(plane)) = (planes.get_mut(place), codestream.planes.get(place)) {
-                    put(values, stride(plane), block, &space.out);
+                    wide(Put { values, stride: stride(plane), block, half_units: &space.out });
                 }
             }
         }
@@ -115,7 +116,6 @@ impl Space {
             pieces.iter().for_each(|piece| self.bytes.extend_from_slice(bytes_of(stream, piece)));
             &self.bytes
         };
-        self.out.clear();
         self.out.resize(usize::from(block.width) * usize::from(block.height), 0);
         decode_block::decode(&mut self.block, bytes, segments, block, style, &mut self.out)
     }
@@ -126,23 +126,34 @@ fn bytes_of<'a>(stream: &'a [u8], piece: &Piece) -> &'a [u8] {
     stream.get(start..start.saturating_add(piece.len as usize)).unwrap_or_default()
 }
 
-/// Makes coefficients of half-units, in their place.
-fn put(values: &mut Values, stride: usize, block: &CodeBlock, half_units: &[i32]) {
-    let width = usize::from(block.width);
-    let rows = half_units.chunks_exact(width.max(1));
-    let (x, y) = (block.x as usize, block.y as usize);
-    match values {
-        Values::Integers(values) => {
-            for (row, line) in rows.zip(values.chunks_exact_mut(stride.max(1)).skip(y)) {
-                let line = line.get_mut(x..).unwrap_or_default();
-                line.iter_mut().zip(row).for_each(|(to, from)| *to = from / 2);
+/// A code-block in half-units, to be put into its plane.
+struct Put<'a> {
+    values: &'a mut Values,
+    stride: usize,
+    block: &'a CodeBlock,
+    half_units: &'a [i32],
+}
+
+impl Loops for Put<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let rows = self.half_units.chunks_exact(usize::from(self.block.width).max(1));
+        let (x, y, stride) = (self.block.x as usize, self.block.y as usize, self.stride.max(1));
+        match self.values {
+            Values::Integers(values) => {
+                for (row, line) in rows.zip(values.chunks_exact_mut(stride).skip(y)) {
+                    for (to, from) in line.get_mut(x..).unwrap_or_default().iter_mut().zip(row) {
+                        *to = from / 2;
+                    }
+                }
             }
-        }
-        Values::Floats(values) => {
-            let half_step = 0.5 * block.step;
-            for (row, line) in rows.zip(values.chunks_exact_mut(stride.max(1)).skip(y)) {
-                let line = line.get_mut(x..).unwrap_or_default();
-                line.iter_mut().zip(row).for_each(|(to, from)| *to = *from as f32 * half_step);
+            Values::Floats(values) => {
+                let half_step = 0.5 * self.block.step;
+                for (row, line) in rows.zip(values.chunks_exact_mut(stride).skip(y)) {
+                    for (to, from) in line.get_mut(x..).unwrap_or_default().iter_mut().zip(row) {
+                        *to = *from as f32 * half_step;
+                    }
+                }
             }
         }
     }

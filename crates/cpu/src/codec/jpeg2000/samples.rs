@@ -3,6 +3,7 @@
 //!
 //! Numbers are those of `spec.md` of the codestream crate, to the bit.
 
+use super::lanes::{Loops, wide};
 use super::planes::{Values, rect};
 use crate::crew::Crew;
 use strile_codestream::jpeg2000::{Codestream, Colour, Component, Rect, Tile};
@@ -50,7 +51,7 @@ pub(super) fn write(
         if let (true, [y, cb, cr], [first, ..]) = (destination.ycbcr, &mut *rows, components) {
             to_rgb(y, cb, cr, first.bits);
         }
-        store(rows, out, size);
+        wide(Store { rows, out, size });
     };
     if components.iter().all(is_whole) {
         for tile in &codestream.tiles {
@@ -163,6 +164,11 @@ impl<'a> TileSamples<'a> {
 
     /// The samples of row `y` of every component's plane.
     fn row(&self, y: usize, rows: &mut [Vec<i32>]) {
+        wide(MakeRow { tile: self, y, rows });
+    }
+
+    #[inline(always)]
+    fn make_row(&self, y: usize, rows: &mut [Vec<i32>]) {
         let mut done = 0;
         let line = |c: usize| self.rects.get(c).map_or(0..0, |rect| line(*rect, y));
         if let ([Values::Integers(a), Values::Integers(b), Values::Integers(c), ..], Colour::Reversible) =
@@ -181,12 +187,11 @@ impl<'a> TileSamples<'a> {
         }
         let rest = self.planes.iter().zip(self.components).enumerate().zip(rows).skip(done);
         for ((c, (values, component)), row) in rest {
-            row.clear();
             let range = Range::of(component);
             match values {
                 Values::Integers(values) => {
                     let values = values.get(line(c)).unwrap_or_default();
-                    row.extend(values.iter().map(|&value| range.integer(value)));
+                    set(row, values.iter().map(|&value| range.integer(value)));
                 }
                 Values::Floats(values) => {
                     let values = values.get(line(c)).unwrap_or_default();
@@ -196,29 +201,57 @@ impl<'a> TileSamples<'a> {
         }
     }
 
+    #[inline(always)]
     fn reversible_colours(&self, [a, b, c]: [&[i32]; 3], rows: &mut [Vec<i32>]) {
         let [red, green, blue, ..] = rows else { return };
-        [&mut *red, &mut *green, &mut *blue].into_iter().for_each(Vec::clear);
         let [r, g, b_range, ..] = self.components else { return };
         let ranges = [r, g, b_range].map(Range::of);
         let pixels = a.iter().zip(b).zip(c).map(|((&a, &b), &c)| {
             let green = a.wrapping_sub(b.wrapping_add(c) >> 2);
             (c.wrapping_add(green), green, b.wrapping_add(green))
         });
-        red.extend(pixels.clone().map(|(red, _, _)| ranges[0].integer(red)));
-        green.extend(pixels.clone().map(|(_, green, _)| ranges[1].integer(green)));
-        blue.extend(pixels.map(|(_, _, blue)| ranges[2].integer(blue)));
+        set(red, pixels.clone().map(|(red, _, _)| ranges[0].integer(red)));
+        set(green, pixels.clone().map(|(_, green, _)| ranges[1].integer(green)));
+        set(blue, pixels.map(|(_, _, blue)| ranges[2].integer(blue)));
     }
 
+    #[inline(always)]
     fn irreversible_colours(&self, [a, b, c]: [&[f32]; 3], rows: &mut [Vec<i32>]) {
         let [red, green, blue, ..] = rows else { return };
-        [&mut *red, &mut *green, &mut *blue].into_iter().for_each(Vec::clear);
         let [r, g, b_range, ..] = self.components else { return };
         let ranges = [r, g, b_range].map(Range::of);
         ranges[0].floats(a.iter().zip(c).map(|(a, c)| a + 1.402 * c), red);
         let values = a.iter().zip(b).zip(c).map(|((a, b), c)| (a - 0.344_136 * b) - 0.714_136 * c);
         ranges[1].floats(values, green);
         ranges[2].floats(a.iter().zip(b).map(|(a, b)| a + 1.772 * b), blue);
+    }
+}
+
+/// A row of samples, to be made.
+struct MakeRow<'a> {
+    tile: &'a TileSamples<'a>,
+    y: usize,
+    rows: &'a mut [Vec<i32>],
+}
+
+impl Loops for MakeRow<'_> {
+    #[inline(always)]
+    fn run(self) {
+        self.tile.make_row(self.y, self.rows);
+    }
+}
+
+/// Rows of components, to be interleaved into samples of `size` bytes, native order.
+struct Store<'a> {
+    rows: &'a [Vec<i32>],
+    out: &'a mut [u8],
+    size: usize,
+}
+
+impl Loops for Store<'_> {
+    #[inline(always)]
+    fn run(self) {
+        store(self.rows, self.out, self.size);
     }
 }
 
@@ -244,24 +277,36 @@ impl Range {
         Self { bits, low: -half, high: half - 1, shift: if component.signed { 0 } else { half } }
     }
 
+    #[inline(always)]
     fn integer(self, value: i32) -> i32 {
         value.clamp(self.low, self.high) + self.shift
     }
 
-    /// Appends floats, rounded.
-    fn floats(self, values: impl Iterator<Item = f32>, row: &mut Vec<i32>) {
+    /// Sets a row to floats, rounded.
+    #[inline(always)]
+    fn floats(self, values: impl ExactSizeIterator<Item = f32>, row: &mut Vec<i32>) {
         let (low, high) = (self.low as f32, self.high as f32);
         let values = values.map(|value| clamped(value, low, high));
         if self.bits <= MOST_BITS_TO_ADD {
             let bias = LARGE.to_bits().cast_signed() - self.shift;
-            row.extend(values.map(|value| (value + LARGE).to_bits().cast_signed() - bias));
+            set(row, values.map(|value| (value + LARGE).to_bits().cast_signed() - bias));
         } else {
-            row.extend(values.map(|value| rounded(value).min(self.high) + self.shift));
+            set(row, values.map(|value| rounded(value).min(self.high) + self.shift));
         }
     }
 }
 
+/// Sets a row to these samples.
+#[inline(always)]
+fn set(row: &mut Vec<i32>, samples: impl ExactSizeIterator<Item = i32>) {
+    row.resize(samples.len(), 0);
+    for (to, sample) in row.iter_mut().zip(samples) {
+        *to = sample;
+    }
+}
+
 /// Not a number becomes `low`.
+#[inline(always)]
 fn clamped(value: f32, low: f32, high: f32) -> f32 {
     let value = if value > low { value } else { low };
     if value < high { value } else { high }
@@ -293,6 +338,7 @@ fn to_rgb(y: &mut [i32], cb: &mut [i32], cr: &mut [i32], bits: u8) {
 }
 
 /// Interleaves rows of components into samples of `size` bytes, native order.
+#[inline(always)]
 fn store(rows: &[Vec<i32>], out: &mut [u8], size: usize) {
     match size {
         1 => interleave(rows, out.as_chunks_mut::<1>().0, |value| [value.to_le_bytes()[0]]),
@@ -304,9 +350,14 @@ fn store(rows: &[Vec<i32>], out: &mut [u8], size: usize) {
     }
 }
 
+#[inline(always)]
 fn interleave<const N: usize>(rows: &[Vec<i32>], out: &mut [[u8; N]], bytes: impl Fn(i32) -> [u8; N]) {
     match rows {
-        [only] => out.iter_mut().zip(only).for_each(|(to, &from)| *to = bytes(from)),
+        [only] => {
+            for (to, &from) in out.iter_mut().zip(only) {
+                *to = bytes(from);
+            }
+        }
         [a, b, c] => {
             for (((to, &a), &b), &c) in out.as_chunks_mut::<3>().0.iter_mut().zip(a).zip(b).zip(c) {
                 *to = [bytes(a), bytes(b), bytes(c)];

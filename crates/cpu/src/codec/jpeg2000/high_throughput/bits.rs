@@ -1,133 +1,198 @@
 //! The bit streams of high-throughput code-blocks (ISO 15444-15, 7.1): two that go forwards, low bits first
 //! (magnitudes with signs; significance propagation), two that go backwards (codes of quads; magnitude
 //! refinement), and the adaptive run lengths (MEL), high bits first.
+//!
+//! The first four are packed before they are read: stuffed bits are removed, low bits come first. One load then reads
+//! many bits from any place.
 
-/// Low bits first; after `0xFF` the next byte has seven bits.
-pub(super) struct Forward<'a> {
-    bytes: &'a [u8],
-    held: u64,
-    count: u32,
-    stuffed: bool,
-    /// What follows the last byte.
-    fill: u8,
+/// Bytes after the bits of a packed stream, so that loads near its end stay inside.
+const MARGIN: usize = 64;
+
+/// The bits of a stream without stuffed bits, low bits first.
+#[derive(Default)]
+pub(super) struct Packed {
+    bytes: Vec<u8>,
+    /// How many bits came from the stream.
+    len: usize,
 }
 
-impl<'a> Forward<'a> {
-    pub(super) fn new(bytes: &'a [u8], fill: u8) -> Self {
-        Self { bytes, held: 0, count: 0, stuffed: false, fill }
-    }
-
-    /// The next 32 bits, the first of them lowest.
+impl Packed {
+    /// Packs a forward stream: after `0xFF` a byte has seven bits. Ones follow its end, or zeros.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
-    pub(super) fn peek(&mut self) -> u32 {
-        if self.count < 32 {
-            self.fetch();
+    pub(super) fn forward(&mut self, bytes: &[u8], ones_follow: bool) {
+        let mut packer = Packer::new(&mut self.bytes, bytes.len(), ones_follow);
+        let mut stuffed = false;
+        let slow = |packer: &mut Packer<'_>, byte: u8, stuffed: bool| {
+            packer.put(byte, 8 - u32::from(stuffed));
+            byte == 0xFF
+        };
+        let (words, rest) = bytes.as_chunks::<8>();
+        for chunk in words {
+            let word = u64::from_le_bytes(*chunk);
+            if !stuffed && !has_ones(word) {
+                packer.put_word(word);
+            } else {
+                stuffed = chunk.iter().fold(stuffed, |stuffed, &byte| slow(&mut packer, byte, stuffed));
+            }
         }
-        self.held as u32
+        rest.iter().fold(stuffed, |stuffed, &byte| slow(&mut packer, byte, stuffed));
+        self.len = packer.finish(ones_follow);
     }
 
-    /// Goes on by at most 32 bits, which were looked at.
+    /// Packs the codes of quads, which go backwards from half a byte.
+    #[inline(always)]
+    pub(super) fn codes(&mut self, bytes: &[u8], half: u8) {
+        let mut packer = Packer::new(&mut self.bytes, bytes.len(), false);
+        packer.put(half >> 4, 4 - u32::from(half >> 4 & 7 == 7));
+        self.len = backward(packer, bytes, half | 15 > 0x8F);
+    }
+
+    /// Packs the bits of magnitude refinement, which go backwards.
+    pub(super) fn refinement(&mut self, bytes: &[u8]) {
+        self.len = backward(Packer::new(&mut self.bytes, bytes.len(), false), bytes, true);
+    }
+
+    /// Returns how many bits came from the stream.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns the bits in bytes, with at least `MARGIN` bytes after them.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Returns at least 57 bits from bit `at` on, the first of them lowest.
+    #[inline(always)]
+    pub(super) fn from(&self, at: usize) -> u64 {
+        let chunk = self.bytes.get(at / 8..).and_then(|rest| rest.first_chunk());
+        chunk.map_or(0, |chunk| u64::from_le_bytes(*chunk)) >> (at % 8)
+    }
+
+    /// Reads from the first bit; zeros follow the last.
+    pub(super) fn reader(&self) -> Reader<'_> {
+        Reader { bytes: &self.bytes, at: 0, held: 0, count: 0 }
+    }
+}
+
+/// Whether one of the eight bytes is `0xFF`.
+#[inline(always)]
+fn has_ones(word: u64) -> bool {
+    (!word).wrapping_sub(0x0101_0101_0101_0101) & word & 0x8080_8080_8080_8080 != 0
+}
+
+/// Packs from the last byte to the first: a byte whose lower seven bits are ones has only those if the byte read
+/// before it was above `0x8F`.
+#[inline(always)]
+fn backward(mut packer: Packer<'_>, bytes: &[u8], mut stuffed: bool) -> usize {
+    let slow = |packer: &mut Packer<'_>, byte: u8, stuffed: bool| {
+        packer.put(byte, 8 - u32::from(stuffed && byte & 0x7F == 0x7F));
+        byte > 0x8F
+    };
+    let (rest, words) = bytes.as_rchunks::<8>();
+    for chunk in words.iter().rev() {
+        let word = u64::from_be_bytes(*chunk);
+        if has_ones(word | 0x8080_8080_8080_8080) {
+            stuffed = chunk.iter().rev().fold(stuffed, |stuffed, &byte| slow(&mut packer, byte, stuffed));
+        } else {
+            packer.put_word(word);
+            stuffed = word >> 56 > 0x8F;
+        }
+    }
+    rest.iter().rev().fold(stuffed, |stuffed, &byte| slow(&mut packer, byte, stuffed));
+    packer.finish(false)
+}
+
+/// Where bits are packed to.
+struct Packer<'a> {
+    out: &'a mut [u8],
+    at: usize,
+    held: u64,
+    /// Bits held, below 64.
+    count: u32,
+}
+
+impl<'a> Packer<'a> {
+    /// Makes room for `len` bytes and a half.
+    #[inline(always)]
+    fn new(out: &'a mut Vec<u8>, len: usize, ones_follow: bool) -> Self {
+        out.clear();
+        out.resize(len + 16 + MARGIN, if ones_follow { 0xFF } else { 0 });
+        Self { out, at: 0, held: 0, count: 0 }
+    }
+
+    #[inline(always)]
+    fn put_word(&mut self, word: u64) {
+        self.store(self.held | word << self.count);
+        self.held = word >> 1 >> (63 - self.count);
+    }
+
+    /// Puts the lower `width` bits, at most 8.
+    #[inline(always)]
+    fn put(&mut self, bits: u8, width: u32) {
+        let bits = u64::from(bits) & ((1 << width) - 1);
+        self.held |= bits << self.count;
+        self.count += width;
+        if self.count >= 64 {
+            self.store(self.held);
+            self.count -= 64;
+            self.held = bits >> (width - self.count);
+        }
+    }
+
+    #[inline(always)]
+    fn store(&mut self, word: u64) {
+        if let Some(place) = self.out.get_mut(self.at..).and_then(|rest| rest.first_chunk_mut()) {
+            *place = word.to_le_bytes();
+        }
+        self.at += 8;
+    }
+
+    /// Returns how many bits were packed.
+    #[inline(always)]
+    fn finish(mut self, ones_follow: bool) -> usize {
+        let len = 8 * self.at + self.count as usize;
+        let after = if ones_follow { u64::MAX << self.count } else { 0 };
+        self.store(self.held | after);
+        len
+    }
+}
+
+/// Where a packed stream is read.
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    held: u64,
+    count: u32,
+}
+
+impl Reader<'_> {
+    /// Returns the next 56 bits, the first of them lowest.
+    #[inline(always)]
+    pub(super) fn peek(&mut self) -> u64 {
+        let chunk = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk());
+        self.held |= chunk.map_or(0, |chunk| u64::from_le_bytes(*chunk)) << self.count;
+        self.at += (63 - self.count as usize) / 8;
+        self.count |= 56;
+        self.held
+    }
+
+    /// Skips at most 56 bits, which were looked at.
     #[inline(always)]
     pub(super) fn skip(&mut self, count: u32) {
         self.held >>= count;
-        self.count = self.count.saturating_sub(count);
+        self.count -= count;
     }
 
+    /// Reads the next bit.
     #[inline(always)]
-    fn fetch(&mut self) {
-        if let Some((chunk, rest)) = self.bytes.split_first_chunk::<4>()
-            && !self.stuffed
-            && !has_ones(u32::from_le_bytes(*chunk))
-        {
-            self.held |= u64::from(u32::from_le_bytes(*chunk)) << self.count;
-            self.count += 32;
-            self.bytes = rest;
-            return;
+    pub(super) fn bit(&mut self) -> bool {
+        if self.count == 0 {
+            self.peek();
         }
-        while self.count <= 48 {
-            let byte = match self.bytes.split_first() {
-                Some((&byte, rest)) => {
-                    self.bytes = rest;
-                    byte
-                }
-                None => self.fill,
-            };
-            let width = 8 - u32::from(self.stuffed);
-            self.held |= (u64::from(byte) & ((1 << width) - 1)) << self.count;
-            self.count += width;
-            self.stuffed = byte == 0xFF;
-        }
-    }
-}
-
-/// Whether one of the four bytes is `0xFF`.
-fn has_ones(word: u32) -> bool {
-    (!word).wrapping_sub(0x0101_0101) & word & 0x8080_8080 != 0
-}
-
-/// From the last byte to the first, low bits first; a byte whose lower seven bits are ones has only those
-/// where the byte before it was above `0x8F`. Zeros follow the last.
-pub(super) struct Backward<'a> {
-    bytes: &'a [u8],
-    held: u64,
-    count: u32,
-    stuffed: bool,
-}
-
-impl<'a> Backward<'a> {
-    /// Codes of quads: the last byte and a half tell the length of the stream.
-    pub(super) fn codes(bytes: &'a [u8], half: u8) -> Self {
-        let held = u64::from(half >> 4);
-        let count = 4 - u32::from(held & 7 == 7);
-        Self { bytes, held: held & ((1 << count) - 1), count, stuffed: half | 15 > 0x8F }
-    }
-
-    pub(super) fn refinement(bytes: &'a [u8]) -> Self {
-        Self { bytes, held: 0, count: 0, stuffed: true }
-    }
-
-    /// The next 32 bits, the first of them lowest.
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
-    pub(super) fn peek(&mut self) -> u32 {
-        if self.count < 32 {
-            self.fetch();
-        }
-        self.held as u32
-    }
-
-    /// Goes on by at most 32 bits, which were looked at.
-    #[inline(always)]
-    pub(super) fn skip(&mut self, count: u32) {
-        self.held >>= count;
-        self.count = self.count.saturating_sub(count);
-    }
-
-    #[inline(always)]
-    fn fetch(&mut self) {
-        if let Some((rest, chunk)) = self.bytes.split_last_chunk::<4>()
-            && !has_ones(u32::from_be_bytes(*chunk) | 0x8080_8080)
-        {
-            self.held |= u64::from(u32::from_be_bytes(*chunk)) << self.count;
-            self.count += 32;
-            self.stuffed = chunk[0] > 0x8F;
-            self.bytes = rest;
-            return;
-        }
-        while self.count <= 48 {
-            let byte = match self.bytes.split_last() {
-                Some((&byte, rest)) => {
-                    self.bytes = rest;
-                    byte
-                }
-                None => 0,
-            };
-            let width = 8 - u32::from(self.stuffed && byte & 0x7F == 0x7F);
-            self.held |= (u64::from(byte) & ((1 << width) - 1)) << self.count;
-            self.count += width;
-            self.stuffed = byte > 0x8F;
-        }
+        let bit = self.held & 1 != 0;
+        self.skip(1);
+        bit
     }
 }
 
@@ -138,55 +203,63 @@ const RUN_BITS: [u8; 13] = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5];
 pub(super) struct Runs<'a> {
     bytes: &'a [u8],
     last: u8,
-    left: u32,
+    /// Bits to come, the first of them highest.
+    held: u64,
+    count: u32,
     state: usize,
-    /// Events of 0 to come, and whether a 1 comes after them.
-    zeros: u32,
-    one: bool,
+    /// Twice the events of 0 to come, and one more if a 1 comes after them.
+    run: u32,
 }
 
 impl<'a> Runs<'a> {
     /// The low half of the last byte belongs to the codes of quads, and reads as ones here.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, last: 0, left: 0, state: 0, zeros: 0, one: false }
+        Self { bytes, last: 0, held: 0, count: 0, state: 0, run: 0 }
     }
 
     #[inline(always)]
     pub(super) fn event(&mut self) -> bool {
-        if self.zeros == 0 && !self.one {
-            self.run();
+        if self.run == 0 {
+            self.next_run();
         }
-        if self.zeros > 0 {
-            self.zeros -= 1;
-            return false;
-        }
-        self.one = false;
-        true
+        let event = self.run == 1;
+        self.run = self.run.saturating_sub(2);
+        event
     }
 
-    fn run(&mut self) {
-        let bits = RUN_BITS.get(self.state).copied().unwrap_or_default();
-        if self.bit() == 1 {
-            self.zeros = 1 << bits;
+    fn next_run(&mut self) {
+        if self.count < 6 {
+            self.fetch();
+        }
+        let bits = u32::from(RUN_BITS.get(self.state).copied().unwrap_or_default());
+        let used = if self.held >> 63 == 1 {
+            self.run = 2 << bits;
             self.state = (self.state + 1).min(RUN_BITS.len() - 1);
+            1
         } else {
-            self.zeros = (0..bits).fold(0, |run, _| run << 1 | self.bit());
-            self.one = true;
+            #[expect(clippy::cast_possible_truncation, reason = "five bits at most")]
+            let zeros = (self.held >> (63 - bits)) as u32;
+            self.run = 2 * zeros + 1;
             self.state = self.state.saturating_sub(1);
-        }
+            1 + bits
+        };
+        self.held <<= used;
+        self.count -= used;
     }
 
-    fn bit(&mut self) -> u32 {
-        if self.left == 0 {
-            self.left = if self.last == 0xFF { 7 } else { 8 };
+    /// After `0xFF` a byte has seven bits. Ones follow the last.
+    fn fetch(&mut self) {
+        while self.count <= 56 {
+            let width = if self.last == 0xFF { 7 } else { 8 };
             self.last = match *self.bytes {
                 [] => 0xFF,
                 [last] => last | 15,
                 [first, ..] => first,
             };
             self.bytes = self.bytes.get(1..).unwrap_or_default();
+            let bits = u64::from(self.last) & ((1 << width) - 1);
+            self.count += width;
+            self.held |= bits << (64 - self.count);
         }
-        self.left -= 1;
-        u32::from(self.last >> self.left & 1)
     }
 }

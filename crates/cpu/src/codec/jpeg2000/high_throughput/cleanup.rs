@@ -1,58 +1,52 @@
 //! The cleanup pass (ISO 15444-15, 7.3): quads of two by two coefficients, row by row, two at a time. A code tells
 //! which are significant, another the largest exponent; then each significant one has that many bits.
 //!
-//! Significance is as good as random: what depends on it is computed without branches.
+//! A row of quads is decoded in three steps: all its codes, then how many bits its coefficients have, which depends on the
+//! row above, then the coefficients. Significance is as good as random: what depends on it is computed without branches.
 
-use super::bits::{Backward, Forward, Runs};
-use super::corrupt;
-use strile_codestream::jpeg2000::high_throughput::{FIRST_ROW, OTHER_ROWS};
+use super::bits::{Packed, Reader, Runs};
+use super::codes::{Exponents, FIRST_ROW, OTHER_ROWS};
+use super::{Space, corrupt, wide};
 use strile_engine::BlockFault;
 
 /// Most bytes that runs and codes can have together.
 const MOST_SUFFIX: usize = 4079;
-/// Quads across in the widest code-block, and one beside them.
-const STATES: usize = 513;
+/// Quads across in the widest code-block.
+const MOST_QUADS: usize = 512;
 /// Coefficients across in two quads.
-const PAIR: usize = 4;
+pub(super) const PAIR: usize = 4;
+/// Most bytes of a coefficient: 31 bits, and those that are stuffed.
+const MOST_BYTES: usize = 5;
 
-/// What the code of a quad says.
+/// What is known of a quad: its code as in `FIRST_ROW`, and from bit 16 on how many bits its coefficients have.
 #[derive(Clone, Copy, Default)]
-struct Quad(u32);
+pub(super) struct Quad(pub(super) u32);
 
 impl Quad {
-    fn code_len(self) -> u32 {
-        self.0 & 7
+    fn bound(self) -> u32 {
+        self.0 >> 16
     }
+}
 
-    /// Whether an exponent is told.
-    fn offset(self) -> bool {
-        self.0 & 8 != 0
-    }
-
-    fn significance(self) -> u32 {
-        self.0 >> 4 & 15
-    }
-
-    /// Two or more are significant.
-    fn several(self) -> bool {
-        let significance = self.significance();
-        significance & significance.wrapping_sub(1) != 0
-    }
-
-    /// The context of the next quad to the right, as far as this one makes it.
-    fn west<const FIRST: bool>(self) -> u32 {
-        if FIRST { self.0 >> 4 & 1 | self.0 >> 5 & 7 } else { u32::from(self.0 >> 6 & 3 != 0) << 1 }
-    }
+/// Where magnitudes are read.
+pub(super) struct Magnitudes<'a> {
+    pub(super) bits: &'a Packed,
+    /// The next bit.
+    pub(super) at: usize,
+    pub(super) planes: u8,
 }
 
 /// Where a pass is in its streams, and what it knows of the row above.
 struct Pass<'a> {
-    magnitudes: Forward<'a>,
-    codes: Backward<'a>,
+    codes: Reader<'a>,
     runs: Runs<'a>,
-    /// For each quad the largest exponent above: at the column before it and at its first.
-    line: [u8; STATES],
-    planes: u8,
+    magnitudes: Magnitudes<'a>,
+    /// The quads of a row, with one that is 0 on either side.
+    quads: [Quad; MOST_QUADS + 2],
+    /// The contexts of quads as far as the row above makes them, in their place in the index of a table.
+    contexts: [u32; MOST_QUADS],
+    /// Exponents of the row of coefficients above, after one that is 0.
+    exponents: [u8; 2 * MOST_QUADS + 5],
     /// The largest exponent that the bit planes allow.
     most: u32,
 }
@@ -60,6 +54,7 @@ struct Pass<'a> {
 /// Decodes the pass.
 #[inline(always)]
 pub(super) fn decode(
+    space: &mut Space,
     bytes: &[u8],
     width: usize,
     planes: u8,
@@ -74,130 +69,160 @@ pub(super) fn decode(
     let (magnitudes, suffix) = bytes.split_at(bytes.len() - suffix);
     let (runs, _) = suffix.split_at(suffix.len() - 1);
     let (codes, _) = suffix.split_at(suffix.len() - 2);
+    let useful = magnitudes.get(..MOST_BYTES * out.len() + 1).unwrap_or(magnitudes);
+    space.forward.forward(useful, true);
+    space.backward.codes(codes, half);
     let mut pass = Pass {
-        magnitudes: Forward::new(magnitudes, 0xFF),
-        codes: Backward::codes(codes, half),
+        codes: space.backward.reader(),
         runs: Runs::new(runs),
-        line: [0; STATES],
-        planes,
+        magnitudes: Magnitudes { bits: &space.forward, at: 0, planes },
+        quads: [Quad::default(); MOST_QUADS + 2],
+        contexts: [0; MOST_QUADS],
+        exponents: [0; 2 * MOST_QUADS + 5],
         most: u32::from(zero_planes) + 2,
     };
-    let mut rows = out.chunks_mut(2 * width);
-    if let Some(first) = rows.next() {
-        pass.row::<true>(first.split_at_mut(width))?;
+    for (index, rows) in out.chunks_mut(2 * width).enumerate() {
+        pass.row(index == 0, rows.split_at_mut(width))?;
     }
-    rows.try_for_each(|rows| pass.row::<false>(rows.split_at_mut(width)))
+    Ok(())
 }
 
 impl Pass<'_> {
-    /// Decodes a row of quads; `lower` is empty where the code-block ends within it.
+    /// Decodes a row of quads; `lower` is empty if the code-block ends within it.
     #[inline(always)]
-    fn row<const FIRST: bool>(&mut self, (upper, lower): (&mut [i32], &mut [i32])) -> Result<(), BlockFault> {
-        let rows_inside = if lower.is_empty() { 0x55 } else { 0xFF };
-        let mut lower = lower.chunks_mut(PAIR);
-        let width = upper.len();
-        let (mut above, mut below, mut west) = (self.state(0), 0, 0);
-        for (index, upper) in upper.chunks_mut(PAIR).enumerate() {
-            let first = 2 * index;
-            let two = PAIR * index + 2 < width;
-            let middle = self.state(first + 1);
-            let after = if two { self.state(first + 2) } else { 0 };
-            let mut bits = self.codes.peek();
-            let left = self.quad::<FIRST>(west, above, middle, bits);
-            west = left.west::<FIRST>();
-            bits >>= left.code_len();
-            let right = if two { self.quad::<FIRST>(west, middle, after, bits) } else { Quad::default() };
-            west = right.west::<FIRST>();
-            bits >>= right.code_len();
-            let more = FIRST && left.offset() && right.offset() && self.runs.event();
-            let ([told_left, told_right], len) = exponents::<FIRST>(bits, left, right, more);
-            self.codes.skip(left.code_len() + right.code_len() + len);
-            let bounds =
-                [bound(left, told_left, above.max(middle)), bound(right, told_right, middle.max(after))];
-            if bounds.into_iter().any(|bound| bound > self.most) {
-                return Err(corrupt("an exponent is larger than the bit planes allow"));
-            }
-            let significant = left.significance() | right.significance() << 4;
-            if significant & !(0xFF >> (2 * (PAIR - upper.len())) & rows_inside) != 0 {
-                return Err(corrupt("significance outside of a code-block"));
-            }
-            // Exponents of the lower row, where nothing is significant 0.
-            let mut exponents = [0; PAIR];
-            if significant != 0 {
-                let [a, b, c, d] = self.samples(left, bounds[0]);
-                let [e, f, g, h] = self.samples(right, bounds[1]);
-                copy(upper, [a, c, e, g].map(|sample| sample.value));
-                copy(lower.next().unwrap_or_default(), [b, d, f, h].map(|sample| sample.value));
-                exponents = [b, d, f, h].map(|sample| sample.exponent);
-            } else {
-                upper.fill(0);
-                lower.next().unwrap_or_default().fill(0);
-            }
-            self.set_state(first, below.max(exponents[0]));
-            self.set_state(first + 1, exponents[1].max(exponents[2]));
-            below = exponents[3];
-            above = after;
-            if two {
-                self.keep_for_next(first + 2, below, PAIR * (index + 1) >= width);
-            }
+    fn row(&mut self, first: bool, (upper, lower): (&mut [i32], &mut [i32])) -> Result<(), BlockFault> {
+        let count = upper.len().div_ceil(2);
+        let any = if first { self.codes::<true>(count) } else { self.codes::<false>(count) };
+        let last = self.quads.get(count).copied().unwrap_or_default();
+        if lower.is_empty() && any & 0xA0 != 0 || upper.len() % 2 == 1 && last.0 & 0xC0 != 0 {
+            return Err(corrupt("significance outside of a code-block"));
+        }
+        self.set_contexts(count);
+        let most = self.set_bounds(count);
+        if most > self.most {
+            return Err(corrupt("an exponent is larger than the bit planes allow"));
+        }
+        let quads = self.quads.get(1..).and_then(|quads| quads.get(..count.next_multiple_of(2)));
+        let quads = quads.unwrap_or_default().as_chunks::<2>().0;
+        let exponents = self.exponents.get_mut(1..).unwrap_or_default().as_chunks_mut::<PAIR>().0;
+        if !wide::row(&mut self.magnitudes, quads, most, (&mut *upper, &mut *lower), exponents) {
+            self.magnitudes.row(quads, (upper, lower), exponents);
         }
         Ok(())
     }
 
-    fn state(&self, quad: usize) -> u8 {
-        self.line.get(quad).copied().unwrap_or_default()
-    }
-
-    fn set_state(&mut self, quad: usize, exponent: u8) {
-        if let Some(state) = self.line.get_mut(quad) {
-            *state = exponent;
-        }
-    }
-
-    /// After the last pair nobody writes the state beside it.
-    fn keep_for_next(&mut self, quad: usize, exponent: u8, last: bool) {
-        if last {
-            self.set_state(quad, exponent);
-        }
-    }
-
-    /// Reads the code of a quad; one whose surroundings are all 0 has one only where a run ends.
+    /// Reads the codes of a row of `count` quads. Returns all bits that any of them has.
     #[inline(always)]
-    fn quad<const FIRST: bool>(&mut self, west: u32, above: u8, after: u8, bits: u32) -> Quad {
-        let context = match FIRST {
-            true => west,
-            false => west | u32::from(above != 0) | u32::from(after != 0) << 2,
-        };
-        if context == 0 && !self.runs.event() {
-            return Quad::default();
+    fn codes<const FIRST: bool>(&mut self, count: usize) -> u32 {
+        let (mut any, mut west) = (0, 0);
+        let quads = self.quads.get_mut(1..).unwrap_or_default();
+        let (pairs, beside) = quads.split_at_mut(count / 2 * 2);
+        let (contexts, last_context) = self.contexts.split_at(count / 2 * 2);
+        for (pair, contexts) in pairs.as_chunks_mut::<2>().0.iter_mut().zip(contexts.as_chunks::<2>().0) {
+            let bits = self.codes.peek();
+            let left = code::<FIRST>(&mut self.runs, contexts[0] | west, bits);
+            let after = bits >> (left & 7);
+            let right = code::<FIRST>(&mut self.runs, contexts[1] | left >> 16, after);
+            west = right >> 16;
+            let after = after >> (right & 7);
+            let mut mode = left >> 3 & 1 | right >> 2 & 2;
+            if FIRST && mode == 3 {
+                mode = if self.runs.event() { 5 } else { 4 };
+            }
+            let told = Exponents::at(mode, after);
+            self.codes.skip((left & 7) + (right & 7) + told.len());
+            let [of_left, of_right] = told.values(after);
+            *pair = [Quad(left & 0xFFFF | of_left << 16), Quad(right & 0xFFFF | of_right << 16)];
+            any |= left | right;
         }
-        let table = if FIRST { &FIRST_ROW } else { &OTHER_ROWS };
-        Quad(table.get((context << 7 | bits & 127) as usize).copied().unwrap_or_default().into())
+        if let (1, [last, outside, ..], [context, ..]) = (count % 2, beside, last_context) {
+            let bits = self.codes.peek();
+            let left = code::<FIRST>(&mut self.runs, context | west, bits);
+            let after = bits >> (left & 7);
+            let told = Exponents::at(left >> 3 & 1, after);
+            self.codes.skip((left & 7) + told.len());
+            *last = Quad(left & 0xFFFF | told.values(after)[0] << 16);
+            *outside = Quad::default();
+            any |= left;
+        }
+        any
+    }
+
+    /// Notes what a row of quads makes of the contexts of the next row.
+    #[inline(always)]
+    fn set_contexts(&mut self, count: usize) {
+        let from = |start: usize| self.quads.get(start..).unwrap_or_default().iter();
+        let around = from(0).zip(from(1)).zip(from(2)).take(count);
+        for (context, ((west, own), east)) in self.contexts.iter_mut().zip(around) {
+            let left = (west.0 >> 7 | own.0 >> 5) & 1;
+            let right = (own.0 >> 7 | east.0 >> 5) & 1;
+            *context = left << 7 | right << 9;
+        }
+    }
+
+    /// Replaces the told exponents of a row of quads by the bits of their coefficients: where several are significant,
+    /// the row above counts too. Returns the most.
+    #[inline(always)]
+    fn set_bounds(&mut self, count: usize) -> u32 {
+        let pairs = self.exponents.as_chunks::<2>().0;
+        let above = pairs.iter().zip(pairs.get(1..).unwrap_or_default());
+        let quads = self.quads.get_mut(1..).unwrap_or_default().iter_mut().take(count);
+        let mut most = 0;
+        for (quad, ([a, b], [c, d])) in quads.zip(above) {
+            let known = u32::from(*a.max(b).max(c.max(d))).saturating_sub(1).max(1);
+            let significance = quad.0 & 0xF0;
+            let several = significance & significance.wrapping_sub(0x10) != 0;
+            quad.0 += if several { known } else { 1 } << 16;
+            most = most.max(quad.bound());
+        }
+        most
+    }
+}
+
+/// Reads the code of a quad; one whose surroundings are all 0 has one only where a run ends.
+#[inline(always)]
+#[expect(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "masked to the tables' length")]
+fn code<const FIRST: bool>(runs: &mut Runs<'_>, context: u32, bits: u64) -> u32 {
+    let table = if FIRST { &FIRST_ROW } else { &OTHER_ROWS };
+    let code = table[(u64::from(context) & 0x380 | bits & 127) as usize];
+    if context == 0 && !runs.event() { 0 } else { code }
+}
+
+impl Magnitudes<'_> {
+    /// Reads the coefficients of a row of quads, and the exponents of its lower row.
+    pub(super) fn row(
+        &mut self,
+        quads: &[[Quad; 2]],
+        (upper, lower): (&mut [i32], &mut [i32]),
+        exponents: &mut [[u8; PAIR]],
+    ) {
+        let mut lower = lower.chunks_mut(PAIR);
+        for (([left, right], upper), exponents) in quads.iter().zip(upper.chunks_mut(PAIR)).zip(exponents) {
+            let [a, b, c, d] = self.samples(*left);
+            let [e, f, g, h] = self.samples(*right);
+            copy(upper, [a, c, e, g].map(|sample| sample.value));
+            copy(lower.next().unwrap_or_default(), [b, d, f, h].map(|sample| sample.value));
+            *exponents = [b, d, f, h].map(|sample| sample.exponent);
+        }
     }
 
     /// Reads the coefficients of a quad, column by column.
     #[inline(always)]
-    fn samples(&mut self, quad: Quad, bound: u32) -> [Sample; 4] {
-        // 32 bits are looked at, for as many coefficients as they are enough.
-        let mut bits = self.magnitudes.peek();
-        let mut used = 0;
+    fn samples(&mut self, quad: Quad) -> [Sample; 4] {
         let mut made = [Sample::default(); 4];
         for (index, sample) in (0_u32..).zip(&mut made) {
-            if index == 2 && bound > 8 || index % 2 == 1 && bound > 16 {
-                self.magnitudes.skip(used);
-                used = 0;
-                bits = self.magnitudes.peek();
-            }
+            // Ones follow the end, more of them than a coefficient has bits.
+            self.at = self.at.min(self.bits.len());
+            #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+            let bits = self.bits.from(self.at) as u32;
             let significant = quad.0 >> (4 + index) & 1;
-            let len = (bound & significant.wrapping_neg()) - (quad.0 >> (12 + index) & 1);
+            let len = (quad.bound() & significant.wrapping_neg()) - (quad.0 >> (12 + index) & 1);
             let told = bits & ((1 << len) - 1) | (quad.0 >> (8 + index) & 1) << len | significant;
             let magnitude = (told + 2 * significant) << (self.planes - 1);
             *sample =
                 Sample { value: half_units(magnitude, bits & significant != 0), exponent: exponent(told) };
-            bits = bits.wrapping_shr(len);
-            used += len;
+            self.at += len as usize;
         }
-        self.magnitudes.skip(used);
         made
     }
 }
@@ -216,7 +241,7 @@ fn exponent(told: u32) -> u8 {
 
 /// A row of a pair, as far as it lies within the code-block.
 #[inline(always)]
-fn copy(to: &mut [i32], values: [i32; PAIR]) {
+pub(super) fn copy(to: &mut [i32], values: [i32; PAIR]) {
     match <&mut [i32; PAIR]>::try_from(&mut *to) {
         Ok(to) => *to = values,
         Err(_) => to.iter_mut().zip(values).for_each(|(to, value)| *to = value),
@@ -228,40 +253,4 @@ fn copy(to: &mut [i32], values: [i32; PAIR]) {
 pub(super) fn half_units(magnitude: u32, negative: bool) -> i32 {
     let magnitude = (magnitude & 0x7FFF_FFFF).cast_signed();
     if negative { -magnitude } else { magnitude }
-}
-
-/// Bits of the coefficients of a quad: those told, and where several are significant, those known from above.
-fn bound(quad: Quad, told: u32, above: u8) -> u32 {
-    told + if quad.several() { u32::from(above).saturating_sub(1).max(1) } else { 1 }
-}
-
-/// Prefixes by the zeros before their first one, after none at all: bits 0 to 1 their length, bits 2 to 4 that of the
-/// suffix, bits 5 to 7 the value.
-const PREFIXES: [u8; 8] = [0, 1 | 1 << 5, 2 | 2 << 5, 3 | 1 << 2 | 3 << 5, 3 | 5 << 2 | 5 << 5, 0, 0, 0];
-
-fn prefix(there: bool, bits: u32) -> (u32, u32, u32) {
-    let which = if there { (bits | 8).trailing_zeros() + 1 } else { 0 };
-    let packed = u32::from(PREFIXES.get(which as usize & 7).copied().unwrap_or_default());
-    (packed & 3, packed >> 2 & 7, packed >> 5)
-}
-
-/// The exponents of a pair of quads above what is known of them, and the length of their codes (7.3.6): both prefixes
-/// come first, then both suffixes. In the first row `more` adds 2 to both, and without it a long code leaves one bit to
-/// the second quad.
-#[inline(always)]
-fn exponents<const FIRST: bool>(bits: u32, left: Quad, right: Quad, more: bool) -> ([u32; 2], u32) {
-    let suffix = |bits: u32, len: u32| bits & ((1 << len) - 1);
-    let (left_len, left_suffix, left_value) = prefix(left.offset(), bits);
-    let mut rest = bits >> left_len;
-    let (right_len, right_suffix, right_value) = match FIRST && !more && left_len > 2 && right.offset() {
-        true => (1, 0, 1 + (rest & 1)),
-        false => prefix(right.offset(), rest),
-    };
-    rest >>= right_len;
-    let add = if more { 2 } else { 0 };
-    let values = [
-        left_value + suffix(rest, left_suffix) + add,
-        right_value + suffix(rest >> left_suffix, right_suffix) + add,
-    ];
-    (values, left_len + right_len + left_suffix + right_suffix)
 }

@@ -2,7 +2,7 @@
 //! rows, column by column. They share a segment: significance propagation reads it forwards, magnitude
 //! refinement backwards.
 
-use super::bits::{Backward, Forward};
+use super::Space;
 use super::cleanup::half_units;
 
 const STRIPE: usize = 4;
@@ -10,15 +10,15 @@ const STRIPE: usize = 4;
 const GROUP: usize = 4;
 
 /// One bit more of every coefficient that is not 0.
-pub(super) fn refine_magnitudes(bytes: &[u8], width: usize, planes: u8, out: &mut [i32]) {
-    let mut bits = Backward::refinement(bytes);
+pub(super) fn refine_magnitudes(space: &mut Space, bytes: &[u8], width: usize, planes: u8, out: &mut [i32]) {
+    space.backward.refinement(bytes);
+    let mut bits = space.backward.reader();
     let (bit, half) = (1 << (planes - 1), 1 << (planes - 2));
     for stripe in out.chunks_mut(STRIPE * width) {
         for column in 0..width {
             for value in stripe.iter_mut().skip(column).step_by(width).filter(|value| **value != 0) {
                 // The bit says whether what was the middle of an interval is below the magnitude.
-                let keep = bits.peek() & 1 != 0;
-                bits.skip(1);
+                let keep = bits.bit();
                 let magnitude = value.unsigned_abs() ^ if keep { 0 } else { bit } | half;
                 *value = half_units(magnitude, *value < 0);
             }
@@ -28,13 +28,16 @@ pub(super) fn refine_magnitudes(bytes: &[u8], width: usize, planes: u8, out: &mu
 
 /// Coefficients that are 0 and have a neighbour that is not may become significant. Neighbours count as the
 /// cleanup pass left them, and with what this pass found before.
-pub(super) fn propagate_significance(bytes: &[u8], width: usize, planes: u8, causal: bool, out: &mut [i32]) {
-    let mut bits = Forward::new(bytes, 0);
-    let mut take = || {
-        let bit = bits.peek() & 1 != 0;
-        bits.skip(1);
-        bit
-    };
+pub(super) fn propagate_significance(
+    space: &mut Space,
+    bytes: &[u8],
+    width: usize,
+    planes: u8,
+    causal: bool,
+    out: &mut [i32],
+) {
+    space.forward.forward(bytes, false);
+    let mut bits = space.forward.reader();
     let value = 3 << (planes - 2);
     let height = out.len() / width.max(1);
     let mut map = Map::new(width, height, out);
@@ -45,7 +48,7 @@ pub(super) fn propagate_significance(bytes: &[u8], width: usize, planes: u8, cau
             for column in left..(left + GROUP).min(width) {
                 for row in top..(top + STRIPE).min(height) {
                     let without_below = causal && row == top + STRIPE - 1;
-                    if map.may_become(column, row, without_below) && take() {
+                    if map.may_become(column, row, without_below) && bits.bit() {
                         map.set(column, row);
                         if let Some(place) = found.get_mut(count) {
                             *place = (column, row);
@@ -55,7 +58,7 @@ pub(super) fn propagate_significance(bytes: &[u8], width: usize, planes: u8, cau
                 }
             }
             for &(column, row) in found.iter().take(count) {
-                let negative = take();
+                let negative = bits.bit();
                 if let Some(place) = out.get_mut(row * width + column) {
                     *place = half_units(value, negative);
                 }

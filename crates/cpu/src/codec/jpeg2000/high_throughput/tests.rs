@@ -1,7 +1,11 @@
 //! Code-blocks of OpenJPH, some with refinement passes of random bytes, as OpenJPEG 2.5 decodes them; and
 //! damaged ones.
 
-use super::decode;
+use super::super::super::byte_testing::Random;
+use super::bits::Packed;
+use super::cleanup::{Magnitudes, PAIR, Quad};
+use super::codes::OTHER_ROWS;
+use super::{Space, decode, wide};
 use strile_codestream::jpeg2000::{Band, CodeBlock, Segment, Style};
 
 /// For each code-block: width, height, bit planes of the band, coded planes, passes, lengths of both segments
@@ -19,7 +23,8 @@ struct Case {
 impl Case {
     fn decode(&self) -> Result<Vec<i32>, strile_engine::BlockFault> {
         let mut out = vec![0; usize::from(self.block.width) * usize::from(self.block.height)];
-        decode(&self.bytes, &self.segments, &self.block, self.style, &mut out).map(|()| out)
+        decode(&mut Space::default(), &self.bytes, &self.segments, &self.block, self.style, &mut out)
+            .map(|()| out)
     }
 }
 
@@ -120,4 +125,40 @@ fn impossible_code_blocks_are_faults() {
     let mut case = cases().remove(0);
     case.block.band_planes = 31;
     assert!(case.decode().is_err());
+}
+
+/// Vectors and the portable loop give the same, also after the end of the stream.
+#[test]
+fn wide_rows_equal_portable_rows() {
+    let mut random = Random::new(5);
+    for round in 0..400 {
+        let (width, tall) = (1 + random.below(70), random.below(4) > 0);
+        let most = 1 + random.below(25);
+        let count = width.div_ceil(2);
+        let mut quads = vec![[Quad::default(); 2]; count.div_ceil(2)];
+        for quad in quads.as_flattened_mut().iter_mut().take(count) {
+            let code = OTHER_ROWS[random.below(OTHER_ROWS.len())] & 0xFFFF;
+            *quad = Quad(code | u32::try_from(1 + random.below(most)).unwrap() << 16);
+        }
+        let bytes: Vec<u8> = (0..random.below(600))
+            .map(|_| if random.below(9) == 0 { 0xFF } else { random.next().to_le_bytes()[0] })
+            .collect();
+        let mut bits = Packed::default();
+        bits.forward(&bytes, true);
+        let planes = u8::try_from(1 + random.below(6)).unwrap();
+        let row = |is_wide: bool| {
+            let mut magnitudes = Magnitudes { bits: &bits, at: 3, planes };
+            let mut upper = vec![-1; width];
+            let mut lower = vec![-1; if tall { width } else { 0 }];
+            let mut exponents = vec![[0; PAIR]; quads.len()];
+            let rows = (&mut upper[..], &mut lower[..]);
+            let done = is_wide
+                && wide::row(&mut magnitudes, &quads, u32::try_from(most).unwrap(), rows, &mut exponents);
+            if !done {
+                magnitudes.row(&quads, (&mut upper, &mut lower), &mut exponents);
+            }
+            (upper, lower, exponents)
+        };
+        assert_eq!(row(true), row(false), "{round}");
+    }
 }
