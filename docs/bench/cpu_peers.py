@@ -4,13 +4,14 @@
 Needs Python 3.12 or newer with rasterio >= 1.5 (its GDAL has LIBERTIFF), numpy, tifffile and imagecodecs;
 `cargo xtask bench` makes that environment.
 
-  cpu_peers.py DATA --strile target/release/strile        make the rasters where missing, measure, print
+  cpu_peers.py DATA --strile target/release/strile        make the rasters where missing, measure with the `bench` beside
+                                                          it (cargo build --release -p strile-check --bin bench), print
   cpu_peers.py DATA --make                                only make the rasters
   cpu_peers.py DATA --output docs/bench/log/cpu               also write cpu.md and cpu.json
 
 What is inside the timer, for every program: opening the file, reading it (page cache, warmed by one read before),
 decoding every block, and a *fresh* output array each time, as rasterio's read() gives it: first-touch page faults
-count. strile times itself (`strile bench`, best of its repeats), the peers are timed around the call, in this
+count. strile times itself (`bench`, best of its repeats), the peers are timed around the call, in this
 process, imports done. One round runs every program `--repeat` times on a file, rounds alternate the programs, the
 figure is the best of all: equal chances for each.
 
@@ -40,7 +41,7 @@ def arguments():
     p.add_argument("data", help="folder of the rasters; made when missing")
     p.add_argument("--make", action="store_true", help="only make the rasters")
     p.add_argument("--size", type=int, default=4096, help="side of the rasters in pixels (default 4096)")
-    p.add_argument("--strile", help="the strile binary; without it only the peers are measured")
+    p.add_argument("--strile", help="the strile binary, with `bench` beside it; without it only the peers are measured")
     p.add_argument("--threads", default="1,2", help="thread counts (default 1,2)")
     p.add_argument("--rounds", type=int, default=3, help="rounds over the programs (default 3)")
     p.add_argument("--repeat", type=int, default=2, help="reads of each program in a round (default 2)")
@@ -155,9 +156,10 @@ sys.exit(code if code >= 0 else 1)
 """
 
 
-def run_strile(binary, path, threads, repeat):
-    """One `strile bench` process: its best seconds, and its peak memory in bytes."""
-    command = [binary, "bench", path, "--decode-on", "cpu", "--threads", str(threads), "--repeat", str(repeat), "--json"]
+def run_strile(strile, path, threads, repeat):
+    """One process of the `bench` beside `strile`: its best seconds, and its peak memory in bytes."""
+    binary = os.path.join(os.path.dirname(strile), "bench")
+    command = [binary, path, "--decode-on", "cpu", "--threads", str(threads), "--repeat", str(repeat), "--json"]
     done = subprocess.run([sys.executable, "-S", "-c", MEASURE, *command], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"error: {shlex.join(command)} ended with {done.returncode}: {done.stderr.strip()}")

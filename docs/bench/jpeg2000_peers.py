@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""JPEG 2000 tiles decoded on the CPU: strile beside OpenJPEG (imagecodecs).
+"""JPEG 2000 and HTJ2K tiles decoded on the CPU: strile beside OpenJPEG and OpenJPH (imagecodecs).
 
 Needs Python with numpy and imagecodecs (`cargo xtask bench` makes such an environment) and the example of strile-cpu:
 
   cargo build --release -p strile-cpu --example jpeg2000
   jpeg2000_peers.py DATA [--example target/release/examples/jpeg2000] [--threads 1,2] [--output docs/bench/log/jpeg2000]
 
-DATA gets a folder for each kind of tile (made when missing): pictures of 512 x 512 pixels written by OpenJPEG, in one
+DATA gets a folder for each kind of tile (made when missing): pictures of 512 x 512 pixels written by the peer, in one
 file with an index, as the example reads them. What is timed, for both programs: decoding streams in memory to arrays,
 one tile a thread, threads taking the next tile until none is left. Rounds alternate the programs; the figure is the
 best of all rounds. Processor time of one thread is given besides: on a machine with other work it says more than the
 clock. What is checked first: on lossless tiles strile gives the samples that were encoded. Lossy ones may differ from
-OpenJPEG's by one, where a float is rounded another way.
+the peer's by one, where a float is rounded another way. Kinds that begin with `ht` are HTJ2K; the example counts processor
+time in hundredths of a second, so they need many tiles (`--kinds ht_u16_lossless --tiles 256`).
 """
 import argparse
 import json
@@ -30,6 +31,10 @@ KINDS = {
     "u16_lossy": dict(bands=1, dtype="u2", reversible=False, level=70),
     "rgb_lossless": dict(bands=3, dtype="u1", reversible=True, level=0),
     "rgb_lossy": dict(bands=3, dtype="u1", reversible=False, level=40),
+    "ht_u16_lossless": dict(bands=1, dtype="u2", reversible=True),
+    "ht_u16_lossy": dict(bands=1, dtype="u2", reversible=False),
+    "ht_rgb_lossless": dict(bands=3, dtype="u1", reversible=True),
+    "ht_rgb_lossy": dict(bands=3, dtype="u1", reversible=False),
 }
 
 
@@ -73,8 +78,11 @@ def make(folder, kind, count):
         return
     about = KINDS[kind]
     tiles = [tile(kind, seed) for seed in range(count)]
-    encoded = [imagecodecs.jpeg2k_encode(a, level=about["level"], codecformat="j2k", reversible=about["reversible"])
-               for a in tiles]
+    if kind.startswith("ht"):
+        encoded = [imagecodecs.htj2k_encode(a, reversible=about["reversible"]) for a in tiles]
+    else:
+        encoded = [imagecodecs.jpeg2k_encode(a, level=about["level"], codecformat="j2k", reversible=about["reversible"])
+                   for a in tiles]
     offsets = np.cumsum([0] + [len(e) for e in encoded[:-1]])
     with open(os.path.join(folder, "j2k.bin"), "wb") as out:
         out.write(b"".join(encoded))
@@ -91,12 +99,19 @@ def streams(folder):
     return [whole[o:o + n] for o, n in index.tolist()]
 
 
-def openjpeg(encoded, threads):
-    """(seconds, processor seconds) of one round."""
+def decoder(kind):
+    """The peer's decoder."""
     import imagecodecs
+    if kind.startswith("ht"):
+        return imagecodecs.htj2k_decode
+    return lambda stream: imagecodecs.jpeg2k_decode(stream, numthreads=1)
+
+
+def peer(decode, encoded, threads):
+    """(seconds, processor seconds) of one round."""
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_utime, time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(lambda e: imagecodecs.jpeg2k_decode(e, numthreads=1), encoded):
+        for _ in pool.map(decode, encoded):
             pass
     return time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
 
@@ -121,23 +136,23 @@ def main():
         folder = os.path.join(o.data, kind)
         make(folder, kind, o.tiles)
         encoded = streams(folder)
-        raw = sum(imagecodecs.jpeg2k_decode(e).nbytes for e in encoded[:1]) * len(encoded)
+        name, decode = "OpenJPH" if kind.startswith("ht") else "OpenJPEG", decoder(kind)
+        raw = decode(encoded[0]).nbytes * len(encoded)
         for threads in map(int, o.threads.split(",")):
-            best = {"strile": (1e9, 1e9), "OpenJPEG": (1e9, 1e9)}
+            best = {"strile": (1e9, 1e9), name: (1e9, 1e9)}
             for _ in range(o.rounds):
-                for name, once in (("strile", lambda: strile(o.example, folder, threads)),
-                                   ("OpenJPEG", lambda: openjpeg(encoded, threads))):
-                    best[name] = tuple(map(min, best[name], once()))
+                best["strile"] = tuple(map(min, best["strile"], strile(o.example, folder, threads)))
+                best[name] = tuple(map(min, best[name], peer(decode, encoded, threads)))
             row = dict(kind=kind, threads=threads, ratio=raw / sum(map(len, encoded)))
-            for name, (wall, cpu) in best.items():
-                row[name] = dict(mb_s=raw / wall / 1e6, cpu_mb_s=raw / cpu / 1e6)
+            for program, (wall, cpu) in best.items():
+                row[program] = dict(mb_s=raw / wall / 1e6, cpu_mb_s=raw / cpu / 1e6)
             rows.append(row)
-            s, j = row["strile"], row["OpenJPEG"]
-            print(f"{kind:14} {row['ratio']:5.2f}:1 {threads:2} threads: strile {s['mb_s']:7.1f} MB/s, OpenJPEG "
+            s, j = row["strile"], row[name]
+            print(f"{kind:14} {row['ratio']:5.2f}:1 {threads:2} threads: strile {s['mb_s']:7.1f} MB/s, {name} "
                   f"{j['mb_s']:7.1f}, x{s['mb_s'] / j['mb_s']:.2f}; a second of a core: {s['cpu_mb_s']:.1f}, "
                   f"{j['cpu_mb_s']:.1f}, x{s['cpu_mb_s'] / j['cpu_mb_s']:.2f}", flush=True)
-    about = dict(openjpeg=imagecodecs.jpeg2k_version(), machine=platform.processor() or platform.machine(),
-                 cores=os.cpu_count())
+    about = dict(openjpeg=imagecodecs.jpeg2k_version(), openjph=imagecodecs.htj2k_version(),
+                 machine=platform.processor() or platform.machine(), cores=os.cpu_count())
     print(json.dumps(about))
     if o.output:
         with open(o.output + ".json", "w") as out:
