@@ -15,7 +15,8 @@ mod vrt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
-use strile::{Budget, Context, Error, ErrorKind};
+use strile::engine::Budget;
+use strile::{Context, Error, ErrorKind};
 use testkit::Random;
 
 /// What became of one mutant.

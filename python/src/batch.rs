@@ -3,9 +3,10 @@
 use crate::array::View;
 use crate::dataset::{Dataset, warn};
 use crate::error::refused;
-use crate::keys::{Keys, shown};
+use crate::keys::shown;
 use crate::raster::{Raster, told_by_window};
-use crate::{call, device, remote, request};
+use crate::request::{Execution, Meaning, Place, number, word};
+use crate::{call, device, remote};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::path::PathBuf;
@@ -14,8 +15,7 @@ use strile::batch::{BatchOutput, BatchWindow, HeaderLimits, Sampling};
 use strile::file::{AsInput, InputRef};
 use strile::grid::Polygon;
 use strile::io::RemoteOptions;
-use strile::read::{Area, FloatType, OnFault};
-use strile::tiff::gdal::NoData;
+use strile::read::Area;
 use strile::{BatchOptions, Context, Input, Location, OpenOptions};
 
 /// Headers of files that were opened: bounded, and looked up again where a file has changed.
@@ -176,98 +176,9 @@ fn windows_of(
     list.iter().enumerate().map(window).collect()
 }
 
-/// What the keywords of a batch say.
-struct Asked<'py> {
-    kind: String,
-    page: usize,
-    bands: Option<Vec<u16>>,
-    options: BatchOptions,
-    polygons: Vec<Clipped<'py>>,
-    /// Whether windows are read from the level that suffices for their size.
-    sufficient: bool,
-    to: Location,
-    out: Option<(Bound<'py, PyAny>, BatchOutput)>,
-    /// How URLs are reached.
-    remote: RemoteOptions,
-    context: Context,
-}
-
-impl<'py> Asked<'py> {
-    fn parse(keywords: &Bound<'py, PyDict>) -> PyResult<Self> {
-        let mut keys = Keys::new("read_batch", keywords);
-        let float_type = keys.word("float_type", &["float16", "float32", "float64"], |word| match word {
-            "float16" => Some(FloatType::Float16),
-            "float32" => Some(FloatType::Float32),
-            "float64" => Some(FloatType::Float64),
-            _ => None,
-        })?;
-        let on_fault = keys.word("on_fault", &["fail", "fill"], |word| match word {
-            "fail" => Some(OnFault::Fail),
-            "fill" => Some(OnFault::Fill),
-            _ => None,
-        })?;
-        let onto = keys.typed("onto", "a dict of the grid", |value| value.cast::<PyDict>().ok().cloned())?;
-        let onto = onto.map(|onto| crate::onto::parsed(&onto)).transpose()?;
-        let sampling = keys.word("resampling", &["nearest", "bilinear", "average"], |word| match word {
-            "nearest" => Some(Sampling::Nearest),
-            "bilinear" => Some(Sampling::Bilinear),
-            "average" => Some(Sampling::Average),
-            _ => None,
-        })?;
-        let fill = keys.typed("fill", "a number", |value| match value.extract::<i128>() {
-            Ok(whole) => Some(NoData::Integer(whole)),
-            Err(_) => value.extract::<f64>().ok().map(NoData::Float),
-        })?;
-        let stream = keys.integer("stream", "the handle of a stream")?;
-        let out = keys.get("out")?;
-        let out = out
-            .map(|out| View::writable(&out, stream)?.batch_output().map(|output| (out, output)))
-            .transpose()?;
-        let there = out.as_ref().map(|(_, output)| output.output().location());
-        let to = device::destination(keys.text("device")?.as_deref(), there)?;
-        let decode_on = device::decoder(keys.text("decode_on")?.as_deref().unwrap_or("auto"), to)?;
-        let mut options = BatchOptions::new()
-            .masked(keys.flag("masked")?.unwrap_or(false))
-            .unpack(keys.flag("unpack")?.unwrap_or(false))
-            .float_type(float_type)
-            .sampling(sampling.unwrap_or_default())
-            .on_fault(on_fault.unwrap_or_default())
-            .decode_on(decode_on);
-        if let Some(cache) = keys.text("cache")? {
-            options.execution.cache = cache.parse().map_err(|error| refused(format!("cache: {error}")))?;
-        }
-        options.fill = fill;
-        if let Some((grid, warp)) = onto {
-            options = options.onto(grid, warp);
-        }
-        options.size = keys.typed("size", "columns and rows", |value| value.extract().ok())?;
-        options.execution.max_pixels = keys.integer("max_pixels", "a number of samples")?;
-        options.execution.max_block_bytes = request::max_block_bytes()?;
-        options.execution.device_memory = keys.integer("device_memory", "a number of bytes")?;
-        let remote =
-            keys.typed("remote", "RemoteOptions", |value| value.cast::<remote::Remote>().ok().cloned())?;
-        let memory = keys.integer("memory", "a number of bytes")?;
-        let threads = keys.integer("threads", "a number of threads")?;
-        let asked = Self {
-            kind: keys.text("kind")?.unwrap_or_else(|| "pixels".to_owned()),
-            page: keys.integer("page", "the number of a page, from 0")?.unwrap_or(0),
-            bands: keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?,
-            options,
-            polygons: keys
-                .list("polygons", "pairs of a text and a reference system, or None", |value| {
-                    value.extract().ok()
-                })?
-                .unwrap_or_default(),
-            sufficient: keys.flag("sufficient")?.unwrap_or(false),
-            to,
-            out,
-            remote: remote::options(remote.as_ref()),
-            context: call::context(memory, threads)?,
-        };
-        keys.finish()?;
-        Ok(asked)
-    }
-}
+/// Methods of resampling a window to a size.
+const SAMPLINGS: [(&str, Sampling); 3] =
+    [("nearest", Sampling::Nearest), ("bilinear", Sampling::Bilinear), ("average", Sampling::Average)];
 
 /// What a batch gives.
 enum Result {
@@ -277,18 +188,42 @@ enum Result {
 
 /// Windows of files, in one array; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (files, windows, headers, **keywords))]
+#[pyo3(signature = (files, windows, headers, place=None, meaning=None, execution=None, *, kind="pixels", size=None,
+                    sufficient=false, resampling="nearest", fill=None, polygons=Vec::new(), device=None, out=None,
+                    stream=None, remote=None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn read_batch<'py>(
     py: Python<'py>,
     files: Vec<Given<'py>>,
     windows: Vec<Numbers<'py>>,
-    headers: &Bound<'py, Headers>,
-    keywords: Option<&Bound<'py, PyDict>>,
+    headers: &Headers,
+    place: Option<&Place>,
+    meaning: Option<&Meaning>,
+    execution: Option<&Execution>,
+    kind: &str,
+    size: Option<(u32, u32)>,
+    sufficient: bool,
+    resampling: &str,
+    fill: Option<&Bound<'py, PyAny>>,
+    polygons: Vec<Clipped<'py>>,
+    device: Option<&str>,
+    out: Option<&Bound<'py, PyAny>>,
+    stream: Option<u64>,
+    remote: Option<&Bound<'py, remote::Remote>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let none = PyDict::new(py);
-    let asked = Asked::parse(keywords.unwrap_or(&none))?;
-    let polygons = polygons_of(&asked.polygons, windows.len())?;
-    let windows = windows_of(&asked.kind, &windows, (asked.page, asked.bands.as_deref()), polygons)?;
+    let (place, execution) =
+        (place.map(|place| place.0.clone()).unwrap_or_default(), execution.cloned().unwrap_or_default());
+    let output = out.map(|out| View::writable(out, stream)?.batch_output()).transpose()?;
+    let there = output.as_ref().map(|output| output.output().location());
+    let to = device::destination(device.map(device::place).transpose()?, there)?;
+    let mut options = BatchOptions::new().execution(execution.resolved(to)?);
+    options.meaning = meaning.map(|meaning| meaning.0).unwrap_or_default();
+    options.onto = place.onto.clone();
+    options.sampling = word("resampling", resampling, &SAMPLINGS)?;
+    options.fill = number(fill, "fill")?;
+    options.size = size;
+    let polygons = polygons_of(&polygons, windows.len())?;
+    let windows = windows_of(kind, &windows, (place.page, place.bands.as_deref()), polygons)?;
     let mut all = Vec::with_capacity(files.len());
     for file in files {
         all.push(match file {
@@ -296,14 +231,14 @@ pub(crate) fn read_batch<'py>(
             Given::Path(path) => File::Path(path),
         });
     }
-    let (kept, Asked { options, sufficient, to, out, remote, context, .. }) = (&headers.get().kept, asked);
-    let output = out.as_ref().map(|(_, output)| output);
-    let work = || read(all, windows, (kept, &remote), (&options, output, to, sufficient), &context);
+    let (context, remote) = (execution.context()?, remote::options(remote));
+    let asked = (&options, output.as_ref(), to, sufficient);
+    let work = || read(all, windows, (&headers.kept, &remote), asked, &context);
     let result = call::run(py, &context.cancel, None, work)?;
     match (result, out) {
-        (Result::Filled(faults), Some((array, _))) => {
+        (Result::Filled(faults), Some(array)) => {
             warn(py, "a batch", &faults)?;
-            Ok(array)
+            Ok(array.clone())
         }
         (Result::Filled(_), None) => Err(refused("an output that was not given: a bug in strile")),
         (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),

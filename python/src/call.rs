@@ -12,7 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
-use strile::{Budget, Cancel, Context};
+use strile::engine::Budget;
+use strile::{Cancel, Context};
 
 /// Between looks for signals and news of progress.
 const LOOK: Duration = Duration::from_millis(50);

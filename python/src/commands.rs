@@ -3,41 +3,48 @@
 use crate::call;
 use crate::dataset::Dataset;
 use crate::device;
-use crate::keys::Keys;
+use crate::error::refused;
+use crate::write_options::{resampling_named, resamplings};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
+use strile::Compression;
 use strile::cog::{CogChecks, Finding};
 use strile::compare::CompareOptions;
 use strile::overview::{OverviewOptions, OverviewOutcome};
 use strile::write::WriteReport;
-use strile::{Compression, Resampling};
 
 /// Adds overviews to a file.
 #[pyfunction]
-#[pyo3(signature = (path, options, *, memory=None, threads=None))]
+#[pyo3(signature = (
+    path, *, count=None, levels=None, resampling=None, compression=None, external=false, rebuild=false, max_pixels=None,
+    memory=None, threads=None
+))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of a Python function")]
 pub(crate) fn add_overviews<'py>(
     py: Python<'py>,
     path: PathBuf,
-    options: &Bound<'py, PyDict>,
+    count: Option<u32>,
+    levels: Option<Vec<u32>>,
+    resampling: Option<&str>,
+    compression: Option<&str>,
+    external: bool,
+    rebuild: bool,
+    max_pixels: Option<u64>,
     memory: Option<u64>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut keys = Keys::new("overview", options);
-    let names: Vec<&str> = Compression::ALL.iter().map(|codec| codec.name()).collect();
-    let mut options = OverviewOptions {
-        count: keys.integer("count", "a number of overviews")?,
-        factors: keys.typed("levels", "powers of two from 2 on", |value| value.extract().ok())?,
-        resampling: resampling(&mut keys, "resampling")?,
-        max_pixels: keys.integer("max_pixels", "a number of samples")?,
-        ..OverviewOptions::default()
+    let codecs: Vec<&str> = Compression::ALL.iter().map(|codec| codec.name()).collect();
+    let codec = |name: &str| Compression::ALL.iter().copied().find(|codec| codec.name() == name);
+    let options = OverviewOptions {
+        count,
+        factors: levels,
+        resampling: word("resampling", resampling, &resamplings(), resampling_named)?,
+        compression: word("compression", compression, &codecs, codec)?,
+        external,
+        rebuild,
+        max_pixels,
     };
-    options.compression = keys.word("compression", &names, |word| {
-        Compression::ALL.iter().copied().find(|codec| codec.name() == word)
-    })?;
-    options.external = keys.flag("external")?.unwrap_or(false);
-    options.rebuild = keys.flag("rebuild")?.unwrap_or(false);
-    keys.finish()?;
     let context = call::context(memory, threads)?;
     let outcome =
         call::run(py, &context.cancel, None, || strile::overview::add_overviews(&path, &options, &context))?;
@@ -156,15 +163,20 @@ pub(crate) fn told<'py>(
     let dict = PyDict::new(py);
     dict.set_item("file_len", report.file_len)?;
     dict.set_item("blocks", report.blocks)?;
+    dict.set_item("sparse", report.sparse)?;
     dict.set_item("levels", report.levels)?;
     dict.set_item("warnings", warnings)?;
     Ok(dict)
 }
 
-pub(crate) fn resampling(keys: &mut Keys<'_, '_>, key: &'static str) -> PyResult<Option<Resampling>> {
-    let names: Vec<&str> = Resampling::ALL.map(Resampling::name).into_iter().chain(["mean"]).collect();
-    keys.word(key, &names, |word| {
-        let name = if word == "mean" { Resampling::Average.name() } else { word };
-        Resampling::ALL.into_iter().find(|method| method.name() == name)
-    })
+/// What a word means, if there is one; `words` are those that are known.
+fn word<T>(
+    name: &str,
+    given: Option<&str>,
+    words: &[&str],
+    read: impl FnOnce(&str) -> Option<T>,
+) -> PyResult<Option<T>> {
+    let Some(given) = given else { return Ok(None) };
+    let wrong = || refused(format!("{name}: expected one of {}, got '{given}'", words.join(", ")));
+    read(given).map(Some).ok_or_else(wrong)
 }

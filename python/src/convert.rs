@@ -1,11 +1,12 @@
 //! What the command `convert` does, for Python.
 
 use crate::call::{self, Count, Watch};
-use crate::commands::{resampling, told};
+use crate::commands::told;
 use crate::dataset::Dataset;
 use crate::error::refused;
-use crate::keys::{Keys, elements, float, integer, optional, text};
+use crate::keys::{Keys, Keywords, elements, float, integer, optional, text};
 use crate::remote;
+use crate::write_options::{resampling_named, resamplings};
 use crate::{crs, device, request, sink};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -19,7 +20,7 @@ use strile::convert::{
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::GeoTransform;
 use strile::write::Format;
-use strile::{Context, ConvertOptions, Window};
+use strile::{Context, Window};
 
 /// Writes (part of) an opened file as another; see `_core.pyi`.
 #[pyfunction]
@@ -29,7 +30,7 @@ pub(crate) fn convert<'py>(
     py: Python<'py>,
     source: &Bound<'py, Dataset>,
     target: PathBuf,
-    options: &Bound<'py, PyDict>,
+    options: &ConvertOptions,
     overwrite: bool,
     remote: Option<Bound<'py, remote::Remote>>,
     progress: Option<Bound<'py, PyAny>>,
@@ -38,7 +39,7 @@ pub(crate) fn convert<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let remote = remote::target_options(remote.as_ref());
     let input = source.get().input(py)?;
-    let (options, notes) = convert_options(options)?;
+    let ConvertOptions { options, notes } = options;
     let count = Arc::new(Count::default());
     let mut context = call::context(memory, threads)?;
     if let (Some(asked), None) = (notes.threads, threads) {
@@ -48,13 +49,13 @@ pub(crate) fn convert<'py>(
     let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });
     let report = call::run(py, &context.cancel, watch, || {
         let sink = sink::at(&target, overwrite, &remote, &context.cancel)?;
-        let conversion = Conversion::plan(&input, sink, &options, &context)?;
+        let conversion = Conversion::plan(&input, sink, options, &context)?;
         count.expect(conversion.blocks());
         let report = conversion.run(&context)?;
         count.complete();
         Ok(report)
     })?;
-    let mut warnings = notes.warnings;
+    let mut warnings = notes.warnings.clone();
     warnings.extend(report.warnings.iter().cloned());
     told(py, &report, &warnings)
 }
@@ -67,7 +68,7 @@ pub(crate) fn convert_many<'py>(
     py: Python<'py>,
     inputs: Vec<PathBuf>,
     folder: PathBuf,
-    options: &Bound<'py, PyDict>,
+    options: &ConvertOptions,
     jobs: usize,
     overwrite: bool,
     recursive: bool,
@@ -76,7 +77,7 @@ pub(crate) fn convert_many<'py>(
     memory: Option<u64>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let (options, notes) = convert_options(options)?;
+    let ConvertOptions { options, notes } = options;
     let jobs = NonZeroUsize::new(jobs).ok_or_else(|| refused("jobs is 0, expected at least 1"))?;
     let mut many = ManyOptions { overwrite, recursive, jobs, ..ManyOptions::new(folder) };
     many.open.allow_outside = allow_outside;
@@ -89,7 +90,7 @@ pub(crate) fn convert_many<'py>(
     let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });
     let (items, outcomes) = call::run(py, &context.cancel, watch, || {
         let items = strile::convert::plan_many(&inputs, &many)?;
-        let outcomes = strile::convert::convert_many(&items, &options, &many, &context, &Told(&count))?;
+        let outcomes = strile::convert::convert_many(&items, options, &many, &context, &Told(&count))?;
         count.complete();
         Ok((items, outcomes))
     })?;
@@ -125,9 +126,29 @@ impl ManyProgress for Told<'_> {
     fn done(&self, _item: &ManyItem, _outcome: &ManyOutcome) {}
 }
 
-fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile::write::CreationNotes)> {
+/// How a file is converted.
+#[pyclass(frozen, module = "strile._core")]
+pub(crate) struct ConvertOptions {
+    options: strile::ConvertOptions,
+    notes: strile::write::CreationNotes,
+}
+
+#[pymethods]
+impl ConvertOptions {
+    #[new]
+    #[pyo3(signature = (**keywords))]
+    fn new(py: Python<'_>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let keywords = Keywords::of(py, keywords)?;
+        let (options, notes) = call::guarded(py, || convert_options(keywords.dict(py)))?;
+        Ok(Self { options, notes })
+    }
+}
+
+fn convert_options(
+    dict: &Bound<'_, PyDict>,
+) -> PyResult<(strile::ConvertOptions, strile::write::CreationNotes)> {
     let mut keys = Keys::new("convert", dict);
-    let mut options = ConvertOptions::default();
+    let mut options = strile::ConvertOptions::default();
     let format = keys.word("format", &["gtiff", "cog"], |word| match word {
         "gtiff" => Some(Format::GeoTiff),
         "cog" => Some(Format::Cog),
@@ -178,7 +199,8 @@ fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile
     if let Some(name) = keys.text("encode_on")? {
         options.write.encode_on = device::processor("encode_on", &name)?;
     }
-    options.write.resampling = resampling(&mut keys, "overview_resampling")?.or(options.write.resampling);
+    options.write.resampling =
+        keys.word("overview_resampling", &resamplings(), resampling_named)?.or(options.write.resampling);
     options.write.reproducible = keys.flag("reproducible")?.unwrap_or(false);
     options.reencode = keys.flag("reencode")?.unwrap_or(false);
     changes(&mut keys, &mut options)?;
@@ -187,7 +209,7 @@ fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile
 }
 
 /// What happens to pixels and what is said of them differently, by the names of gdal_translate.
-fn changes(keys: &mut Keys<'_, '_>, options: &mut ConvertOptions) -> PyResult<()> {
+fn changes(keys: &mut Keys<'_, '_>, options: &mut strile::ConvertOptions) -> PyResult<()> {
     let four = |value: &Bound<'_, PyAny>| <[f64; 4]>::try_from(numbers(value)?).ok();
     let srcwin = keys.typed("srcwin", "four numbers (column, row, width, height)", four)?;
     let projwin = keys.typed("projwin", "four numbers (ulx, uly, lrx, lry)", four)?;

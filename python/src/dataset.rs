@@ -2,27 +2,26 @@
 //!
 //! Reads that are under way when it is closed come to their end; calls after that are refused.
 
-use crate::call::{self, Count, Watch};
+use crate::call;
 use crate::error::{refused, strile_error};
 use crate::facts;
 use crate::mosaic;
 use crate::plan::Plan;
-use crate::raster::Raster;
+use crate::reading::{self, Target};
 use crate::remote;
-use crate::request::Request;
+use crate::request::ReadOptions;
 use crate::source::RangeSource;
-use crate::validity::{self, Rule};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
-use strile::engine::{Output, ProcessId};
+use strile::engine::ProcessId;
 use strile::io::{RemoteOptions, Source, is_remote};
-use strile::read::{PieceLimits, ReadPlan};
+use strile::read::{BandMask, Place};
 use strile::tiff::Tag;
 use strile::vrt::{Missing, VrtOptions};
-use strile::{Cancel, Context, DataType, Input, Location, OpenOptions, Processor, ReadOptions, Window};
+use strile::{Cancel, DataType, Input, OpenOptions};
 
 /// An open file or mosaic.
 #[pyclass(frozen, module = "strile._core")]
@@ -35,23 +34,19 @@ pub(crate) struct Dataset {
     process: ProcessId,
     input: RwLock<Option<Arc<Input>>>,
     facts: PyOnceLock<Py<PyDict>>,
+    /// What Python has found out about the file, by names of its own.
+    memo: PyOnceLock<Py<PyDict>>,
 }
 
 /// Tables of where blocks lie and how long they are.
 pub(crate) const TABLES: [Tag; 4] =
     [Tag::StripOffsets, Tag::StripByteCounts, Tag::TileOffsets, Tag::TileByteCounts];
 
-/// What a read gave: pixels of its own, or blocks that were filled in the caller's.
-enum Result {
-    Pixels(Raster),
-    Filled(Vec<(String, String)>),
-}
-
 impl Dataset {
     fn of(input: Input, version: (u64, String), local: bool) -> Self {
         let name = input.name().to_owned();
         let (input, process) = (RwLock::new(Some(Arc::new(input))), ProcessId::current());
-        Self { name, version, local, process, input, facts: PyOnceLock::new() }
+        Self { name, version, local, process, input, facts: PyOnceLock::new(), memo: PyOnceLock::new() }
     }
 
     fn of_file(dataset: strile::Dataset, local: bool) -> Self {
@@ -205,16 +200,23 @@ impl Dataset {
         Ok(facts.clone_ref(py))
     }
 
+    /// Keeps what Python has found out about the file, which does not change while it is open.
+    #[getter]
+    fn memo(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        self.input(py)?;
+        Ok(self.memo.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py))
+    }
+
     /// What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None where
     /// all are.
     #[pyo3(signature = (level=0))]
     fn validity<'py>(&self, py: Python<'py>, level: usize) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
         let input = self.input(py)?;
-        let rules = call::detached(py, || validity::rules(&input, 0, level))?;
+        let rules = call::detached(py, || input.band_masks(&Place::new().level(level)))?;
         let shown = |rule| match rule {
-            Rule::AllValid => Ok(None),
-            Rule::Layer => Ok(Some("layer".into_pyobject(py)?.into_any())),
-            Rule::Value(value) => facts::number(py, Some(value)),
+            BandMask::AllValid => Ok(None),
+            BandMask::Image => Ok(Some("layer".into_pyobject(py)?.into_any())),
+            BandMask::Value(value) => facts::number(py, Some(value)),
         };
         rules.into_iter().map(shown).collect()
     }
@@ -245,44 +247,19 @@ impl Dataset {
         fields.iter().map(|field| facts::field(py, field)).collect()
     }
 
-    /// Pixels of a level.
-    #[pyo3(
-        signature = (**request),
-        text_signature = "($self, *, page=0, level=0, window=None, bands=None, layer='pixels', interleave='band', \
-                          apply_orientation=False, invert_white=False, masked=False, unpack=False, float_type=None, \
-                          on_fault='fail', max_pixels=None, max_cloud_bytes=None, cache='auto', device='cpu', decode_on='auto', out=None, stream=None, memory=None, \
-                          threads=None, progress=None)"
-    )]
+    /// Pixels of a level; see `_core.pyi`.
+    #[pyo3(signature = (options=None, *, out=None, stream=None, progress=None))]
     fn read<'py>(
         &self,
         py: Python<'py>,
-        request: Option<&Bound<'py, PyDict>>,
+        options: Option<&ReadOptions>,
+        out: Option<&Bound<'py, PyAny>>,
+        stream: Option<u64>,
+        progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = self.input(py)?;
-        let request = Request::parse(request)?;
-        let mut context = request.context()?;
-        let output = request.output()?;
-        let count = Arc::new(Count::default());
-        if request.progress.is_some() {
-            context.progress = Some(Arc::clone(&count) as _);
-        }
-        let watch = request.progress.as_ref().map(|progress| Watch { count: &count, progress });
-        let (to, options) = request.resolved(output.as_ref())?;
-        let watched = watch.is_some().then_some(count.as_ref());
-        let work = || read(&input, &options, (output.as_ref(), to), watched, &context);
-        let small = is_small(&input, &options, to);
-        let result = match watch.is_none() && self.local && small {
-            true => call::run_at_once(py, work),
-            false => call::run(py, &context.cancel, watch, work),
-        }?;
-        match (result, request.out) {
-            (Result::Filled(faults), Some(out)) => {
-                warn(py, &self.name, &faults)?;
-                Ok(out)
-            }
-            (Result::Filled(_), None) => Err(refused("an output that was not given: a bug in strile")),
-            (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
-        }
+        let target = Target { out, stream, progress };
+        let usual = ReadOptions::default();
+        reading::run(py, (&self.name, self.local), &[self.input(py)?], options.unwrap_or(&usual), target)
     }
 
     /// Refuses a result of this many samples and bytes, by the limits of every read. For results made in Python.
@@ -292,20 +269,29 @@ impl Dataset {
         call::run_at_once(py, || input.check_size(samples, bytes, max_pixels))
     }
 
-    /// The plan of `read` with these keywords; touches no pixel.
-    #[pyo3(signature = (**request))]
-    fn plan<'py>(&self, py: Python<'py>, request: Option<&Bound<'py, PyDict>>) -> PyResult<Plan> {
-        let input = self.input(py)?;
-        let request = Request::parse(request)?;
-        let context = request.context()?;
-        let (to, options) = request.resolved(request.output()?.as_ref())?;
-        let asks_gpu = to != Location::Host || matches!(options.execution.decode_on, Processor::Cuda(_));
-        let work = || Ok(Plan::new(&planned(&input, to, &options, &context)?, asks_gpu));
-        // The sources of a mosaic are opened for its plan.
-        match input.tiff() {
-            Some(_) => self.quickly(py, &context.cancel, work),
-            None => call::run(py, &context.cancel, None, work),
+    /// Masks of bands, (band, y, x): 255 for valid samples, 0 for missing ones. `with_pixels`: a pair of the stored samples and
+    /// their masks.
+    #[pyo3(signature = (options=None, *, with_pixels=false, progress=None))]
+    fn read_masks<'py>(
+        &self,
+        py: Python<'py>,
+        options: Option<&ReadOptions>,
+        with_pixels: bool,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (input, usual) = (self.input(py)?, ReadOptions::default());
+        let (pixels, masks) = reading::masks(py, &input, options.unwrap_or(&usual), with_pixels, progress)?;
+        let masks = Bound::new(py, masks)?;
+        match pixels {
+            None => Ok(masks.into_any()),
+            Some(pixels) => Ok((Bound::new(py, pixels)?, masks).into_pyobject(py)?.into_any()),
         }
+    }
+
+    /// The plan of `read` with these options; touches no pixel.
+    #[pyo3(signature = (options=None))]
+    fn plan(&self, py: Python<'_>, options: Option<&ReadOptions>) -> PyResult<Plan> {
+        reading::plan(py, self.local, &[self.input(py)?], options.unwrap_or(&ReadOptions::default()))
     }
 
     /// Of a mosaic: opens the file of a source, by the `path` that `sources` has for it.
@@ -366,87 +352,6 @@ impl Dataset {
 pub(crate) fn data_type(name: &str) -> PyResult<DataType> {
     let found = DataType::ALL.into_iter().find(|data_type| data_type.name() == name);
     found.ok_or_else(|| refused(format!("dtype `{name}`: expected a type that pixels can have")))
-}
-
-/// Reads into the caller's memory, or into new memory where it is wanted.
-fn read(
-    input: &Input,
-    options: &ReadOptions,
-    (output, to): (Option<&Output>, Location),
-    watched: Option<&Count>,
-    context: &Context,
-) -> strile::Result<Result> {
-    if let Input::Tiff(dataset) = input {
-        validity::refuse_lost(dataset, &options.place)?;
-    }
-    if let Some(count) = watched {
-        count.expect(blocks(input, options, to, context)?);
-    }
-    let result = match (output, to) {
-        (Some(output), _) => Result::Filled(crate::raster::told(&input.read_into(output, options, context)?)),
-        (None, Location::Cuda(index)) => {
-            Result::Pixels(Raster::new(input.read_on_device(index, options, context)?)?)
-        }
-        (None, Location::Host) => Result::Pixels(Raster::new(input.read(options, context)?)?),
-    };
-    if let Some(count) = watched {
-        count.complete();
-    }
-    Ok(result)
-}
-
-/// Bytes that any codec decodes in less time than a user could want to stop it in.
-const SMALL: u64 = 4 << 20;
-
-/// Whether a read decodes little, and opens no GPU: that takes long.
-fn is_small(input: &Input, options: &ReadOptions, to: Location) -> bool {
-    let Input::Tiff(dataset) = input else { return false };
-    let device = match (to, options.execution.decode_on) {
-        (Location::Cuda(device), _) | (Location::Host, Processor::Cuda(device)) => Some(device),
-        (Location::Host, Processor::Auto | Processor::Cpu) => None,
-    };
-    if device.is_some_and(|device| !strile::device::is_open(device)) {
-        return false;
-    }
-    let found = dataset.pages().get(options.place.page).and_then(|page| page.levels.get(options.place.level));
-    let Some(image) = found.map(|level| &level.image) else { return true };
-    let (window, grid) =
-        (options.place.window.unwrap_or(Window::full(image.width, image.height)), &image.grid);
-    // Blocks along an axis, those that are cut included.
-    let blocks = |first: u32, count: u32, size: u32| {
-        let end = u64::from(first) + u64::from(count);
-        end.div_ceil(u64::from(size.max(1))).saturating_sub(u64::from(first / size.max(1)))
-    };
-    let across = blocks(window.column, window.width, grid.block_width);
-    let down = blocks(window.row, window.height, grid.block_height);
-    let block = u64::from(grid.block_width) * u64::from(grid.block_height);
-    let pixel = u64::from(image.samples) * image.sample.data_type().map_or(16, |t| t.size() as u64);
-    let bytes = [down, block, pixel].into_iter().fold(across, u64::saturating_mul);
-    bytes <= SMALL
-}
-
-/// The plan of a read into new memory.
-fn planned(
-    input: &Input,
-    to: Location,
-    options: &ReadOptions,
-    context: &Context,
-) -> strile::Result<ReadPlan> {
-    match to {
-        Location::Host => input.plan(options, context),
-        Location::Cuda(index) => input.plan_on_device(index, options, context),
-    }
-}
-
-/// How many blocks will be decoded, or sources laid.
-fn blocks(input: &Input, options: &ReadOptions, to: Location, context: &Context) -> strile::Result<u64> {
-    match input {
-        Input::Tiff(_) => {
-            let figures = planned(input, to, options, context)?.figures();
-            Ok((figures.blocks + figures.sparse) as u64)
-        }
-        Input::Vrt(vrt) => Ok(vrt.pieces(options, &PieceLimits::default(), context)?.blocks),
-    }
 }
 
 /// Blocks that were filled in the caller's memory: there is no raster to tell of them.

@@ -55,9 +55,8 @@ pub(crate) fn processor(option: &str, name: &str) -> PyResult<Processor> {
 
 /// The memory that a result is wanted in: that of `out`, which a device may not contradict, or of the device, else host
 /// memory.
-pub(crate) fn destination(device: Option<&str>, out: Option<Location>) -> PyResult<Location> {
-    let asked = device.map(place).transpose()?;
-    match (asked, out) {
+pub(crate) fn destination(device: Option<Location>, out: Option<Location>) -> PyResult<Location> {
+    match (device, out) {
         (Some(asked), Some(out)) if asked != out => Err(refused(format!(
             "device is `{}`, but `out` is in the memory of `{}`: leave out one of them",
             self::name(asked),

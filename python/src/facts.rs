@@ -3,13 +3,14 @@
 use crate::error::exception;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use strile::file::Metadata;
 use strile::file::{Level, StoredField};
 use strile::read::{MaskSource, Place};
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
 use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, Georeference, KeyValue};
 use strile::tiff::{BlockArray, BlockKind, ByteOrder, ExtraSample, FieldType, SampleFormat, Tag, Variant};
 use strile::tiff::{Photometric, Planar, Predictor, Warning, Warnings};
-use strile::{Dataset, Input, Metadata, Vrt};
+use strile::{Dataset, Input, Vrt};
 
 /// All that is known of an opened file.
 pub(crate) fn facts<'py>(py: Python<'py>, input: &Input) -> PyResult<Bound<'py, PyDict>> {
@@ -19,10 +20,25 @@ pub(crate) fn facts<'py>(py: Python<'py>, input: &Input) -> PyResult<Bound<'py, 
         Input::Vrt(vrt) => of_mosaic(&dict, vrt)?,
     }
     of_metadata(&dict, input.metadata())?;
+    dict.set_item("stated_nodata", number(py, stated_nodata(input))?)?;
     dict.set_item("colours", input.band_colours().map_err(exception)?)?;
     let warnings = input.warnings();
     dict.set_item("warnings", PyList::new(py, warnings.iter().map(warning))?)?;
     Ok(dict)
+}
+
+/// The nodata value as the file states it, of any range; that of the first band of a mosaic.
+pub(crate) fn stated_nodata(input: &Input) -> Option<NoData> {
+    let dataset = match input {
+        Input::Tiff(dataset) => dataset,
+        Input::Vrt(vrt) => return vrt.nodata(1),
+    };
+    let first = dataset.tiff().and_then(|tiff| tiff.directories.first());
+    let Some(text) = first.and_then(|directory| directory.text(Tag::GDAL_NODATA)) else {
+        return dataset.metadata().nodata;
+    };
+    let mut told = Warnings::new();
+    NoData::parse(&text, &mut told).filter(|_| told.is_empty())
 }
 
 fn warning(warning: &Warning) -> (&str, &str, &str) {
@@ -47,15 +63,7 @@ fn of_file(dict: &Bound<'_, PyDict>, dataset: &Dataset) -> PyResult<()> {
     }
     dict.set_item("pages", pages)?;
     let text = tiff.directories.first().and_then(|directory| directory.text(Tag::GDAL_NODATA));
-    let stated = match &text {
-        None => dataset.metadata().nodata,
-        Some(text) => {
-            let mut told = Warnings::new();
-            NoData::parse(text, &mut told).filter(|_| told.is_empty())
-        }
-    };
     dict.set_item("nodata_text", text)?;
-    dict.set_item("stated_nodata", number(py, stated)?)?;
     let mask = dataset.mask_source(&Place::default()).unwrap_or(MaskSource::AllValid);
     dict.set_item("mask_source", mask_name(mask))
 }
@@ -151,7 +159,6 @@ fn of_mosaic(dict: &Bound<'_, PyDict>, vrt: &Vrt) -> PyResult<()> {
     page.set_item("levels", [level])?;
     dict.set_item("pages", [page])?;
     dict.set_item("nodata_text", vrt.nodata(1).map(NoData::to_text))?;
-    dict.set_item("stated_nodata", number(py, vrt.nodata(1))?)?;
     dict.set_item("mask_source", mask_name(mask))?;
     // Bands of a mosaic may differ in it.
     let nodata = (1..=vrt.bands()).map(|band| number(py, vrt.nodata(band)));

@@ -11,8 +11,8 @@ use crate::{call, facts};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyTuple, PyType};
-use strile::InvalidValue;
 use strile::crs::{DatumShift, TransformOptions, dialect, identify, wkt};
+use strile::error::InvalidValue;
 use strile::file::AsInput as _;
 use strile::grid::{GridChoice, Placement};
 use strile::tiff::geo::{Bounds, Crs, GeoTransform};
@@ -231,7 +231,7 @@ impl Grid {
     #[staticmethod]
     #[pyo3(signature = (
         files, *, crs=None, bounds=None, resolution=None, shape=None, target_aligned=false, datum_shift="required",
-        source_crs=None, order=None, tps=false, rpc=false, rpc_height=None,
+        source_crs=None, order=None, tps=false, rpc=false, rpc_height=None, rpc_dem=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn chosen<'py>(
@@ -248,9 +248,10 @@ impl Grid {
         tps: bool,
         rpc: bool,
         rpc_height: Option<f64>,
+        rpc_dem: Option<crate::onto::Dem>,
     ) -> PyResult<Self> {
         let shift = self::datum_shift(datum_shift)?;
-        let placing = crate::onto::placing(order, (tps, rpc), rpc_height)?;
+        let placing = crate::onto::placing(order, (tps, rpc), rpc_height, rpc_dem)?;
         let source_crs = source_crs.map(system).transpose()?;
         let choice = GridChoice {
             crs: crs.map(system).transpose()?,
@@ -260,6 +261,7 @@ impl Grid {
             target_aligned,
             ..GridChoice::default()
         };
+        let context = crate::call::context(None, None)?;
         let mut rasters = Vec::with_capacity(files.len());
         for file in &files {
             let input = file.get().input(py)?;
@@ -269,7 +271,7 @@ impl Grid {
                 georeference.gcp_crs = Some(crs.clone());
             }
             let (width, height) = input.as_input().size();
-            let placed = Placement::of(&georeference, width, height, placing);
+            let placed = Placement::of(&georeference, width, height, &placing, &context);
             rasters.push(placed.map_err(|problem| refused(format!("{}: {problem}", input.name())))?);
         }
         chosen(py, &choice, &rasters, shift)

@@ -119,6 +119,33 @@ impl<'a, 'py> Keys<'a, 'py> {
     }
 }
 
+/// The keywords that an object was made of: for copies of it, some with other values.
+pub(crate) struct Keywords(Py<PyDict>);
+
+impl Keywords {
+    pub(crate) fn of(py: Python<'_>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let keywords = keywords.map_or_else(|| Ok(PyDict::new(py)), |keywords| keywords.copy())?;
+        Ok(Self(keywords.unbind()))
+    }
+
+    pub(crate) fn dict<'py>(&self, py: Python<'py>) -> &Bound<'py, PyDict> {
+        self.0.bind(py)
+    }
+
+    /// These with some of them changed.
+    pub(crate) fn with<'py>(
+        &self,
+        py: Python<'py>,
+        changes: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let keywords = self.dict(py).copy()?;
+        if let Some(changes) = changes {
+            keywords.update(changes.as_mapping())?;
+        }
+        Ok(keywords)
+    }
+}
+
 /// A value for messages, cut where it is long.
 pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
     const MOST: usize = 80;

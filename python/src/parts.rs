@@ -1,21 +1,23 @@
 //! `Parts`: a raster to be written in parts that are encoded apart, by other processes, and put together by one of them.
 //!
-//! `Parts` is made of the same dicts as `Writer`, alike in every process. `PartWriter` encodes one part, `Assembly` makes
+//! `Parts` is made of what a `Writer` is made of, alike in every process. `PartWriter` encodes one part, `Assembly` makes
 //! the file. Both are closed by an error; nothing is left of what was not finished. One thread uses one at a time.
 
 use crate::call;
+use crate::commands::told;
 use crate::error::exception;
 use crate::held::Held;
 use crate::piece::Given;
-use crate::write_options::TargetOptions;
-use crate::{device, sink, spec, write_options};
+use crate::spec::RasterSpec;
+use crate::write_options::{TargetOptions, WriteOptions};
+use crate::{device, sink};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::Arc;
-use strile::write::{Beyond, EncodedPart, PartAddress, PartBytes, PartTarget, Stretch, WriteReport};
+use strile::write::{Beyond, EncodedPart, PartAddress, PartBytes, PartTarget, Stretch};
 use strile::{Cancel, Location, Window};
 
 /// A file whose blocks several processes encode, as parts.
@@ -29,16 +31,10 @@ pub(crate) struct Parts {
 impl Parts {
     /// `size` is the columns and rows wanted in a part.
     #[new]
-    fn new(
-        py: Python<'_>,
-        raster: &Bound<'_, PyDict>,
-        options: &Bound<'_, PyDict>,
-        size: (u32, u32),
-    ) -> PyResult<Self> {
-        let (raster, (options, target_options)) =
-            call::guarded(py, || Ok((spec::raster(raster)?, write_options::options(options)?)))?;
-        let parts = call::run_at_once(py, || strile::write::Parts::new(raster, &options, size))?;
-        Ok(Self { parts: Arc::new(parts), target_options })
+    fn new(py: Python<'_>, raster: &RasterSpec, options: &WriteOptions, size: (u32, u32)) -> PyResult<Self> {
+        let spec = raster.spec.clone();
+        let parts = call::run_at_once(py, || strile::write::Parts::new(spec, &options.options, size))?;
+        Ok(Self { parts: Arc::new(parts), target_options: options.target.clone() })
     }
 
     /// What will be done, in words.
@@ -139,7 +135,7 @@ impl Parts {
                 Stretch::Records { part, range } => stretches.append((part, range.start, range.end))?,
             }
         }
-        let dict = told(py, laid.report)?;
+        let dict = told(py, &laid.report, &laid.report.warnings)?;
         dict.set_item("stretches", stretches)?;
         let sidecars = PyList::empty(py);
         for (suffix, bytes) in laid.sidecars {
@@ -261,7 +257,7 @@ impl Assembly {
     fn lay_out<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report =
             self.open.attempt(py, |(assembly, cancel)| call::run(py, cancel, None, || assembly.lay_out()))?;
-        told(py, report)
+        told(py, &report, &report.warnings)
     }
 
     /// Puts the file to its place.
@@ -274,15 +270,4 @@ impl Assembly {
     fn abort(&self, py: Python<'_>) {
         self.open.abort(py);
     }
-}
-
-/// What a file is.
-fn told(py: Python<'_>, report: WriteReport) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("file_len", report.file_len)?;
-    dict.set_item("blocks", report.blocks)?;
-    dict.set_item("sparse", report.sparse)?;
-    dict.set_item("levels", report.levels)?;
-    dict.set_item("warnings", report.warnings)?;
-    Ok(dict)
 }

@@ -2,7 +2,6 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use strile::Location;
 use strile::device::Decode;
 use strile::read::{Fetch, ReadPlan};
 
@@ -69,15 +68,13 @@ fn fallback(plan: &ReadPlan) -> Option<String> {
     match &plan.decode {
         Decode::Cpu => reasons.push(format!("the CPU decodes: {}", plan.engine_reason)),
         Decode::Host(reason) => reasons.push(format!("blocks are decoded on the host: {reason}")),
-        Decode::Kernels | Decode::Nvcomp(_) => {}
+        Decode::Kernels | Decode::Library { .. } => {}
     }
     if let Some(blended) = plan.mosaics.map(|mosaics| mosaics.blended).filter(|&blended| blended > 0) {
         reasons.push(format!("blended on the host: {blended} sources of the mosaic"));
     }
-    let on_host = plan.destination == Location::Host;
-    let steps: Vec<&str> =
-        plan.after.iter().map(String::as_str).filter(|step| !step.starts_with("copied to")).collect();
-    if on_host && !steps.is_empty() {
+    let steps: Vec<&str> = plan.after.iter().filter_map(|step| step.strip_suffix(" on the host")).collect();
+    if !steps.is_empty() {
         reasons.push(format!("done on the host: {}", steps.join(", ")));
     }
     (!reasons.is_empty()).then(|| reasons.join("; "))

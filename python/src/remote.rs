@@ -6,8 +6,9 @@ use pyo3::types::PyDict;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use strile::file::SidecarSearch;
 use strile::io::{PrivateHost, RemoteOptions};
-use strile::{Error, OpenOptions, SidecarSearch};
+use strile::{Error, OpenOptions};
 
 /// How remote files are reached.
 #[pyclass(frozen, module = "strile._core", name = "RemoteOptions")]

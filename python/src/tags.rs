@@ -1,13 +1,14 @@
 //! Tags given as `Dataset.tags` gives them: (tag, type, count, value).
 //!
 //! The value is a number, a tuple of numbers, text (type 2) or bytes (type 7); rationals are two numbers each, in one
-//! row or as pairs (over, under).
+//! row or as pairs (over, under), or one number.
 //! Bytes are made in the order of this machine; the library turns them where the file has the other.
 
 use crate::keys::{elements, float, integer, shown, text};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use strile::tiff::{ByteOrder, FieldType, FieldValue, Tag};
+use strile::write::{is_own_tag, rational};
 
 /// Tags that other keys of the raster state.
 const STATED: [(Tag, &str); 8] = [
@@ -20,6 +21,15 @@ const STATED: [(Tag, &str); 8] = [
     (Tag::GDAL_METADATA, "gdal_metadata_xml"),
     (Tag::GDAL_NODATA, "nodata"),
 ];
+
+/// A tag that an array has from its file, and its value; `None` for one that a new file states by itself.
+pub(crate) fn stated(given: &Bound<'_, PyAny>) -> Result<Option<(Tag, FieldValue)>, String> {
+    let number = elements(given).and_then(|parts| integer(parts.first()?));
+    match number.and_then(|tag| u16::try_from(tag).ok()) {
+        Some(tag) if is_own_tag(Tag(tag)) => Ok(None),
+        _ => field(given).map(Some),
+    }
+}
 
 /// The tag and its value, or what is wrong.
 pub(crate) fn field(given: &Bound<'_, PyAny>) -> Result<(Tag, FieldValue), String> {
@@ -79,14 +89,14 @@ fn bytes_of(field_type: FieldType, value: &Bound<'_, PyAny>, count: Option<i128>
         FieldType::Byte | FieldType::SByte | FieldType::Undefined if raw.is_some() => raw,
         FieldType::Ifd | FieldType::Ifd8 => None,
         FieldType::Rational | FieldType::SRational => {
-            let parts = elements(value)?;
+            let parts = elements(value).unwrap_or_else(|| vec![value.clone()]);
             let flat: Option<Vec<i128>> = parts.iter().map(integer).collect();
             let pairs: Vec<(i128, i128)> = match flat {
-                Some(flat) => {
+                Some(flat) if parts.len() > 1 => {
                     let (pairs, rest) = flat.as_chunks::<2>();
                     rest.is_empty().then(|| pairs.iter().map(|&[over, under]| (over, under)).collect())?
                 }
-                None => parts.iter().map(pair).collect::<Option<_>>()?,
+                _ => parts.iter().map(pair).collect::<Option<_>>()?,
             };
             let mut bytes = Vec::new();
             for (over, under) in pairs {
@@ -116,8 +126,13 @@ fn bytes_of(field_type: FieldType, value: &Bound<'_, PyAny>, count: Option<i128>
 /// NULs that text may have behind it.
 const PADDING: usize = 4096;
 
+/// Over and under; of a number, the fraction nearest to it.
 fn pair(value: &Bound<'_, PyAny>) -> Option<(i128, i128)> {
-    let parts = elements(value)?;
+    let Some(parts) = elements(value) else {
+        let number = float(value)?;
+        let (over, under) = rational(number.abs())?;
+        return Some((if number < 0.0 { -i128::from(over) } else { over.into() }, under.into()));
+    };
     let [over, under] = parts.as_slice() else { return None };
     Some((integer(over)?, integer(under)?))
 }

@@ -1,7 +1,8 @@
-//! The dict `options`: how it is written.
+//! `WriteOptions`: how a raster is written.
 
+use crate::call;
 use crate::device;
-use crate::keys::{Keys, elements, integer, text};
+use crate::keys::{Keys, Keywords, elements, integer, text};
 use crate::remote;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -9,9 +10,10 @@ use strile::io::RemoteOptions;
 use strile::tiff::LercWrapper;
 use strile::tiff::{Planar, Predictor};
 use strile::write::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice};
-use strile::{Compression, Resampling, WriteOptions};
+use strile::{Compression, Resampling};
 
 /// What a target is given beside the file.
+#[derive(Clone)]
 pub(crate) struct TargetOptions {
     /// Whether the file may have sidecars.
     pub(crate) sidecars: bool,
@@ -19,10 +21,38 @@ pub(crate) struct TargetOptions {
     pub(crate) remote: RemoteOptions,
 }
 
-/// The options of a dict, and those of the target.
-pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, TargetOptions)> {
+/// How a raster is written, and what its target is given.
+#[pyclass(frozen, module = "strile._core")]
+pub(crate) struct WriteOptions {
+    pub(crate) options: strile::WriteOptions,
+    pub(crate) target: TargetOptions,
+    keywords: Keywords,
+}
+
+#[pymethods]
+impl WriteOptions {
+    #[new]
+    #[pyo3(signature = (**keywords))]
+    fn new(py: Python<'_>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let keywords = Keywords::of(py, keywords)?;
+        let (options, target) = call::guarded(py, || options(keywords.dict(py)))?;
+        Ok(Self { options, target, keywords })
+    }
+
+    /// The same options, but for some.
+    #[pyo3(signature = (**changes))]
+    fn replace(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        Self::new(py, Some(&self.keywords.with(py, changes)?))
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> ((), Bound<'py, PyDict>) {
+        ((), self.keywords.dict(py).clone())
+    }
+}
+
+fn options(dict: &Bound<'_, PyDict>) -> PyResult<(strile::WriteOptions, TargetOptions)> {
     let mut keys = Keys::new("options", dict);
-    let mut options = WriteOptions::default();
+    let mut options = strile::WriteOptions::default();
     let format = keys.word("format", &["gtiff", "cog"], |word| match word {
         "gtiff" => Some(Format::GeoTiff),
         "cog" => Some(Format::Cog),
@@ -47,12 +77,7 @@ pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, Targe
     })?;
     options.big_tiff = big.unwrap_or_default();
     options.overviews = overviews(&mut keys)?;
-    let methods = Resampling::ALL.map(Resampling::name);
-    let words: Vec<&str> = methods.into_iter().chain(["mean"]).collect();
-    options.resampling = keys.word("resampling", &words, |word| {
-        let name = if word == "mean" { Resampling::Average.name() } else { word };
-        Resampling::ALL.into_iter().find(|method| method.name() == name)
-    })?;
+    options.resampling = keys.word("resampling", &resamplings(), resampling_named)?;
     options.bits = keys.integer("bits", "a number of bits")?;
     options.nan_to_nodata = keys.flag("nan_to_nodata")?.unwrap_or(false);
     options.spooled = keys.flag("spooled")?.unwrap_or(false);
@@ -68,7 +93,18 @@ pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, Targe
     Ok((options, TargetOptions { sidecars, remote: remote::target_options(reached.as_ref()) }))
 }
 
-fn codec(keys: &mut Keys<'_, '_>, options: &mut WriteOptions) -> PyResult<()> {
+/// Names of the ways to reduce pixels.
+pub(crate) fn resamplings() -> Vec<&'static str> {
+    Resampling::ALL.map(Resampling::name).into_iter().chain(["mean"]).collect()
+}
+
+/// The way to reduce pixels of a name.
+pub(crate) fn resampling_named(name: &str) -> Option<Resampling> {
+    let name = if name == "mean" { Resampling::Average.name() } else { name };
+    Resampling::ALL.into_iter().find(|method| method.name() == name)
+}
+
+fn codec(keys: &mut Keys<'_, '_>, options: &mut strile::WriteOptions) -> PyResult<()> {
     let names: Vec<&str> =
         Compression::ALL.iter().map(|codec| codec.name()).chain(["lerc_deflate", "lerc_zstd"]).collect();
     let codec = keys.word("compression", &names, |word| match word {

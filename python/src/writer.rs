@@ -4,9 +4,12 @@
 //! One thread writes at a time; the interpreter's lock is released meanwhile.
 
 use crate::call::{self, Count, Watch};
+use crate::commands::told;
 use crate::held::Held;
 use crate::piece::Given;
-use crate::{device, sink, spec, write_options};
+use crate::spec::RasterSpec;
+use crate::write_options::WriteOptions;
+use crate::{device, sink};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
@@ -34,19 +37,19 @@ impl Writer {
     #[pyo3(signature = (target, raster, options, *, memory=None, threads=None))]
     fn new(
         target: &Bound<'_, PyAny>,
-        raster: &Bound<'_, PyDict>,
-        options: &Bound<'_, PyDict>,
+        raster: &RasterSpec,
+        options: &WriteOptions,
         memory: Option<u64>,
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let py = target.py();
-        let (raster, (options, target_options)) =
-            call::guarded(py, || Ok((spec::raster(raster)?, write_options::options(options)?)))?;
+        let WriteOptions { options, target: target_options, .. } = options;
+        let raster = raster.spec.clone();
         let count = Arc::new(Count::default());
         let context = call::context(memory, threads)?;
         let context = Context { progress: Some(Arc::clone(&count) as _), ..context };
-        let sink = sink::open(target, &target_options, &context.cancel)?;
-        let writer = call::run_at_once(py, || strile::Writer::create(sink, raster, &options, &context))?;
+        let sink = sink::open(target, target_options, &context.cancel)?;
+        let writer = call::run_at_once(py, || strile::Writer::create(sink, raster, options, &context))?;
         count.expect(writer.blocks());
         let cancel = context.cancel;
         Ok(Self {
@@ -123,13 +126,8 @@ impl Writer {
             count.complete();
             Ok(report)
         })?;
-        let dict = PyDict::new(py);
-        dict.set_item("file_len", report.file_len)?;
-        dict.set_item("blocks", report.blocks)?;
-        dict.set_item("sparse", report.sparse)?;
-        dict.set_item("levels", report.levels)?;
+        let dict = told(py, &report, &report.warnings)?;
         dict.set_item("spooled", report.spooled)?;
-        dict.set_item("warnings", report.warnings)?;
         Ok(dict)
     }
 

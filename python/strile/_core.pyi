@@ -7,6 +7,21 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
+from ._core_write import Assembly as Assembly
+from ._core_write import ConvertOptions as ConvertOptions
+from ._core_write import Parts as Parts
+from ._core_write import PartWriter as PartWriter
+from ._core_write import RasterSpec as RasterSpec
+from ._core_write import WriteOptions as WriteOptions
+from ._core_write import Writer as Writer
+from ._options import Execution as Execution
+from ._options import Layout as Layout
+from ._options import Meaning as Meaning
+from ._options import Onto as Onto
+from ._options import Place as Place
+from ._options import ReadOptions as ReadOptions
+from ._options import RemoteOptions as RemoteOptions
+
 Transform = tuple[float, float, float, float, float, float]
 Window = tuple[int, int, int, int]
 Progress = Callable[[int, int], object]
@@ -126,6 +141,9 @@ class Dataset:
     @property
     def facts(self) -> dict[str, Any]:
         """All that is known without reading pixels; see `strile.facts`."""
+    @property
+    def memo(self) -> dict[Any, Any]:
+        """What this package has found out about the file, so that it is found out once per open file."""
     def colour_table(self, band: int) -> list[tuple[int, int, int, int]]:
         """Red, green, blue and alpha of each value of a band (from 1); empty without a colour table."""
     def tags(self, page: int = 0, level: int = 0, *, tables: bool = True) -> list[tuple[int, int, int, Any]]:
@@ -133,39 +151,20 @@ class Dataset:
         denominator, …), text (type 2) or bytes (7); None for one of more than 16 MiB (tables of blocks),
         and for those tables without `tables`."""
     def read(
-        self,
-        *,
-        page: int = 0, level: int = 0, reduce: int = 0,
-        window: Window | None = None,
-        bands: Sequence[int] | None = None,
-        layer: Literal["pixels", "mask"] = "pixels",
-        interleave: Literal["band", "pixel"] = "band",
-        apply_orientation: bool = False,
-        invert_white: bool = False,
-        masked: bool = False, unpack: bool = False,
-        float_type: Literal["float32", "float64"] | None = None,
-        on_fault: Literal["fail", "fill"] = "fail",
-        look_for: float | None = None,
-        max_pixels: int | None = None,
-        max_cloud_bytes: int | None = None,
-        cache: str = "auto",
-        device: str | None = None, decode_on: str = "auto", out: Any = None, stream: int | None = None,
-        memory: int | None = None, threads: int | None = None, progress: Progress | None = None,
-    ) -> Raster:
-        """Pixels of a level (0 full, then overviews); window is (column, row, width, height), bands count from 1.
-        `reduce`: how many times JPEG 2000 is halved while it is decoded; windows are then of what comes of it.
-        `out`: any array (buffer, `__cuda_array_interface__`, DLPack) of exactly the type and shape, of any strides;
-        it is returned, and blocks that were filled in it (`on_fault='fill'`) are reported by a GeoTIFFFallbackWarning.
-        `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact.
-        `device`: where the result lives, `cpu` by default; `decode_on`: which processor decodes.
-        `max_pixels`: the most samples of the result; None refuses what is implausible for the file.
-        `max_cloud_bytes`: the most bytes fetched from a source that Python reads.
-        `look_for`: a stored value, or NaN in pixels that are masked, that is looked for while pixels are decoded: see `Raster.found`.
-        `cache`: "auto", "off", "encoded" or "decoded"; see `strile.read`."""
+        self, options: ReadOptions | None = None, *, out: Any = None, stream: int | None = None, progress: Progress | None = None
+    ) -> Any:
+        """Pixels of a level as a `Raster`, all of the first page without options. `out`: any array (buffer, `__cuda_array_interface__`,
+        DLPack) of exactly the type and shape, of any strides; it is returned, and blocks that were filled in it (`on_fault="fill"`) are
+        reported by a GeoTIFFFallbackWarning."""
+    def read_masks(
+        self, options: ReadOptions | None = None, *, with_pixels: bool = False, progress: Progress | None = None
+    ) -> Any:
+        """Masks of bands in host memory, (band, y, x): 255 for valid samples, 0 for missing ones. `with_pixels`: a pair of the stored
+        samples and their masks."""
     def check_size(self, samples: int, bytes: int, *, max_pixels: int | None = None) -> None:
         """Refuses a result of this many samples and bytes by the limits of `read`: PixelSafetyLimitError."""
-    def plan(self, **request: Any) -> Plan:
-        """The plan of `read` with these keywords."""
+    def plan(self, options: ReadOptions | None = None) -> Plan:
+        """The plan of `read` with these options."""
     def validity(self, level: int = 0) -> list[int | float | str | None]:
         """What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None
         where all are."""
@@ -178,17 +177,6 @@ class Dataset:
         is refused, None otherwise), band and source_band (from 1), source_rect and target_rect (column, row, width,
         height; None for all of it), exists. The facts of a mosaic also have `band_nodata`, one for each band."""
     def close(self) -> None: ...
-
-class RemoteOptions:
-    """How remote files are reached; `strile.reading.storage` makes it. Can be pickled."""
-    def __init__(
-        self, *, anonymous: bool = False, allow_http: bool = False, request_payer: bool = False,
-        deny_private_hosts: bool = True, allowed_private_hosts: Sequence[str] | None = None,
-        region: str | None = None, endpoint: str | None = None,
-        headers: Sequence[tuple[str, str]] | None = None, settings: Sequence[tuple[str, str]] | None = None,
-        connect_timeout: float | None = None, stall_timeout: float | None = None, total_timeout: float | None = None,
-        retries: int | None = None, merge_gap: int | None = None,
-    ) -> None: ...
 
 class Headers:
     """The headers of files that batches share: at most `files` of them and `memory` bytes, with at most `open_files` open at
@@ -213,15 +201,27 @@ class Headers:
 
 def read_batch(
     files: Sequence[Dataset | str],
-    windows: Sequence[tuple[int, int, float, float, float, float]],
+    windows: Sequence[tuple[Any, ...]],
     headers: Headers,
-    **keywords: Any,
+    place: Place | None = None,
+    meaning: Meaning | None = None,
+    execution: Execution | None = None,
+    *,
+    kind: Literal["pixels", "bounds", "points"] | str = "pixels",
+    size: tuple[int, int] | None = None,
+    sufficient: bool = False,
+    resampling: Literal["nearest", "bilinear", "average"] | str = "nearest",
+    fill: int | float | None = None,
+    polygons: Sequence[tuple[str | None, str | None] | None] = (),
+    device: str | None = None,
+    out: Any = None,
+    stream: int | None = None,
+    remote: RemoteOptions | None = None,
 ) -> Raster | Any:
     """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
-    height), (west, south, east, north) or (x, y, width, height) as `kind` says: pixels, bounds, points. Other keywords:
-    page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, onto (keywords of `read_onto`: then the four
-    numbers are those of the grid), polygons (texts with their reference systems, one or one per window), on_fault, device, decode_on, device_memory,
-    out (windows, bands, rows, columns), stream, memory, threads, max_pixels, cache, remote; see `strile.batch`."""
+    height), (west, south, east, north) or (x, y, width, height) as `kind` says. `place` has the page, the bands, and the grid that the four
+    numbers are then of. `size` (columns, rows) resamples windows, with `sufficient` from the overview that suffices. `polygons` are texts with
+    their reference systems, one or one per window. `out` is (windows, bands, rows, columns); see `strile.batch`."""
 
 def write_header_index(
     target: str,
@@ -231,99 +231,6 @@ def write_header_index(
     remote: RemoteOptions | None = None,
 ) -> tuple[int, int, list[tuple[str, str]]]:
     """Writes an index of headers: files in it, its bytes, and those that are not with why; see `strile.header_index`."""
-
-class Writer:
-    """A file being written; nothing is at the target before `finish`."""
-
-    def __init__(
-        self,
-        target: str | Any,
-        raster: dict[str, Any],
-        options: dict[str, Any],
-        *,
-        memory: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        """`target`: a path, a URL of a bucket, or an object with `write(bytes)`. Keys of `raster` and `options`: see `strile.writing`;
-        a key that is not known is an error. Of a raster, `nodata_text` states a nodata value that no sample can
-        have, and `crs_citation` names a reference system that nothing else is known of."""
-    def explain(self) -> str: ...
-    @property
-    def encoder(self) -> tuple[str, str]: ...
-    @property
-    def blocks(self) -> int: ...
-    @property
-    def device(self) -> str: ...
-    def write(
-        self,
-        array: Any,
-        row: int,
-        column: int,
-        *,
-        axes: Literal["yx", "byx", "yxb"],
-        mask: Any = None,
-        stream: int | None = None,
-        progress: Progress | None = None,
-    ) -> None: ...
-    def sidecar(self, suffix: str, content: bytes) -> None:
-        """A small file that appears beside the target with it, at the target's name plus `suffix`."""
-    def finish(self, progress: Progress | None = None) -> dict[str, Any]: ...
-    def abort(self) -> None: ...
-
-class Parts:
-    """A raster to be written in parts that are encoded apart: made of the dicts of a Writer, alike in every process."""
-
-    def __init__(self, raster: dict[str, Any], options: dict[str, Any], size: tuple[int, int]) -> None:
-        """`size`: the columns and rows wanted in a part; they come out as whole blocks."""
-    def explain(self) -> str: ...
-    @property
-    def encoder(self) -> str: ...
-    @property
-    def is_big(self) -> bool: ...
-    @property
-    def blocks(self) -> int: ...
-    @property
-    def tiers(self) -> list[dict[str, Any]]:
-        """Of each: `level` (whose pixels its parts are given), `levels` (that they encode), `image` and `size` of a
-        part in pixels (columns, rows), `columns` and `rows` of parts. The first is that of the full image; each later
-        one is given what the parts of the one before hand on."""
-    def part(self, tier: int, row: int, column: int) -> dict[str, Any]:
-        """`own`, `need` and `beyond` (or None) as (column, row, width, height), and `blocks`."""
-    def encode(
-        self, tier: int, row: int, column: int, *, path: str | None = None, memory: int | None = None, threads: int | None = None
-    ) -> PartWriter: ...
-    def lay_out(
-        self,
-        name: str,
-        parts: Sequence[tuple[int, int, int, bytes]],
-        sidecars: Sequence[tuple[str, bytes]],
-        *,
-        memory: int | None = None,
-    ) -> dict[str, Any]:
-        """What `Assembly.lay_out` tells; `stretches` of the file in order, each bytes, or a part's number and from where to
-        where in its records; and `sidecars`. `parts`: tier, row, column and index of all."""
-    def assemble(self, target: str | Any, *, memory: int | None = None) -> Assembly: ...
-
-class PartWriter:
-    """A part being encoded."""
-
-    @property
-    def device(self) -> str: ...
-    def write(
-        self, array: Any, row: int, column: int, *, axes: Literal["yx", "byx", "yxb"], stream: int | None = None
-    ) -> None: ...
-    def finish(self) -> dict[str, Any]:
-        """`index`, `records` (None where they are in a file), `beyond` (bytes, shape, axes; or None), `blocks`."""
-    def abort(self) -> None: ...
-
-class Assembly:
-    """A file being put together of parts; nothing is at the target before `commit`."""
-
-    def add(self, tier: int, row: int, column: int, index: bytes, records: bytes | str) -> None: ...
-    def sidecar(self, suffix: str, content: bytes) -> None: ...
-    def lay_out(self) -> dict[str, Any]: ...
-    def commit(self) -> None: ...
-    def abort(self) -> None: ...
 
 class SharedObject:
     """A file in a bucket that several processes write: one begins it, each sends parts, one completes it."""
@@ -390,13 +297,35 @@ def write_vrt(
     nodata: str | None = None,
 ) -> list[str]:
     """Writes a VRT that lays files side by side; returns what it does not keep, in words."""
+def write_tiles(
+    path: str, raster: RasterSpec, tiles: Sequence[tuple[str, int, int, int, int]], aux_xml: bytes | None = None
+) -> None:
+    """Writes the VRT of a raster whose tiles are files: name relative to the VRT, row, column, height, width."""
+def color_ramps() -> list[str]: ...
+def write_style(path: str, ramp: str, bounds: tuple[float, float]) -> None:
+    """Writes a style of QGIS: the first band in the colours of a ramp between two values."""
+def checked_transform(value: Any, name: str, *, aligned: bool = False, dropped: bool = False) -> Transform | None:
+    """An Affine or its six numbers. One that is not `aligned` with rows and columns is an error, or `dropped`."""
+def place(
+    *,
+    stated: Transform | None,
+    points: bool,
+    follows: bool,
+    gcps: Sequence[tuple[float, ...]],
+    mapped: Transform | None,
+    unplaced: bool,
+    square: bool,
+    y: tuple[str, bytes, float | None] | None,
+    x: tuple[str, bytes, float | None] | None,
+) -> tuple[Transform | None, list[tuple[float, float, float, float, float]]]:
+    """The transform of pixel corners and the control points of an array, from what it states and its coordinates."""
 def crs(definition: int | str) -> dict[str, Any]:
     """A reference system by EPSG code, `EPSG:n`, WKT or PROJ text: epsg, wkt, name, kind. UnparseableCRSError or
     InvalidCRSCodeError where there is none."""
 def convert(
     source: Dataset,
     target: str,
-    options: dict[str, Any],
+    options: ConvertOptions,
     *,
     overwrite: bool = False,
     remote: RemoteOptions | None = None,
@@ -404,12 +333,12 @@ def convert(
     memory: int | None = None,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Writes (part of) a file as another; `options` as `strile.convert` makes them. A report with `warnings`."""
+    """Writes (part of) a file as another; returns a report with `warnings`."""
 
 def convert_many(
     inputs: list[str],
     folder: str,
-    options: dict[str, Any],
+    options: ConvertOptions,
     *,
     jobs: int = 1,
     overwrite: bool = False,
@@ -423,7 +352,17 @@ def convert_many(
     `warnings`."""
 
 def add_overviews(
-    path: str, options: dict[str, Any], *, memory: int | None = None, threads: int | None = None
+    path: str,
+    *,
+    count: int | None = None,
+    levels: Sequence[int] | None = None,
+    resampling: str | None = None,
+    compression: str | None = None,
+    external: bool = False,
+    rebuild: bool = False,
+    max_pixels: int | None = None,
+    memory: int | None = None,
+    threads: int | None = None,
 ) -> dict[str, Any]:
     """Adds overviews to a file; a report with `warnings`."""
 
@@ -514,6 +453,7 @@ class Grid:
         datum_shift: str = "required",
         source_crs: Any = None,
         order: int | None = None, tps: bool = False, rpc: bool = False, rpc_height: float | None = None,
+        rpc_dem: tuple[str, str, float | None] | None = None,
     ) -> Grid:
         """The grid for open files of which a part is given, as gdalwarp chooses its output."""
     @staticmethod
@@ -567,15 +507,14 @@ def placement(
     """The grid of a level, halved `reduce` times."""
 def placed_on(grid: Grid) -> dict[str, Any]:
     """The same attributes of pixels on a grid. Of a turned one the transform is `rotated_affine`."""
-def read_onto(files: Sequence[Dataset], **keywords: Any) -> Raster | Any:
-    """Pixels of files on a grid. Keywords: `grid`; `resampling`, `tolerance`, `level` (None: the coarsest that suffices), `datum_shift`,
-    `source_crs`, `nodata`, `fill`, `dtype`, `top`, `polygon`, `polygon_crs`, `order`, `tps`, `rpc`, `rpc_height`; those of `Dataset.read`, `window` in pixels of the grid."""
-def plan_onto(files: Sequence[Dataset], **keywords: Any) -> Plan:
-    """The plan of `read_onto` with these keywords."""
-def files_onto(files: Sequence[Dataset], **keywords: Any) -> list[dict[str, Any]]:
+def read_onto(
+    files: Sequence[Dataset], options: ReadOptions, *, out: Any = None, stream: int | None = None, progress: Progress | None = None
+) -> Any:
+    """Pixels of files on the grid of `options`, whose pixels the window counts. One file is also read by `Dataset.read`."""
+def plan_onto(files: Sequence[Dataset], options: ReadOptions) -> Plan:
+    """The plan of `read_onto`."""
+def files_onto(files: Sequence[Dataset], onto: Onto) -> list[dict[str, Any]]:
     """How each file is put onto the grid: name, level, ratio (its pixels along one of the grid), operation (text), accuracy, codes."""
-def resampling_name(name: str) -> str:
-    """The name of a method of resampling as plans have it."""
 def placed(
     dataset: Dataset, placement: Placement, level: int, row: int, column: int, *, shifted: bool = False, allow_unparseable_crs: bool = False
 ) -> dict[str, Any]:

@@ -5,6 +5,8 @@ accessor only says which array."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .asked import sides_of
@@ -58,14 +60,22 @@ class DataArrayAccessor:
         resampling: str = "nearest",
         tolerance: float | None = None,
         datum_shift: str = "required",
+        source_crs: Any = None,
+        order: int | None = None,
+        tps: bool = False,
+        rpc: bool = False,
+        rpc_height: float | None = None,
+        rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> xr.DataArray:
-        """This array in another reference system or on another grid; the keywords of `open_geotiff`. Of arrays in host memory: a dask
-        or CuPy array is refused, since its file can be read onto the grid directly."""
+        """This array in another reference system or on another grid; the keywords of `open_geotiff`. An array that has control points
+        (`attrs["gcps"]`) or RPCs of its file is placed by them. Of arrays in host memory: a dask or CuPy array is refused, since its file can be
+        read onto the grid directly."""
         from . import coregistered
 
         return coregistered.reproject(
             self._array, crs=crs, grid=grid, like=like, resolution=resolution, bounds=bounds, shape=shape, target_aligned=target_aligned,
-            resampling=resampling, tolerance=tolerance, datum_shift=datum_shift,
+            resampling=resampling, tolerance=tolerance, datum_shift=datum_shift, source_crs=source_crs, order=order, tps=tps, rpc=rpc,
+            rpc_height=rpc_height, rpc_dem=rpc_dem,
         )  # fmt: skip
 
     def _source(self) -> str:
@@ -102,8 +112,10 @@ class DatasetAccessor:
         return self._raster(request.pop("variable", None)).strile.plan(**request)
 
     def open_geotiff(self, source: Any, **options: Any) -> xr.DataArray:
-        """Reads the part of a file that the raster covers, as `DataArray.strile.open_geotiff`; `variable` names the raster."""
-        return self._raster(options.pop("variable", None)).strile.open_geotiff(source, **options)
+        """Reads the part of a file that the raster covers, as `DataArray.strile.open_geotiff`; `variable` (or `var`, as xarray-spatial
+        has it) names the raster."""
+        variable = options.pop("var", None)
+        return self._raster(options.pop("variable", variable)).strile.open_geotiff(source, **options)
 
     def reproject(self, crs: Any = None, **options: Any) -> xr.DataArray:
         """The raster in another reference system, as `DataArray.strile.reproject`; `variable` names the raster."""

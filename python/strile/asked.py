@@ -13,9 +13,14 @@ from .errors import StrileError
 from .pixel_window import Window
 
 
+def is_bool(value: Any) -> bool:
+    """Whether it is True or False, of Python or numpy."""
+    return isinstance(value, bool | np.bool_)
+
+
 def whole(value: Any) -> int | None:
     """A whole number, of Python or numpy; None for all else, True and False among it."""
-    if isinstance(value, bool | np.bool_):
+    if is_bool(value):
         return None
     try:
         return operator.index(value)
@@ -83,9 +88,16 @@ def cast(array: Any, dtype: np.dtype[Any]) -> Any:
 
 def flag_of(value: Any, name: str) -> bool:
     """True or False, of Python or numpy."""
-    if not isinstance(value, bool | np.bool_):
+    if not is_bool(value):
         raise TypeError(f"{name} is {value!r}: expected True or False")
     return bool(value)
+
+
+def choice_of(value: Any, name: str) -> bool | None:
+    """True, False or None, of Python or numpy."""
+    if value is not None and not is_bool(value):
+        raise TypeError(f"{name} is {value!r}: expected True, False or None")
+    return None if value is None else bool(value)
 
 
 def truth_of(value: Any, name: str) -> bool:

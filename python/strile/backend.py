@@ -27,6 +27,7 @@ from .reading import opened
 from .reading import sidecars as beside
 from .reading.arguments import halvings, pixel_limit
 from .reading.description import check_coordinates
+from .reading.nodata import holds
 from .reading.source import Source
 
 KEPT = "strile"
@@ -57,6 +58,7 @@ class StrileBackend(BackendEntrypoint):
         "sidecars",
         "grid",
         "like",
+        "var",
         "coregister",
         "auto_reproject",
         "resampling",
@@ -88,6 +90,7 @@ class StrileBackend(BackendEntrypoint):
         sidecars: str = "auto",
         grid: Any = None,
         like: Any = None,
+        var: str | None = None,
         coregister: bool | None = None,
         auto_reproject: bool = False,
         resampling: str = "auto",
@@ -103,8 +106,8 @@ class StrileBackend(BackendEntrypoint):
 
         `grid` reads onto another grid: a `strile.Grid`, or what has one. `like` is an array (or anything with a grid) that the file is read
         over: on its grid (`coregister`, the default), in its reference system (`auto_reproject`), or, with `coregister=False`, the part of
-        the file that it covers. `resampling` "auto" takes the nearest pixel of integers and interpolates floats; `tolerance` and
-        `datum_shift` are those of `open_geotiff`."""
+        the file that it covers. `var` names the raster of `like` where that is a Dataset. `resampling` "auto" takes the nearest pixel of integers
+        and interpolates floats; `tolerance` and `datum_shift` are those of `open_geotiff`."""
         accessor.register()
         _check_device(device)
         source = Source.of(
@@ -120,7 +123,7 @@ class StrileBackend(BackendEntrypoint):
             raise IndexError(f"{source}: there is no overview {overview_level}; it has {len(levels) - 1}")
         shown = levels[level].halved(reduce)
         masked = bool(masked or mask_and_scale)
-        over = coregistered.Over.of(dataset, grid, like, coregister, auto_reproject)
+        over = coregistered.Over.of(dataset, grid, coregistered.raster_of(like, var), coregister, auto_reproject)
         onto = over.onto(
             dataset, resampling=resampling, tolerance=tolerance, datum_shift=datum_shift, level=None if overview_level is None else level
         )  # fmt: skip
@@ -143,7 +146,7 @@ class StrileBackend(BackendEntrypoint):
             encoding[KEPT] = _kept(dataset, facts, level, attrs, array.shape)
         else:
             attrs |= told([dataset], onto)
-            side = max(256, int((conventions.CHUNK_BYTES / (dtype.itemsize * shown.bands)) ** 0.5) // 256 * 256)
+            side = conventions.square_chunk(dtype.itemsize * shown.bands)
             encoding["preferred_chunks"] = {"y": min(side, height), "x": min(side, width), "band": shown.bands}
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
         dims = ("band", "y", "x")
@@ -151,15 +154,13 @@ class StrileBackend(BackendEntrypoint):
             variable = on_device.variable(array, dims, attrs, encoding)
         else:
             variable = xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs, encoding)
-        if onto is None:
-            coords: dict[str, Any] = dict(conventions.coordinates(facts, shown, spatial=parse_coordinates))
-            coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), conventions.spatial_ref(facts, shown))
-        else:
-            coords = dict(conventions.grid_coordinates(onto.grid, shown.bands, spatial=parse_coordinates))
-            coords |= over.coordinates() if parse_coordinates else {}
-            coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), conventions.grid_spatial_ref(onto.grid))
+        lie = conventions.Lie.of_level(facts, shown) if onto is None else conventions.Lie.of_grid(onto.grid)
+        coords: dict[str, Any] = {"band": (("band",), np.arange(1, shown.bands + 1))}
+        if parse_coordinates:
+            coords |= lie.coordinates() | ({} if onto is None else over.coordinates())
+        coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), lie.spatial_ref())
         result = xr.Dataset({default_name: variable}, coords)
-        result = over.cut(result, dataset, level, reduce)
+        result = over.cut(result, dataset, level, reduce, lie.transform)
         if band_as_variable:
             result = _bands_apart(result, default_name, facts)
         if drop_variables is not None:
@@ -187,8 +188,7 @@ def _decoding(dataset: Any, facts: Facts, number: int, level: Level, masked: boo
         rules = []
     scales = offsets = None
     if scaled:
-        scales = tuple(1.0 if band.scale is None else float(band.scale) for band in facts.bands)
-        offsets = tuple(0.0 if band.offset is None else float(band.offset) for band in facts.bands)
+        scales, offsets = facts.scales, facts.offsets
         if len(scales) != level.bands:
             scales = offsets = None
     return Decoding(any(rule is not None for rule in rules), scales, offsets)
@@ -196,15 +196,7 @@ def _decoding(dataset: Any, facts: Facts, number: int, level: Level, masked: boo
 
 def _nodata(facts: Facts) -> int | float | None:
     """The nodata value; None if no pixel can have it, as in rasterio."""
-    nodata, dtype = facts.nodata, facts.dtype
-    if nodata is None:
-        return None
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        held = np.isfinite(nodata) and nodata == int(nodata) and limits.min <= nodata <= limits.max
-    else:
-        held = not np.isfinite(nodata) or abs(nodata) <= np.finfo(dtype).max
-    return nodata if held else None
+    return facts.nodata if facts.nodata is not None and holds(facts.dtype, facts.nodata) else None
 
 
 def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from .asked import bands_of, count_of, device_of, flag_of, index_of, number_of, 
 from .errors import StrileError
 
 if TYPE_CHECKING:
-    from ._core import Headers, Raster
+    from ._core import Headers, Onto, Raster
 
 _headers: Any = None
 """Those of batches that bring none, made by the first."""
@@ -77,6 +77,7 @@ def read_batch(
     tps: bool = False,
     rpc: bool = False,
     rpc_height: float | None = None,
+    rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
@@ -98,8 +99,8 @@ def read_batch(
     With `grid` (as in `strile.read`) windows are put onto it, whatever reference system each file has: windows are then in pixels of the
     grid, `bounds` and `points` in its reference system, and may lie outside of it. With `size` each window has that size,
     whatever those of the grid are; for `bounds` with `size` the reference system `crs` suffices in place of a grid.
-    `resampling` may then be any method of `strile.read`, and `tolerance`, `datum_shift`, `source_crs`, `nodata`, `order`, `tps`, `rpc`
-    and `rpc_height` are those of `strile.read`, too. `level` is one number, or None for the coarsest level that suffices for each window.
+    `resampling` may then be any method of `strile.read`, and `tolerance`, `datum_shift`, `source_crs`, `nodata`, `order`, `tps`, `rpc`,
+    `rpc_height` and `rpc_dem` are those of `strile.read`, too. `level` is one number, or None for the coarsest level that suffices for each window.
 
     `polygons` clips windows, as `polygon` of `strile.read` does: one polygon for all, or a list with one per window, of which some may be
     None. Pixels whose centre lies outside are missing, and only blocks under the polygons are read. `polygon_crs` is the reference system
@@ -119,6 +120,7 @@ def read_batch(
     in `strile.read`, and so is `cache`. `storage_options`, `anonymous`, `store` and `sidecars` are those of `open_geotiff`, for all
     URLs among the files; with a `store` all files are paths in it. `allowed_hosts` are those that sources of VRTs among the files
     may be on."""
+    from ._core import Execution, Meaning, Place
     from ._core import read_batch as read
     from .reading.arguments import pixel_limit
     from .reading.storage import Storage
@@ -127,7 +129,7 @@ def read_batch(
     listed = _listed(files)
     onto = _onto(
         grid, crs, kind, wanted, level, resampling=resampling, tolerance=tolerance, datum_shift=datum_shift, source_crs=source_crs, nodata=nodata,
-        order=order, tps=tps, rpc=rpc, rpc_height=rpc_height,
+        order=order, tps=tps, rpc=rpc, rpc_height=rpc_height, rpc_dem=rpc_dem,
     )
     numbers = _numbers(kind, rows, wanted, 0 if level is None or onto is not None else level, len(listed))
     used, numbers = _used(numbers, len(listed))
@@ -142,39 +144,36 @@ def read_batch(
     usual = storage_options is None and not truth_of(anonymous, "anonymous") and store is None and sidecars == "auto"
     by_core = by_core and usual
     opened = _opened([listed[file] for file in used], deepest, by_core, places, hosts)
-    keywords: dict[str, Any] = {
-        "kind": kind,
-        "page": index_of(page, "page"),
-        "bands": bands_of(bands),
-        "float_type": None if dtype is None else _float_type(dtype),
-        "masked": flag_of(masked, "masked"),
-        "unpack": flag_of(unpack, "unpack"),
-        "fill": None if fill is None else number_of(fill, "fill"),
-        "size": wanted if resampled else None,
-        "resampling": text_of(resampling, "resampling") if onto is None else "nearest",
-        "on_fault": text_of(on_fault, "on_fault"),
-        "device": device_of(device, out),
-        "decode_on": text_of(decode_on, "decode_on"),
-        "out": out,
-        "stream": count_of(stream, "stream", 0),
-        "memory": count_of(memory, "memory"),
-        "threads": count_of(threads, "threads"),
-        "max_pixels": pixel_limit(max_pixels),
-        "cache": text_of(cache, "cache"),
-    }
-    if chooses:
-        keywords["sufficient"] = True
-    if onto is not None:
-        keywords["onto"] = onto
-    clips = _polygons(polygons, polygon_crs)
-    if clips:
-        keywords["polygons"] = clips
-    return read(opened, numbers, kept, **keywords, remote=Storage().for_core("http://"))
+    place = Place(page=index_of(page, "page"), bands=bands_of(bands), onto=onto)
+    meaning = Meaning(
+        masked=flag_of(masked, "masked"), unpack=flag_of(unpack, "unpack"), float_type=None if dtype is None else _float_type(dtype)
+    )
+    execution = Execution(
+        on_fault=text_of(on_fault, "on_fault"),
+        decode_on=text_of(decode_on, "decode_on"),
+        memory=count_of(memory, "memory"),
+        threads=count_of(threads, "threads"),
+        max_pixels=pixel_limit(max_pixels),
+        cache=text_of(cache, "cache"),
+    )
+    return read(
+        opened, numbers, kept, place, meaning, execution,
+        kind=kind,
+        size=wanted if resampled else None,
+        sufficient=chooses,
+        resampling=text_of(resampling, "resampling") if onto is None else "nearest",
+        fill=None if fill is None else number_of(fill, "fill"),
+        polygons=_polygons(polygons, polygon_crs),
+        device=device_of(device, out),
+        out=out,
+        stream=count_of(stream, "stream", 0),
+        remote=Storage().for_core("http://"),
+    )  # fmt: skip
 
 
 def _onto(
     grid: Any, crs: Any, kind: str, size: tuple[int, int] | None, level: Any, **given: Any
-) -> dict[str, Any] | None:
+) -> Onto | None:
     """The grid that windows are put onto, as the core takes it; None where they are pixels of their files."""
     from ._core import Grid
     from .onto import onto_of, refuse_without_grid
@@ -190,7 +189,7 @@ def _onto(
         grid = Grid(crs, (1, 0, 0, 0, -1, 0), (1, 1))
     if level is not None and np.ndim(level) != 0:
         raise StrileError("level is a list: expected one number for windows that are put onto a grid, or None")
-    return onto_of(grid, level=level, **given).keywords()
+    return onto_of(grid, level=level, **given)
 
 
 def _polygons(polygons: Any, crs: Any) -> list[tuple[str | None, str | None] | None]:

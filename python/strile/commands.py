@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from .reading.arguments import pixel_limit
 from .reading.shown import redacted
 from .reading.source import Source
 from .reading.storage import is_bucket, service_of, storage_of
+
+if TYPE_CHECKING:
+    from ._core import ConvertOptions
 
 Place = str | os.PathLike[str] | Dataset
 
@@ -194,8 +197,9 @@ def convert_many(
     return results
 
 
-def _convert_options(given: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_options(given: Mapping[str, Any]) -> ConvertOptions:
     """The core's options, from arguments of `convert`."""
+    from ._core import ConvertOptions
     from .onto import polygon_of
     from .writing.georef import checked_transform
 
@@ -225,7 +229,7 @@ def _convert_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "colorinterp": _made("colorinterp", lambda: _colours(given["colorinterp"]), given["colorinterp"]),
         "max_pixels": pixel_limit(given["max_pixels"]),
     }
-    return {key: value for key, value in options.items() if value is not None}
+    return ConvertOptions(**options)
 
 
 _EXPECTED = {
@@ -288,19 +292,20 @@ def add_overviews(
     there as asked for stay as they are. This is `strile overview`."""
     from . import _core
 
-    options = {
-        "count": count,
-        "levels": None if levels is None else [int(level) for level in levels],
-        "resampling": resampling,
-        "compression": compression,
-        "external": flag_of(external, "external"),
-        "rebuild": flag_of(rebuild, "rebuild"),
-        "max_pixels": pixel_limit(max_pixels),
-    }
-    chosen = {key: value for key, value in options.items() if value is not None}
     target = path_of(path, "path")
-    limits = {"memory": count_of(memory, "memory"), "threads": count_of(threads, "threads")}
-    _warn(target, _core.add_overviews(target, chosen, **limits))
+    report = _core.add_overviews(
+        target,
+        count=count_of(count, "count"),
+        levels=None if levels is None else [int(level) for level in levels],
+        resampling=None if resampling is None else text_of(resampling, "resampling"),
+        compression=None if compression is None else text_of(compression, "compression"),
+        external=flag_of(external, "external"),
+        rebuild=flag_of(rebuild, "rebuild"),
+        max_pixels=pixel_limit(max_pixels),
+        memory=count_of(memory, "memory"),
+        threads=count_of(threads, "threads"),
+    )
+    _warn(target, report)
 
 
 def remove_overviews(path: str | os.PathLike[str], *, external: bool = False) -> int:

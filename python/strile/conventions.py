@@ -6,12 +6,13 @@ its accessor, and what is written with it, works on our datasets as on its own."
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import _core, placement
-from .facts import Facts, Level
+from .facts import Facts, Level, Transform
 
 SPATIAL_REF = "spatial_ref"
 CHUNK_BYTES = 32 << 20
@@ -19,48 +20,41 @@ CHUNK_BYTES = 32 << 20
 _NOT_ATTRIBUTES = {"_FillValue", "missing_value", "fill_value", "nodata", "nodatavals", "is_tiled", "res"}
 
 
-def coordinates(facts: Facts, level: Level, *, spatial: bool) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """Bands from 1 and pixel centres; an image that only control points place has none of these."""
-    coords: dict[str, tuple[tuple[str, ...], Any]] = {"band": (("band",), np.arange(1, level.bands + 1))}
-    if spatial and not (facts.gcps and facts.transform is None):
-        place = placement.transform(facts, level)
-        x, y = placement.centres(place, level.width, level.height)
-        if placement.is_rectilinear(place):
-            coords |= {"x": (("x",), x), "y": (("y",), y)}
-        else:
-            coords |= {"xc": (("y", "x"), x), "yc": (("y", "x"), y)}
-    return coords
+@dataclass(frozen=True)
+class Lie:
+    """Where the pixels of a result lie, of a level of a file or of a grid. `gcps` are control points in place of a transform."""
 
+    transform: Transform
+    shape: tuple[int, int]
+    wkt: str | None
+    gcps: tuple[tuple[float, ...], ...] = ()
 
-def spatial_ref(facts: Facts, level: Level) -> dict[str, Any]:
-    """The attributes of the grid mapping: the reference system as CF and as WKT has it, and where pixels
-    lie."""
-    attrs: dict[str, Any] = {}
-    if facts.crs is not None and facts.crs.wkt:
-        attrs |= {"crs_wkt": facts.crs.wkt, **_cf(facts.crs.wkt), "spatial_ref": facts.crs.wkt}
-    attrs["GeoTransform"] = placement.geo_transform(placement.transform(facts, level))
-    if facts.gcps and facts.transform is None:
-        attrs["gcps"] = json.dumps(_gcps(facts))
-    return attrs
+    @staticmethod
+    def of_level(facts: Facts, level: Level) -> Lie:
+        gcps = facts.gcps if facts.transform is None else ()
+        return Lie(placement.transform(facts, level), (level.height, level.width), facts.crs.wkt if facts.crs else None, gcps)
 
+    @staticmethod
+    def of_grid(grid: _core.Grid) -> Lie:
+        return Lie(grid.transform, grid.shape, grid.system()["wkt"])
 
-def grid_coordinates(grid: _core.Grid, bands: int, *, spatial: bool) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """The same of a grid."""
-    coords: dict[str, tuple[tuple[str, ...], Any]] = {"band": (("band",), np.arange(1, bands + 1))}
-    if spatial:
-        x, y = placement.centres(grid.transform, grid.width, grid.height)
-        if placement.is_rectilinear(grid.transform):
-            coords |= {"x": (("x",), x), "y": (("y",), y)}
-        else:
-            coords |= {"xc": (("y", "x"), x), "yc": (("y", "x"), y)}
-    return coords
+    def coordinates(self) -> dict[str, tuple[tuple[str, ...], Any]]:
+        """Pixel centres; an image that only control points place has none."""
+        if self.gcps:
+            return {}
+        height, width = self.shape
+        x, y = placement.centres(self.transform, width, height)
+        if placement.is_rectilinear(self.transform):
+            return {"x": (("x",), x), "y": (("y",), y)}
+        return {"xc": (("y", "x"), x), "yc": (("y", "x"), y)}
 
-
-def grid_spatial_ref(grid: _core.Grid) -> dict[str, Any]:
-    """The attributes of the grid mapping of a grid."""
-    wkt = grid.system()["wkt"]
-    attrs: dict[str, Any] = {"crs_wkt": wkt, **_cf(wkt), "spatial_ref": wkt} if wkt else {}
-    return attrs | {"GeoTransform": placement.geo_transform(grid.transform)}
+    def spatial_ref(self) -> dict[str, Any]:
+        """The attributes of the grid mapping: the reference system as CF and as WKT has it, and where pixels lie."""
+        attrs: dict[str, Any] = {"crs_wkt": self.wkt, **_cf(self.wkt), "spatial_ref": self.wkt} if self.wkt else {}
+        attrs["GeoTransform"] = placement.geo_transform(self.transform)
+        if self.gcps:
+            attrs["gcps"] = json.dumps(_gcps(self.gcps))
+        return attrs
 
 
 def _cf(wkt: str) -> dict[str, Any]:
@@ -78,8 +72,8 @@ def _cf(wkt: str) -> dict[str, Any]:
     return mapping
 
 
-def _gcps(facts: Facts) -> dict[str, Any]:
-    def feature(number: int, point: tuple[float, float, float, float, float]) -> dict[str, Any]:
+def _gcps(gcps: tuple[tuple[float, ...], ...]) -> dict[str, Any]:
+    def feature(number: int, point: tuple[float, ...]) -> dict[str, Any]:
         row, column, x, y, z = point
         return {
             "type": "Feature",
@@ -89,7 +83,7 @@ def _gcps(facts: Facts) -> dict[str, Any]:
 
     return {
         "type": "FeatureCollection",
-        "features": [feature(number, point) for number, point in enumerate(facts.gcps, 1)],
+        "features": [feature(number, point) for number, point in enumerate(gcps, 1)],
     }
 
 
@@ -124,12 +118,16 @@ def _numeric(text: str) -> Any:
 
 def scaling(facts: Facts) -> dict[str, Any]:
     """`scale_factor` and `add_offset`, or `scales` and `offsets` where bands differ."""
-    scales = tuple(1.0 if band.scale is None else float(band.scale) for band in facts.bands) or (1.0,)
-    offsets = tuple(0.0 if band.offset is None else float(band.offset) for band in facts.bands) or (0.0,)
+    scales, offsets = facts.scales or (1.0,), facts.offsets or (0.0,)
     said: dict[str, Any] = {}
     said |= {"scale_factor": scales[0]} if len(set(scales)) == 1 else {"scales": scales}
     said |= {"add_offset": offsets[0]} if len(set(offsets)) == 1 else {"offsets": offsets}
     return said
+
+
+def square_chunk(pixel_bytes: int) -> int:
+    """The side of a chunk of a grid, which has no blocks: a multiple of 256 for some dozens of MiB."""
+    return max(256, int((CHUNK_BYTES / pixel_bytes) ** 0.5) // 256 * 256)
 
 
 def preferred_chunks(level: Level, item_bytes: int) -> dict[str, int]:

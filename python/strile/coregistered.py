@@ -11,12 +11,13 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._core import Grid
-from .asked import flag_of
+from . import _core, placement
+from ._core import Grid, Onto
+from .asked import flag_of, text_of
 from .errors import StrileError
-from .facts import Facts
+from .facts import Facts, Transform
 from .grid import like as grid_like
-from .onto import Onto, is_usual, onto_of
+from .onto import is_usual, onto_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,22 +33,25 @@ class Over:
     grid: Grid | None = None
     bounds: tuple[float, float, float, float] | None = None
     like: Any = None
+    source_crs: str | None = None
+    """The reference system of a file that states none: that of the array."""
 
     @staticmethod
     def of(dataset: Any, grid: Any, like: Any, coregister: Any, auto_reproject: Any) -> Over:
         auto_reproject = flag_of(auto_reproject, "auto_reproject")
         if like is None:
-            if auto_reproject or coregister is not None:
+            if auto_reproject or (coregister is not None and flag_of(coregister, "coregister")):
                 raise StrileError("coregister and auto_reproject are for like=, which says over what: pass it, or drop them")
             return Over(None if grid is None else grid_like(grid))
         if grid is not None:
             raise StrileError("grid and like are both given: pass one of them")
-        here, there = grid_like(like), Grid.of_dataset(dataset)
+        here = grid_like(like)
+        there, source_crs = _of_file(dataset, here)
         if coregister is None:
             coregister = not auto_reproject
         if flag_of(coregister, "coregister"):
             _covers(here, there, dataset.name)
-            return Over(here, like=like)
+            return Over(here, like=like, source_crs=source_crs)
         if _same_system(here, there):
             return Over(bounds=here.bounds)
         if not auto_reproject:
@@ -62,25 +66,31 @@ class Over:
                 if not is_usual((given | {"resampling": resampling})[name], usual):
                     raise StrileError(f"{name} is for reads onto a grid: pass grid= or like= with it, or drop it")
             return None
-        return onto_of(self.grid, resampling=_method(resampling, dataset), **given)
+        return onto_of(self.grid, resampling=_method(resampling, dataset), source_crs=self.source_crs, **given)
 
     def coordinates(self) -> dict[str, Any]:
         """Those of the array, to the last bit."""
         stated = getattr(self.like, "coords", {})
         return {name: ((name,), stated[name].to_numpy()) for name in ("y", "x") if name in stated and stated[name].ndim == 1}
 
-    def cut(self, result: Any, dataset: Any, level: int, reduce: int) -> Any:
-        """The part within the bounds."""
+    def cut(self, result: Any, dataset: Any, level: int, reduce: int, transform: Transform) -> Any:
+        """The part within the bounds; `transform` is that of the result."""
         if self.bounds is None:
             return result
-        from ._core import placement
-
-        place = placement(dataset, level, reduce, oriented=False)
+        place = _core.placement(dataset, level, reduce, oriented=False)
         row, column, row1, column1 = place.window_of(self.bounds, result.sizes["y"], result.sizes["x"])
         cut = result.isel(y=slice(row, row1), x=slice(column, column1))
-        a, b, c, d, e, f = (float(number) for number in result.spatial_ref.attrs["GeoTransform"].split())
-        cut.spatial_ref.attrs["GeoTransform"] = f"{a + b * column + c * row} {b} {c} {d + e * column + f * row} {e} {f}"
+        cut.spatial_ref.attrs["GeoTransform"] = placement.geo_transform(placement.window(transform, column, row))
         return cut
+
+
+def raster_of(like: Any, var: Any) -> Any:
+    """The raster of a Dataset that `var` names."""
+    if var is None:
+        return like
+    if not hasattr(like, "data_vars"):
+        raise StrileError("var names the raster of a Dataset: pass like= with one, or drop it")
+    return like[text_of(var, "var")]
 
 
 def open_over(
@@ -93,16 +103,18 @@ def open_over(
     for name in ("window", "bbox", "grid", "like", "crs", "bounds", "resolution", "shape"):
         if options.get(name) is not None:
             raise StrileError(f"{name} follows from the array: drop it, or call strile.open_geotiff")
+    if coregister and options.get("allow_rotated"):
+        raise StrileError("coregister reads onto the grid of the array, which allow_rotated says nothing of: drop it")
     options = _alike(array) | options
     here = grid_like(array)
     dataset = _dataset(source, options)
-    there = Grid.of_dataset(dataset)
+    there, source_crs = _of_file(dataset, here)
     same = _same_system(here, there)
     if coregister:
-        if options.get("allow_rotated"):
-            raise StrileError("coregister reads onto the grid of the array, which allow_rotated says nothing of: drop it")
         _covers(here, there, source)
         options["unpack"] = True
+        if source_crs is not None:
+            options.setdefault("source_crs", source_crs)
         return open_geotiff(source, like=array, resampling=_method(resampling, dataset), **options)
     if auto_reproject and not same:
         _covers(here, there, source, sparse=False)
@@ -186,6 +198,14 @@ def _dataset(source: Any, options: dict[str, Any]) -> Any:
     return opened.dataset(Source.of(source, **{name: options[name] for name in PLACES if name in options}), level=1)
 
 
+def _of_file(dataset: Any, here: Grid) -> tuple[Grid, str | None]:
+    """The grid of a file, and the reference system that it takes from the array because it states none."""
+    facts = Facts.of(dataset)
+    if facts.crs is not None or facts.transform is None:
+        return Grid.of_dataset(dataset), None
+    return Grid(here.crs, facts.transform, (facts.level().height, facts.level().width)), here.crs
+
+
 def _same_system(one: Grid, other: Grid) -> bool:
     return Grid(one.crs, other.transform, other.shape) == other
 
@@ -196,11 +216,23 @@ def _named(grid: Grid) -> str:
 
 
 def _method(resampling: Any, dataset: Any) -> Any:
-    """'auto' takes the nearest pixel of classes (integers, palettes), and interpolates other values."""
+    """'auto' takes the nearest pixel of classes (palettes, integers without scale and offset), and interpolates other values. Integers may be
+    heights, too: that is told."""
     if not is_usual(resampling, "auto"):
         return resampling
     facts = Facts.of(dataset)
-    return "nearest" if facts.dtype.kind in "iu" or "Palette" in [name or "" for name in facts.colours] else "bilinear"
+    if "Palette" in [name or "" for name in facts.colours]:
+        return "nearest"
+    packed = any((band.scale or 1.0, band.offset or 0.0) != (1.0, 0.0) for band in facts.bands)
+    if facts.dtype.kind not in "iu" or packed:
+        return "bilinear"
+    warnings.warn(
+        f"resampling='auto' takes the nearest pixel of {facts.dtype.name} samples, which are often classes: pass resampling='bilinear' if they are "
+        "measured values, or 'nearest' to confirm it",
+        UserWarning,
+        stacklevel=4,
+    )
+    return "nearest"
 
 
 def _covers(here: Grid, there: Grid, source: Any, sparse: bool = True) -> None:
@@ -210,7 +242,7 @@ def _covers(here: Grid, there: Grid, source: Any, sparse: bool = True) -> None:
     width = min(mine[2], bounds[2]) - max(mine[0], bounds[0])
     height = min(mine[3], bounds[3]) - max(mine[1], bounds[1])
     if width <= 0 or height <= 0:
-        raise StrileError(f"{source} covers {bounds} and the array {mine} in {_named(here)}: they do not overlap")
+        raise StrileError(f"{source} does not overlap the array: it covers {bounds}, the array {mine} in {_named(here)}")
     share = width * height / ((mine[2] - mine[0]) * (mine[3] - mine[1]))
     if sparse and share < SPARSE:
         warnings.warn(

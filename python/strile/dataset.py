@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core, notebook, onto, placement
+from ._core import Meaning, Place, ReadOptions
 from .asked import (
-    bands_of,
     cast,
+    count_of,
     device_of,
     dtype_of,
     flag_of,
-    index_of,
     is_listed,
     level_of,
     level_of_overview,
@@ -38,10 +38,11 @@ from .placement import BoundingBox
 from .progress import resolve
 from .reading import opened
 from .reading import sidecars as beside
-from .reading.arguments import halvings, pixel_limit
-from .reading.source import Source
+from .reading.arguments import halvings
+from .reading.source import PLACES, Source
+from .requested import execution_of, requested
 from .reshaped import Shape
-from .values import Values
+from .values import Values, on_cpu
 
 if TYPE_CHECKING:
     from ._core import Plan, Raster
@@ -113,6 +114,7 @@ def read(
     tps: bool = False,
     rpc: bool = False,
     rpc_height: float | None = None,
+    rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 ) -> Raster | Any:
     """Reads pixels of a path, a URL, a binary file or an open `Dataset`: all of a page, or a `Window` (column, row,
     width, height) of it. `level` 0 is full resolution, 1 the largest overview; windows are in pixels of the level.
@@ -147,62 +149,22 @@ def read(
     interpolated coordinates may be off, in pixels of the file: 1/8 by default, 0 for exact ones. `datum_shift="none"` accepts systems
     between whose datums no operation is known. `source_crs` and `nodata` take the place of what the file states; pixels without a value
     are `fill`, else NaN if `masked`, else nodata, else 0. `order=1` to 3 or `tps=True` place files by their control points (a polynomial, a
-    thin-plate spline), `rpc=True` by their RPCs at `rpc_height` metres, as in `strile warp`. The operation between the datums is in `Raster.attrs`.
+    thin-plate spline), `rpc=True` by their RPCs at `rpc_height` metres or the heights of `rpc_dem`, as in `strile warp`. The operation between the datums is in `Raster.attrs`.
 
     `polygon` makes pixels missing whose centre lies outside, and reads only blocks under it: WKT, GeoJSON (a text, a dict, or the path of a
     file), or a geometry with `__geo_interface__`. Its coordinates are in `polygon_crs`; without it GeoJSON is in WGS 84, and others in the
     reference system of the result. Without a grid the result is the part of the file that the polygon's box touches."""
-    places: dict[str, Any] = {
-        "allow_outside": allow_outside, "allowed_roots": allowed_roots, "allowed_hosts": allowed_hosts,
-        "storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars,
-    }  # fmt: skip
-    masked, unpack, page = flag_of(masked, "masked"), flag_of(unpack, "unpack"), index_of(page, "page")
-    reduce = halvings(reduce)
-    of_grid = {
-        "tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata, "fill": fill, "top": top,
-        "polygon": polygon, "polygon_crs": polygon_crs, "order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height,
-    }  # fmt: skip
-    if grid is not None or polygon is not None:
-        onto.refuse_with_grid({"size": size, "reduce": reduce})
-        files = opened.datasets(path, places)
-        if grid is None:
-            onto.refuse_with_polygon({"window": window, "level": level})
-            grid = onto.own_grid(files[0], polygon, polygon_crs, datum_shift)
-        wanted = onto.onto_of(grid, resampling=resampling, level=level, **of_grid)
-        return onto.read(
-            files, wanted, bands=bands_of(bands), masked=masked, unpack=unpack, window=window_of(window), page=page,
-            device=device_of(device, out), decode_on=text_of(decode_on, "decode_on"), out=out, stream=stream,
-            max_pixels=pixel_limit(max_pixels), cache=text_of(cache, "cache"), progress=resolve(progress, "read"),
-        )  # fmt: skip
-    onto.refuse_without_grid(of_grid)
-    if size is not None:
-        if reduce or out is not None or (progress is not None and progress is not False):
-            raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
-        return sized(
-            path if isinstance(path, Dataset) else open(path, **places), window_of(window), bands, sides_of(size), resampling,
-            level=None if level is None else level_of(level), page=page, device=device, decode_on=decode_on, stream=stream,
-            masked=masked, unpack=unpack, max_pixels=max_pixels, cache=cache,
-        )  # fmt: skip
-    if isinstance(path, Dataset):
-        where, dataset = path._source, path._opened()
-    else:
-        where = Source.of(path, **places)
-        dataset = opened.dataset(where, level=level_of(level))
-    chosen = bands_of(bands)
-    place: dict[str, Any] = {"page": page, "level": level_of(level), "reduce": reduce, "window": window_of(window)}
-    place["max_pixels"] = pixel_limit(max_pixels)
-    keywords: dict[str, Any] = {
-        "cache": text_of(cache, "cache"),
-        "unpack": unpack,
-        "device": device_of(device, out),
-        "decode_on": text_of(decode_on, "decode_on"),
-        "out": out,
-        "progress": resolve(progress, "read"),
-    }
-    found = dataset.read(bands=chosen, masked=masked, stream=stream, **place, **keywords)
-    if out is None:
-        found.set_origin(Origin(dataset, where, place, chosen, masked, unpack))
-    return found
+    given = dict(locals())
+    if size is None or grid is not None or polygon is not None:
+        return requested(path, given).read(out=out, stream=count_of(stream, "stream", 0), progress=resolve(progress, "read"))
+    onto.refuse_without_grid(given)
+    if halvings(reduce) or out is not None or (progress is not None and progress is not False):
+        raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
+    return sized(
+        path if isinstance(path, Dataset) else open(path, **{name: given[name] for name in PLACES}), window_of(window), bands,
+        sides_of(size), resampling, level=None if level is None else level_of(level), page=page, device=device, decode_on=decode_on,
+        stream=stream, masked=masked, unpack=unpack, max_pixels=max_pixels, cache=cache,
+    )  # fmt: skip
 
 
 def sized(
@@ -365,11 +327,11 @@ class Dataset(Values):
 
     @property
     def scales(self) -> tuple[float, ...]:
-        return tuple(1.0 if band.scale is None else float(band.scale) for band in self._facts.bands)
+        return self._facts.scales
 
     @property
     def offsets(self) -> tuple[float, ...]:
-        return tuple(0.0 if band.offset is None else float(band.offset) for band in self._facts.bands)
+        return self._facts.offsets
 
     @property
     def profile(self) -> dict[str, Any]:
@@ -436,6 +398,7 @@ class Dataset(Values):
         tps: bool = False,
         rpc: bool = False,
         rpc_height: float | None = None,
+        rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Any:
         """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
 
@@ -448,7 +411,7 @@ class Dataset(Values):
         windows that leave the file: pixels outside are `fill_value`, else the nodata value, else 0. `out_dtype` casts the
         result. `fill_value` of a masked array is that of the array.
 
-        `grid` reads onto another grid, with `tolerance`, `datum_shift`, `source_crs`, `nodata`, `order`, `tps`, `rpc` and `rpc_height` as in `strile.read`; `window` is then in
+        `grid` reads onto another grid, with `tolerance`, `datum_shift`, `source_crs`, `nodata`, `order`, `tps`, `rpc`, `rpc_height` and `rpc_dem` as in `strile.read`; `window` is then in
         its pixels, and `fill_value` is that of pixels without a value."""
         core = self._opened()
         masked, boundless = flag_of(masked, "masked"), flag_of(boundless, "boundless")
@@ -460,7 +423,7 @@ class Dataset(Values):
         place_of_result = device_of(device, out)
         stays = place_of_result not in (None, "cpu")
         of_grid = {"tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata}
-        of_grid |= {"order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height}
+        of_grid |= {"order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height, "rpc_dem": rpc_dem}
         if grid is None:
             onto.refuse_without_grid(of_grid)
         if (masked or wanted is not None) and (stays or out is not None):
@@ -469,41 +432,47 @@ class Dataset(Values):
         if fill_value is not None and not (boundless or masked or grid is not None):
             raise StrileError("fill_value is for boundless=True, masked=True and grid: pass one of them, or drop it")
         fill = None if fill_value is None else number_of(fill_value, "fill_value")
-        request: dict[str, Any] = {"decode_on": text_of(decode_on, "decode_on"), "max_pixels": pixel_limit(max_pixels)}
-        request["cache"] = text_of(cache, "cache")
         place = window_of(window, boundless=boundless)
+        execution = execution_of({"decode_on": decode_on, "max_pixels": max_pixels, "cache": cache})
+        target = {"out": out, "stream": count_of(stream, "stream", 0), "progress": resolve(progress, "read")}
         if grid is not None:
             onto.refuse_with_grid({"out_shape": out_shape, "boundless": boundless, "reduce": reduce})
             level = None if overview_level is None else level_of_overview(overview_level)
             onto_grid = onto.onto_of(grid, resampling=resampling, level=level, fill=None if masked else fill, **of_grid)
-            request |= {"bands": numbers, "unpack": False, "window": place, "device": place_of_result, "stream": stream}
-            pixels = onto.read([core], onto_grid, masked=False, out=out, progress=resolve(progress, "read"), **request)
-            if out is not None or stays:
+            on_grid = Place(window=place, bands=numbers, onto=onto_grid)
+            pixels = core.read(ReadOptions(on_grid, execution=execution, device=place_of_result), **target)
+            if out is not None:
+                return pixels
+            pixels.set_origin(onto.OntoOrigin([core], onto_grid, place, numbers, False, False))
+            if stays:
                 return pixels
             array = pixels.numpy()
-            missing = np.isnan(onto.read([core], onto_grid, masked=True, **request).numpy()) if masked else None
+            missing = np.isnan(core.read(ReadOptions(on_grid, Meaning(masked=True), execution=execution)).numpy()) if masked else None
         elif out_shape is not None or boundless:
             if out is not None or reduce:
                 raise StrileError("out_shape and boundless cannot be combined with out or reduce")
             shape = Shape.of(self, numbers, place, out_shape, overview_level)
             pixels = sized(
                 self, shape.window, numbers, shape.size, resampling,
-                level=None if overview_level is None else shape.level,
-                fill=fill if boundless else None, device=device, stream=stream, **request,
+                level=None if overview_level is None else shape.level, fill=fill if boundless else None, device=device, stream=stream,
+                decode_on=decode_on, max_pixels=max_pixels, cache=cache,
             )  # fmt: skip
             if stays:
                 return pixels
             array = pixels.numpy()
             missing = shape.missing(self, array, numbers, pixels, resampling) if masked else None
         else:
-            request |= {"level": level_of_overview(overview_level), "reduce": reduce, "window": place}
-            pixels = core.read(
-                bands=numbers, out=out, stream=stream, device=place_of_result, progress=resolve(progress, "read"), **request
-            )
+            where = Place(level=level_of_overview(overview_level), reduce=reduce, window=place, bands=numbers)
+            options = ReadOptions(where, execution=execution, device=place_of_result)
+            missing = None
+            if masked:
+                pixels, masks = core.read_masks(options, with_pixels=True, progress=target["progress"])
+                missing = masks.numpy() == 0
+            else:
+                pixels = core.read(options, **target)
             if out is not None or stays:
                 return pixels
             array = pixels.numpy()
-            missing = self._missing_in(array, numbers, {**request, "decode_on": "cpu"}) if masked else None
         if wanted is not None:
             array = cast(array, wanted)
         if missing is not None:
@@ -512,9 +481,9 @@ class Dataset(Values):
 
     def raster(self) -> Raster:
         """All pixels, (band, y, x), with what the file says of them in `attrs`: what `to_geotiff` writes."""
-        pixels = self._opened().read(decode_on="cpu")
-        place = {"page": 0, "level": 0, "reduce": 0, "window": None}
-        pixels.set_origin(Origin(self._opened(), self._source, place, None, False, False))
+        core = self._opened()
+        pixels = core.read(on_cpu())
+        pixels.set_origin(Origin(core, self._source, 0, 0, 0, None, None, False, False))
         return pixels
 
     def plan(
@@ -530,16 +499,10 @@ class Dataset(Values):
         cache: str = "auto",
     ) -> Plan:
         """What `read` would do."""
-        return self._opened().plan(
-            bands=None if indexes is None else self._bands([indexes] if whole(indexes) is not None else indexes),
-            window=window_of(window),
-            level=level_of(level),
-            reduce=reduce,
-            device=device_of(device),
-            decode_on=text_of(decode_on, "decode_on"),
-            max_pixels=pixel_limit(max_pixels),
-            cache=text_of(cache, "cache"),
-        )
+        bands = None if indexes is None else self._bands([indexes] if whole(indexes) is not None else indexes)
+        place = Place(window=window_of(window), level=level_of(level), reduce=reduce, bands=bands)
+        execution = execution_of({"decode_on": decode_on, "max_pixels": max_pixels, "cache": cache})
+        return self._opened().plan(ReadOptions(place, execution=execution, device=device_of(device)))
 
     def _band(self, number: Any) -> int:
         found = whole(number)

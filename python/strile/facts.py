@@ -47,6 +47,8 @@ class Level:
 
     def halved(self, times: int) -> Level:
         """The level as JPEG 2000 decodes it without this many wavelet levels."""
+        if times == 0:
+            return self
         width, height, *block = (-(-side >> times) for side in (self.width, self.height, *self.block))
         return replace(self, width=width, height=height, block=(block[0], block[1]))
 
@@ -99,8 +101,15 @@ class Facts:
 
     @staticmethod
     def of(dataset: Any) -> Facts:
-        """The facts of a `strile._core.Dataset`."""
-        raw = dataset.facts
+        """The facts of a `strile._core.Dataset`, made once per open file."""
+        memo = dataset.memo
+        if "facts" not in memo:
+            memo["facts"] = Facts._made(dataset.facts)
+        facts: Facts = memo["facts"]
+        return facts
+
+    @staticmethod
+    def _made(raw: dict[str, Any]) -> Facts:
         crs = raw.get("crs")
         return Facts(
             kind=raw["kind"],
@@ -121,6 +130,16 @@ class Facts:
             colours=tuple(raw.get("colours") or ()),
             warnings=tuple(raw.get("warnings") or ()),
         )
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The scale of each band."""
+        return tuple(1.0 if band.scale is None else float(band.scale) for band in self.bands)
+
+    @property
+    def offsets(self) -> tuple[float, ...]:
+        """The offset of each band."""
+        return tuple(0.0 if band.offset is None else float(band.offset) for band in self.bands)
 
     def level(self, number: int = 0, page: int = 0) -> Level:
         return self.pages[page][number]

@@ -1,22 +1,22 @@
 """Reads onto a grid: what callers say of the grid and of resampling, checked, and as the core takes it.
 
-`Onto` is part of every request that is read onto a grid, and can be pickled. `grid_of` makes the grid of the keywords of
+`onto_of` makes what the core takes, part of every request that is read onto a grid; it can be pickled. `grid_of` makes the grid of the keywords of
 `open_geotiff`: a grid, an array like it, or a reference system with bounds, a resolution or a shape."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import _core
-from ._core import Grid
+from . import _core, placement
+from ._core import Grid, Onto
 from .asked import flag_of, index_of, number_of, text_of, whole
 from .errors import StrileError
-from .facts import Facts, Transform
+from .facts import Facts
 from .grid import like as grid_like
 
 Window = tuple[int, int, int, int]
@@ -26,44 +26,11 @@ MADE_OF = ("crs", "resolution", "bounds", "shape")
 """Keywords that make a grid together with a file."""
 OF_GRIDS = {
     "tolerance": None, "datum_shift": "required", "source_crs": None, "nodata": None, "fill": None, "top": "last", "polygon_crs": None,
-    "order": None, "tps": False, "rpc": False, "rpc_height": None,
+    "order": None, "tps": False, "rpc": False, "rpc_height": None, "rpc_dem": None,
 }  # fmt: skip
 """Keywords that only reads onto a grid take, with their defaults."""
-PLACED = ("order", "tps", "rpc", "rpc_height")
+PLACED = ("order", "tps", "rpc", "rpc_height", "rpc_dem")
 """Keywords that say what of a file's georeferencing counts."""
-
-
-@dataclass(frozen=True)
-class Onto:
-    """A grid, and how pixels get there."""
-
-    grid: Grid
-    resampling: str
-    tolerance: float | None
-    level: int | None
-    datum_shift: str
-    source_crs: str | None
-    nodata: int | float | None
-    fill: int | float | None
-    top: str
-    polygon: str | None = None
-    polygon_crs: str | None = None
-    order: int | None = None
-    tps: bool = False
-    rpc: bool = False
-    rpc_height: float | None = None
-
-    def keywords(self) -> dict[str, Any]:
-        """Those of the core."""
-        return dict(vars(self))
-
-    def result_nodata(self, dataset: Any, masked: bool) -> int | float | None:
-        """The value of missing pixels in the result; `dataset` is the first file."""
-        if self.fill is not None:
-            return self.fill
-        if masked:
-            return float("nan")
-        return self.nodata if self.nodata is not None else dataset.facts["stated_nodata"]
 
 
 def onto_of(
@@ -83,6 +50,7 @@ def onto_of(
     tps: Any = False,
     rpc: Any = False,
     rpc_height: Any = None,
+    rpc_dem: Any = None,
 ) -> Onto:
     """The request, checked as far as it can be without a file. rasterio's methods are taken by their names."""
     if tolerance is not None:
@@ -91,8 +59,8 @@ def onto_of(
             raise StrileError(f"tolerance is {tolerance}: expected a number of pixels of the file, 0 (exact) or more")
     text, text_crs = polygon_of(polygon, polygon_crs)
     return Onto(
-        grid=grid_like(grid),
-        resampling=_core.resampling_name(text_of(getattr(resampling, "name", resampling), "resampling")),
+        grid_like(grid),
+        resampling=text_of(getattr(resampling, "name", resampling), "resampling"),
         tolerance=tolerance,
         level=None if level is None else index_of(level, "level"),
         datum_shift=text_of(datum_shift, "datum_shift"),
@@ -102,18 +70,33 @@ def onto_of(
         top=text_of(top, "top"),
         polygon=text,
         polygon_crs=text_crs,
-        **placing_of(order, tps, rpc, rpc_height),
+        **placing_of(order, tps, rpc, rpc_height, rpc_dem),
     )
 
 
-def placing_of(order: Any, tps: Any, rpc: Any, rpc_height: Any) -> dict[str, Any]:
+def placing_of(order: Any, tps: Any, rpc: Any, rpc_height: Any, rpc_dem: Any) -> dict[str, Any]:
     """What of the georeferencing of files counts, as the core takes it: the words of `strile warp`."""
     return {
         "order": None if order is None else index_of(order, "order"),
         "tps": flag_of(tps, "tps"),
         "rpc": flag_of(rpc, "rpc"),
         "rpc_height": None if rpc_height is None else float(number_of(rpc_height, "rpc_height")),
+        "rpc_dem": dem_of(rpc_dem),
     }
+
+
+def dem_of(dem: Any) -> tuple[str, str, float | None] | None:
+    """The elevation model of RPCs as the core takes it: its path, how heights are interpolated, and the height where it has none."""
+    if dem is None:
+        return None
+    given: dict[str, Any] = dict(dem) if isinstance(dem, Mapping) else {"path": dem}
+    path, missing = given.pop("path", None), given.pop("missing_value", None)
+    method = text_of(given.pop("interpolation", "bilinear"), "rpc_dem['interpolation']")
+    if given:
+        raise StrileError(f"rpc_dem has {', '.join(map(repr, given))}: expected 'path', 'interpolation' and 'missing_value'")
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"rpc_dem is {type(path).__name__}: expected the path of an elevation model, or a dict with its 'path'")
+    return os.fspath(path), method, None if missing is None else float(number_of(missing, "rpc_dem['missing_value']"))
 
 
 def polygon_of(polygon: Any, crs: Any) -> tuple[str | None, str | None]:
@@ -151,7 +134,7 @@ def is_usual(value: Any, usual: Any) -> bool:
     return value is usual or (isinstance(value, str) and isinstance(usual, str) and value == usual)
 
 
-def refuse_without_grid(given: dict[str, Any]) -> None:
+def refuse_without_grid(given: Mapping[str, Any]) -> None:
     """Refuses keywords of reads onto a grid where none is given."""
     for name, default in OF_GRIDS.items():
         if not is_usual(given.get(name, default), default):
@@ -191,21 +174,17 @@ def grid_of(datasets: Sequence[Any], given: dict[str, Any]) -> Grid:
     return Grid.chosen(list(datasets), **given, **placed)
 
 
-def transform_at(grid: Grid, window: Window | None) -> Transform:
-    """The transform of a window of a grid."""
-    a, b, c, d, e, f = grid.transform
-    column, row = (0, 0) if window is None else window[:2]
-    return (a, b, c + a * column + b * row, d, e, f + d * column + e * row)
-
-
 def part(grid: Grid, window: Window | None) -> Grid:
     """A window of a grid as a grid."""
-    return grid if window is None else Grid(grid.crs, transform_at(grid, window), (window[3], window[2]))
+    if window is None:
+        return grid
+    column, row, width, height = window
+    return Grid(grid.crs, placement.window(grid.transform, column, row), (height, width))
 
 
 def told(datasets: Sequence[Any], onto: Onto) -> dict[str, Any]:
     """Attributes: the operation between the datums, as the plan has it (one text per file where they differ), and the method."""
-    found = _core.files_onto(datasets, **onto.keywords())
+    found = _core.files_onto(datasets, onto)
     operations = tuple(dict.fromkeys(file["operation"] for file in found))
     return {"coordinate_operation": operations[0] if len(operations) == 1 else operations, "resampling": onto.resampling}
 
@@ -223,7 +202,7 @@ class OntoOrigin:
 
     def __call__(self) -> dict[str, Any]:
         attrs: dict[str, Any] = _core.placed_on(part(self.onto.grid, self.window))
-        nodata = self.onto.result_nodata(self.datasets[0], self.masked or self.unpack)
+        nodata = self.onto.missing_value(self.datasets[0], self.masked or self.unpack)
         if nodata is not None:
             attrs |= {"nodata": nodata, "masked_nodata": self.masked or self.unpack}
         if self.unpack:
@@ -231,12 +210,3 @@ class OntoOrigin:
         if self.bands is not None:
             attrs["source_bands"] = tuple(band - 1 for band in self.bands)
         return attrs | told(self.datasets, self.onto)
-
-
-def read(datasets: Sequence[Any], onto: Onto, *, bands: list[int] | None, masked: bool, unpack: bool, window: Any, **keywords: Any) -> Any:
-    """Pixels of open files on a grid: a `Raster`, or `out`."""
-    window = None if window is None else tuple(window)
-    found = _core.read_onto(list(datasets), bands=bands, masked=masked, unpack=unpack, window=window, **onto.keywords(), **keywords)
-    if keywords.get("out") is None:
-        found.set_origin(OntoOrigin(tuple(datasets), onto, window, bands, masked, unpack))
-    return found

@@ -71,6 +71,7 @@ def open_geotiff(
     tps: bool = False,
     rpc: bool = False,
     rpc_height: float | None = None,
+    rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 ) -> xr.DataArray:
     """Opens a GeoTIFF, COG or VRT as a DataArray with dims `(y, x)`, or `(y, x, band)` for several bands.
 
@@ -172,10 +173,12 @@ def open_geotiff(
         'none' accepts reference systems between whose datums no operation is known; 'required' refuses them.
     source_crs
         The reference system of the file, in place of the one it states.
-    order, tps, rpc, rpc_height
+    order, tps, rpc, rpc_height, rpc_dem
         Place the file by its ground control points, with a polynomial of `order` 1 to 3 or a thin-plate spline (`tps=True`), or by its
-        rational polynomials (`rpc=True`) at a height above the ellipsoid in metres, 0 by default. Without them a transform counts, then
-        control points, then RPCs. These are the words of `strile warp`.
+        rational polynomials (`rpc=True`) at a height above the ellipsoid in metres, 0 by default, or at the heights of an elevation model:
+        `rpc_dem` is its path, or a dict of `path`, `interpolation` ('near', 'bilinear' or 'cubic') and `missing_value` (the height where it has none;
+        without it such places have no pixel). Without them a transform counts, then control points, then RPCs. These are the words of
+        `strile warp`.
     top
         Which of several files is seen where they overlap: the 'first' or the 'last'.
     polygon
@@ -215,7 +218,7 @@ def _opened(call: Arguments) -> xr.DataArray:
     if call.chunks is not None:
         _warn_of_holes(call, description)
     if call.gpu:
-        _planned(call, description, dataset)
+        cuda.report(description.request.fallback(dataset, description.window), str(call.source), call.strict_gpu, stacklevel=4)
     if call.chunks is not None:
         array = lazy.read(description, lazy.sizes(description, call.chunks))
     else:
@@ -246,17 +249,3 @@ def _warn_of_holes(call: Arguments, description: Any) -> None:
             GeoTIFFFallbackWarning,
             stacklevel=4,
         )
-
-
-def _planned(call: Arguments, description: Any, dataset: Any) -> None:
-    """One warning where the GPU will not do all of the work, or the error that was asked for instead."""
-    from .errors import DeviceError, GeoTIFFFallbackWarning
-
-    # Which processor decodes depends on the layout and the request, not on the number of pixels: one pixel is planned.
-    row, column = description.window[:2]
-    reason = dataset.plan(**description.request.core_keywords((row, column, row + 1, column + 1))).fallback
-    if reason is None:
-        return
-    if call.strict_gpu:
-        raise DeviceError(f"{call.source} cannot be decoded on the GPU alone: {reason}")
-    warnings.warn(f"{call.source}: {reason}", GeoTIFFFallbackWarning, stacklevel=4)

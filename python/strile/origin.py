@@ -14,7 +14,10 @@ class Origin:
 
     dataset: Any
     source: Source
-    place: dict[str, Any]
+    page: int
+    level: int
+    reduce: int
+    window: tuple[int, int, int, int] | None
     bands: list[int] | None
     masked: bool
     unpack: bool
@@ -25,12 +28,12 @@ class Origin:
         from .reading import sidecars
         from .reading.mask import FileMask
 
-        if self.place["page"] != 0:
+        if self.page != 0:
             return {}
         facts = Facts.of(self.dataset)
-        number, reduce = self.place["level"], self.place["reduce"]
+        number, reduce = self.level, self.reduce
         level = facts.level(number).halved(reduce)
-        left, top, width, height = self.place["window"] or (0, 0, level.width, level.height)
+        left, top, width, height = self.window or (0, 0, level.width, level.height)
         grid = _core.placement(self.dataset, number, reduce, allow_rotated=True, oriented=False)
         attrs: dict[str, Any] = _core.placed(
             self.dataset, grid, number, top, left, shifted=True, allow_unparseable_crs=True

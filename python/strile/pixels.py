@@ -15,7 +15,7 @@ import numpy as np
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
-from .onto import Onto
+from ._core import Execution, Meaning, Onto, Place, ReadOptions
 from .reading import opened
 from .reading.source import Source
 
@@ -76,8 +76,8 @@ class PixelArray(BackendArray):
         if self.reduce == 0:
             return
         dataset = opened.dataset(self.source, level=self.level, version=self.version)
-        masked = self.decoding.masked
-        dataset.plan(level=self.level, reduce=self.reduce, window=(0, 0, 1, 1), masked=masked, decode_on="cpu")
+        place = Place(level=self.level, reduce=self.reduce, window=(0, 0, 1, 1))
+        dataset.plan(ReadOptions(place, Meaning(masked=self.decoding.masked), execution=Execution(decode_on="cpu")))
 
     def read(self, key: tuple[Any, ...]) -> Any:
         """The pixels of an index an axis: slices, numbers or lists."""
@@ -96,21 +96,23 @@ class PixelArray(BackendArray):
         """Decoded pixels of neighbouring bands (from 0) in a window (column, row, width, height)."""
         dataset = opened.dataset(self.source, level=self.level, version=self.version)
         how = self.decoding
-        real = self.dtype.kind == "f"
         samples = len(bands) * window[2] * window[3]
         dataset.check_size(samples, samples * self.dtype.itemsize, max_pixels=self.max_pixels)
-        place = {"level": self.level, "reduce": self.reduce, "window": window, "max_pixels": self.max_pixels}
-        place |= {"device": self.device, "decode_on": self.decode_on}
+        is_scaled = how.scales is not None and how.offsets is not None and (set(how.scales) != {1.0} or set(how.offsets) != {0.0})
+        numbers = [band + 1 for band in bands]
+        if self.onto is None:
+            place = Place(level=self.level, reduce=self.reduce, window=window, bands=numbers)
+            masked, unpack = how.masked, False
+        else:
+            # On a grid, whose pixels the window counts, values are scaled before they are resampled.
+            place = Place(window=window, bands=numbers, onto=self.onto)
+            masked, unpack = how.masked or self.masked_outside, is_scaled
+        floats = self.dtype.name if self.dtype.kind == "f" and (masked or unpack) else None
+        meaning = Meaning(masked=masked, unpack=unpack, float_type=floats)
+        execution = Execution(decode_on=self.decode_on, max_pixels=self.max_pixels)
+        pixels = _array(dataset.read(ReadOptions(place, meaning, execution=execution, device=self.device)))
         if self.onto is not None:
-            return self._onto_grid(dataset, bands, place)
-        pixels = _array(
-            dataset.read(
-                bands=[band + 1 for band in bands],
-                masked=how.masked,
-                float_type=self.dtype.name if real and how.masked else None,
-                **place,
-            )
-        )
+            return pixels.astype(self.dtype, copy=False)
         if pixels.dtype != self.dtype:
             pixels = pixels.astype(self.dtype)
         for number, band in enumerate(bands):
@@ -119,26 +121,6 @@ class PixelArray(BackendArray):
             if how.offsets is not None and how.offsets[band] != 0.0:
                 pixels[number] += how.offsets[band]
         return pixels
-
-    def _onto_grid(self, dataset: Any, bands: range, place: dict[str, Any]) -> Any:
-        """The same on a grid, whose pixels the window counts. Values are scaled before they are resampled."""
-        from . import _core
-
-        assert self.onto is not None
-        how, real = self.decoding, self.dtype.kind == "f"
-        masked = how.masked or self.masked_outside
-        scaled = how.scales is not None and how.offsets is not None and (set(how.scales) != {1.0} or set(how.offsets) != {0.0})
-        keywords = {name: value for name, value in place.items() if name not in ("level", "reduce")} | self.onto.keywords()
-        return _array(
-            _core.read_onto(
-                [dataset],
-                bands=[band + 1 for band in bands],
-                masked=masked,
-                unpack=scaled,
-                float_type=self.dtype.name if real and (masked or scaled) else None,
-                **keywords,
-            )
-        ).astype(self.dtype, copy=False)
 
 
 @dataclass(frozen=True)

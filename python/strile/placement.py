@@ -31,6 +31,12 @@ def transform(facts: Facts, this: Level) -> Transform:
     return (a * across, b * down, c, d * across, e * down, f)
 
 
+def window(grid: Transform, column: int, row: int) -> Transform:
+    """The transform of a part that begins at a pixel."""
+    a, b, c, d, e, f = grid
+    return (a, b, c + a * column + b * row, d, e, f + d * column + e * row)
+
+
 def is_rectilinear(grid: Transform) -> bool:
     """Whether rows and columns run along the axes."""
     return grid[1] == 0.0 and grid[3] == 0.0

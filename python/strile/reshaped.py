@@ -9,7 +9,7 @@ import numpy as np
 
 from .asked import level_of_overview, sides_of, whole
 from .errors import StrileError
-from .values import lacking
+from .values import lacking, on_cpu
 
 if TYPE_CHECKING:
     from ._core import Raster
@@ -68,8 +68,7 @@ class Shape:
             inside = [part[~gone] for part, gone in zip(picked, (outside.all(axis=0), outside.all(axis=1)), strict=True)]
             first = [int(part.min()) for part in inside]
             extent = [int(part.max()) - start + 1 for part, start in zip(inside, first, strict=True)]
-            request = {"level": read, "window": (*first, *extent), "decode_on": "cpu"}
-            mask = dataset._opened().read(layer="mask", **request).numpy()[0]
+            mask = dataset._opened().read(on_cpu(level=read, window=(*first, *extent), layer="mask")).numpy()[0]
             column, row = (np.clip(part - start, 0, size - 1) for part, start, size in zip(picked, first, extent, strict=True))
             layer = np.where(outside, 0, mask[np.ix_(row, column)])
         return lacking(array, rules, layer) | outside

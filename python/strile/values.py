@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ._core import Execution, Place, ReadOptions
 from .asked import flag_of, is_listed, level_of_overview, text_of, whole, window_of
 from .errors import StrileError
 from .facts import Facts, Transform
@@ -109,32 +110,14 @@ class Values:
         """255 where pixels of a band are valid, 0 where they are not: by the mask image, alpha, or the nodata value."""
         one = whole(indexes) is not None
         bands: Any = self.indexes if indexes is None else [indexes] if one else indexes
-        request = {"level": level_of_overview(overview_level), "window": window_of(window), "decode_on": "cpu"}
-        masks = self._masks(self._bands(bands), request)
+        options = on_cpu(level=level_of_overview(overview_level), window=window_of(window), bands=self._bands(bands))
+        masks = self._opened().read_masks(options).numpy()
         return masks[0] if one else masks
 
     def _rules(self, level: int, bands: Iterable[int] | None) -> list[Any]:
         """What says which pixels of bands are valid, as the core's `validity` has it."""
         rules = self._opened().validity(level)
         return [rules[band - 1] for band in bands or self.indexes]
-
-    def _masks(self, bands: list[int], request: dict[str, Any]) -> Any:
-        core, rules = self._opened(), self._rules(request["level"], bands)
-        layer = core.read(layer="mask", **request).numpy()[0] if "layer" in rules else None
-        if layer is not None and set(rules) <= {"layer", None}:
-            return np.stack([np.full_like(layer, 255) if rule is None else layer for rule in rules])
-        missing = lacking(core.read(bands=bands, **request).numpy(), rules, layer)
-        masks = np.where(missing, 0, 255).astype(np.uint8)
-        for number, rule in enumerate(rules):
-            if layer is not None and rule == "layer":
-                masks[number] = layer
-        return masks
-
-    def _missing_in(self, array: Any, bands: list[int] | None, request: dict[str, Any]) -> Any:
-        """True where pixels that were read are not valid."""
-        rules = self._rules(request["level"], bands)
-        layer = self._opened().read(layer="mask", **request).numpy()[0] if "layer" in rules else None
-        return lacking(array, rules, layer)
 
     def dataset_mask(
         self, window: Any = None, *, overview_level: int | None = None, grid: Any = None, resampling: Any = "nearest", tolerance: Any = None
@@ -154,13 +137,11 @@ class Values:
         return masks.max(axis=0)
 
     def _mask_on(self, grid: Any, given: dict[str, Any], window: Any, overview_level: int | None) -> Any:
-        from . import _core
         from .onto import onto_of
 
         level = None if overview_level is None else level_of_overview(overview_level)
         onto = onto_of(grid, level=level, **given)
-        window = None if window is None else tuple(window)
-        return _core.read_onto([self._opened()], layer="mask", window=window, decode_on="cpu", **onto.keywords()).numpy()[0]
+        return self._opened().read(on_cpu(layer="mask", window=window, onto=onto)).numpy()[0]
 
     def statistics(self, bidx: int = 1) -> Statistics:
         """Smallest, largest, mean and standard deviation of the valid pixels of a band, all of them read, in pieces."""
@@ -178,6 +159,11 @@ class Values:
 
         (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], window=window_of(window), checksum=True)
         return int(band["checksum"])
+
+
+def on_cpu(**place: Any) -> ReadOptions:
+    """The options of a read that the CPU decodes into host memory."""
+    return ReadOptions(Place(**place), execution=Execution(decode_on="cpu"))
 
 
 def lacking(array: Any, rules: list[Any], layer: Any) -> Any:

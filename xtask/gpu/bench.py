@@ -1,6 +1,6 @@
 """Whole reads and kernels beside the peers, on the rasters of make_rasters.py.
 
-A round reads every file with strile (one process, `strile bench`), then with each peer; rounds alternate. For all the
+A round reads every file with strile (one process, `bench`), then with each peer; rounds alternate. For all the
 same: a file's figure is the median over the rounds of the best of REPEAT reads (one fewer for the slow Python peers
 after the first round), in GB/s of decoded bytes, from the page cache to an array on the device. The floor of a row is
 its compressed bytes over LINK. Kernels: strile's decompression of all tiles in one launch (`kernel_bench FILE…`, events
@@ -58,13 +58,13 @@ def pixels_agree(session: Session, meta: list[dict]) -> str | None:
 
 def strile_round(session: Session, program: Path, rows: dict[str, dict]) -> str | None:
     """One process over all files; adds to `rows`; why not, where it fails."""
-    words = ["bench", "--decode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--link", LINK, "--json"]
+    words = ["--decode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--link", LINK, "--json"]
     ended = session.run([program, *words, *rows], 120)
     start = ended.output.find("{")
     try:
         results = json.loads(ended.output[start:])["results"]
     except (ValueError, KeyError, TypeError):
-        return f"strile bench: {ended.tail(3)}"
+        return f"bench: {ended.tail(3)}"
     for result in results:
         if row := rows.get(result["file"]):
             row["strile"].append(result["seconds"])
@@ -167,10 +167,10 @@ def figure(path: str, row: dict) -> dict:
 
 
 def run(session: Session, rounds: int = ROUNDS) -> dict:
-    strile = session.program("strile")
+    program = session.program("bench")
     meta = prepare(session)
-    if strile is None or not meta:
-        return {"ok": False, "why": "carry/bin/strile or the rasters are missing"}
+    if program is None or not meta:
+        return {"ok": False, "why": "carry/bin/bench or the rasters are missing"}
     programs = peer_programs.build_all(session)
     here = {"xarray-spatial": "peers/base/xrspatial", "strile-python": "wheel/strile"}
     names = ["gdal", *(name for name, folder in here.items() if (session.work / folder).is_dir())]
@@ -183,7 +183,7 @@ def run(session: Session, rounds: int = ROUNDS) -> dict:
         session.say(why)
     kernel_round(session, rows, found)
     for number in range(rounds):
-        if why := strile_round(session, strile, rows):
+        if why := strile_round(session, program, rows):
             found["names"].append(why)
         nvtiff_round(session, programs["nvtiff"], rows, number == 0)
         python_round(session, readers, rows, number == 0, found)

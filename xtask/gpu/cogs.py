@@ -1,6 +1,6 @@
 """Cloud-optimized files beside plain ones: from an array on the device, from one on the host, and by `convert`.
 
-- Writes: `strile bench --write` of the benchmark's rasters in 512² tiles, Deflate and ZSTD, to files in a file system in
+- Writes: `bench --write` of the benchmark's rasters in 512² tiles, Deflate and ZSTD, to files in a file system in
   memory. A figure is the median, in GB/s of pixels; the aim is that a COG reaches 70 % of the plain file.
 - Conversions: `strile convert` of the same files to COGs, decoded and encoded on the device and on the CPU: the best of
   some runs, in GB/s of pixels, and the peak of the process's memory.
@@ -42,15 +42,17 @@ def rasters(session: Session) -> list[dict]:
     return [row for row in meta if row["tile"] == 512 and row["codec"] in CODECS]
 
 
-def programs(session: Session) -> dict[str, Path]:
-    found = {"new": session.program("strile"), "before": session.carry / "strile-before"}
-    return {name: path for name, path in found.items() if path is not None and path.is_file()}
+def programs(session: Session) -> dict[str, tuple[Path, list]]:
+    """`strile`, and the command that measures."""
+    new, measures, before = session.program("strile"), session.program("bench"), session.carry / "strile-before"
+    found = {"new": (new, [measures])} if new and measures else {}
+    return {**found, "before": (before, session.older_bench(before))} if before.is_file() else found
 
 
-def written(session: Session, program: Path, of: str, way: list[str], rows: dict[str, dict]) -> dict[str, dict]:
+def written(session: Session, program: list, of: str, way: list[str], rows: dict[str, dict]) -> dict[str, dict]:
     """Seconds and the rest that `bench --write` says of each file."""
-    words = ["bench", "--write", MEMORY, "--of", of, *way, "--repeat", 3, "--json"]
-    ended = session.run([program, *words, *rows], 120)
+    words = ["--write", MEMORY, "--of", of, *way, "--repeat", 3, "--json"]
+    ended = session.run([*program, *words, *rows], 120)
     try:
         return {result["file"]: result for result in json.loads(ended.output[ended.output.find("{") :])["results"]}
     except (ValueError, KeyError, TypeError):
@@ -87,16 +89,16 @@ def floor(threads: int = 16, size: int = 2 << 30, chunk: int = 4 << 20) -> float
 def run(session: Session, rounds: int = ROUNDS) -> dict:
     ours, meta = programs(session), rasters(session)
     if "new" not in ours or not meta:
-        return {"ok": False, "why": "carry/bin/strile or the rasters are missing"}
+        return {"ok": False, "why": "carry/bin/strile, carry/bin/bench or the rasters are missing"}
     rows = {row["path"]: row for row in meta}
     times: dict[tuple, list[float]] = {}
     memory: dict[tuple, int] = {}
     names = []
     for number in range(rounds):
-        for name, program in ours.items():
+        for name, (program, measures) in ours.items():
             for way, words in WAYS.items():
                 for of in ("GTiff", "COG"):
-                    for path, result in written(session, program, of, words, rows).items():
+                    for path, result in written(session, measures, of, words, rows).items():
                         times.setdefault((name, way, of, path), []).append(result["median_seconds"])
                         if not result["same"]:
                             names.append(f"{name}, {way}, {of}: {Path(path).stem} reads back otherwise")
@@ -113,7 +115,7 @@ def run(session: Session, rounds: int = ROUNDS) -> dict:
                     memory[key] = max(memory.get(key, 0), found[1])
         session.say(f"round {number + 1} of {rounds}, {session.left():.0f} s left")
     figures = []
-    for path, row in rows.items():
+    for path in rows:
         for name in ours:
             for way in WAYS:
                 def rate(of: str, name: str = name, way: str = way, path: str = path) -> float | None:

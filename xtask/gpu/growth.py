@@ -1,6 +1,6 @@
 """How reads grow: with their tiles, with a window's share, in device memory; and what a first read costs.
 
-- `strile bench --growth` on GROWN: windows of 1, 4, 16, … tiles and of 1, 10 and 100 % of the image. The window of 1 %
+- `bench --growth` on GROWN: windows of 1, 4, 16, … tiles and of 1, 10 and 100 % of the image. The window of 1 %
   is held against the time that as many tiles take on the curve (between its points, by logarithms).
 - `device_bench memory`: what our pool counted at its peak, and what the driver says was taken.
 - `device_bench first` in FRESH processes, of a small file and of one of 256 MiB: from the start of the process to its
@@ -43,15 +43,15 @@ def by(over, under) -> float | None:
     return round(over / under, 3) if over and under else None
 
 
-def curves(session: Session, strile: Path, folder: Path, found: dict) -> None:
+def curves(session: Session, measures: Path, folder: Path, found: dict) -> None:
     files = [folder / f"{name}.tif" for name in GROWN]
     svg = session.out / "growth.svg"
-    words = ["bench", "--decode-on", "cuda:0", "--to", "device", "--repeat", 7, "--growth", "--svg", svg, "--json"]
-    ended = session.run([strile, *words, *files], 60)
+    words = ["--decode-on", "cuda:0", "--to", "device", "--repeat", 7, "--growth", "--svg", svg, "--json"]
+    ended = session.run([measures, *words, *files], 60)
     try:
         grown = json.loads(ended.output[ended.output.find("{") :])["growth"]
     except (ValueError, KeyError):
-        found["names"].append(f"strile bench --growth: {ended.tail(2)}")
+        found["names"].append(f"bench --growth: {ended.tail(2)}")
         return
     (session.out / "growth.json").write_text(json.dumps(grown, indent=1))
     for curve in grown:
@@ -128,14 +128,14 @@ def first_reads(session: Session, strile: Path, program: Path, folder: Path, fou
 
 
 def run(session: Session) -> dict:
-    strile, program = session.program("strile"), session.program("device_bench")
+    measures, strile, program = (session.program(name) for name in ("bench", "strile", "device_bench"))
     folder = session.work / "rasters"
     if not (folder / "meta.json").exists():
         bench.prepare(session)
-    if strile is None or program is None or not (folder / "meta.json").exists():
-        return {"ok": False, "why": "strile, device_bench or the rasters are missing"}
+    if None in (measures, strile, program) or not (folder / "meta.json").exists():
+        return {"ok": False, "why": "bench, strile, device_bench or the rasters are missing"}
     found: dict = {"ok": True, "names": [], "figures": {}}
-    curves(session, strile, folder, found)
+    curves(session, measures, folder, found)
     memory(session, program, folder, found)
     first_reads(session, strile, program, folder, found)
     found["missed"] = table.missed_growth(found["figures"])

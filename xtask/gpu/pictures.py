@@ -1,6 +1,6 @@
 """JPEG 2000, HTJ2K and JPEG tiles beside the peers, on the files of make_pictures.py.
 
-Rounds alternate on one machine. Ours: whole reads from the page cache to an array on the device (`strile bench`), and
+Rounds alternate on one machine. Ours: whole reads from the page cache to an array on the device (`bench`), and
 the same on the CPU; every file also by both engines, compared by `device_check`, and the lossless ones against the
 pixels that were encoded. Peers: nvJPEG2000 with 8 states (1 in the first round too), streams in host memory to a pool
 on the device; OpenJPEG and OpenJPH on 16 threads (pixels stay on the host); GDAL with 16 threads and CuPy's upload for
@@ -34,12 +34,12 @@ def prepare(session: Session) -> list[dict]:
 
 def strile_round(session: Session, rows: dict[str, dict], device: str, found: dict) -> None:
     to = ["--to", "device"] if device.startswith("cuda") else []
-    words = [session.program("strile"), "bench", "--decode-on", device, *to, "--repeat", REPEAT, "--json", *rows]
+    words = [session.program("bench"), "--decode-on", device, *to, "--repeat", REPEAT, "--json", *rows]
     ended = session.run(words, 180)
     try:
         results = json.loads(ended.output[ended.output.find("{") :])["results"]
     except (ValueError, KeyError, TypeError):
-        found["names"].append(f"strile bench --decode-on {device}: {ended.tail(3)}")
+        found["names"].append(f"bench --decode-on {device}: {ended.tail(3)}")
         return
     key = "strile" if to else "strile_cpu"
     for result in results:
@@ -131,8 +131,8 @@ def figure(row: dict) -> dict:
 
 def run(session: Session) -> dict:
     meta = prepare(session)
-    if not meta or session.program("strile") is None:
-        return {"ok": False, "why": "carry/bin/strile or the pictures are missing"}
+    if not meta or session.program("bench") is None:
+        return {"ok": False, "why": "carry/bin/bench or the pictures are missing"}
     found: dict = {"ok": True, "names": []}
     rows = {m["path"]: {**m, "strile": [], "strile_cpu": [], "notes": [], "gone": []} for m in meta}
     compare(session, session.work / "pictures", len(meta), found)

@@ -1,7 +1,7 @@
 """The Python package on the GPU: its tests, and what `open_geotiff(gpu=True)` costs above the Rust call.
 
 The wheel of the bundle is unpacked, python/tests/gpu runs with STRILE_REQUIRE_GPU=1 (what is skipped without a device
-fails here), and `python_reader.py` and `strile bench` read the rasters of make_rasters.py in turn.
+fails here), and `python_reader.py` and `bench` read the rasters of make_rasters.py and files with nodata in turn.
 """
 import json
 import re
@@ -37,12 +37,14 @@ def tested(session: Session, env: dict) -> dict:
 
 def timed(session: Session, env: dict) -> list[dict]:
     """Median over rounds of the best of REPEAT reads: the Rust call, `strile.read`, `open_geotiff`; alternating."""
-    program = session.program("strile")
-    files = sorted((session.work / "rasters").glob("*_256.tif"))
+    program = session.program("bench")
+    made = session.work / "nodata"
+    session.run([sys.executable, Path(__file__).with_name("make_nodata.py"), made], 60, env)
+    files = sorted((session.work / "rasters").glob("*_256.tif")) + sorted(made.glob("*.tif"))
     rows = {str(path): {"rust": [], "read": [], "open_geotiff": []} for path in files}
     script = Path(__file__).with_name("python_reader.py")
     for _ in range(ROUNDS if program and rows else 0):
-        words = ["bench", "--decode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
+        words = ["--decode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
         ended = session.run([program, *words, *rows], 60)
         try:
             results = json.loads(ended.output[ended.output.find("{"):])["results"]

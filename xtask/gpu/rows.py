@@ -1,6 +1,6 @@
 """Files that are not in the benchmark: large blocks, one strip, LERC, small tiles; beside GDAL, and beside an older strile.
 
-`make_rows.py` makes them from the arrays of make_rasters.py. Each is read to the device by `strile bench`, by the program of the
+`make_rows.py` makes them from the arrays of make_rasters.py. Each is read to the device by `bench`, by the program of the
 bundle and by `carry/old/strile` where there is one, rounds alternating, and by GDAL (LIBERTIFF) with an upload; then to host memory
 on all cores by both and by GDAL. Both engines are compared on every file first.
 """
@@ -16,13 +16,13 @@ from session import Session
 ROUNDS, REPEAT = 3, 4
 
 
-def measured(session: Session, program: Path, files: list[str], words: list) -> dict[str, float]:
+def measured(session: Session, program: list, files: list[str], words: list) -> dict[str, float]:
     """Seconds per file, the best of REPEAT reads; empty where the program fails."""
-    ended = session.run([program, "bench", *words, "--repeat", REPEAT, "--json", *files], 120)
+    ended = session.run([*program, *words, "--repeat", REPEAT, "--json", *files], 120)
     try:
         results = json.loads(ended.output[ended.output.find("{"):])["results"]
     except (ValueError, KeyError, TypeError):
-        session.say(f"strile bench: {ended.tail(3)}")
+        session.say(f"bench: {ended.tail(3)}")
         return {}
     return {result["file"]: result["seconds"] for result in results if result.get("seconds")}
 
@@ -37,9 +37,9 @@ def by_gdal(session: Session, reader: peers.Peer, files: list[str]) -> dict[str,
 
 
 def run(session: Session) -> dict:
-    new = session.program("strile")
+    new = session.program("bench")
     if new is None or not bench.prepare(session):
-        return {"ok": False, "why": "carry/bin/strile or the rasters are missing"}
+        return {"ok": False, "why": "carry/bin/bench or the rasters are missing"}
     folder = session.work / "rows"
     script = Path(__file__).with_name("make_rows.py")
     made = session.run(
@@ -51,11 +51,10 @@ def run(session: Session) -> dict:
     except (OSError, ValueError):
         return {"ok": False, "why": f"make_rows.py: {made.tail(3)}"}
     why = bench.pixels_agree(session, meta)
-    programs = {"strile": new}
+    programs: dict[str, list] = {"strile": [new]}
     old = session.carry / "old" / "strile"
     if old.is_file():
-        old.chmod(0o755)
-        programs["old"] = old
+        programs["old"] = session.older_bench(old)
     files = [m["path"] for m in meta]
     to_device = ["--decode-on", "cuda:0", "--to", "device"]
     seconds: dict = {path: {} for path in files}

@@ -4,6 +4,7 @@ A few files of every codec with a kernel, tiled and in strips, and some hostile 
 also compares the pixels; small rasters of every codec through write_check, which compares the files with the CPU's. Races
 are allowed where races.txt says so and nowhere else.
 """
+import concurrent.futures
 import json
 import re
 import shutil
@@ -17,14 +18,16 @@ SUMMARY = re.compile(r"========= (?:ERROR|RACECHECK) SUMMARY: (\d+)")
 PER_KIND = 2
 HOSTILE = 12
 LARGEST = 60_000
-# Seconds for a tool over one program.
-LIMIT = 100
+# Seconds for a tool over one program. All of them run at once: each uses one core, and the device little.
+LIMIT = 240
 CLEAN = ("clean", "clean but for allowed races")
 # Of `write_check --small`: every codec; predictors 2 and 3, several bands, planes, masks' bits, sparse blocks, overviews.
 WRITE_CASES = (
     "uint16_deflate_tiles", "float32_deflate_pixels", "uint8_deflate_cog", "float32_zstd_tiles", "uint8_zstd_strips",
     "uint16_lzw_pixels", "uint8_packbits_strips", "uint16_lz4_tiles", "int32_none_cog",
 )
+# Tests of steps over pixels on the device (warps, masks, resampling), which reading the corpus does not reach; memcheck alone.
+STEPS = ("strile-onto", "strile-cuda-conformance")
 RACE_CASES = (
     "uint8_deflate_tiles", "uint8_zstd_tiles", "uint8_lzw_tiles", "uint8_packbits_tiles", "uint8_lz4_tiles",
 )
@@ -105,27 +108,47 @@ def run(session: Session) -> dict:
     found: dict = {"ok": True, "files": choose(listed, folder, chosen), "tools": {}, "writing": {}}
     allowed = allowed_races(session.root)
     lines = program.parent.parent / "lines"
-    for tool in TOOLS:
+
+    def command(tool: str, what: str) -> list:
         head = [sanitizer, "--tool", tool, "--print-limit", "2000", "--error-exitcode", "77"]
+        if what == "reading":
+            return [*head, program, chosen]
+        return [*head, *write_command(writer, session.work / f"sanitize_{tool}", tool)]
+
+    def checked(tool: str, what: str) -> Ended:
         # Races are allowed by line, so there the kernels have line tables; elsewhere they are those that are shipped.
         env = {"STRILE_KERNELS": str(lines)} if tool == "racecheck" else None
-        ended = session.run([*head, program, chosen], LIMIT, env, keep=2_000_000)
+        return session.run(command(tool, what), LIMIT, env, keep=2_000_000)
+
+    def stepped(binary: Path) -> Ended:
+        binary.chmod(0o755)
+        head = [sanitizer, "--tool", "memcheck", "--error-exitcode", "77"]
+        return session.run([*head, binary], LIMIT, {"STRILE_REQUIRE_GPU": "1"}, keep=200_000)
+
+    steps = [path for path in (program.parent.parent / "tests" / name for name in STEPS) if path.is_file()]
+    with concurrent.futures.ThreadPoolExecutor(2 * len(TOOLS) + len(STEPS)) as pool:
+        of_steps = {path.name: pool.submit(stepped, path) for path in steps}
+        runs = {(tool, what): pool.submit(checked, tool, what) for tool in TOOLS for what in ("reading", "writing")}
+    for (tool, what), run_of in runs.items():
+        ended = run_of.result()
         records = corpus.records(ended.output)
-        differ = any(not record.get("same") for record in records)
-        entry = {"files": len(records)} | judge(session, tool, ended, allowed, "pixels differ" if differ else "")
-        found["tools"][tool] = entry
-        written = session.work / "sanitize_written"
-        ended_writing = session.run([*head, *write_command(writer, written, tool)], LIMIT, env, keep=2_000_000)
-        cases = [record for record in corpus.records(ended_writing.output) if "case" in record]
-        wrong = [case["case"] for case in cases if not case.get("ok")]
-        if not cases:
-            wrong = ["no case"]
-        problem = f"wrong: {', '.join(wrong)[:200]}" if wrong else ""
-        writing = {"cases": len(cases)} | judge(session, tool, ended_writing, allowed, problem)
-        found["writing"][tool] = writing
-        for what, one, how in (("reading", entry, ended), ("writing", writing, ended_writing)):
-            if one["result"] not in CLEAN:
-                found["ok"] = False
-                session.say(f"{tool}, {what}: {how.tail(25)}")
-            session.say(f"{tool}, {what}: {one}")
+        if what == "reading":
+            wrong = "pixels differ" if any(not record.get("same") for record in records) else ""
+            entry = {"files": len(records)} | judge(session, tool, ended, allowed, wrong)
+            found["tools"][tool] = entry
+        else:
+            cases = [record for record in records if "case" in record]
+            failed = [case["case"] for case in cases if not case.get("ok")] if cases else ["no case"]
+            wrong = f"wrong: {', '.join(failed)[:200]}" if failed else ""
+            entry = {"cases": len(cases)} | judge(session, tool, ended, allowed, wrong)
+            found["writing"][tool] = entry
+        if entry["result"] not in CLEAN:
+            found["ok"] = False
+            session.say(f"{tool}, {what}: {ended.tail(25)}")
+        session.say(f"{tool}, {what}: {entry}")
+    for name, run_of in of_steps.items():
+        entry = judge(session, "memcheck", run_of.result(), allowed, "" if run_of.result().well else "tests failed")
+        found.setdefault("steps", {})[name] = entry
+        found["ok"] &= entry["result"] in CLEAN
+        session.say(f"memcheck, {name}: {entry}")
     return found

@@ -100,6 +100,16 @@ class Session:
         path.chmod(0o755)
         return path
 
+    @staticmethod
+    def older_bench(strile: Path) -> list:
+        """The command that measures with an earlier revision's `strile`: the program `bench` beside it (`bench-before` beside
+        `strile-before`); its command `strile bench` where there is none."""
+        beside = strile.with_name(strile.name.replace("strile", "bench"))
+        for program in (strile, beside):
+            if program.is_file():
+                program.chmod(0o755)
+        return [beside] if beside.is_file() else [strile, "bench"]
+
     def run(self, command: list, limit: float, env: dict | None = None, keep: int = 4 << 20) -> Ended:
         """Runs to the end or to the limit (the session's own end counts too), stdout and stderr together."""
         limit = max(1.0, min(limit, self.left()))

@@ -1,6 +1,6 @@
 """Writing: device array to file beside the peers, round trips through other readers, memory of a streamed write.
 
-- Rates, on the benchmark's rasters in 256² tiles, to files in a file system in memory: ours (`strile bench --write`, from an
+- Rates, on the benchmark's rasters in 256² tiles, to files in a file system in memory: ours (`bench --write`, from an
   array on the device, stored as the raster is), xarray-spatial (from a CuPy array) and GDAL with 16 threads (from a NumPy
   array). Rounds alternate; a figure is the median of all writes but each process's first, in GB/s of pixels.
 - Ratios: pixels by bytes of the file, beside zlib's level 6 on the very bytes that GDAL's Deflate tiles hold.
@@ -42,12 +42,12 @@ def rasters(session: Session) -> list[dict]:
 
 
 def strile_round(session: Session, program: Path, rows: dict[str, dict], found: dict) -> None:
-    words = ["bench", "--write", MEMORY, "--encode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
+    words = ["--write", MEMORY, "--encode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
     ended = session.run([program, *words, *rows], 150)
     try:
         results = json.loads(ended.output[ended.output.find("{") :])["results"]
     except (ValueError, KeyError, TypeError):
-        found["names"].append(f"strile bench --write: {ended.tail(3)}")
+        found["names"].append(f"bench --write: {ended.tail(3)}")
         return
     for result in results:
         row = rows[result["file"]]
@@ -63,12 +63,12 @@ def by_nvcomp(session: Session, program: Path, rows: dict[str, dict], found: dic
     path = next((path for path, row in rows.items() if (row["name"], row["codec"]) == ("dem_f32", "deflate")), None)
     if path is None:
         return
-    words = ["bench", "--write", MEMORY, "--encode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
+    words = ["--write", MEMORY, "--encode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
     ended = session.run([program, *words, "--nvcomp-effort", 2, path], 90, peers.environment(session, "six"))
     try:
         result = json.loads(ended.output[ended.output.find("{") :])["results"][0]
     except (ValueError, KeyError, TypeError, IndexError):
-        found["names"].append(f"strile bench --write --nvcomp-effort 2: {ended.tail(3)}")
+        found["names"].append(f"bench --write --nvcomp-effort 2: {ended.tail(3)}")
         return
     rate = round(rows[path]["decoded"] / result["median_seconds"] / 1e9, 3)
     found["by_nvcomp"] = {"encoder": result["encoder"], "gb_s": rate, "ratio": result["ratio"], "same": result["same"]}
@@ -306,16 +306,16 @@ def figure(path: str, row: dict) -> dict:
 
 
 def run(session: Session, rounds: int = ROUNDS) -> dict:
-    strile, meta = session.program("strile"), rasters(session)
-    if strile is None or not meta:
-        return {"ok": False, "why": "carry/bin/strile or the rasters are missing"}
+    program, meta = session.program("bench"), rasters(session)
+    if program is None or not meta:
+        return {"ok": False, "why": "carry/bin/bench or the rasters are missing"}
     empty = ("strile", "xarray-spatial", "gdal", "notes")
     rows = {row["path"]: {**row, **{key: [] for key in empty}} for row in meta}
     found: dict = {"ok": True, "names": []}
     names = ["gdal", *(["xarray-spatial"] if (session.work / "peers/base/xrspatial").is_dir() else [])]
     writers = {name: peers.Peer(session, name, "peer_writer.py") for name in names}
     for number in range(rounds):
-        strile_round(session, strile, rows, found)
+        strile_round(session, program, rows, found)
         peer_round(session, writers, rows)
         session.say(f"round {number + 1} of {rounds}, {session.left():.0f} s left")
     for writer in writers.values():
@@ -326,7 +326,7 @@ def run(session: Session, rounds: int = ROUNDS) -> dict:
         for path in of_set.values():
             rows[path]["zlib_ratio"] = ratio
     kernels(session, rows, found)
-    by_nvcomp(session, strile, rows, found)
+    by_nvcomp(session, program, rows, found)
     memory(session, found)
     copies_back(session, found)
     found["figures"] = [figure(path, row) for path, row in rows.items()]

@@ -72,6 +72,7 @@ class Case:
     words: tuple[str, ...]
     pixels: np.ndarray = field(repr=False)
     valid: np.ndarray | None = field(repr=False, default=None)
+    alpha: bool = False
 
     @property
     def name(self):
@@ -177,4 +178,17 @@ def cases(count, seed=24):
         number += 1
         if case is not None:
             found += 1
+            yield case
+
+
+def alpha_cases(count, first=10_000, seed=24):
+    """That many cases whose missing pixels are transparent: those with a mask of the numbers from `first` on, of the types that GDAL has an opaque
+    value for."""
+    number, found = first, 0
+    while found < count:
+        case = draw(number, seed)
+        number += 1
+        if case is not None and case.missing == "mask" and case.dtype in ("uint8", "uint16"):
+            found += 1
+            case.missing, case.alpha = "alpha", True
             yield case

@@ -1,4 +1,4 @@
-//! Benchmarks beside the peers, in environments of their own: whole reads of the release binary (`docs/bench/cpu_peers.py`), or,
+//! Benchmarks beside the peers, in environments of their own: whole reads of the release build (`docs/bench/cpu_peers.py`), or,
 //! with `--peers`, the Python package and every peer that is installed (`docs/bench/peers/run.py`; `remote.py` with `--remote`).
 
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
 
 fn whole_reads(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
     let python = venv::BENCH.python(workspace)?;
-    let strile = workspace.release_binary()?;
+    let strile = workspace.release_binary_and_bench()?;
     process::show(
         Command::new(python)
             .current_dir(&workspace.root)

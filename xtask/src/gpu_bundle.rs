@@ -33,8 +33,9 @@ type Target<'a> = (&'a str, &'a str, &'a str);
 const PROFILE: &str = "gpu";
 
 /// Programs.
-const PROGRAMS: [Target<'static>; 9] = [
+const PROGRAMS: [Target<'static>; 10] = [
     ("strile-cli", "bin", "strile"),
+    ("strile-check", "bin", "bench"),
     ("strile-check", "bin", "device_check"),
     ("strile-check", "bin", "device_bench"),
     ("strile-check", "bin", "write_check"),
@@ -53,8 +54,9 @@ const ASKS_FOR_A_DEVICE: [&str; 3] = ["STRILE_REQUIRE_GPU", "mod on_any;", "mod 
 const MIXED: &str = "sources changed while it was built";
 
 /// What goes together in one call after those with the programs, in order: what went before is still there.
-const CALLS: [&[&str]; 5] = [
-    &["bundle.toml", "state.json", "corpus", "wheel"],
+const CALLS: [&[&str]; 6] = [
+    &["bundle.toml", "state.json", "corpus"],
+    &["bundle.toml", "wheel"],
     &["bundle.toml", "peers-1"],
     &["bundle.toml", "peers-2"],
     &["bundle.toml", "peers-3"],

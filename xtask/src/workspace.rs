@@ -60,4 +60,12 @@ impl Workspace {
         process::show(process::cargo(&self.root).args(["build", "--release", "--package", "strile-cli"]))?;
         Ok(self.target.join("release/strile"))
     }
+
+    /// The path of `strile`, built for release, with the program `bench` beside it.
+    pub fn release_binary_and_bench(&self) -> Result<PathBuf, Failure> {
+        let programs =
+            ["--package", "strile-cli", "--package", "strile-check", "--bin", "strile", "--bin", "bench"];
+        process::show(process::cargo(&self.root).args(["build", "--release"]).args(programs))?;
+        Ok(self.target.join("release/strile"))
+    }
 }

@@ -1,6 +1,5 @@
 //! What can be asked for. Parsing never acts; defaults are those of `strile`.
 
-mod bench;
 mod convert;
 mod cutline;
 mod dump;
@@ -18,7 +17,6 @@ mod vrt;
 mod warp;
 mod write;
 
-pub use bench::BenchArgs;
 pub use convert::ConvertArgs;
 pub use cutline::CutlineArgs;
 pub use dump::DumpArgs;
@@ -82,7 +80,6 @@ Examples:
     #[cfg(feature = "serve")]
     Serve(ServeArgs),
     Uploads(UploadsArgs),
-    Bench(BenchArgs),
     Devices(DevicesArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
@@ -122,7 +119,6 @@ Examples:
   strile warp dem.tif web.tif -t_srs EPSG:3857 -r bilinear
   strile compare before.tif after.tif
   strile cog validate dem.tif
-  strile bench dem.tif
   strile demo
 
 Exit status: 0 done; 1 done, with faults or differences; 2 an error.";
@@ -331,12 +327,6 @@ pub struct EngineArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Destination {
-    Host,
-    Device,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Raw,
     Npy,
@@ -450,16 +440,22 @@ pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString>
     words
 }
 
-/// Returns why a command line cannot be run that has an option of GDAL's which the command does not have.
+/// Returns why a command line cannot be run that has an option of GDAL's which the command does not have, or a command that
+/// strile no longer has.
 pub fn unavailable(words: &[OsString]) -> Option<String> {
     let first = command_at(words)?;
     let rest = words.get(first + 1..)?;
     match words.get(first).and_then(|word| word.to_str()) {
         Some("convert") => convert::unavailable(rest),
         Some("warp") => warp::unavailable(rest),
+        Some("bench") => Some(NO_BENCH.to_owned()),
         _ => None,
     }
 }
+
+/// What became of the command `bench`.
+const NO_BENCH: &str = "`strile bench` is no longer a command: `strile demo` measures this machine, and in the source tree \
+                        `cargo run --release -p strile-check --bin bench -- FILE` measures files";
 
 /// Where the name of the command is.
 fn command_at(words: &[OsString]) -> Option<usize> {

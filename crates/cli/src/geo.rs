@@ -4,11 +4,12 @@ use crate::args::{CutlineArgs, PartArgs};
 use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::io::Read as _;
+use strile::ReadOptions;
 use strile::crs::{Crs, TransformOptions};
+use strile::file::Metadata;
 use strile::grid::{Polygon, transform_bounds};
 use strile::tiff::gdal::{BandMetadata, NoData};
 use strile::tiff::geo::{Bounds, GeoTransform};
-use strile::{Metadata, ReadOptions};
 
 /// Bytes of a file with a polygon; a longer one is cut, and then no valid text.
 const LONGEST_CUTLINE: u64 = 64 << 20;

@@ -5,10 +5,11 @@ use crate::failure::{Failure, tell};
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
+use strile::engine::Budget;
 use strile::io::MemorySource;
 use strile::tiff::Warning;
 use strile::tiff::printable;
-use strile::{Budget, Cancel, Context, Dataset, Input, OpenOptions};
+use strile::{Cancel, Context, Dataset, Input, OpenOptions};
 
 /// What is the same for all commands of a run.
 pub struct Session {

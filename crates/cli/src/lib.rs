@@ -76,7 +76,6 @@ fn run_command(given: Vec<OsString>) -> u8 {
         Command::Index(args) => commands::index::run(&args, &session),
         Command::Compare(args) => commands::compare::run(&args, &session),
         Command::Cog(command) => commands::cog::run(&command, &session),
-        Command::Bench(args) => commands::bench::run(&args, &session),
         Command::Devices(args) => commands::devices::run(&args),
         Command::Demo(args) => commands::demo::run(&args, &session),
         Command::Completions(args) => commands::completions::run(&args),

@@ -161,7 +161,9 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
         "decode": match &plan.decode {
             Decode::Cpu => json!({ "on": "cpu" }),
             Decode::Kernels => json!({ "on": plan.engine }),
-            Decode::Nvcomp(reason) => json!({ "on": plan.engine, "by": "nvcomp", "reason": reason }),
+            Decode::Library { name, reason } => {
+                json!({ "on": plan.engine, "by": name, "reason": reason })
+            }
             Decode::Host(reason) => json!({ "on": "host", "reason": reason }),
         },
         "mosaic": plan.mosaics.map(|mosaic| json!({

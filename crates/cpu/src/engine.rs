@@ -8,7 +8,7 @@ use crate::crew::Crew;
 use crate::place::{Slot, Slots, Target};
 use crate::pool::{self, Scratch};
 use crate::stop::{LOOKS_EVERY, Stop};
-use crate::{assemble, block, block::Conversion, codec, encode, mask, plan, reduce, resample, warp};
+use crate::{assemble, block, block::Conversion, codec, encode, finish, mask, plan, reduce, resample, warp};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind, Lease, LocatedFault,
-    Location, MaskJob, Output, OutputError, OutputKind, OutputSpec, ReadAt, ReduceJob, Reduced, Report,
-    ResampleJob, Resampling, SharedPixels, Span, Submission, Support, Ticket, WarpJob,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind, FinishJob, Lease,
+    LocatedFault, Location, MaskJob, Output, OutputError, OutputKind, OutputSpec, ReadAt, ReduceJob, Reduced,
+    Report, ResampleJob, Resampling, SharedPixels, Span, Submission, Support, Ticket, WarpJob,
 };
 use strile_tiff::{Compression, DataType, InvalidValue};
 
@@ -158,10 +158,20 @@ impl Engine for CpuEngine {
         warp::warp(job, pixels, valid, output, context)
     }
 
+    fn finish(
+        &self,
+        job: &FinishJob,
+        pixels: Option<&SharedPixels>,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        finish::finish(job, pixels, output, context)
+    }
+
     fn encoder(&self, which: Encoder) -> String {
         let name = match which {
-            // The last two are refused by `prepare`.
-            Encoder::Fast | Encoder::Nvcomp { .. } | Encoder::Nvjpeg2000 => "fast-cpu-1",
+            // Libraries are refused by `prepare`.
+            Encoder::Fast | Encoder::Library { .. } => "fast-cpu-1",
             Encoder::Portable => Encoder::PORTABLE,
         };
         name.to_owned()

@@ -5,6 +5,8 @@
 
 use crate::reference::{ANGLES, ELLIPSOIDS, EllipsoidRow, LENGTHS, MERIDIANS, MeridianRow, UnitRow};
 use crate::wkt::{Node, Value};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// See the head of the file for its format.
 const DEFINITIONS: &str = include_str!("epsg.txt");
@@ -84,12 +86,23 @@ pub fn geocentric_by_datum(datum: u32) -> Option<Node> {
     by_datum("GEOCCS", datum)
 }
 
+/// Codes of systems that were found by keyword and datum. A search reads the whole table, half a millisecond whenever a file is
+/// opened. There are no more of them than the table has.
+static FOUND: Mutex<BTreeMap<(&'static str, u32), u32>> = Mutex::new(BTreeMap::new());
+
 fn by_datum(keyword: &'static str, datum: u32) -> Option<Node> {
+    let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = found().get(&(keyword, datum)).copied();
+    if let Some(code) = known {
+        return lookup(code);
+    }
     let needle = format!("AUTHORITY[\"EPSG\",\"{datum}\"]");
-    all(keyword)
+    let (code, node) = all(keyword)
         .filter(|(_, text)| text.contains(&needle) && !text.contains("(deprecated)"))
-        .filter_map(|(code, _)| lookup(code))
-        .find(|node| node.child(&["DATUM"]).and_then(Node::epsg_code) == Some(datum))
+        .filter_map(|(code, _)| Some((code, lookup(code)?)))
+        .find(|(_, node)| node.child(&["DATUM"]).and_then(Node::epsg_code) == Some(datum))?;
+    found().insert((keyword, datum), code);
+    Some(node)
 }
 
 /// The geographic system with two axes that has this name.
@@ -171,7 +184,11 @@ mod tests {
 
     #[test]
     fn finds_by_datum_name_and_parts() {
-        assert_eq!(geographic_by_datum(6326).unwrap().epsg_code(), Some(4326));
+        // Searched for, then known.
+        for _ in 0..2 {
+            assert_eq!(geographic_by_datum(6326).unwrap().epsg_code(), Some(4326));
+            assert_eq!(geocentric_by_datum(6326).unwrap().epsg_code(), Some(4978));
+        }
         assert_eq!(geographic_by_name("NZGD2000").unwrap().epsg_code(), Some(4167));
         assert_eq!(compound(27700, 5701).unwrap().epsg_code(), Some(7405));
         assert_eq!(compound(32631, 5701), None);

@@ -14,6 +14,7 @@ pub(crate) const PTX: &[Ptx] = &[
     Ptx { module: "deflate_encode", text: include_bytes!("deflate_encode.ptx") },
     Ptx { module: "deflate_split", text: include_bytes!("deflate_split.ptx") },
     Ptx { module: "find", text: include_bytes!("find.ptx") },
+    Ptx { module: "finish", text: include_bytes!("finish.ptx") },
     Ptx { module: "gather", text: include_bytes!("gather.ptx") },
     Ptx { module: "jpeg", text: include_bytes!("jpeg.ptx") },
     Ptx { module: "jpeg2000", text: include_bytes!("jpeg2000.ptx") },

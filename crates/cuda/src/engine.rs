@@ -9,20 +9,19 @@ use crate::encode::{self, bring, fetch, halve, plan as write};
 use crate::explain::Explained;
 use crate::lane::Spare;
 use crate::memory::{DeviceBuffer, Kind};
-use crate::nvcomp::{Codec, Compressor, Nvcomp, Optional};
-use crate::nvjpeg2000::{self, Nvjpeg2000Error};
 use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
-use crate::{back, batch, mask, resample, warp};
+use crate::vendor::{Decoders, Encoders, Nvcomp};
+use crate::{back, batch, finish, mask, resample, warp};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, Held, Lease, Location, MaskJob, Output,
-    OutputKind, OutputSpec, ReduceJob, Reduced, Report, ResampleJob, Resampling, SharedPixels, Span,
-    Submission, Supply, Support, Ticket, Trace, WarpJob, claim_outputs, thread_builder,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FinishJob, Held, Lease, Location,
+    MaskJob, Output, OutputKind, OutputSpec, ReduceJob, Reduced, Report, ResampleJob, Resampling,
+    SharedPixels, Span, Submission, Supply, Support, Ticket, Trace, WarpJob, claim_outputs, thread_builder,
 };
 use strile_tiff::{DataType, InvalidValue};
 
@@ -50,9 +49,9 @@ pub struct CudaEngine {
     spare: Arc<Spare>,
     /// Or why files are read through pinned memory.
     direct: Result<Direct, String>,
-    nvcomp: Option<Optional>,
-    /// The encoder, where one was asked for.
-    nvjpeg2000: Mutex<Option<Arc<nvjpeg2000::Encoder>>>,
+    /// Those of libraries, where they were asked for.
+    decoders: Option<Decoders>,
+    encoders: Encoders,
     limits: Limits,
     launch_bytes: Option<u64>,
     split: Split,
@@ -67,7 +66,7 @@ impl CudaEngine {
         }
         let direct = Direct::open(device.context().driver(), options.direct_io)
             .map_err(|error| Unavailable::NoDirectReads { reason: error.to_string() })?;
-        let nvcomp = Optional::open(options.nvcomp)?;
+        let decoders = Decoders::open(options.nvcomp).map_err(|reason| Unavailable::NoLibrary { reason })?;
         let one = |bytes| Limits { encoded: bytes, working: bytes, ramp: false };
         let limits = options.launch_bytes.map_or(Limits::USUAL, one);
         Ok(Self {
@@ -76,8 +75,8 @@ impl CudaEngine {
             host,
             spare: Arc::default(),
             direct,
-            nvcomp,
-            nvjpeg2000: Mutex::default(),
+            decoders,
+            encoders: Encoders::default(),
             limits,
             split: options.split,
             launch_bytes: options.launch_bytes,
@@ -96,7 +95,7 @@ impl CudaEngine {
 
     /// By which version of nvCOMP blocks of a layout are decoded and why, or why by kernels; `None` if it was not asked for.
     pub fn nvcomp(&self, layout: &BlockLayout) -> Option<Result<String, String>> {
-        self.nvcomp.as_ref().map(|nvcomp| nvcomp.takes(layout).map(|(_, reason)| reason))
+        self.decoders.as_ref().map(|nvcomp| nvcomp.takes(layout).map(|(_, reason)| reason))
     }
 
     /// Whether a file is read by cuFile, or why through pinned memory.
@@ -140,25 +139,9 @@ impl CudaEngine {
     fn how(&self, layout: &EncodeLayout) -> Result<write::How, String> {
         match layout.params.encoder {
             Encoder::Fast | Encoder::Portable => write::on_device(layout),
-            Encoder::Nvcomp { effort } => {
+            Encoder::Library { name, effort } => {
                 let _bound = self.device.bind().map_err(|error| self.failed(error).to_string())?;
-                write::by_nvcomp(layout, effort)
-            }
-            Encoder::Nvjpeg2000 => {
-                self.nvjpeg2000().map_err(|error| error.to_string())?;
-                write::by_nvjpeg2000(layout)
-            }
-        }
-    }
-
-    /// nvJPEG2000's encoder, opened when it is first asked for. Not to find it is not remembered.
-    fn nvjpeg2000(&self) -> Result<Arc<nvjpeg2000::Encoder>, Nvjpeg2000Error> {
-        let mut opened = self.nvjpeg2000.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*opened {
-            Some(encoder) => Ok(Arc::clone(encoder)),
-            None => {
-                let encoder = Arc::new(nvjpeg2000::Encoder::open(&self.device)?);
-                Ok(Arc::clone(opened.insert(encoder)))
+                self.encoders.how(&self.device, (name, effort), layout)
             }
         }
     }
@@ -199,7 +182,7 @@ impl CudaEngine {
 
     /// Libraries that may decode.
     fn libraries(&self) -> Libraries<'_> {
-        Libraries { nvcomp: self.nvcomp.as_ref().map(|nvcomp| (nvcomp, &*self.device)) }
+        Libraries { decoders: self.decoders.as_ref().map(|decoders| (decoders, &*self.device)) }
     }
 
     /// What a job will do, for a caller that holds more than now when it submits it.
@@ -273,7 +256,7 @@ impl CudaEngine {
             context: context.clone(),
             plan,
             direct: self.direct.as_ref().ok().copied(),
-            nvcomp: self.nvcomp.clone(),
+            decoders: self.decoders.clone(),
         };
         Ok((run, lease))
     }
@@ -414,19 +397,21 @@ impl Engine for CudaEngine {
             .map_err(|stop| self.failed(stop))
     }
 
+    fn finish(
+        &self,
+        job: &FinishJob,
+        pixels: Option<&SharedPixels>,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        finish::run(&self.device, &self.spare, job, pixels, output, context).map_err(|stop| self.failed(stop))
+    }
+
     fn encoder(&self, which: Encoder) -> String {
         match which {
             Encoder::Fast | Encoder::Portable => Encoder::PORTABLE.to_owned(),
-            Encoder::Nvcomp { effort } => match Compressor::open(Codec::Deflate, effort) {
-                Ok(compressor) => compressor.name(),
-                // `prepare` refuses it.
-                Err(error) => error.to_string(),
-            },
-            Encoder::Nvjpeg2000 => match self.nvjpeg2000() {
-                Ok(encoder) => encoder.name(),
-                // `prepare` refuses it.
-                Err(error) => error.to_string(),
-            },
+            // Where the library cannot be used, this says why, and `prepare` refuses it.
+            Encoder::Library { name, effort } => self.encoders.name(&self.device, (name, effort)),
         }
     }
 
@@ -488,7 +473,11 @@ impl Engine for CudaEngine {
             job,
             pixels: pixels.to_vec(),
             context: context.clone(),
-            nvjpeg2000: hows.iter().flatten().any(|how| how.picture.is_some()).then(|| self.nvjpeg2000()),
+            pictures: hows
+                .iter()
+                .flatten()
+                .any(|how| how.picture.is_some())
+                .then(|| self.encoders.pictures(&self.device)),
             hows,
             plan,
         };

@@ -6,6 +6,74 @@ use crate::driver::DriverError;
 use crate::module::Function;
 use crate::stream::Stream;
 use std::ffi::c_void;
+use std::ops::Range;
+
+/// Bytes that a CUDA block should have to write.
+const PART: u64 = 32 << 10;
+
+/// A kernel and the shape of its launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch {
+    /// The `.cu` file without its ending.
+    pub module: &'static str,
+    /// The entry point.
+    pub entry: &'static str,
+    /// CUDA blocks.
+    pub grid: (u32, u32),
+    /// Threads of each.
+    pub threads: u32,
+}
+
+/// Tasks that one entry point takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskLaunch {
+    /// The entry point.
+    pub entry: &'static str,
+    /// Which of the tasks.
+    pub tasks: Range<usize>,
+    /// Bytes that the largest of them writes.
+    largest: u64,
+}
+
+impl TaskLaunch {
+    /// Sorts tasks by the entry points that take them, and returns which takes which. `len` is the bytes that a task writes.
+    pub(crate) fn group<Task>(
+        tasks: &mut [Task],
+        entry: impl Fn(&Task) -> &'static str,
+        len: impl Fn(&Task) -> u64,
+    ) -> Vec<Self> {
+        tasks.sort_by_key(|task| entry(task));
+        let mut launches: Vec<Self> = Vec::new();
+        for (index, task) in tasks.iter().enumerate() {
+            let (entry, len) = (entry(task), len(task));
+            match launches.last_mut() {
+                Some(last) if last.entry == entry => {
+                    last.tasks.end = index + 1;
+                    last.largest = last.largest.max(len);
+                }
+                _ => launches.push(Self { entry, tasks: index..index + 1, largest: len }),
+            }
+        }
+        launches
+    }
+
+    /// Returns the grid on a device with this number of multiprocessors. The largest task decides how many CUDA blocks share one,
+    /// and few tasks are cut finer.
+    pub fn grid(&self, multiprocessors: u32) -> (u32, u32) {
+        let count = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
+        let filling = (16 * u64::from(multiprocessors)).div_ceil(u64::from(count.max(1)));
+        // A part of less than a sixteenth of the usual is not worth a CUDA block.
+        let parts = self.largest.div_ceil(PART).max(filling.min(self.largest.div_ceil(PART / 16)));
+        (count, u32::try_from(parts.clamp(1, 65_535)).unwrap_or(1))
+    }
+
+    /// Returns the grid of a kernel that goes over everything that these launches wrote.
+    pub fn grid_of_all(launches: &[Self], multiprocessors: u32) -> (u32, u32) {
+        let end = launches.last().map_or(0, |last| last.tasks.end);
+        let largest = launches.iter().map(|launch| launch.largest).max().unwrap_or(0);
+        Self { entry: "", tasks: 0..end, largest }.grid(multiprocessors)
+    }
+}
 
 /// Queues a kernel on a stream: `grid` CUDA blocks of `threads` threads. An empty grid is nothing to do.
 ///

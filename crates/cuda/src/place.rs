@@ -10,7 +10,7 @@ mod ways;
 
 pub use abi::{NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask};
 pub use convert::converting_layout;
-pub use ways::{Launch, grid_of_all, launches};
+pub use ways::launches;
 
 use abi::{Finish, LAYOUT_REVERSE, LAYOUT_SUMS, Load, Path, TASK_FILL, TASK_INTERLEAVED};
 use strile_engine::{BlockLayout, DecodedForm, OutputSpec, Placement};

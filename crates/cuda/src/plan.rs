@@ -4,10 +4,10 @@ use crate::abi::DecodeBlock;
 use crate::batch::{Batch, How, Limits, Route, Size, Why, aligned, batches, mean_working, on_device, route};
 use crate::codec::{self, Split};
 use crate::device::Device;
-use crate::nvcomp::Optional;
 use crate::picture::{MOST_UP, Pictures, Sizes, Supplies, Which};
 use crate::place::{PlaceLayout, PlaceTask};
 use crate::run::Stop;
+use crate::vendor::{Decoders, NVCOMP};
 use strile_engine::{BlockLayout, BlockTask, DecodeJob, Location, OutputKind, Supply};
 
 /// Batches under way at most: some are read and copied while others are decoded, and kernels of several fill the device
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
     sizes: Vec<Size>,
     /// Bytes of tables besides their rows.
     tables_extra: u64,
-    /// Bytes that nvCOMP takes of each flight.
+    /// Bytes that libraries take of each flight.
     room: u64,
     /// Device memory, all of it.
     pub(crate) memory: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Plan {
 /// Libraries that may decode, where they were asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Libraries<'a> {
-    pub(crate) nvcomp: Option<(&'a Optional, &'a Device)>,
+    pub(crate) decoders: Option<(&'a Decoders, &'a Device)>,
 }
 
 /// Which of the libraries that were asked for takes a layout.
@@ -75,10 +75,9 @@ impl Libraries<'_> {
     pub(crate) fn how(&self, layout: &BlockLayout) -> Result<(How, Chosen), String> {
         let mut how = on_device(layout)?;
         let mut chosen = Chosen::default();
-        let nvcomp = self.nvcomp.map(|(nvcomp, _)| nvcomp.takes(layout));
-        match nvcomp {
+        match self.decoders.map(|(decoders, _)| decoders.takes(layout)) {
             Some(Ok((kernel, why))) => {
-                (how, chosen.library) = (How::Kernel(Some(kernel)), Some(("nvcomp", why)));
+                (how, chosen.library) = (How::Kernel(Some(kernel)), Some((NVCOMP, why)));
             }
             Some(Err(why)) => chosen.declined.push(why),
             None => {}
@@ -259,7 +258,7 @@ impl Plan {
         };
         let how: Vec<_> =
             job.layouts().iter().map(|layout| libraries.how(layout).map(|(how, _)| how)).collect();
-        let nvcomp = libraries.nvcomp;
+        let decoders = libraries.decoders;
         let mut routes = Vec::with_capacity(job.tasks().len());
         for task in job.tasks() {
             let at = task.layout as usize;
@@ -276,12 +275,12 @@ impl Plan {
         let mut plan = None;
         if let Some(split) = split(job, &routes, allowed) {
             let limits = sized(&split);
-            let split = Self::fitting(job, outputs, merge, &split, (limits, free), nvcomp)?;
+            let split = Self::fitting(job, outputs, merge, &split, (limits, free), decoders)?;
             plan = Some(split).filter(|plan| plan.memory <= free);
         }
         let mut plan = match plan {
             Some(plan) => plan,
-            None => Self::fitting(job, outputs, merge, &routes, (sized(&routes), free), nvcomp)?,
+            None => Self::fitting(job, outputs, merge, &routes, (sized(&routes), free), decoders)?,
         };
         plan.memory = pictures.iter().map(Pictures::memory).fold(plan.memory, u64::max);
         plan.pictures = pictures;
@@ -296,11 +295,11 @@ impl Plan {
         merge: bool,
         routes: &[Route],
         (mut limits, free): (Limits, u64),
-        nvcomp: Option<(&Optional, &Device)>,
+        decoders: Option<(&Decoders, &Device)>,
     ) -> Result<Self, Stop> {
         let mut most = FLIGHTS;
         loop {
-            let plan = Self::with(job, outputs, merge, routes, limits, most, nvcomp)?;
+            let plan = Self::with(job, outputs, merge, routes, limits, most, decoders)?;
             let halved = limits.halved();
             // Fewer at once before smaller ones, which leave the device idle.
             match halved {
@@ -332,15 +331,15 @@ impl Plan {
         routes: &[Route],
         limits: Limits,
         most: usize,
-        nvcomp: Option<(&Optional, &Device)>,
+        decoders: Option<(&Decoders, &Device)>,
     ) -> Result<Self, Stop> {
         let batches = batches(job, routes, limits, |task| landing_len(job, outputs, task), merge);
         let size = batches.iter().fold(Size::default(), |size, batch| size.max(batch.size));
         let flights = batches.len().min(most);
         let mut room = 0;
         for batch in &batches {
-            if let Some((nvcomp, device)) = nvcomp {
-                room = room.max(nvcomp.room(device, &batch.items)?);
+            if let Some((decoders, device)) = decoders {
+                room = room.max(decoders.room(device, &batch.items)?);
             }
         }
         let mut plan = Self {

@@ -15,12 +15,12 @@ use crate::flight::{Back, Launched, Numbered};
 use crate::host::Leftover;
 use crate::lane::{Lane, Spare};
 use crate::memory::{DeviceBuffer, InFlight, Kind, SLAB_LEN};
-use crate::nvcomp::Optional;
 use crate::picture::{Streams, Wanted};
 use crate::plan::Plan;
 use crate::slabs::{Arrived, Ends, Feed, Gap, HostBytes};
 use crate::stream::{Event, Stream};
 use crate::tables::Launches;
+use crate::vendor::Decoders;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, mpsc};
@@ -79,7 +79,7 @@ pub(crate) struct Run {
     /// Reads files by itself, where that was asked for.
     pub(crate) direct: Option<Direct>,
     /// Decodes what the plan gives it, where that was asked for.
-    pub(crate) nvcomp: Option<Optional>,
+    pub(crate) decoders: Option<Decoders>,
 }
 
 /// A batch whose work is queued.

@@ -1,5 +1,5 @@
-//! A step over pixels that are on the device (masks, resampling, warping): its tables go up by one copy, one launch reads
-//! them, and one wait ends it.
+//! A step over pixels that are on the device (masks, resampling, warping, the last one): its tables go up by one copy, one
+//! launch reads them, and one wait ends it.
 
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
@@ -21,7 +21,7 @@ pub(crate) struct Step {
     pub(crate) grid: u32,
     /// Threads of each.
     pub(crate) threads: u32,
-    /// Bytes of the tables.
+    /// Bytes of the tables; 0 if the arguments say it all.
     pub(crate) len: usize,
 }
 
@@ -60,12 +60,17 @@ impl Step {
         lane: &Lane,
         write: impl FnOnce(u64, &mut [u8]) -> Args,
     ) -> Result<(), Stop> {
+        let (module, entry) = self.entry;
+        let function = device.function(module, entry)?;
+        if self.len == 0 {
+            // SAFETY: the caller's.
+            unsafe { launch(&lane.copies, &function, (self.grid, 1), self.threads, &write(0, &mut [])) }?;
+            return Ok(());
+        }
         let buffer = device.pool().alloc(&lane.copies, self.len as u64)?;
         let mut up = spare.pinned(device, self.len)?;
         let args = write(buffer.address(), up.get_mut(..self.len).ok_or(EngineError::Abandoned)?);
         let sent = buffer.upload(&lane.copies, 0, up, self.len)?;
-        let (module, entry) = self.entry;
-        let function = device.function(module, entry)?;
         // SAFETY: the caller's; the tables are freed on the same stream.
         unsafe { launch(&lane.copies, &function, (self.grid, 1), self.threads, &args) }?;
         spare.give_pinned(sent.wait()?);

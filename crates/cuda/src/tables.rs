@@ -9,13 +9,13 @@ use crate::device::Device;
 use crate::driver::DriverError;
 use crate::find::{self, FindArgs, Values};
 use crate::host::lands_by_band;
-use crate::launch::launch;
+use crate::launch::{TaskLaunch, launch};
 use crate::memory::DeviceBuffer;
-use crate::nvcomp::{Batched, Codec};
 use crate::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
 use crate::plan::Arenas;
 use crate::run::{Run, Stop};
 use crate::stream::Stream;
+use crate::vendor::Call;
 use std::collections::BTreeMap;
 use strile_engine::{
     BlockLayout, BlockTask, Convert, EngineError, Location, Output, OutputSpec, Placement, Strides,
@@ -44,7 +44,7 @@ type ConvertKey = (usize, [u64; 2], Option<[u8; 16]>);
 /// Tables as bytes, for one address.
 pub(crate) struct PlaceBytes {
     pub(crate) bytes: Vec<u8>,
-    launches: Vec<(place::Launch, PlaceArgs)>,
+    launches: Vec<(TaskLaunch, PlaceArgs)>,
     /// Those that look for a value in what was placed, which report by one word after the statuses.
     finds: Vec<FindArgs>,
 }
@@ -196,7 +196,7 @@ impl PlaceTables {
             count: 0,
             reserved: 0,
         };
-        let args = |launch: &place::Launch| PlaceArgs {
+        let args = |launch: &TaskLaunch| PlaceArgs {
             tasks: all.tasks + (launch.tasks.start * size_of::<PlaceTask>()) as u64,
             count: u32::try_from(launch.tasks.len()).unwrap_or(0),
             ..all
@@ -218,11 +218,10 @@ impl PlaceBytes {
             // crops that `DecodeJob` and `claim_outputs` found to lie inside them.
             unsafe { launch(stream, &function, grid, place::THREADS, args) }?;
         }
-        let launched: Vec<place::Launch> =
-            self.launches.iter().map(|(launched, _)| launched.clone()).collect();
+        let launched: Vec<TaskLaunch> = self.launches.iter().map(|(launched, _)| launched.clone()).collect();
         for args in &self.finds {
             let function = device.function(find::MODULE, find::MODULE)?;
-            let grid = place::grid_of_all(&launched, device.facts().multiprocessors);
+            let grid = TaskLaunch::grid_of_all(&launched, device.facts().multiprocessors);
             // SAFETY: as above; the word for what is found lies after the statuses.
             unsafe { launch(stream, &function, grid, find::THREADS, args) }?;
         }
@@ -245,8 +244,8 @@ pub(crate) struct Launches {
     /// Bytes of pixels that go to the host.
     pub(crate) landing: u64,
     decode: Vec<(&'static Kernel, DecodeArgs)>,
-    /// Those that nvCOMP decompresses.
-    nvcomp: Vec<Batched>,
+    /// Those of libraries.
+    calls: Vec<Call>,
     pub(crate) place: PlaceBytes,
 }
 
@@ -298,7 +297,7 @@ impl Launches {
         pending.extend(place.finds().then_some(0));
         let statuses_at = packer.put(&pending);
         let counters = packer.put(&vec![0u32; groups.len()]);
-        let (mut decode, mut nvcomp) = (Vec::new(), Vec::new());
+        let (mut decode, mut calls) = (Vec::new(), Vec::new());
         let mut room = base + arenas.room;
         for (counter, (kernel, blocks)) in (0u64..).zip(groups.into_values()) {
             let args = DecodeArgs {
@@ -311,13 +310,15 @@ impl Launches {
                 count: u32::try_from(blocks.len()).unwrap_or(0),
                 reserved: 0,
             };
-            match run.nvcomp.as_ref().zip(Codec::by(kernel)) {
+            let memory = (room, base + arenas.room_end);
+            let call = match &run.decoders {
+                Some(decoders) => decoders.call(&run.device, (kernel, args, &blocks), memory)?,
+                None => None,
+            };
+            match call {
                 None => decode.push((kernel, args)),
-                Some((optional, codec)) => {
-                    let memory = (room, base + arenas.room_end);
-                    let (batched, next) =
-                        Batched::new(optional, &run.device, (codec, args, &blocks), memory)?;
-                    nvcomp.push(batched);
+                Some((call, next)) => {
+                    calls.push(call);
                     room = next;
                 }
             }
@@ -326,16 +327,16 @@ impl Launches {
         if packer.bytes.len() as u64 > arenas.tables_len {
             return Err(EngineError::Abandoned.into());
         }
-        Ok(Self { bytes: packer.bytes, arenas: *arenas, statuses, landing, decode, nvcomp, place })
+        Ok(Self { bytes: packer.bytes, arenas: *arenas, statuses, landing, decode, calls, place })
     }
 
     /// Queues the decompressors. `load` is how many blocks are under way with these: each launch has its share of the
     /// device, and is shaped for that.
     pub(crate) fn decode(&self, run: &Run, stream: &Stream, load: usize) -> Result<(), Stop> {
         let device = &run.device;
-        for batched in &self.nvcomp {
-            let optional = run.nvcomp.as_ref().ok_or(EngineError::Abandoned)?;
-            batched.queue(optional, device, stream)?;
+        for call in &self.calls {
+            let decoders = run.decoders.as_ref().ok_or(EngineError::Abandoned)?;
+            call.queue(decoders, device, stream)?;
         }
         for (kernel, args) in &self.decode {
             for pass in kernel.passes {

@@ -170,7 +170,7 @@ pub fn plan(
     let mut known: HashMap<*const WarpMap, usize> = HashMap::new();
     let mut len = job.windows.len().saturating_mul(size_of::<WindowEntry>());
     let mut blocks = 0_u64;
-    for (number, window) in (0u64..).zip(&job.windows) {
+    for window in &job.windows {
         check_mode(job.sampling, window)?;
         let index = *known.entry(Arc::as_ptr(&window.map)).or_insert_with(|| {
             let parts = window.map.parts();
@@ -192,7 +192,7 @@ pub fn plan(
         let tiles = window.target.width.div_ceil(TILE.0);
         let first_block = u32::try_from(blocks).unwrap_or(u32::MAX);
         blocks += u64::from(tiles) * u64::from(window.target.height.div_ceil(TILE.1));
-        let mask = valid.map(|(spec, address)| address + number * spec.strides.band as u64);
+        let mask = valid.map(|(spec, address)| address + u64::from(window.mask) * spec.strides.band as u64);
         let to_strides = strides(to);
         let target = u64::from(window.first_band) * to_strides[0]
             + u64::from(window.row) * to_strides[1]

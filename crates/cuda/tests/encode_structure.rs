@@ -15,6 +15,7 @@ use on_any::on_a_device;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
+use strile_cuda::vendor::NVCOMP;
 use strile_cuda::{CudaEngine, CudaOptions};
 use strile_emulate::{Alone, Call, StandIn, load_nvcomp};
 use strile_engine::{
@@ -119,7 +120,7 @@ fn a_batch_by_nvcomp_is_one_call() {
         [(C::Deflate, 4, "nvcompBatchedDeflateCompressAsync"), (C::Zstd, 0, "nvcompBatchedZstdCompressAsync")]
     {
         let mut layout = layout(compression, DataType::U16, 1, (16, 16));
-        layout.params.encoder = Encoder::Nvcomp { effort };
+        layout.params.encoder = Encoder::Library { name: NVCOMP, effort };
         assert_eq!(
             engine.encoder(layout.params.encoder),
             format!("nvCOMP 6.0.0 effort {effort}"),
@@ -155,7 +156,7 @@ fn a_batch_by_nvcomp_is_one_call() {
         engine.device().budget().set_limit(1 << 30);
     }
     let mut odd = layout(C::Deflate, DataType::U16, 1, (16, 16));
-    odd.params.encoder = Encoder::Nvcomp { effort: 6 };
+    odd.params.encoder = Encoder::Library { name: NVCOMP, effort: 6 };
     let refused = engine.prepare(odd.clone()).unwrap_err().to_string();
     assert_eq!(refused, "expected an nvCOMP effort from 0 to 5 for deflate, got 6");
     // Nor by a job that nobody prepared.

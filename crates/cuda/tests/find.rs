@@ -9,6 +9,7 @@
 #![expect(unsafe_code, reason = "memory of the host stands for that of a device")]
 
 use strile_cuda::find::{self, Values};
+use strile_cuda::launch::TaskLaunch;
 use strile_cuda::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{BlockLayout, Fill, OutputSpec, Placement, Sought, Strides};
@@ -120,7 +121,7 @@ fn check(data_type: DataType, style: u32, hidden: Hidden, seed: u64) {
     let kernels = Emulator::module(find::MODULE).unwrap();
     assert_eq!(kernels.threads(find::MODULE), Some(find::THREADS));
     for args in values.args(&all, statuses.address() + 4) {
-        let (count, parts) = place::grid_of_all(&launches, 1);
+        let (count, parts) = TaskLaunch::grid_of_all(&launches, 1);
         let parts = if seed.is_multiple_of(3) { 1 } else { parts.min(3) };
         kernels.launch(find::MODULE, (count, parts), find::THREADS, &args, seed).unwrap();
     }

@@ -204,6 +204,7 @@ fn compare(sampling: WarpSampling, (from, to): (DataType, DataType), seed: u64) 
             row: draw.below(3),
             column: draw.below(3),
             source_band: number * bands,
+            mask: number,
             bands,
             sheet,
             scale,

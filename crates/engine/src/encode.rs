@@ -18,13 +18,14 @@ pub enum Encoder {
     Fast,
     /// Those of `portable/spec.md`, whose bytes do not tell which engine made them.
     Portable,
-    /// NVIDIA's nvCOMP, of devices that have it, for Deflate and ZSTD.
-    Nvcomp {
-        /// Its own number: Deflate 0 to 5, ZSTD 0 alone.
+    /// A library that the engine may find on its machine. `Engine::prepare` refuses layouts that the library cannot encode;
+    /// no other encoder takes its place.
+    Library {
+        /// The name that the engine knows it by.
+        name: &'static str,
+        /// The library's own measure of effort; 0 where it has none.
         effort: u8,
     },
-    /// NVIDIA's nvJPEG2000, of devices that have it, for JPEG 2000.
-    Nvjpeg2000,
 }
 
 impl Encoder {

@@ -3,8 +3,8 @@
 use crate::memory::NoMemory;
 use crate::{
     Arena, Assembly, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
-    EncodedBlocks, Encoder, EnginePlan, Location, MaskJob, Output, OutputSpec, ReduceJob, Reduced, Report,
-    ResampleJob, Resampling, SharedPixels, Submission, Ticket, WarpJob,
+    EncodedBlocks, Encoder, EnginePlan, FinishJob, Location, MaskJob, Output, OutputSpec, ReduceJob, Reduced,
+    Report, ResampleJob, Resampling, SharedPixels, Submission, Ticket, WarpJob,
 };
 use strile_tiff::{DataType, InvalidValue};
 use thiserror::Error;
@@ -157,6 +157,16 @@ pub trait Engine: Send + Sync {
         job: &WarpJob,
         pixels: &SharedPixels,
         valid: Option<&SharedPixels>,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError>;
+
+    /// Changes the samples of `pixels` and turns the image, into `output`, and waits for it; see `FinishJob`. Without `pixels`
+    /// the samples of `output` are changed in place. All lie in the memory of this engine.
+    fn finish(
+        &self,
+        job: &FinishJob,
+        pixels: Option<&SharedPixels>,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError>;

@@ -102,8 +102,13 @@ pub enum Decode {
     Cpu,
     /// By kernels on the device; blocks that a kernel does not take are decided by the CPU engine.
     Kernels,
-    /// By nvCOMP, of this version and for this reason; what it does not take is decided by the CPU engine.
-    Nvcomp(String),
+    /// By a library on the device, such as nvCOMP; what it does not take is decided by the CPU engine.
+    Library {
+        /// Its name.
+        name: &'static str,
+        /// Its version, and why it was chosen.
+        reason: String,
+    },
     /// By the CPU engine for the device, which has no kernel, for this reason.
     Host(String),
 }

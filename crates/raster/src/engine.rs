@@ -1,7 +1,7 @@
-//! What engines take and return: outputs in memory, progress, faults of blocks, reports.
+//! What engines take and return: memory budgets, outputs in memory, progress, faults of blocks, reports.
 
 pub use strile_engine::{
-    Arena, BlockAddress, BlockFault, BudgetError, Convert, EngineError, FaultKind, Fill, LocatedFault,
-    Output, OutputError, OutputSpec, ProcessId, Progress, Report, Slice, Slot, Span, StageTimes, Strides,
-    Trace, share_heap_if_limited,
+    Arena, BlockAddress, BlockFault, Budget, BudgetError, Convert, EngineError, FaultKind, Fill,
+    LocatedFault, Output, OutputError, OutputSpec, ProcessId, Progress, Report, Slice, Slot, Span,
+    StageTimes, Strides, Trace, share_heap_if_limited,
 };

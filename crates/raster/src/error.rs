@@ -1,5 +1,7 @@
 //! What can go wrong, in kinds a user can act on.
 
+pub use strile_tiff::InvalidValue;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use strile_engine::memory::NoMemory;

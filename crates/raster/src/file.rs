@@ -1,5 +1,7 @@
-//! What a file holds: pages, levels, stored fields; and how functions take a file or a mosaic.
+//! What a file holds: metadata, pages, levels, stored fields; which files beside it are read; and how functions take a file or a mosaic.
 
 pub use crate::fields::StoredField;
 pub use crate::input::{AsInput, InputRef};
+pub use crate::metadata::Metadata;
+pub use crate::open::SidecarSearch;
 pub use crate::pages::{Level, Page};

@@ -1,4 +1,4 @@
-//! Samples as 64-bit floats and back, for figures and pictures of them.
+//! Types of samples; samples as 64-bit floats and back, for figures and pictures of them.
 //!
 //! ```
 //! use strile::DataType;
@@ -8,6 +8,8 @@
 //! writer(DataType::U16)(7.4, &mut samples);
 //! assert_eq!(numbers(&samples, DataType::U16).collect::<Vec<_>>(), [7.0]);
 //! ```
+
+pub use crate::pixels::Sample;
 
 use strile_tiff::{DataType, from_half, to_half};
 

@@ -14,7 +14,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use strile::{Budget, Context, Dataset, Error, Layer, ReadOptions, Result};
+use strile::engine::Budget;
+use strile::{Context, Dataset, Error, Layer, ReadOptions, Result};
 use testkit::{Accept, AcceptPixels, Corpus, Expect, Pixels, to_f64};
 
 /// Files whose pixels are not those that the corpus follows: CMYK rendered, chroma of 4 × 4, 5-6-5 bits of big-endian files,

@@ -102,8 +102,11 @@ fn what_is_done_to_a_whole_result_is_in_the_plan_and_in_the_pixels() {
             .invert_min_is_white(invert_min_is_white)
             .interleave(interleave);
         let plan = dataset.plan(&options, &context).unwrap();
-        assert_eq!(plan.after, ["white as maximum", "turned by Orientation 6"]);
-        assert!(plan.to_string().contains("\nafter    white as maximum, then turned by Orientation 6\n"));
+        assert_eq!(plan.after, ["white as maximum on the host", "turned by Orientation 6 on the host"]);
+        let words = "\nafter    white as maximum on the host, then turned by Orientation 6 on the host\n";
+        assert!(plan.to_string().contains(words), "{plan}");
+        assert_eq!(plan.shape, [1, 2, 40, 30]);
+        assert_eq!((plan.memory.output, plan.memory.scratch), (4800, 4800), "the image before it is turned");
         let expected = dataset.read(&options, &context).unwrap();
         let output = strile::engine::Output::new(expected.spec().unwrap()).unwrap();
         let report = dataset.read_into(&output, &options, &context).unwrap();

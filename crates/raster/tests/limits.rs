@@ -7,6 +7,7 @@ use std::sync::Arc;
 use strile::batch::{BatchWindow, plan_batch, write_header_index};
 use strile::compare::CompareOptions;
 use strile::convert::Conversion;
+use strile::engine::Budget;
 use strile::error::Limited;
 use strile::io::MemorySink;
 use strile::overview::{OverviewOptions, add_overviews};
@@ -14,8 +15,8 @@ use strile::read::PieceLimits;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::vrt::VrtOptions;
 use strile::{
-    BatchOptions, Budget, Context, ConvertOptions, Dataset, Error, Input, Layer, Location, OpenOptions,
-    Processor, ReadOptions, Vrt, Window,
+    BatchOptions, Context, ConvertOptions, Dataset, Error, Input, Layer, Location, OpenOptions, Processor,
+    ReadOptions, Vrt, Window,
 };
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag};
 

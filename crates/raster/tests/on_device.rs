@@ -246,22 +246,46 @@ fn floats_are_the_same_wherever_they_are_made() {
     }
 }
 
+/// Turning and inverting are steps of the engine that decodes: nothing goes over the host on its way to the device.
 #[test]
-fn what_is_done_on_the_host_after_decoding_gets_to_the_device() {
-    let pixels = Pixels::generate(Pattern::LandCover, UINT16, [2, 30, 40], 7);
+fn the_last_steps_are_done_where_the_pixels_are() {
+    let pixels = Pixels::generate(Pattern::LandCover, UINT16, [2, 70, 90], 7);
+    for orientation in 1..=8 {
+        let spec = ImageSpec::new(UINT16).codec(Codec::Deflate).grid(Grid::Tiles(32, 16)).photometric(0);
+        let dataset =
+            open(&spec.tag(Tag::short(274, orientation)).build(&pixels, ByteOrder::Little, false).bytes);
+        for (inverts, turns) in [(true, true), (true, false), (false, true)] {
+            let options =
+                ReadOptions::new().apply_orientation(turns).invert_min_is_white(inverts).decode_on(device());
+            for interleave in [Interleave::BandFirst, Interleave::BandLast] {
+                let options = options.clone().interleave(interleave);
+                compare(&dataset, &options).unwrap();
+                compare(&dataset, &options.window(Some(Window::new(13, 5, 50, 33)))).unwrap();
+            }
+        }
+    }
     let spec = ImageSpec::new(UINT16).codec(Codec::Deflate).photometric(0).tag(Tag::short(274, 6));
     let dataset = open(&spec.build(&pixels, ByteOrder::Little, false).bytes);
-    let (apply_orientation, invert_min_is_white) = (true, true);
-    let options = ReadOptions::new()
-        .apply_orientation(apply_orientation)
-        .invert_min_is_white(invert_min_is_white)
-        .decode_on(device());
-    let plan = dataset.plan_on_device(0, &options, &Context::default()).unwrap();
-    assert_eq!(plan.after, ["white as maximum", "turned by Orientation 6", "copied to memory of cuda:0"]);
-    assert_eq!(plan.destination, Location::Host);
-    for interleave in [Interleave::BandFirst, Interleave::BandLast] {
-        compare(&dataset, &options.clone().interleave(interleave)).unwrap();
-    }
+    let options = ReadOptions::new().apply_orientation(true).invert_min_is_white(true).decode_on(device());
+    let context = Context::default();
+    let plan = dataset.plan_on_device(0, &options, &context).unwrap();
+    assert_eq!(plan.after, ["white as maximum on cuda:0", "turned by Orientation 6 on cuda:0"]);
+    assert_eq!(plan.destination, Location::Cuda(0));
+    assert_eq!(plan.memory.scratch, plan.memory.output, "the image before it is turned");
+    let inverted = dataset.plan_on_device(0, &options.clone().apply_orientation(false), &context).unwrap();
+    assert_eq!((inverted.after, inverted.memory.scratch), (vec!["white as maximum on cuda:0".to_owned()], 0));
+    let host = dataset.plan(&options, &context).unwrap();
+    assert_eq!(host.after, ["white as maximum on the host", "turned by Orientation 6 on the host"]);
+    let copied = dataset.plan_on_device(0, &by(Processor::Cpu, &options), &context).unwrap();
+    assert_eq!(copied.after.last().unwrap(), "copied to memory of cuda:0");
+    assert_eq!((copied.after.len(), copied.destination), (3, Location::Host));
+    // A mask without a missing pixel is made there, too.
+    compare(&dataset, &options.clone().layer(Layer::Mask)).unwrap();
+    // The caller's memory.
+    let expected = dataset.read(&by(Processor::Cpu, &options), &context).unwrap();
+    let there = dataset.read_on_device(0, &options, &context).unwrap();
+    dataset.read_into(there.output().unwrap(), &options, &context).unwrap();
+    assert_eq!(there.into_host(&context).unwrap(), expected);
 }
 
 #[test]

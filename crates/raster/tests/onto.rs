@@ -12,6 +12,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use strile::crs::{Crs, TransformOptions};
+use strile::engine::Budget;
 use strile::grid::{
     CoordinateMap, Grid, MapOptions, PlacedBy, Placement, Placing, Polygon, Top, WarpOptions, WarpSampling,
     files_onto, plan_onto, read_onto,
@@ -22,8 +23,8 @@ use strile::tiff::gdal::NoData;
 use strile::tiff::geo::{Bounds, Gcp, GeoTransform, Rpc};
 use strile::write::{BlockChoice, Format, Piece};
 use strile::{
-    Budget, Context, DataType, Dataset, Layer, Location, OpenOptions, Processor, RasterSpec, ReadOptions,
-    Window, WriteOptions, Writer,
+    Context, DataType, Dataset, Layer, Location, OpenOptions, Processor, RasterSpec, ReadOptions, Window,
+    WriteOptions, Writer,
 };
 
 const UTM: (f64, f64) = (500_000.0, 5_538_630.0);
@@ -527,8 +528,8 @@ fn control_points_place_a_raster_as_its_transform_does() {
     }
     // The grid that is suggested for the points is that of the transform.
     let choice = |file: &Dataset| {
-        let placement =
-            Placement::of(&file.metadata().georeference, size.0, size.1, Placing::default()).unwrap();
+        let (place, context) = (&file.metadata().georeference, Context::default());
+        let placement = Placement::of(place, size.0, size.1, &Placing::default(), &context).unwrap();
         placement.suggest(&crs("EPSG:3857"), &TransformOptions::default()).unwrap()
     };
     let (one, other) = (choice(&plain), choice(&by_points));

@@ -532,7 +532,7 @@ fn what_nvcomp_cannot_is_refused_before_anything_is_written() {
         assert!(error.contains("no nvCOMP: `libnvcomp.so.6`"), "{error}");
     }
     let error = refusal(&deflate(), Processor::Cpu);
-    assert!(error.contains("nvCOMP compresses on a CUDA device, not on the CPU"), "{error}");
+    assert!(error.contains("`nvcomp` encodes on a GPU, not on the CPU"), "{error}");
     for (compression, effort, most) in [(Compression::Deflate, 6, 5), (Compression::Zstd, 1, 0)] {
         let error = refusal(&by_nvcomp(compression, effort), device());
         let name = compression.name();

@@ -40,6 +40,18 @@ impl FieldValue {
         Self::Shorts(vec![value])
     }
 
+    /// Unsigned integers of any type; `None` if one does not fit, and for other values.
+    pub fn shorts(&self) -> Option<Vec<u16>> {
+        match self {
+            Self::Shorts(values) => Some(values.clone()),
+            Self::Raw { field_type, byte_order, bytes } => {
+                let values = field_type.integers(bytes, *byte_order)?;
+                values.into_iter().map(|value| u16::try_from(value).ok()).collect()
+            }
+            _ => None,
+        }
+    }
+
     /// One LONG.
     pub fn long(value: u32) -> Self {
         Self::Longs(vec![value])

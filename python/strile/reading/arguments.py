@@ -124,20 +124,22 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
 def _level(level: Any) -> int:
     if level is None:
         return 0
-    if isinstance(level, (bool, np.bool_)) or not isinstance(level, (int, np.integer)):
+    number = whole(level)
+    if number is None:
         raise TypeError(f"overview_level is {level!r} ({type(level).__name__}): expected an int or None")
-    if level < 0:
+    if number < 0:
         raise StrileError(f"overview_level is {level}: expected 0 (full resolution) or more")
-    return int(level)
+    return number
 
 
 def halvings(reduce: Any) -> int:
     """`reduce`, of the engine as well."""
-    if isinstance(reduce, (bool, np.bool_)) or not isinstance(reduce, (int, np.integer)):
+    number = whole(reduce)
+    if number is None:
         raise TypeError(f"reduce is {reduce!r} ({type(reduce).__name__}): expected an int")
-    if not 0 <= reduce <= MOST_HALVINGS:
+    if not 0 <= number <= MOST_HALVINGS:
         raise StrileError(f"reduce is {reduce}: expected 0 (full size) to {MOST_HALVINGS}")
-    return int(reduce)
+    return number
 
 
 def _strict_bool(name: str, value: Any) -> bool:
@@ -192,7 +194,7 @@ def _chunks(chunks: Any) -> tuple[int | None, int | None] | None:
 
 
 def _is_whole(number: Any) -> bool:
-    return isinstance(number, (int, np.integer)) and not isinstance(number, (bool, np.bool_))
+    return whole(number) is not None
 
 
 def _dict_chunk(size: Any, problem: StrileError) -> int | None:
@@ -235,11 +237,12 @@ def _cloud_bytes(limit: Any, gpu: bool, chunks: Any, source: Source) -> int | No
             raise StrileError(f"max_cloud_bytes limits reads by the CPU from remote stores, not {route}: drop it")
     if limit is None:
         return None
-    if isinstance(limit, (bool, np.bool_)) or not isinstance(limit, (int, np.integer)):
+    number = whole(limit)
+    if number is None:
         raise TypeError(f"max_cloud_bytes is {limit!r} ({type(limit).__name__}): expected an int or None")
-    if limit <= 0:
+    if number <= 0:
         raise StrileError(f"max_cloud_bytes is {limit}: expected more than 0, or None for no limit")
-    return int(limit)
+    return number
 
 
 def _vrt_only(name: str, value: Any, choices: tuple[str, ...], source: Source) -> str | None:
@@ -335,10 +338,11 @@ def _band(band: Any, source: Source) -> int | None:
         return None
     if isinstance(band, (bool, np.bool_)):
         raise StrileError(f"band is {band!r}: expected a band number from 0, or None")
-    if not isinstance(band, (int, np.integer)):
+    number = whole(band)
+    if number is None:
         kind = ValueError if source.is_vrt else TypeError
         raise kind(f"band is {band!r} ({type(band).__name__}): expected a band number from 0, or None")
-    return int(band)
+    return number
 
 
 def pixel_limit(limit: Any) -> int | None:

@@ -6,8 +6,14 @@ The rest of the package works without CuPy; this module imports it inside its fu
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from typing import Any
+
+from .._core import Execution
+from .._core import contains as contains_on_host
+from ..errors import DeviceError, GeoTIFFFallbackWarning
+from .nodata import holds
 
 
 def require(asked: str = "gpu=True") -> None:
@@ -37,6 +43,27 @@ def current() -> str:
     return f"cuda:{cupy.cuda.runtime.getDevice()}"
 
 
+def place(gpu: bool) -> str:
+    """Where the pixels of a request live."""
+    return current() if gpu else "cpu"
+
+
+def execution(request: Any) -> Execution:
+    """How a request with `gpu`, `max_pixels` and `max_cloud_bytes` is carried out: by the processor that holds the result."""
+    return Execution(
+        decode_on="cuda" if request.gpu else "cpu", max_pixels=request.max_pixels, max_cloud_bytes=request.max_cloud_bytes
+    )
+
+
+def report(reason: str | None, source: str, strict: bool, stacklevel: int) -> None:
+    """One warning where the GPU will not do all of the work, or the error that was asked for instead."""
+    if reason is None:
+        return
+    if strict:
+        raise DeviceError(f"{source} cannot be decoded on the GPU alone: {reason}")
+    warnings.warn(f"{source}: {reason}", GeoTIFFFallbackWarning, stacklevel=stacklevel)
+
+
 def array(raster: Any) -> Any:
     """A raster of the core as a CuPy array on the same memory, which is a device's."""
     import cupy
@@ -59,11 +86,17 @@ def like(array: Any, host: Any) -> Any:
         return cupy.asarray(host)
 
 
-def contains(array: Any, value: int | float) -> bool:
-    """Whether a CuPy array holds a value (NaN: any NaN), in one pass that keeps no answers of pixels.
+def contains(array: Any, value: int | float | None) -> bool:
+    """Whether an array of numpy or CuPy holds a value (NaN: any NaN), in one pass that keeps no answers of pixels.
 
     CuPy gives each result of a reduction one block of threads, so rows are reduced first: a single result would be the work of
     one block."""
+    if value is None:
+        return False
+    if not hasattr(array, "__cuda_array_interface__"):
+        return contains_on_host(array, value)
+    if array.dtype.kind in "iu" and not holds(array.dtype, value):
+        return False
     search, wanted = ("x != x", 0) if value != value else ("x == value", value)
     rows = _search(search)(array, array.dtype.type(wanted), axis=tuple(range(1, array.ndim)) or None)
     return bool(rows.any())

@@ -7,7 +7,7 @@ can be refused is refused before work begins. The one thing that only pixels can
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..facts import Facts, Level
 from . import nodata, sidecars, vrt
 from .arguments import Arguments
 from .request import Masking, Request, Turn, Window
+
+if TYPE_CHECKING:
+    import xarray
 
 _WHITE_IS_ZERO = 0
 
@@ -117,6 +120,18 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     )
 
 
+def labelled(array: Any, description: Description, attrs: dict[str, Any]) -> xarray.DataArray:
+    """The result as a DataArray. Its indexes are made here: xarray would make each of them several times."""
+    import pandas  # type: ignore[import-untyped]
+    import xarray
+    from xarray.indexes import PandasIndex
+
+    indexes = {name: PandasIndex(pandas.Index(labels), name) for name, labels in description.coords.items()}
+    variables = {name: variable for index in indexes.values() for name, variable in index.create_variables().items()}
+    coords = xarray.Coordinates(variables, indexes=indexes)
+    return xarray.DataArray(array, dims=description.dims, coords=coords, attrs=attrs, name=description.name)
+
+
 def _labels(grid: Any, first: int, stop: int, axis: str) -> np.ndarray:
     """The labels of pixels `first` to `stop`: of a window, exactly those that the whole raster has there."""
     index = np.arange(first, stop, dtype=np.int64)
@@ -159,7 +174,7 @@ def check_coordinates(dataset: Any, height: int, width: int, max_pixels: int | N
 def _reducible(request: Request, window: Window, dataset: Any) -> None:
     """Refuses what has no lower resolution, by the plan of a pixel."""
     row, column = window[:2]
-    dataset.plan(**request.core_keywords((row, column, row + 1, column + 1)))
+    dataset.plan(request.options((row, column, row + 1, column + 1)))
 
 
 def _level(facts: Facts, number: int, name: str) -> Level:

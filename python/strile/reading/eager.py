@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import vrt
-from .description import Description
+from .description import Description, labelled
 
 if TYPE_CHECKING:
     import xarray
 
 
 def read(description: Description, dataset: Any, progress: Any) -> xarray.DataArray:
-    import xarray
-
     request = description.request
     lost: dict[str, str] = {}
     array, present = request.decoded(
@@ -35,6 +33,4 @@ def read(description: Description, dataset: Any, progress: Any) -> xarray.DataAr
     array = request.finished(array, promoted=promoted)
     if not promoted and array.dtype != request.dtype and "nodata_dtype_cast" in attrs:
         array = array.astype(request.dtype)
-    return xarray.DataArray(
-        array, dims=description.dims, coords=description.coords, attrs=attrs, name=description.name
-    )
+    return labelled(array, description, attrs)

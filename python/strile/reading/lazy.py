@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import StrileError
 from ..extras import require
 from . import cuda
-from .description import Description
+from .description import Description, labelled
 from .request import Request, Window
 
 if TYPE_CHECKING:
@@ -23,15 +23,7 @@ MAX_TASKS = 50_000
 
 
 def read(description: Description, chunks: tuple[int, int]) -> xarray.DataArray:
-    import xarray
-
-    return xarray.DataArray(
-        array(description, chunks),
-        dims=description.dims,
-        coords=description.coords,
-        attrs=dict(description.attrs),
-        name=description.name,
-    )
+    return labelled(array(description, chunks), description, dict(description.attrs))
 
 
 def sizes(description: Description, chunks: tuple[int | None, int | None]) -> tuple[int, int]:

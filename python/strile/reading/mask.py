@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..values import on_cpu
 from . import opened
 from .source import Source
 
@@ -27,7 +28,7 @@ class FileMask:
         """1 where pixels of the array are valid, 0 where they are not."""
         dataset = opened.dataset(self.source, level=0, version=self.version)
         place = (self.window[1] + column, self.window[0] + row, width, height)
-        found = dataset.read(layer="mask", window=place, decode_on="cpu").numpy()[0]
+        found = dataset.read(on_cpu(layer="mask", window=place)).numpy()[0]
         return np.ascontiguousarray(found != 0).astype(np.uint8)
 
     def fits(self, data: Any, height: int, width: int) -> bool:

@@ -41,5 +41,12 @@ def declared(value: int | float | None, dtype: np.dtype, allow_invalid: bool, na
                 "allow_invalid_nodata=True to read it unmasked"
             )
         return Nodata(value, False)
-    limits = np.iinfo(dtype)
-    return Nodata(value, limits.min <= int(value) <= limits.max)
+    return Nodata(value, holds(dtype, value))
+
+
+def holds(dtype: np.dtype, value: int | float) -> bool:
+    """Whether a pixel of a type can have a value; of floats, one within their range."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return math.isfinite(value) and value == int(value) and limits.min <= value <= limits.max
+    return not math.isfinite(value) or abs(value) <= np.finfo(dtype).max

@@ -5,7 +5,6 @@ does of the file's own pixels. Tags and metadata of the files are not carried ov
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..errors import DeviceError, GeoTIFFFallbackWarning, StrileError
+from .._core import Layout, Meaning, Onto, Place, ReadOptions
+from ..conventions import square_chunk
+from ..errors import StrileError
 from ..facts import Facts
-from ..onto import PLACED, Onto, grid_of, is_usual, onto_of, told
+from ..onto import PLACED, grid_of, is_usual, onto_of, told
 from . import cuda, lazy, opened, vrt
 from .arguments import Arguments, check
-from .description import Description
+from .description import Description, labelled
 from .request import Window
 from .source import Source
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 KEYWORDS = ("grid", "like", "crs", "resolution", "bounds", "shape", "polygon")
 """Any of them makes a read onto a grid."""
-CHUNK_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -67,25 +67,17 @@ class GridRequest:
             for source, dtype, version in zip(self.sources, self.types, self.versions, strict=True)
         ]
 
-    def keywords(self, window: Window) -> dict[str, Any]:
+    def options(self, window: Window) -> ReadOptions:
         """Those of the core."""
         row, column, row1, column1 = window
-        return self.onto.keywords() | {
-            "window": (column, row, column1 - column, row1 - row),
-            "bands": self.bands,
-            "interleave": "band" if self.flat else "pixel",
-            "masked": self.masked,
-            "unpack": self.unpack,
-            "float_type": self.floating,
-            "max_pixels": self.max_pixels,
-            "max_cloud_bytes": self.max_cloud_bytes,
-            "device": cuda.current() if self.gpu else "cpu",
-            "decode_on": "cuda" if self.gpu else "cpu",
-        }
+        place = Place(window=(column, row, column1 - column, row1 - row), bands=self.bands, onto=self.onto)
+        meaning = Meaning(masked=self.masked, unpack=self.unpack, float_type=self.floating)
+        layout = Layout(interleave="band" if self.flat else "pixel")
+        return ReadOptions(place, meaning, layout, cuda.execution(self), device=cuda.place(self.gpu))
 
     def read(self, window: Window, *, datasets: Sequence[Any] | None = None, progress: Any = None) -> Any:
         """The pixels of a window of the grid, (row0, col0, row1, col1)."""
-        raster = _core.read_onto(list(datasets or self.datasets()), progress=progress, **self.keywords(window))
+        raster = _core.read_onto(list(datasets or self.datasets()), self.options(window), progress=progress)
         array = cuda.array(raster) if self.gpu else raster.numpy()
         array = array[0] if self.flat else array
         return array.astype(self.dtype, copy=False)
@@ -99,7 +91,7 @@ def is_wanted(given: dict[str, Any]) -> bool:
 def refuse(given: dict[str, Any]) -> None:
     """Refuses keywords of reads onto a grid where none is given."""
     usual = {"target_aligned": False, "resampling": "nearest", "tolerance": None, "datum_shift": "required", "source_crs": None, "top": "last", "polygon_crs": None}
-    usual |= {"order": None, "tps": False, "rpc": False, "rpc_height": None}
+    usual |= {"order": None, "tps": False, "rpc": False, "rpc_height": None, "rpc_dem": None}
     for name, default in usual.items():
         if not is_usual(given[name], default):
             raise StrileError(f"{name} is for reads onto a grid: pass grid=, like= or crs= with it, or drop it")
@@ -127,7 +119,8 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
     description = _described(calls, datasets, mosaics, given)
     request: Any = description.request
     if call.gpu:
-        _planned(call, request, datasets)
+        reason = _core.plan_onto(datasets, request.options((0, 0, 1, 1))).fallback
+        cuda.report(reason, str(call.source), call.strict_gpu, stacklevel=4)
     if call.chunks is not None:
         array = lazy.read(description, lazy.sizes(description, call.chunks))
     else:
@@ -159,8 +152,8 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     if made.kind == "f" and dtype.kind in "iu":
         raise StrileError(f"pixels of {call.source} are {made} and dtype is {dtype}: fractions would be lost, cast the result yourself")
     attrs: dict[str, Any] = _core.placed_on(grid)
-    nodata = onto.result_nodata(datasets[0], False)
-    if mosaics[0] is not None and onto.fill is None and onto.nodata is None:
+    nodata = onto.missing_value(datasets[0], False)
+    if mosaics[0] is not None:
         nodata = mosaics[0].nodata(call.band)[0]
     if nodata is not None:
         attrs |= {"nodata": nodata, "masked_nodata": masked}
@@ -195,7 +188,7 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     coords = _coordinates(grid, given["like"]) if call.parse_coordinates else {}
     if not flat:
         coords["band"] = np.arange(len(bands), dtype=np.int64)
-    side = max(256, int((CHUNK_BYTES / (dtype.itemsize * len(bands))) ** 0.5) // 256 * 256)
+    side = square_chunk(dtype.itemsize * len(bands))
     full = first.level()
     return Description(
         window=(0, 0, height, width),
@@ -230,30 +223,10 @@ def _coordinates(grid: Grid, like: Any) -> dict[str, Any]:
 
 
 def _eager(description: Description, datasets: list[Any], progress: Any) -> xr.DataArray:
-    import xarray
-
     request: Any = description.request
     array = request.read(description.window, datasets=datasets, progress=progress)
     attrs = dict(description.attrs)
     if "nodata" in attrs:
         value = float("nan") if attrs["masked_nodata"] else attrs["nodata"]
-        attrs["nodata_pixels_present"] = cuda.contains(array, value) if request.gpu else _holds(array, value)
-    return xarray.DataArray(array, dims=description.dims, coords=description.coords, attrs=attrs, name=description.name)
-
-
-def _holds(array: Any, value: int | float) -> bool:
-    if array.dtype.kind in "iu":
-        limits = np.iinfo(array.dtype)
-        if value != value or not limits.min <= value <= limits.max or value != int(value):
-            return False
-    return bool(_core.contains(array, value))
-
-
-def _planned(call: Arguments, request: GridRequest, datasets: list[Any]) -> None:
-    """One warning where the GPU will not do all of the work, or the error that was asked for instead."""
-    reason = _core.plan_onto(datasets, **request.keywords((0, 0, 1, 1))).fallback
-    if reason is None:
-        return
-    if call.strict_gpu:
-        raise DeviceError(f"{call.source} cannot be decoded on the GPU alone: {reason}")
-    warnings.warn(f"{call.source}: {reason}", GeoTIFFFallbackWarning, stacklevel=5)
+        attrs["nodata_pixels_present"] = cuda.contains(array, value)
+    return labelled(array, description, attrs)

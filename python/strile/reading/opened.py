@@ -7,9 +7,9 @@ starts with none. Open files of the caller are never kept. """
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections import OrderedDict
-from pathlib import Path
 from typing import Any
 
 from .. import environment
@@ -78,16 +78,16 @@ def _found(
         return _keep(_vrt_key(source, missing, dtype), lambda: _open_vrt(source, missing, dtype))
     if source.is_remote:
         return _remote(source, level > 0, version)
-    stat = os.stat(source.location)
-    if Path(source.location).is_dir():
+    found = os.stat(source.location)
+    if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(f"{source}: expected a file, got a folder")
     look = source.sidecars != "never"
-    key = ("local", os.path.abspath(source.location), look, *_marks(source.location, stat))
+    key = ("local", os.path.abspath(source.location), look, *_marks(source.location, found))
     return _keep(key, lambda: _core.Dataset.open(source.location, sidecars=look))
 
 
-def _marks(path: str, stat: os.stat_result) -> tuple[Any, ...]:
-    marks: list[Any] = list(_state(stat))
+def _marks(path: str, found: os.stat_result) -> tuple[Any, ...]:
+    marks: list[Any] = list(_state(found))
     for suffix in _SIDECARS:
         try:
             marks.append(_state(os.stat(path + suffix)))
@@ -96,9 +96,9 @@ def _marks(path: str, stat: os.stat_result) -> tuple[Any, ...]:
     return tuple(marks)
 
 
-def _state(stat: os.stat_result) -> tuple[int, ...]:
+def _state(found: os.stat_result) -> tuple[int, ...]:
     """A file that was replaced by one of the same size and modification time has another inode or change time."""
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev, stat.st_ctime_ns
+    return found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev, found.st_ctime_ns
 
 
 def _keep(key: tuple[Any, ...], make: Any) -> Any:

@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._core import Layout, Meaning, Place, ReadOptions
 from ..errors import GeoTIFFFallbackWarning
 from . import cuda, opened
+from .nodata import holds
 from .source import Source
 
 Window = tuple[int, int, int, int]
@@ -94,25 +96,30 @@ class Request:
         size = max(dtype.itemsize for dtype in (self.stored, self.floating or self.stored, self.dtype))
         dataset.check_size(samples, samples * size, max_pixels=self.max_pixels)
 
-    def core_keywords(self, window: Window) -> dict[str, Any]:
-        """The keywords of the core's `read` and `plan`."""
+    def options(self, window: Window, look_for: int | float | None = None) -> ReadOptions:
+        """Those of the core's `read` and `plan`."""
         row, column, row1, column1 = self.turn.stored(window)
         by_core = self._by_core
-        return {
-            "level": self.level,
-            "reduce": self.reduce,
-            "window": (column, row, column1 - column, row1 - row),
-            "bands": self.bands,
-            "interleave": "band" if self.flat else "pixel",
-            "apply_orientation": self.turn.orientation != 1,
-            "invert_white": self.inverted_from is not None and not self._inverted_here,
-            "masked": by_core,
-            "float_type": self.floating.name if by_core and self.floating is not None else None,
-            "max_pixels": self.max_pixels,
-            "max_cloud_bytes": self.max_cloud_bytes,
-            "device": cuda.current() if self.gpu else "cpu",
-            "decode_on": "cuda" if self.gpu else "cpu",
-        }
+        place = Place(level=self.level, reduce=self.reduce, window=(column, row, column1 - column, row1 - row), bands=self.bands)
+        meaning = Meaning(
+            masked=by_core,
+            float_type=self.floating.name if by_core and self.floating is not None else None,
+            invert_white=self.inverted_from is not None and not self._inverted_here,
+            look_for=look_for,
+        )
+        layout = Layout(interleave="band" if self.flat else "pixel", apply_orientation=self.turn.orientation != 1)
+        return ReadOptions(place, meaning, layout, cuda.execution(self), device=cuda.place(self.gpu))
+
+    def fallback(self, dataset: Any, window: Window) -> str | None:
+        """Why the GPU will not do all of the work; None where it will. That depends on the layout of the file and on the request, not on the
+        number of pixels: one pixel is planned, and only once for equal requests of a file. Mosaics have other sources elsewhere."""
+        memo = {} if self.source.is_vrt else dataset.memo
+        key = ("fallback", cuda.current(), self.level, self.reduce, self.bands, self._by_core, self.floating)
+        if key not in memo:
+            row, column = window[:2]
+            memo[key] = dataset.plan(self.options((row, column, row + 1, column + 1))).fallback
+        reason: str | None = memo[key]
+        return reason
 
     def read(self, window: Window, *, dataset: Any = None, progress: Any = None) -> Any:
         """The pixels of a window, as the result has them."""
@@ -134,7 +141,7 @@ class Request:
         self.check(source, window)
         look = look and bool(self.looked_for)
         sought = self.stated if look else None
-        raster = source.read(**self.core_keywords(window), look_for=sought, progress=progress)
+        raster = source.read(self.options(window, sought), progress=progress)
         array = cuda.array(raster) if self.gpu else raster.numpy()
         if self.missing == "warn":
             self._warn_of_holes(raster.holes)
@@ -150,10 +157,10 @@ class Request:
 
     def _holds_nodata(self, array: Any) -> bool:
         if self._by_core:
-            return self._contains(array, float("nan"))
+            return cuda.contains(array, float("nan"))
         if len(self.looked_for) == 1:
-            return self._contains(array, self.looked_for[0])
-        return any(self._contains(array[..., band], value) for band, value in enumerate(self.looked_for))
+            return cuda.contains(array, self.looked_for[0])
+        return any(cuda.contains(array[..., band], value) for band, value in enumerate(self.looked_for))
 
     def finished(self, array: Any, *, promoted: bool = True) -> Any:
         """Masked, scaled and cast. `promoted=False` leaves pixels as they are where none was without data."""
@@ -182,15 +189,6 @@ class Request:
         """The core inverts whole numbers that it does not mask at the same time."""
         return self.inverted_from is not None and (self._by_core or self.stored.kind == "f")
 
-    def _contains(self, array: Any, value: int | float | None) -> bool:
-        if value is None or (array.dtype.kind in "iu" and not _holds(array.dtype, value)):
-            return False
-        if self.gpu:
-            return cuda.contains(array, value)
-        from .. import _core
-
-        return bool(_core.contains(array, value))
-
     def _warn_of_holes(self, holes: list[tuple[str, str]]) -> None:
         for name, problem in holes:
             warnings.warn(
@@ -200,17 +198,8 @@ class Request:
             )
 
 
-def _holds(dtype: Any, value: int | float) -> bool:
-    limits = np.iinfo(dtype)
-    return value == value and value not in (float("inf"), float("-inf")) and value == int(value) and (
-        limits.min <= value <= limits.max
-    )
-
-
 def _mask(array: Any, raw: Any, value: Any) -> None:
     """NaN where the raw pixels have a value; compared at their own width."""
-    if value is None or value != value:
-        return
-    if raw.dtype.kind in "iu" and not _holds(raw.dtype, value):
+    if value is None or value != value or (raw.dtype.kind in "iu" and not holds(raw.dtype, value)):
         return
     array[raw == raw.dtype.type(value)] = float("nan")

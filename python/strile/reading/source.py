@@ -10,6 +10,7 @@ import posixpath
 import threading
 import weakref
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -123,30 +124,30 @@ class Source:
 
     def __str__(self) -> str:
         """For people: without credentials."""
-        return shown(self.location) if isinstance(self.location, str) else repr(self.location)
+        return self.shown
 
     def __repr__(self) -> str:
         return f"Source({str(self)!r})" if self.file is None else f"Source({str(self)!r}, {self.file!r})"
 
-    @property
+    @cached_property
     def shown(self) -> str:
         """The location without credentials: of a local file its path."""
-        return str(self)
+        return shown(self.location) if isinstance(self.location, str) else repr(self.location)
 
     @property
     def is_object(self) -> bool:
         return self.file is not None
 
-    @property
+    @cached_property
     def is_remote(self) -> bool:
         return not self.is_object and (self.store is not None or is_uri(self.location))
 
-    @property
+    @cached_property
     def by_core(self) -> bool:
         """Whether it is a URL that the core reads; other remote sources are read through a store."""
         return self.is_remote and self.store is None and service_of(self.location) is not None
 
-    @property
+    @cached_property
     def is_vrt(self) -> bool:
         path = urlsplit(self.location).path if self.by_core else self.location
         return not self.is_object and path.lower().endswith(".vrt")

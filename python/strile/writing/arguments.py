@@ -7,12 +7,12 @@ touched. What depends on the data (predictor 3 on integers, bands of a photometr
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..asked import storage_options_of, truth_of
+from .. import _core
+from ..asked import choice_of, is_bool, storage_options_of, truth_of, whole
 from ..errors import StrileError
 
 CODECS = {
@@ -99,11 +99,8 @@ class WriteArguments:
 def check(given: dict[str, Any]) -> WriteArguments:
     """The keywords of `to_geotiff` by name, checked."""
     from .georef import checked_transform
-    from .ramps import ramp_name
 
-    gpu = given["gpu"]
-    if gpu is not None and not is_bool(gpu):
-        raise TypeError(f"gpu is {gpu!r}: expected True, False or None")
+    gpu = choice_of(given["gpu"], "gpu")
     compression = _compression(given["compression"])
     predictor = _predictor(given["predictor"], compression)
     tiled = truth_of(given["tiled"], "tiled")
@@ -125,7 +122,7 @@ def check(given: dict[str, Any]) -> WriteArguments:
         overview_levels=levels,
         resampling=_resampling(given["overview_resampling"]),
         bigtiff=None if bigtiff is None else truth_of(bigtiff, "bigtiff"),
-        gpu=None if gpu is None else bool(gpu),
+        gpu=gpu,
         buffer=_buffer(given["streaming_buffer_bytes"]),
         max_error=_max_error(given["max_z_error"], compression),
         photometric=photometric,
@@ -133,36 +130,15 @@ def check(given: dict[str, Any]) -> WriteArguments:
         allow_unparseable_crs=truth_of(given["allow_unparseable_crs"], "allow_unparseable_crs"),
         drop_rotation=truth_of(given["drop_rotation"], "drop_rotation"),
         pack=truth_of(given["pack"], "pack"),
-        ramp=ramp_name(given["color_ramp"]),
+        ramp=_ramp_name(given["color_ramp"]),
         ramp_range=_ramp_range(given["color_ramp_range"]),
         reproducible=truth_of(given["reproducible"], "reproducible"),
         spill=truth_of(given["spill"], "spill"),
-        cluster=_cluster(given["cluster"]),
+        cluster=choice_of(given["cluster"], "cluster"),
         dims=_dims(given["dims"]),
         transform=checked_transform(given["transform"]),
         storage_options=storage_options_of(given["storage_options"]),
     )
-
-
-def is_bool(value: Any) -> bool:
-    """A Python or numpy truth value."""
-    return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")
-
-
-def whole(value: Any) -> int | None:
-    """A Python or numpy integer that is not a truth value; None for anything else."""
-    if is_bool(value):
-        return None
-    try:
-        return operator.index(value)
-    except TypeError:
-        return None
-
-
-def _cluster(value: Any) -> bool | None:
-    if value is not None and not is_bool(value):
-        raise TypeError(f"cluster is {value!r}: expected True, False or None")
-    return None if value is None else bool(value)
 
 
 def _dims(value: Any) -> tuple[str, ...] | None:
@@ -316,6 +292,18 @@ def _photometric(value: Any) -> tuple[int | None, bool]:
     if not 0 <= number <= 65535:
         raise StrileError(f"photometric={number} is out of range: expected 0 to 65535")
     return number, False
+
+
+def _ramp_name(value: Any) -> str | None:
+    """None and False: no ramp; True: the default; else the name, whatever its case."""
+    if value is None or (is_bool(value) and not value):
+        return None
+    ramps = _core.color_ramps()
+    if is_bool(value):
+        return ramps[0]
+    if not isinstance(value, str) or value.lower() not in ramps:
+        raise StrileError(f"color_ramp={value!r} is not known: expected one of {', '.join(ramps)}")
+    return value.lower()
 
 
 def _ramp_range(value: Any) -> tuple[float, float] | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
+from ..asked import is_bool, whole
 from ..errors import (
     ConflictingCRSError,
     InvalidCRSCodeError,
@@ -19,7 +20,6 @@ from ..errors import (
     UnknownCRSModelTypeError,
     UnparseableCRSError,
 )
-from .arguments import is_bool, whole
 
 WRITABLE = ("projected", "geographic", "geocentric", "compound", "local")
 

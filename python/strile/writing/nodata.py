@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..asked import is_bool, whole
 from ..constants import CONTRACT
 from ..errors import ConflictingNodataError, StrileError
-from .arguments import is_bool, whole
 
 Number = int | float
 

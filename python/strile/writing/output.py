@@ -151,15 +151,14 @@ def write_file(
     plan: StreamPlan | None = None
     if raster.is_lazy:
         plan = plan_stream(raster, arguments)
-        options["spooled"] = plan.spooled
-        options["buffer"] = plan.core_buffer if device == "cpu" else max(arguments.buffer, 1 << 20)
-    options["sidecars"] = target.local is not None or target.bucket
-    if target.bucket:
-        options["remote"] = storage_of(target.opened, arguments.storage_options).for_core(target.opened)
+        buffer = plan.core_buffer if device == "cpu" else max(arguments.buffer, 1 << 20)
+        options = options.replace(spooled=plan.spooled, buffer=buffer)
+    remote = storage_of(target.opened, arguments.storage_options).for_core(target.opened) if target.bucket else None
+    options = options.replace(sidecars=target.local is not None or target.bucket, remote=remote)
     statistics = gathered(raster, arguments, target)
     steps = steps_of(raster, device, statistics)
     rows = arguments.tile_size if arguments.tiled else 256
-    writer = _core.Writer(target.opened, raster.keys, options)
+    writer = _core.Writer(target.opened, raster.spec, options)
     try:
         source = pieces.whole(raster) if plan is None else plan.pieces(raster, rows)
         for piece in source:
@@ -198,7 +197,7 @@ def steps_of(raster: RasterToWrite, device: str, statistics: Statistics | None) 
         declared=raster.array.dtype if raster.is_lazy else None,
         device=device,
         packing=raster.packing,
-        inverted=raster.inverted,
+        inverted=raster.spec.inverted,
         statistics=statistics,
         missing=None if raster.missing is None else raster.missing.fresh(),
     )
@@ -214,7 +213,7 @@ def wants_style(raster: RasterToWrite, arguments: WriteArguments, target: Target
         and not arguments.pack
         and not names
         and not colours
-        and "colormap" not in raster.keys
+        and not raster.spec.has_palette
     )
 
 
@@ -255,4 +254,4 @@ def aux_of(
 
 def put_style(arguments: WriteArguments, target: Target, bounds: sidecars.Range | None) -> None:
     if bounds is not None and target.local is not None and arguments.ramp is not None:
-        sidecars.put(os.path.splitext(target.local)[0] + ".qml", sidecars.qml(arguments.ramp, bounds))
+        _core.write_style(os.path.splitext(target.local)[0] + ".qml", arguments.ramp, bounds)

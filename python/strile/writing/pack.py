@@ -7,7 +7,6 @@ is an error, found when the piece is computed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +17,6 @@ from ..errors import StrileError
 from .missing import Missing
 from .nodata import Number, fits, number_of
 from .said import Encoding
-
-# A band's scale or offset among the items of tag 42112.
-_SCALING = re.compile(
-    r"""\s*<Item\b(?=[^>]*\b(?:name|role)=["'](?:scale|offset)["'])(?=[^>]*\bsample=)[^>]*>[^<]*</Item>""",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,53 +138,17 @@ def packing_of(attrs: Mapping[Any, Any], sentinel: Number | None, current: np.dt
     return Packing(scale, offset, dtype, sentinel)
 
 
-def packed_items(attrs: Mapping[Any, Any], packing: Packing, bands: int) -> dict[Any, Any]:
-    """The attrs with items that tell how this raster is packed: of one band out of several, that band's
-    alone."""
+def packed_words(attrs: Mapping[Any, Any], packing: Packing, bands: int) -> dict[str, Any]:
+    """Keywords of the core's `RasterSpec` that tell how a raster of one band is packed, of a file that had several, too."""
     items = attrs.get("gdal_metadata")
     if bands != 1 or not isinstance(items, Mapping) or not any(isinstance(key, tuple) for key in items):
-        return dict(attrs)
-    if _tells_of(items, packing):
-        return dict(attrs)
-    kept = {key: value for key, value in items.items() if not isinstance(key, tuple)}
-    if (packing.scale, packing.offset) != (1.0, 0.0):
-        kept["SCALE", 0], kept["OFFSET", 0] = repr(packing.scale), repr(packing.offset)
-    rest = {key: value for key, value in attrs.items() if key not in ("gdal_metadata", "gdal_metadata_xml")}
-    return {**rest, "gdal_metadata": kept} if kept else rest
-
-
-def states_scales(attrs: Mapping[Any, Any]) -> bool:
-    """Whether the items of the file that an array was read from state a scale or an offset of stored values."""
-    text = attrs.get("gdal_metadata_xml")
-    return isinstance(text, str) and _SCALING.search(text) is not None
-
-
-def unpacked_items(attrs: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """The attrs without scale and offset where they were applied already: a reader would apply them again."""
-    if attrs.get("mask_and_scale_dtype") is None:
-        return attrs
-    result = dict(attrs)
-    items, xml = attrs.get("gdal_metadata"), attrs.get("gdal_metadata_xml")
-    if isinstance(items, Mapping):
-        result["gdal_metadata"] = {
-            key: value
-            for key, value in items.items()
-            if not (isinstance(key, tuple) and key and str(key[0]).upper() in ("SCALE", "OFFSET"))
-        }
-    if isinstance(xml, str):
-        result["gdal_metadata_xml"] = _SCALING.sub("", xml)
-    return result
-
-
-def _tells_of(items: Mapping[Any, Any], packing: Packing) -> bool:
-    """Whether all items of bands are of the first one, and scale and offset those of the packing."""
+        return {}
+    words: dict[str, Any] = {}
     if any(key[1:] != (0,) for key in items if isinstance(key, tuple)):
-        return False
-    try:
-        told = float(items["SCALE", 0]), float(items["OFFSET", 0])
-    except (KeyError, TypeError, ValueError):
-        return False
-    return told == (packing.scale, packing.offset)
+        words["source_bands"] = ()
+    if (packing.scale, packing.offset) != (1.0, 0.0):
+        words["scales"], words["offsets"] = [packing.scale], [packing.offset]
+    return words
 
 
 def _number(value: Any, name: str, default: float) -> float:

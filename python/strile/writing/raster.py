@@ -14,24 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Raster
+from .._core import Raster, RasterSpec, WriteOptions
 from ..dataset import Dataset
 from ..errors import StrileError
 from ..reading.mask import FileMask
 from .arguments import STRIP_ROWS, WriteArguments
 from .crs import crs_keys
-from .georef import Transform, placed
+from .georef import placed
 from .layout import Layout, layout_of
 from .missing import Missing, missing_of
 from .nodata import Number, check_kept, fits, nodata_of
-from .pack import Packing, packed_items, packing_encoded, packing_of, states_scales, unpacked_items
+from .pack import Packing, packed_words, packing_encoded, packing_of
 from .pixels import Mask, device_of, dtype_of, stored_dtype
 from .said import Said, said_by
-from .tags import tags_of
 
 MOST_OVERVIEWS = 8
 WHOLE_BYTES = ("jpeg", "jpeg2000", "webp", "lerc")
 """Codecs of pictures, which store samples of whole bytes."""
+
+STATED = (
+    "colormap", "extra_samples", "extra_tags", "gdal_metadata", "gdal_metadata_xml", "image_description", "photometric",
+    "resolution_unit", "x_resolution", "y_resolution",
+)  # fmt: skip
+"""Attributes that the core writes as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,6 @@ class RasterToWrite:
     array: Any
     layout: Layout
     dtype: np.dtype[Any]
-    transform: Transform | None
-    is_point: bool
     nodata: Number | None
     nan_to_nodata: bool
     packing: Packing | None
@@ -50,9 +53,8 @@ class RasterToWrite:
     mask: Mask | None
     bits: int | None
     tables: tuple[str, tuple[int, ...]] | None
-    inverted: bool
     categories: tuple[tuple[str, ...], tuple[Any, ...]]
-    keys: dict[str, Any]
+    spec: RasterSpec
 
     @property
     def is_lazy(self) -> bool:
@@ -84,52 +86,41 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
     _check_predictor(arguments, dtype)
     place = placed(named, attrs, arguments)
     system = crs_keys(crs, named, attrs, arguments.allow_unparseable_crs)
-    if arguments.pack and packing is not None:
-        attrs = packed_items(attrs, packing, layout.bands)
-    else:
-        attrs = unpacked_items(attrs)
-        if not said.unchanged and states_scales(attrs):
-            warnings.warn(
-                "the array changed since it was read, and the scale and offset of its file are written as they were: values "
-                "must still be stored ones. Read the file with unpack=True to compute with scaled values, or delete "
-                "attrs['gdal_metadata_xml'] and attrs['gdal_metadata'] to write values as they are",
-                UserWarning,
-                stacklevel=4,
-            )
-    tags = tags_of(attrs, said, layout.bands, dtype)
-    colours = _photometric(tags, arguments, layout, dtype)
-    inverted = colours["photometric"] == 0
-    stored = _inverted(value, dtype) if inverted and value is not None else value
     mask = _mask(said, named, layout, packing)
-    keys: dict[str, Any] = {
-        "width": layout.width,
-        "height": layout.height,
-        "bands": layout.bands,
-        "dtype": dtype.name,
-        **tags,
-        **colours,
-        **system,
-    }
-    if mask is not None:
-        keys["mask"] = True
-    if place.transform is not None:
-        keys["transform"] = place.transform
-    elif place.gcps:
-        keys["gcps"] = place.gcps
+    keys: dict[str, Any] = {"source_bands": said.bands, **said.words, **system}
+    if arguments.pack and packing is not None:
+        keys |= packed_words(attrs, packing, layout.bands)
     if place.transform is not None or system or place.is_point:
         keys["area_or_point"] = "point" if place.is_point else "area"
-    if stored is not None:
-        if fits(stored, dtype):
-            keys["nodata"] = int(stored) if dtype.kind in "iu" else stored
+    if value is not None:
+        if fits(value, dtype):
+            keys["nodata"] = int(value) if dtype.kind in "iu" else value
         else:
-            check_kept(stored, dtype, None if nodata is None else "nodata", attrs)
-            keys["nodata_text"] = str(stored)
+            check_kept(value, dtype, None if nodata is None else "nodata", attrs)
+            keys["nodata_text"] = str(value)
+    spec = RasterSpec(
+        width=layout.width,
+        height=layout.height,
+        bands=layout.bands,
+        dtype=dtype.name,
+        attrs={key: attrs[key] for key in STATED if key in attrs},
+        statistics=said.whole,
+        scaling=arguments.pack or attrs.get("mask_and_scale_dtype") is None,
+        changed=not said.unchanged and not arguments.pack and bool(attrs.get("gdal_metadata_xml")),
+        photometric="auto" if arguments.photometric is None else arguments.photometric,
+        alpha=arguments.alpha,
+        overviews=arguments.cog or bool(arguments.overview_levels),
+        mask=mask is not None,
+        transform=place.transform,
+        gcps=place.gcps,
+        **keys,
+    )
+    for message in spec.warnings:
+        warnings.warn(message, UserWarning, stacklevel=3)
     return RasterToWrite(
         array=array,
         layout=layout,
         dtype=dtype,
-        transform=place.transform,
-        is_point=place.is_point,
         nodata=value,
         nan_to_nodata=dtype.kind == "f",
         packing=packing,
@@ -139,9 +130,8 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         mask=mask,
         bits=said.bits if _holds(dtype, said.bits) and arguments.compression not in WHOLE_BYTES else None,
         tables=_tables(said, layout.bands),
-        inverted=inverted,
         categories=_categories(attrs),
-        keys=keys,
+        spec=spec,
     )
 
 
@@ -167,35 +157,26 @@ def _holds(dtype: np.dtype[Any], bits: int | None) -> bool:
     return bits is not None and dtype.kind == "u" and dtype.itemsize * 4 < max(bits, 5) < dtype.itemsize * 8
 
 
-def options_of(raster: RasterToWrite, arguments: WriteArguments, device: str) -> dict[str, Any]:
+def options_of(raster: RasterToWrite, arguments: WriteArguments, device: str) -> WriteOptions:
     """The core's options for a raster."""
-    options: dict[str, Any] = {
-        "format": "cog" if arguments.cog else "gtiff",
-        "compression": arguments.compression,
-        "predictor": arguments.predictor,
-        "planar": "contig",
-        "bigtiff": {None: "auto", True: "yes", False: "no"}[arguments.bigtiff],
-        "resampling": arguments.resampling,
-        "nan_to_nodata": raster.nan_to_nodata,
-        "reproducible": arguments.reproducible,
-        "encode_on": device,
-        "overviews": _overviews(raster.layout, arguments),
-    }
-    if arguments.quality is not None:
-        options["quality"] = arguments.quality
-    elif arguments.compression == "jpeg2000":
-        options["lossless"] = True
-    if raster.bits is not None:
-        options["bits"] = raster.bits
-    if arguments.level is not None:
-        options["level"] = arguments.level
-    if arguments.max_error:
-        options["max_error"] = arguments.max_error
-    if arguments.tiled:
-        options["tile"] = (arguments.tile_size, arguments.tile_size)
-    else:
-        options["strip_rows"] = STRIP_ROWS
-    return options
+    return WriteOptions(
+        format="cog" if arguments.cog else "gtiff",
+        compression=arguments.compression,
+        level=arguments.level,
+        quality=arguments.quality,
+        lossless=True if arguments.compression == "jpeg2000" and arguments.quality is None else None,
+        max_error=arguments.max_error or None,
+        predictor=arguments.predictor,
+        tile=(arguments.tile_size, arguments.tile_size) if arguments.tiled else None,
+        strip_rows=None if arguments.tiled else STRIP_ROWS,
+        bits=raster.bits,
+        bigtiff={None: "auto", True: "yes", False: "no"}[arguments.bigtiff],
+        overviews=_overviews(raster.layout, arguments),
+        resampling=arguments.resampling,
+        nan_to_nodata=raster.nan_to_nodata,
+        reproducible=arguments.reproducible,
+        encode_on=device,
+    )
 
 
 def is_dask(array: Any) -> bool:
@@ -235,54 +216,6 @@ def _is_array(array: Any) -> bool:
 def _check_predictor(arguments: WriteArguments, dtype: np.dtype[Any]) -> None:
     if arguments.predictor == 3 and dtype.kind != "f":
         raise StrileError(f"predictor=3 is for floats, and the raster is of {dtype}: use 2 or 'auto'")
-
-
-def _photometric(
-    tags: dict[str, Any], arguments: WriteArguments, layout: Layout, dtype: np.dtype[Any]
-) -> dict[str, Any]:
-    """The meaning of the samples: what the tags of the array say, else the argument, else what the file of the array
-    had, else grey whatever the bands."""
-    chosen = tags.pop("photometric", None)
-    kept = tags.pop("kept_photometric", None)
-    if layout.bands == 1 and chosen is not None and (chosen == 0) != (arguments.photometric == 0):
-        raise StrileError(
-            f"photometric {chosen} in attrs['extra_tags'] would change what white is without changing the pixels: pass "
-            "photometric= instead"
-        )
-    if chosen is None:
-        chosen = kept if arguments.photometric is None else arguments.photometric
-    table = tags.pop("colormap", None)
-    if chosen is None:
-        chosen = 1 if table is None else 3
-    if chosen == 2 and layout.bands < (4 if arguments.alpha else 3):
-        needed = 4 if arguments.alpha else 3
-        name = "rgba" if arguments.alpha else "rgb"
-        raise StrileError(f"photometric {name!r} needs {needed} bands, and the raster has {layout.bands}")
-    if chosen == 0 and dtype.kind == "i":
-        raise NotImplementedError(
-            f"photometric 'miniswhite' on {dtype}: what white means for signed numbers is not defined; use unsigned ones"
-        )
-    if chosen == 0 and (arguments.cog or arguments.overview_levels):
-        raise NotImplementedError(
-            "photometric 'miniswhite' with overviews: they would be made of inverted pixels; write it without cog=True"
-        )
-    if chosen == 3 and table is None:
-        raise StrileError("photometric 3 is a palette and needs attrs['colormap']")
-    keys: dict[str, Any] = {"photometric": chosen}
-    if table is not None and chosen == 3:
-        keys["colormap"] = table
-    by_band = tags.pop("extra_by_band", None)
-    if by_band is not None and not arguments.alpha:
-        keys["extra_samples"] = by_band[{2: 3, 5: 4, 6: 3, 8: 3, 9: 3, 10: 3}.get(chosen, 1) :]
-    elif arguments.alpha:
-        keys["extra_samples"] = [2] + [0] * (layout.bands - 4)
-    return keys
-
-
-def _inverted(value: Number, dtype: np.dtype[Any]) -> Number:
-    if dtype.kind == "f":
-        return -value
-    return int(np.iinfo(dtype).max) - int(value) if fits(value, dtype) else value
 
 
 def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[int]:

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
-from xml.etree import ElementTree as ET
 
 from .. import _core
 from ..errors import StrileError, UnsupportedGeoTIFFFeatureError
@@ -23,12 +22,6 @@ from .pieces import Piece
 from .pixels import stream_of
 from .raster import RasterToWrite, options_of
 from .stream import plan_stream
-
-TYPES = {
-    "uint8": "Byte", "int8": "Int8", "uint16": "UInt16", "int16": "Int16", "uint32": "UInt32", "int32": "Int32",
-    "uint64": "UInt64", "int64": "Int64", "float32": "Float32", "float64": "Float64",
-    "complex64": "CFloat32", "complex128": "CFloat64",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +47,7 @@ def check(arguments: WriteArguments) -> None:
 def write_vrt(
     raster: RasterToWrite, arguments: WriteArguments, target: Target, progress: Progress | None
 ) -> None:
-    if raster.inverted:
+    if raster.spec.inverted:
         raise UnsupportedGeoTIFFFeatureError("photometric 'miniswhite' with a .vrt path: write a single file")
     assert target.local is not None
     base = os.path.splitext(target.local)[0]
@@ -86,13 +79,9 @@ def write_vrt(
         os.rename(making, folder)
         placed = True
         styled = wants_style(raster, arguments, target)
-        aux = aux_of(raster, arguments, statistics, styled)
-        stale = target.local + ".aux.xml"
-        if aux is not None:
-            sidecars.put(stale, aux)
-        elif os.path.exists(stale):
-            os.unlink(stale)
-        sidecars.put(target.local, _index(raster, tiles, os.path.basename(folder)))
+        within = os.path.basename(folder)
+        files = [(f"{within}/{tile.name}", tile.row, tile.column, tile.height, tile.width) for tile in tiles]
+        _core.write_tiles(target.local, raster.spec, files, aux_of(raster, arguments, statistics, styled))
         bounds = sidecars.style_bounds(statistics, arguments.ramp_range) if styled else None
         put_style(arguments, target, bounds)
     except BaseException:
@@ -154,12 +143,8 @@ def _write_tile(
 ) -> None:
     array, mask = pixels
     folder, device = place
-    keys = dict(raster.keys, width=tile.width, height=tile.height)
-    if raster.transform is not None:
-        a, b, c, d, e, f = raster.transform
-        keys["transform"] = (a, b, c + tile.column * a, d, e, f + tile.row * e)
-    options = options_of(raster, arguments, device)
-    writer = _core.Writer(os.path.join(folder, tile.name), keys, options)
+    spec = raster.spec.part(tile.row, tile.column, tile.height, tile.width)
+    writer = _core.Writer(os.path.join(folder, tile.name), spec, options_of(raster, arguments, device))
     try:
         writer.write(array, 0, 0, axes=raster.layout.axes, mask=mask, stream=stream_of(array))
         names, colours = raster.categories
@@ -170,34 +155,3 @@ def _write_tile(
     except BaseException:
         writer.abort()
         raise
-
-
-def _index(raster: RasterToWrite, tiles: list[Tile], folder: str) -> bytes:
-    layout = raster.layout
-    root = ET.Element("VRTDataset", rasterXSize=str(layout.width), rasterYSize=str(layout.height))
-    crs = raster.keys.get("crs")
-    if crs is not None:
-        found = _core.crs(crs)
-        ET.SubElement(root, "SRS").text = found.get("wkt") or f"EPSG:{crs}"
-    if raster.transform is not None:
-        a, b, c, d, e, f = raster.transform
-        ET.SubElement(root, "GeoTransform").text = ", ".join(
-            repr(float(number)) for number in (c, a, b, f, d, e)
-        )
-    if raster.is_point:
-        ET.SubElement(ET.SubElement(root, "Metadata"), "MDI", key="AREA_OR_POINT").text = "Point"
-    for number in range(1, layout.bands + 1):
-        band = ET.SubElement(root, "VRTRasterBand", dataType=TYPES[raster.dtype.name], band=str(number))
-        if "nodata" in raster.keys or "nodata_text" in raster.keys:
-            ET.SubElement(band, "NoDataValue").text = str(
-                raster.keys.get("nodata", raster.keys.get("nodata_text"))
-            )
-        for tile in tiles:
-            source = ET.SubElement(band, "SimpleSource")
-            ET.SubElement(source, "SourceFilename", relativeToVRT="1").text = f"{folder}/{tile.name}"
-            ET.SubElement(source, "SourceBand").text = str(number)
-            size: dict[str, Any] = {"xSize": str(tile.width), "ySize": str(tile.height)}
-            ET.SubElement(source, "SrcRect", xOff="0", yOff="0", **size)
-            ET.SubElement(source, "DstRect", xOff=str(tile.column), yOff=str(tile.row), **size)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode").encode() + b"\n"

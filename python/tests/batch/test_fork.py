@@ -177,7 +177,8 @@ def test_a_file_being_written_stays_with_its_process(tmp_path: Path) -> None:
 import gc
 from strile import _core, errors
 pixels = np.arange(64 * 64, dtype=np.uint8).reshape(64, 64)
-writer = _core.Writer({str(target)!r}, dict(width=64, height=64, bands=1, dtype="uint8"), dict(compression="deflate"))
+raster = _core.RasterSpec(width=64, height=64, bands=1, dtype="uint8")
+writer = _core.Writer({str(target)!r}, raster, _core.WriteOptions(compression="deflate"))
 writer.write(pixels[:32], 0, 0, axes="yx")
 
 def work():

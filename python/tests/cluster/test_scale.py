@@ -33,9 +33,9 @@ def test_the_page_has_the_table_of_the_simulation(simulation: Any) -> None:
 
 @pytest.mark.parametrize("part", [2048, 8192])
 def test_parts_are_cut_as_the_core_cuts_them(simulation: Any, part: int) -> None:
-    raster = {"width": simulation.WIDTH, "height": simulation.HEIGHT, "bands": 1, "dtype": "uint16"}
+    raster = _core.RasterSpec(width=simulation.WIDTH, height=simulation.HEIGHT, bands=1, dtype="uint16")
     tile = (simulation.TILE, simulation.TILE)
-    parts = _core.Parts(raster, {"format": "cog", "tile": tile, "encode_on": "cpu"}, (part, part))
+    parts = _core.Parts(raster, _core.WriteOptions(format="cog", tile=tile, encode_on="cpu"), (part, part))
     counted = [tier.parts for tier in simulation.tiers(part)]
     assert [tier["rows"] * tier["columns"] for tier in parts.tiers] == counted
     assert parts.blocks == sum(tier.blocks for tier in simulation.tiers(part))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import read
 from strile import _core
 
 tifffile = pytest.importorskip("tifffile")
@@ -43,6 +45,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 INTERRUPTED = """
 import os, signal, sys, threading, time
+from asking import read
 from strile import _core
 # A child of a process in the background has it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -54,18 +57,19 @@ def send():
 threading.Timer(0.5, send).start()
 begun = time.perf_counter()
 try:
-    dataset.read(decode_on="cpu", threads=1, max_pixels=1 << 40)
+    read(dataset, decode_on="cpu", threads=1, max_pixels=1 << 40)
 except KeyboardInterrupt:
     now = time.perf_counter()
     print("interrupted", now - sent[0])
 else:
     print("finished", time.perf_counter() - begun)
-assert dataset.read(window=(0, 0, 10, 10)).shape == (1, 10, 10)
+assert read(dataset, window=(0, 0, 10, 10)).shape == (1, 10, 10)
 """
 
 
 def test_ctrl_c_stops_a_read(long: str) -> None:
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED, long], capture_output=True, text=True, timeout=120)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, long], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     word, seconds = done.stdout.split()
     assert word == "interrupted"
@@ -81,7 +85,7 @@ def test_progress_is_told_and_ends_with_all(long: str) -> None:
         seen.append((done, total))
         threads.add(threading.get_ident())
 
-    _core.Dataset.open(long).read(window=(0, 0, 2048 * 4, 2048 * 3), decode_on="cpu", progress=watch)
+    read(_core.Dataset.open(long), window=(0, 0, 2048 * 4, 2048 * 3), decode_on="cpu", progress=watch)
     assert seen[-1] == (12, 12) and seen == sorted(set(seen)) and threads == {threading.get_ident()}
 
 
@@ -120,7 +124,7 @@ def test_an_exception_of_progress_stops_the_work_and_is_raised(long: str, where:
         raise Enough(f"{done} of {total}")
 
     with pytest.raises(Enough, match="of 400"):
-        where(lambda: dataset.read(decode_on="cpu", threads=1, max_pixels=1 << 40, progress=watch))
+        where(lambda: read(dataset, decode_on="cpu", threads=1, max_pixels=1 << 40, progress=watch))
     assert len(raised) == 1 and time.perf_counter() - raised[0] < 1.0
 
 
@@ -137,7 +141,7 @@ def test_other_threads_run_meanwhile(long: str, where: Callable) -> None:
 
     counter = threading.Thread(target=count)
     counter.start()
-    where(lambda: dataset.read(window=(0, 0, 2048 * 4, 2048 * 4), decode_on="cpu"))
+    where(lambda: read(dataset, window=(0, 0, 2048 * 4, 2048 * 4), decode_on="cpu"))
     stop.set()
     counter.join()
     assert counted[0] > 5
@@ -150,13 +154,13 @@ def test_threads_share_a_dataset(tmp_path: Path) -> None:
     dataset = _core.Dataset.open(str(path))
     wrong: list[int] = []
 
-    def read(seed: int) -> None:
+    def look(seed: int) -> None:
         for at in np.random.default_rng(seed).integers(0, 400, (20, 2)):
             x, y = map(int, at)
-            if not np.array_equal(dataset.read(window=(x, y, 100, 90)).numpy()[0], pixels[y : y + 90, x : x + 100]):
+            if not np.array_equal(read(dataset, window=(x, y, 100, 90)).numpy()[0], pixels[y : y + 90, x : x + 100]):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(8)]
+    threads = [threading.Thread(target=look, args=(seed,)) for seed in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

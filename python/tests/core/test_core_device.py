@@ -20,10 +20,11 @@ BEGIN = """
 import sys
 import numpy as np
 import pytest
+from asking import planned, read
 from strile import _core, errors
 dataset, turned, foreign = (_core.Dataset.open(path) for path in sys.argv[1:])
 window = dict(window=(7, 5, 50, 40))
-expected = dataset.read(device="cpu", **window).numpy()
+expected = read(dataset, device="cpu", **window).numpy()
 
 class Interface:
     "Memory of a device by __cuda_array_interface__ alone."
@@ -44,7 +45,7 @@ class Dlpack:
         return self.raster.__dlpack__(**more)
 
 def memory(shape=None):
-    return dataset.read(device="cuda:0", window=(0, 0, 50, 40))
+    return read(dataset, device="cuda:0", window=(0, 0, 50, 40))
 """
 
 
@@ -57,7 +58,7 @@ def run(tmp_path: Path, code: str, folder: str | None = FOLDER) -> str:
     tifffile.imwrite(paths[2], pixels, compression="lzma", **options)
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + code, *map(str, paths)],
-        env={**os.environ, "LD_LIBRARY_PATH": folder or ""}, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "LD_LIBRARY_PATH": folder or "", "PYTHONPATH": str(Path(__file__).parent)}, capture_output=True, text=True, timeout=120,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -65,19 +66,19 @@ def run(tmp_path: Path, code: str, folder: str | None = FOLDER) -> str:
 
 def test_pixels_stay_on_the_device_or_come_back(tmp_path: Path) -> None:
     run(tmp_path, """
-raster = dataset.read(device="cuda:0", **window)
+raster = read(dataset, device="cuda:0", **window)
 assert (raster.device, raster.__dlpack_device__(), raster.shape) == ("cuda:0", (2, 0), (2, 40, 50))
 assert np.array_equal(raster.numpy(), expected)
 assert np.array_equal(np.from_dlpack(raster, device="cpu"), expected)
 interface = raster.__cuda_array_interface__
 assert (interface["version"], interface["shape"], interface["typestr"]) == (3, (2, 40, 50), "<u2")
 assert not hasattr(raster, "__array_interface__")
-host = dataset.read(decode_on="cuda:0", **window)
+host = read(dataset, decode_on="cuda:0", **window)
 assert host.device == "cpu" and np.array_equal(host.numpy(), expected)
 assert not hasattr(host, "__cuda_array_interface__")
 out = np.empty((2, 40, 50), "u2")
-assert np.array_equal(dataset.read(decode_on="cuda:0", out=out, **window), expected)
-pixel = dataset.read(device="cuda:0", interleave="pixel", **window)
+assert np.array_equal(read(dataset, decode_on="cuda:0", out=out, **window), expected)
+pixel = read(dataset, device="cuda:0", interleave="pixel", **window)
 assert pixel.shape == (40, 50, 2) and np.array_equal(pixel.numpy(), np.moveaxis(expected, 0, -1))
 """)
 
@@ -94,7 +95,7 @@ def test_outputs_on_the_device(tmp_path: Path, wrap: str) -> None:
 for keywords in ({{}}, {{"stream": 0}}, {{"stream": 1}}, {{"device": "cuda:0"}}):
     m = memory()
     out = {wrap}
-    assert dataset.read(out=out, **keywords, **window) is out
+    assert read(dataset, out=out, **keywords, **window) is out
     assert np.array_equal(m.numpy(), expected)
     if isinstance(out, Dlpack):
         assert out.streams == [1]
@@ -105,7 +106,7 @@ def test_what_is_wrong_with_an_output_is_told(tmp_path: Path) -> None:
     run(tmp_path, """
 def refused(out, words, error=errors.StrileError, **keywords):
     with pytest.raises(error, match=words):
-        dataset.read(out=out, **keywords, **window)
+        read(dataset, out=out, **keywords, **window)
 m = memory()
 refused(Interface(m, data=(m.__cuda_array_interface__["data"][0], True)), "read-only")
 refused(Interface(m, version=1), "version 1, expected 2 or 3")
@@ -121,17 +122,20 @@ refused(Interface(m), "cuda:1 cannot decode into memory of cuda:0", errors.Devic
 
 def test_plans_say_what_the_host_does(tmp_path: Path) -> None:
     run(tmp_path, """
-assert dataset.plan(device="cuda:0").fallback is None
-assert dataset.plan(device="cuda:0").engine == "cuda:0"
-assert "turned by Orientation 3" in turned.plan(device="cuda:0", apply_orientation=True).fallback
-assert "decoded on the host" in foreign.plan(device="cuda:0").fallback
-assert foreign.plan(device="cpu").fallback is None
-assert "the CPU decodes" in dataset.plan(device="cuda:0", decode_on="cpu").fallback
-assert np.array_equal(foreign.read(device="cuda:0", **window).numpy(), expected)
-seen = turned.read(device="cuda:0", apply_orientation=True)
+assert planned(dataset, device="cuda:0").fallback is None
+assert planned(dataset, device="cuda:0").engine == "cuda:0"
+oriented = planned(turned, device="cuda:0", apply_orientation=True)
+assert oriented.fallback is None and "turned by Orientation 3 on cuda:0" in oriented.explain()
+on_host = planned(turned, device="cuda:0", decode_on="cpu", apply_orientation=True)
+assert "done on the host: turned by Orientation 3" in on_host.fallback
+assert "decoded on the host" in planned(foreign, device="cuda:0").fallback
+assert planned(foreign, device="cpu").fallback is None
+assert "the CPU decodes" in planned(dataset, device="cuda:0", decode_on="cpu").fallback
+assert np.array_equal(read(foreign, device="cuda:0", **window).numpy(), expected)
+seen = read(turned, device="cuda:0", apply_orientation=True)
 assert seen.device == "cuda:0" and np.array_equal(seen.numpy(), dataset.read().numpy()[:, ::-1, ::-1])
 with pytest.raises(errors.DeviceError):
-    dataset.plan(device="cuda:7")
+    planned(dataset, device="cuda:7")
 """)
 
 
@@ -142,7 +146,7 @@ class Reader:
     def read_ranges(self, ranges):
         return [data[start:end] for start, end in ranges]
 far = _core.Dataset.open_ranges(Reader(), "far", len(data))
-assert np.array_equal(far.read(device="cuda:0", **window).numpy(), expected)
+assert np.array_equal(read(far, device="cuda:0", **window).numpy(), expected)
 """)
 
 

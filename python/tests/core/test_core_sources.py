@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import planned, read
 from strile import _core, errors
 
 tifffile = pytest.importorskip("tifffile")
@@ -47,7 +48,7 @@ def test_ranges_give_the_pixels_of_the_file(tmp_path: Path, thread: bool) -> Non
         found.append(dataset.read().numpy())
         # One call a batch, and blocks that follow one another in one range.
         assert len(reader.calls) == opened + 1 and len(reader.calls[-1]) == 1
-        found.append(dataset.read(window=(70, 70, 100, 60), out=np.empty((3, 60, 100), "u1")))
+        found.append(read(dataset, window=(70, 70, 100, 60), out=np.empty((3, 60, 100), "u1")))
         assert dataset.plan().figures["fetch"] == "staged"
 
     if thread:
@@ -119,7 +120,7 @@ def test_ranges_with_sidecars(tmp_path: Path) -> None:
     )
     assert dataset.facts["nodata"] == 7
     assert [level["sidecar"] for level in dataset.facts["pages"][0]["levels"]] == [False, True]
-    assert np.array_equal(dataset.read(level=1).numpy(), PIXELS[:, ::2, ::2])
+    assert np.array_equal(read(dataset, level=1).numpy(), PIXELS[:, ::2, ::2])
     warned = _core.Dataset.open_ranges(Reader(data), "a", len(data), overviews=(Reader(b"no TIFF" * 9), "a.ovr", 63))
     assert [code for code, _, _ in warned.facts["warnings"]] == ["unusable-sidecar"]
 
@@ -161,20 +162,20 @@ def test_a_mosaic_is_a_dataset(tmp_path: Path) -> None:
     assert np.array_equal(dataset.read().numpy()[0], expected)
     out = np.zeros((40, 120), "u2")[:, ::2]
     seen: list[tuple[int, int]] = []
-    assert dataset.read(out=out, progress=lambda *now: seen.append(now)) is out and np.array_equal(out, expected)
+    assert read(dataset, out=out, progress=lambda *now: seen.append(now)) is out and np.array_equal(out, expected)
     assert seen[-1] == (2, 2)
-    assert np.array_equal(dataset.read(window=(20, 3, 20, 7)).numpy()[0], expected[3:10, 20:40])
+    assert np.array_equal(read(dataset, window=(20, 3, 20, 7)).numpy()[0], expected[3:10, 20:40])
     one, other = dataset.sources()
     assert one == {
         "name": "left.tif", "path": str((tmp_path / "left.tif").resolve()), "problem": None, "band": 1,
         "source_band": 1, "source_rect": (0, 0, 30, 40), "target_rect": (0, 0, 30, 40), "exists": True,
     }
     assert other["target_rect"] == (30, 0, 30, 40)
-    plan = dataset.plan(device="cpu")
+    plan = planned(dataset, device="cpu")
     assert plan.engine == "cpu" and plan.fallback is None and plan.figures["tiles"] == 2 and plan.figures["blended"] == 0
-    masked = dataset.read(masked=True, device="cpu").numpy()[0]
+    masked = read(dataset, masked=True, device="cpu").numpy()[0]
     assert np.array_equal(masked, np.where(expected == 9, np.nan, expected).astype("f4"), equal_nan=True)
-    for call in (lambda: dataset.read(level=1), dataset.tags):
+    for call in (lambda: read(dataset, level=1), dataset.tags):
         with pytest.raises(errors.StrileError, match="VRT"):
             call()
     assert dataset.holes() == [] and dataset.version[0] == (tmp_path / "all.vrt").stat().st_size

@@ -23,7 +23,7 @@ from strile.errors import ClosedError, StrileError
 TYPES = (
     "uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64 complex64 complex128".split()
 )
-TILES = {"tile": (16, 16), "compression": "deflate"}
+TILES = _core.WriteOptions(tile=(16, 16), compression="deflate")
 
 
 def pixels(dtype: str, *shape: int) -> np.ndarray:
@@ -38,13 +38,13 @@ def pixels(dtype: str, *shape: int) -> np.ndarray:
     return generator.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
 
 
-def raster_of(array: np.ndarray, axes: str = "yx", **more: Any) -> dict[str, Any]:
+def raster_of(array: np.ndarray, axes: str = "yx", **more: Any) -> _core.RasterSpec:
     size = dict(zip(axes, array.shape, strict=True))
     dtype = "uint8" if array.dtype == bool else array.dtype.name
-    return {"width": size["x"], "height": size["y"], "bands": size.get("b", 1), "dtype": dtype, **more}
+    return _core.RasterSpec(width=size["x"], height=size["y"], bands=size.get("b", 1), dtype=dtype, **more)
 
 
-def write(target: Any, array: np.ndarray, axes: str = "yx", options: dict[str, Any] = TILES, **raster: Any) -> dict:
+def write(target: Any, array: np.ndarray, axes: str = "yx", options: _core.WriteOptions = TILES, **raster: Any) -> dict:
     writer = _core.Writer(target, raster_of(array, axes, **raster), options)
     writer.write(array, 0, 0, axes=axes)
     return writer.finish()
@@ -76,7 +76,7 @@ def unaligned(array: np.ndarray) -> np.ndarray:
 def test_every_type_and_order_of_axes_arrives(dtype: str, axes: str, tmp_path: Path) -> None:
     shape = {"yx": (37, 45), "byx": (3, 37, 45), "yxb": (37, 45, 3)}[axes]
     array = pixels(dtype, *shape)
-    write(tmp_path / "a.tif", array, axes, {**TILES, "planar": "contig"})
+    write(tmp_path / "a.tif", array, axes, TILES.replace(planar="contig"))
     found = tifffile.imread(tmp_path / "a.tif")
     expected = np.moveaxis(array, 0, -1) if axes == "byx" else array
     assert found.dtype == (np.uint8 if dtype == "bool" else array.dtype)
@@ -105,7 +105,7 @@ def test_samples_that_repeat(tmp_path: Path) -> None:
 
 def test_an_array_in_the_order_of_memory_is_not_copied(tmp_path: Path) -> None:
     array = np.zeros((4096, 4096), "uint8")
-    writer = _core.Writer(tmp_path / "a.tif", raster_of(array), {"compression": "none"})
+    writer = _core.Writer(tmp_path / "a.tif", raster_of(array), _core.WriteOptions(compression="none"))
     tracemalloc.start()
     try:
         writer.write(array, 0, 0, axes="yx")
@@ -116,12 +116,20 @@ def test_an_array_in_the_order_of_memory_is_not_copied(tmp_path: Path) -> None:
     assert most < array.nbytes // 16
 
 
-@pytest.mark.parametrize("options", [TILES, {**TILES, "format": "cog"}, {**TILES, "spooled": True}, {"strip_rows": 8}])
-def test_pieces(options: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "any_order"),
+    [
+        (TILES, False),
+        (TILES.replace(format="cog"), True),
+        (TILES.replace(spooled=True), True),
+        (_core.WriteOptions(strip_rows=8), False),
+    ],
+)
+def test_pieces(options: _core.WriteOptions, any_order: bool, tmp_path: Path) -> None:
     array = pixels("int16", 70, 90)
     writer = _core.Writer(tmp_path / "a.tif", raster_of(array), options)
     corners = [(row, column) for row in range(0, 70, 30) for column in range(0, 90, 40)]
-    if "format" in options or "spooled" in options:
+    if any_order:
         corners.reverse()
     for row, column in corners:
         writer.write(array[row : row + 30, column : column + 40], row, column, axes="yx")
@@ -134,7 +142,7 @@ def test_pieces(options: dict[str, Any], tmp_path: Path) -> None:
 
 def test_a_cloud_optimized_file_is_one_to_gdal(tmp_path: Path) -> None:
     array = pixels("uint8", 100, 130)
-    report = write(tmp_path / "a.tif", array, options={**TILES, "format": "cog", "resampling": "mean"})
+    report = write(tmp_path / "a.tif", array, options=TILES.replace(format="cog", resampling="mean"))
     with rasterio.open(tmp_path / "a.tif") as read:
         assert read.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
         assert len(read.overviews(1)) == report["levels"] - 1 == 4
@@ -144,7 +152,7 @@ def test_a_cloud_optimized_file_is_one_to_gdal(tmp_path: Path) -> None:
 def test_sparse_blocks_and_levels(tmp_path: Path) -> None:
     array = np.zeros((64, 64), "uint8")
     array[0, 0] = 255
-    report = write(tmp_path / "a.tif", array, options={**TILES, "sparse": True, "overviews": 2})
+    report = write(tmp_path / "a.tif", array, options=TILES.replace(sparse=True, overviews=2))
     assert (report["levels"], report["blocks"]) == (3, 16 + 4 + 1)
     assert report["sparse"] == 15 + 3
     np.testing.assert_array_equal(tifffile.imread(tmp_path / "a.tif"), array)
@@ -174,10 +182,10 @@ class OnlyWrites:
         return None if self.most is None else len(self.taken[-1])
 
 
-@pytest.mark.parametrize("options", [TILES, {**TILES, "format": "cog"}])
-def test_objects_get_the_bytes_of_the_file(options: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [TILES, TILES.replace(format="cog")])
+def test_objects_get_the_bytes_of_the_file(options: _core.WriteOptions, tmp_path: Path) -> None:
     array = pixels("uint16", 3, 60, 70)
-    write(tmp_path / "a.tif", array, "byx", {**options, "spooled": True})
+    write(tmp_path / "a.tif", array, "byx", options.replace(spooled=True))
     expected = (tmp_path / "a.tif").read_bytes()
     memory, plain, slow = io.BytesIO(), OnlyWrites(), OnlyWrites(1000)
     for target in (memory, plain, slow):
@@ -206,7 +214,7 @@ def test_what_an_object_raises_arrives_as_it_is(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("target", [None, 5, object()])
 def test_a_target_that_is_none(target: Any) -> None:
     with pytest.raises(TypeError, match="expected a path or an object with `write`"):
-        _core.Writer(target, raster_of(np.zeros((2, 2), "uint8")), {})
+        _core.Writer(target, raster_of(np.zeros((2, 2), "uint8")), _core.WriteOptions())
 
 
 GOOD = np.ones((40, 40), "uint8")
@@ -257,7 +265,7 @@ def test_abort_and_drop_leave_nothing(tmp_path: Path) -> None:
 
 def test_an_interrupt_stops_within_a_moment(tmp_path: Path) -> None:
     array = pixels("uint16", 3000, 4000)
-    writer = _core.Writer(tmp_path / "a.tif", raster_of(array), {"compression": "lzma", "level": 9})
+    writer = _core.Writer(tmp_path / "a.tif", raster_of(array), _core.WriteOptions(compression="lzma", level=9))
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
@@ -297,7 +305,7 @@ def test_one_thread_at_a_time(tmp_path: Path) -> None:
 
 def test_progress_grows_to_the_whole(tmp_path: Path) -> None:
     array, seen = pixels("uint8", 64, 64), []
-    writer = _core.Writer(tmp_path / "a.tif", raster_of(array), {**TILES, "format": "cog"})
+    writer = _core.Writer(tmp_path / "a.tif", raster_of(array), TILES.replace(format="cog"))
     for row in range(0, 64, 16):
         writer.write(array[row : row + 16], row, 0, axes="yx", progress=lambda *now: seen.append(now))
     writer.finish(lambda *now: seen.append(now))
@@ -332,14 +340,14 @@ def test_a_sidecar_of_gdal_is_joined_with_that_of_the_writer(tmp_path: Path) -> 
 @pytest.mark.parametrize("to_file", [True, False])
 def test_no_place_for_a_sidecar(to_file: bool, tmp_path: Path) -> None:
     target = tmp_path / "a.tif" if to_file else io.BytesIO()
-    writer = _core.Writer(target, raster_of(GOOD), {**TILES, "sidecars": False})
+    writer = _core.Writer(target, raster_of(GOOD), TILES.replace(sidecars=False))
     with pytest.raises(StrileError, match="no place beside it"):
         writer.sidecar(".note", b"beside")
     assert left(tmp_path) == []
 
 
 def test_what_has_no_place_without_sidecars_is_told(tmp_path: Path) -> None:
-    report = write(tmp_path / "a.tif", GOOD, options={**TILES, "sidecars": False}, categories=["a", "b"])
+    report = write(tmp_path / "a.tif", GOOD, options=TILES.replace(sidecars=False), categories=["a", "b"])
     assert any(".aux.xml" in warning for warning in report["warnings"])
     assert left(tmp_path) == ["a.tif"]
 
@@ -353,7 +361,7 @@ def test_memory_is_asked_for_first(tmp_path: Path) -> None:
 
 
 def test_what_it_says_of_itself(tmp_path: Path) -> None:
-    writer = _core.Writer(tmp_path / "a.tif", raster_of(GOOD), {**TILES, "encode_on": "cpu"})
+    writer = _core.Writer(tmp_path / "a.tif", raster_of(GOOD), TILES.replace(encode_on="cpu"))
     assert writer.device == "cpu" and writer.encoder[0] == "cpu" and writer.blocks == 9
     assert "9 tiles of 16 × 16" in writer.explain()
     writer.abort()

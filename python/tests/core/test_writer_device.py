@@ -20,11 +20,12 @@ BEGIN = """
 import gc, os, sys, weakref
 import numpy as np
 import pytest
+from asking import read
 from strile import _core, errors
 folder = sys.argv[1]
 source = _core.Dataset.open(folder + "/source.tif")
-host = source.read(device="cpu").numpy()
-on_device = source.read(device="cuda:0")
+host = read(source, device="cpu").numpy()
+on_device = read(source, device="cuda:0")
 raster = dict(width=96, height=64, bands=2, dtype="uint16")
 options = dict(tile=(32, 32), compression="deflate", encode_on="cuda:0", format="cog", reproducible=True)
 
@@ -35,7 +36,7 @@ class Interface:
         self.__cuda_array_interface__ = {**raster.__cuda_array_interface__, **keys}
 
 def write(name, array, axes="byx", keys=raster, mask=None, **chosen):
-    writer = _core.Writer(f"{folder}/{name}", keys, {**options, **chosen})
+    writer = _core.Writer(f"{folder}/{name}", _core.RasterSpec(**keys), _core.WriteOptions(**{**options, **chosen}))
     writer.write(array, 0, 0, axes=axes, mask=mask)
     writer.finish()
     with open(f"{folder}/{name}", "rb") as file:
@@ -52,7 +53,7 @@ def run(tmp_path: Path, code: str) -> None:
     tifffile.imwrite(tmp_path / "source.tif", pixels, compression="zlib", **options)
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + code, str(tmp_path)],
-        env={**os.environ, "LD_LIBRARY_PATH": FOLDER or ""}, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "LD_LIBRARY_PATH": FOLDER or "", "PYTHONPATH": str(Path(__file__).parent)}, capture_output=True, text=True, timeout=120,
     )
     assert done.returncode == 0, done.stderr
 
@@ -65,14 +66,14 @@ assert write("device.tif", on_device) == expected
 assert write("interface.tif", Interface(on_device)) == expected
 backwards = np.ascontiguousarray(host[:, ::-1])[:, ::-1]
 assert write("backwards.tif", backwards) == expected
-last = source.read(device="cuda:0", interleave="pixel")
+last = read(source, device="cuda:0", interleave="pixel")
 assert write("last.tif", last, "yxb") == expected
-writer = _core.Writer(folder + "/x.tif", raster, options)
+writer = _core.Writer(folder + "/x.tif", _core.RasterSpec(**raster), _core.WriteOptions(**options))
 assert writer.device == "cuda:0"
 writer.abort()
 with pytest.raises(errors.StrileError, match="on cuda:0, expected one in host memory"):
     _core.contains(on_device, 1)
-back = _core.Dataset.open(folder + "/device.tif").read(device="cpu").numpy()
+back = read(_core.Dataset.open(folder + "/device.tif"), device="cpu").numpy()
 assert np.array_equal(back, host)
 """)
 
@@ -89,8 +90,8 @@ assert write("columns.tif", on_device, keys=keys, mask=np.asfortranarray(mask)) 
 
 def test_an_array_lives_until_it_is_written(tmp_path: Path) -> None:
     run(tmp_path, """
-writer = _core.Writer(folder + "/a.tif", raster, options)
-given = Interface(source.read(device="cuda:0"))
+writer = _core.Writer(folder + "/a.tif", _core.RasterSpec(**raster), _core.WriteOptions(**options))
+given = Interface(read(source, device="cuda:0"))
 known = weakref.ref(given)
 writer.write(given, 0, 0, axes="byx")
 del given
@@ -100,7 +101,7 @@ del writer
 _core.devices()
 gc.collect()
 assert known() is None
-assert np.array_equal(_core.Dataset.open(folder + "/a.tif").read(device="cpu").numpy(), host)
+assert np.array_equal(read(_core.Dataset.open(folder + "/a.tif"), device="cpu").numpy(), host)
 """)
 
 

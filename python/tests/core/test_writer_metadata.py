@@ -21,7 +21,7 @@ SMALL = {"tile": (16, 16), "compression": "none"}
 def write(path: Path, dtype: str = "uint8", bands: int = 1, options: dict[str, Any] = SMALL, **raster: Any) -> dict:
     array = np.zeros((bands, 20, 30), dtype)
     keys = {"width": 30, "height": 20, "bands": bands, "dtype": dtype, **raster}
-    writer = _core.Writer(str(path), keys, options)
+    writer = _core.Writer(str(path), _core.RasterSpec(**keys), _core.WriteOptions(**options))
     writer.write(array, 0, 0, axes="byx")
     return writer.finish()
 
@@ -206,12 +206,12 @@ XML = '<GDALMetadata>\n  <Item name="A"   sample="0">  kept as it is </Item>\n  
 
 
 def test_items_as_text_are_written_as_they_are(tmp_path: Path) -> None:
-    write(tmp_path / "a.tif", gdal_metadata_xml=XML)
+    write(tmp_path / "a.tif", attrs={"gdal_metadata_xml": XML})
     assert tags(tmp_path / "a.tif")[42112][3] == XML
 
 
 def test_items_as_text_beside_those_of_other_keys(tmp_path: Path) -> None:
-    write(tmp_path / "a.tif", gdal_metadata_xml=XML, scales=[2.0], items=[("MORE", "than the text", "")])
+    write(tmp_path / "a.tif", attrs={"gdal_metadata_xml": XML}, scales=[2.0], items=[("MORE", "than the text", "")])
     with rasterio.open(tmp_path / "a.tif") as read:
         assert "kept as it is" in read.tags(1)["A"]
         assert read.scales == (2.0,) and read.tags()["MORE"] == "than the text"
@@ -225,14 +225,14 @@ def test_items_of_bands_that_are_chosen(tmp_path: Path) -> None:
         for band, name in enumerate(("red", "green", "blue"))
     )
     text = f"<GDALMetadata>{text}</GDALMetadata>"
-    write(tmp_path / "a.tif", bands=2, gdal_metadata_xml=text, metadata_bands=[2, 0], statistics=False)
+    write(tmp_path / "a.tif", bands=2, attrs={"gdal_metadata_xml": text}, source_bands=[2, 0], statistics=False)
     with rasterio.open(tmp_path / "a.tif") as read:
         assert read.descriptions == ("blue", "red") and read.tags(1) == {} and read.tags(2) == {}
 
 
 def test_items_as_text_beside_the_item_that_a_file_needs(tmp_path: Path) -> None:
     options = {**SMALL, "format": "cog", "planar": "separate"}
-    write(tmp_path / "a.tif", bands=2, options=options, gdal_metadata_xml=XML)
+    write(tmp_path / "a.tif", bands=2, options=options, attrs={"gdal_metadata_xml": XML})
     with rasterio.open(tmp_path / "a.tif") as read:
         assert "kept as it is" in read.tags(1)["A"]
     # Older GDAL has no word for it and shows BAND.
@@ -240,7 +240,8 @@ def test_items_as_text_beside_the_item_that_a_file_needs(tmp_path: Path) -> None
 
 
 def test_colours(tmp_path: Path) -> None:
-    colormap = [(index * 257, 65535 - index * 257, 257) for index in range(256)]
+    levels = [index * 257 for index in range(256)]
+    colormap = [*levels, *reversed(levels), *[257] * 256]
     write(tmp_path / "a.tif", photometric=3, colormap=colormap)
     with rasterio.open(tmp_path / "a.tif") as read:
         assert read.colormap(1)[10] == (10, 245, 1, 255)
@@ -256,7 +257,7 @@ def test_what_has_to_be_said(missing: str) -> None:
     raster = {"width": 5, "height": 5, "bands": 1, "dtype": "uint8"}
     del raster[missing]
     with pytest.raises(TypeError, match=f"`{missing}`"):
-        _core.Writer("/nowhere/a.tif", raster, {})
+        _core.RasterSpec(**raster)
 
 
 @pytest.mark.parametrize(
@@ -275,6 +276,7 @@ def test_what_has_to_be_said(missing: str) -> None:
         ("photometric", -1, StrileError),
         ("extra_samples", [7], TypeError),
         ("colormap", [(1, 2)], TypeError),
+        ("colormap", [70000], TypeError),
         ("nodata", 256, StrileError),
         ("nodata", math.nan, StrileError),
         ("nodata", 1.5, StrileError),
@@ -287,16 +289,15 @@ def test_what_has_to_be_said(missing: str) -> None:
         ("scales", ["a"], TypeError),
         ("items", [("a", "b", "", 2)], StrileError),
         ("items", [("a",)], TypeError),
-        ("gdal_metadata_xml", b"<GDALMetadata/>", TypeError),
+        ("attrs", [5], TypeError),
         ("categories", [1], TypeError),
         ("of_no_use", 1, TypeError),
     ],
 )
-def test_a_wrong_key_of_the_raster_is_named(key: str, value: Any, error: type, tmp_path: Path) -> None:
+def test_a_wrong_key_of_the_raster_is_named(key: str, value: Any, error: type) -> None:
     raster = {"width": 5, "height": 5, "bands": 1, "dtype": "uint8", key: value}
     with pytest.raises(error, match=key):
-        _core.Writer(str(tmp_path / "a.tif"), raster, {})
-    assert not list(tmp_path.iterdir())
+        _core.RasterSpec(**raster)
 
 
 @pytest.mark.parametrize(
@@ -333,12 +334,12 @@ def test_a_wrong_key_of_the_raster_is_named(key: str, value: Any, error: type, t
     ],
 )
 def test_a_wrong_key_of_the_options_is_named(key: str, value: Any, error: type | None, tmp_path: Path) -> None:
-    raster = {"width": 5, "height": 5, "bands": 1, "dtype": "uint8"}
+    raster = _core.RasterSpec(width=5, height=5, bands=1, dtype="uint8")
     if error is None:
-        _core.Writer(str(tmp_path / "a.tif"), raster, {key: value}).abort()
+        _core.Writer(str(tmp_path / "a.tif"), raster, _core.WriteOptions(**{key: value})).abort()
     else:
         with pytest.raises(error, match=key):
-            _core.Writer(str(tmp_path / "a.tif"), raster, {key: value})
+            _core.Writer(str(tmp_path / "a.tif"), raster, _core.WriteOptions(**{key: value}))
     assert not list(tmp_path.iterdir())
 
 
@@ -355,9 +356,9 @@ def test_a_wrong_key_of_the_options_is_named(key: str, value: Any, error: type |
     ],
 )
 def test_options_that_contradict_each_other_leave_nothing(options: dict[str, Any], tmp_path: Path) -> None:
-    raster = {"width": 5, "height": 5, "bands": 1, "dtype": "uint8"}
+    raster = _core.RasterSpec(width=5, height=5, bands=1, dtype="uint8")
     with pytest.raises(StrileError):
-        _core.Writer(str(tmp_path / "a.tif"), raster, options)
+        _core.Writer(str(tmp_path / "a.tif"), raster, _core.WriteOptions(**options))
     assert not list(tmp_path.iterdir())
 
 

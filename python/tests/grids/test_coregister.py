@@ -50,10 +50,69 @@ def test_coregister_comes_on_the_grid_of_the_array(tmp_path):
 
 def test_coregister_of_classes_takes_the_nearest_pixel(tmp_path):
     path = made(tmp_path / "a.tif", dtype="uint16")
-    found = template().strile.open_geotiff(path, coregister=True)
+    with pytest.warns(UserWarning, match="nearest pixel of uint16 samples"):
+        found = template().strile.open_geotiff(path, coregister=True)
     assert found.attrs["resampling"] == "nearest" and bool((found % 1 == 0).all())
-    found = template().strile.open_geotiff(path, coregister=True, resampling="cubic")
-    assert found.attrs["resampling"] == "cubic"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for method in ("cubic", "nearest"):
+            found = template().strile.open_geotiff(path, coregister=True, resampling=method)
+            assert found.attrs["resampling"] == method
+        # Packed numbers are measured.
+        packed = made(tmp_path / "b.tif", dtype="uint16", scale=0.1)
+        assert template().strile.open_geotiff(packed, coregister=True).attrs["resampling"] == "bilinear"
+
+
+def test_a_file_without_a_reference_system_has_that_of_the_array(tmp_path):
+    known, unknown = made(tmp_path / "a.tif"), made(tmp_path / "b.tif", crs=None)
+    found = template().strile.open_geotiff(unknown, coregister=True)
+    assert aligned(found, template()) and np.array_equal(found.values, template().strile.open_geotiff(known, coregister=True).values)
+    by_engine = xr.open_dataset(unknown, engine="strile", like=template())
+    assert np.array_equal(by_engine.band_data.values[0], found.values)
+
+
+@pytest.mark.parametrize("flipped", ["y", "x"])
+def test_coregister_of_a_flipped_array(tmp_path, flipped):
+    path = made(tmp_path / "a.tif")
+    turned = template(8).isel({flipped: slice(None, None, -1)})
+    found = turned.strile.open_geotiff(path, coregister=True)
+    assert aligned(found, turned)
+    straight = template(8).strile.open_geotiff(path, coregister=True).isel({flipped: slice(None, None, -1)})
+    assert np.allclose(found.values, straight.values, atol=1e-3)
+
+
+def test_coregister_of_an_irregular_array_is_an_error(tmp_path):
+    array = template(8)
+    x = array.x.to_numpy().copy()
+    x[3] += 0.05
+    with pytest.raises(strile.StrileError, match="x"):
+        array.assign_coords(x=x).strile.open_geotiff(made(tmp_path / "a.tif"), coregister=True)
+
+
+def test_coregister_takes_an_overview_that_suffices(tmp_path):
+    path = tmp_path / "a.tif"
+    values = np.add.outer(np.arange(256.0), np.arange(256.0)).astype("float32")
+    array = xr.DataArray(
+        values, dims=("y", "x"), coords={"y": 46 - (np.arange(256) + 0.5) / 128, "x": -121 + (np.arange(256) + 0.5) / 128}, attrs={"crs": 4326}
+    )
+    strile.to_geotiff(array, str(path), cog=True, tile_size=64)
+    assert " level  2 of 64" in strile.plan(path, grid=strile.Grid.like(template(8)), resampling="bilinear").explain()
+    found = template(8).strile.open_geotiff(path, coregister=True)
+    full = template(8).strile.open_geotiff(path, coregister=True, overview_level=0)
+    half = template(8).strile.open_geotiff(path, coregister=True, overview_level=1)
+    assert np.allclose(found.values, full.values, atol=8) and np.allclose(half.values, full.values, atol=2)
+    assert not np.array_equal(found.values, full.values)
+
+
+def test_coregister_over_the_antimeridian(tmp_path):
+    values = np.add.outer(np.arange(256.0), np.arange(256.0)).astype("float32")
+    axes = {"y": np.linspace(59.99, 50.01, 256), "x": np.linspace(-179.99, 179.99, 256)}
+    path = str(tmp_path / "a.tif")
+    strile.to_geotiff(xr.DataArray(values, dims=("y", "x"), coords=axes, attrs={"crs": 4326}), path)
+    y, x = np.linspace(6_210_000, 5_990_000, 8), np.linspace(632_000, 762_000, 8)
+    utm = xr.DataArray(np.zeros((8, 8)), dims=("y", "x"), coords={"y": y, "x": x}, attrs={"crs": 32660})
+    found = utm.strile.open_geotiff(path, coregister=True)
+    assert aligned(found, utm) and np.isfinite(found.values).mean() > 0.8
 
 
 def test_coregister_unpacks_and_is_nan_outside(tmp_path):
@@ -78,7 +137,7 @@ def test_coregister_of_a_file_that_covers_little_warns(tmp_path):
 
 def test_coregister_of_a_file_elsewhere_is_an_error(tmp_path):
     path = made(tmp_path / "a.tif", transform=(0.001, 0, 10.0, 0, -0.001, 45.0))
-    with pytest.raises(strile.StrileError, match="do not overlap"):
+    with pytest.raises(strile.StrileError, match="does not overlap the array"):
         template().strile.open_geotiff(path, coregister=True)
 
 
@@ -107,6 +166,10 @@ def test_the_result_is_lazy_where_the_array_is(tmp_path):
     array = utm_template()
     found = array.chunk({"y": 16, "x": 20}).strile.open_geotiff(path, coregister=True)
     assert found.chunks == ((16, 16, 8), (20, 20, 10))
+    light = array.chunk({"y": 16, "x": 20}).strile.open_geotiff(path, auto_reproject=True)
+    assert light.data.chunksize[0] <= 16 and light.data.chunksize[1] <= 20
+    for chunks in (10, np.int64(10), (10, 10)):
+        assert array.strile.open_geotiff(path, coregister=True, chunks=chunks).data.chunksize == (10, 10)
     assert found.compute().equals(array.strile.open_geotiff(path, coregister=True).drop_attrs()) or np.array_equal(
         found.values, array.strile.open_geotiff(path, coregister=True).values, equal_nan=True
     )
@@ -117,6 +180,12 @@ def test_of_a_dataset(tmp_path):
     dataset = template().to_dataset(name="elevation")
     found = dataset.strile.open_geotiff(path, coregister=True, variable="elevation")
     assert found.equals(template().strile.open_geotiff(path, coregister=True))
+    two = dataset.assign(other=template(9).rename(x="lon", y="lat"))
+    assert found.equals(two.strile.open_geotiff(path, coregister=True, var="elevation"))
+    by_engine = xr.open_dataset(path, engine="strile", like=two, var="elevation")
+    assert np.array_equal(by_engine.band_data.values[0], found.values)
+    with pytest.raises(strile.StrileError, match="var names the raster of a Dataset"):
+        xr.open_dataset(path, engine="strile", like=template(), var="elevation")
 
 
 def test_keywords_that_follow_from_the_array(tmp_path):

@@ -127,7 +127,7 @@ def test_signature_is_annotated_and_in_order() -> None:
     assert names[first + 5 : first + 10] == ["storage_options", "anonymous", "store", "sidecars", "allowed_hosts"]
     assert names[first + 10 : first + 17] == ["grid", "like", "crs", "resolution", "bounds", "shape", "target_aligned"]
     assert names[first + 17 : first + 24] == ["resampling", "tolerance", "datum_shift", "source_crs", "top", "polygon", "polygon_crs"]
-    assert names[first + 24 :] == ["order", "tps", "rpc", "rpc_height"]
+    assert names[first + 24 :] == ["order", "tps", "rpc", "rpc_height", "rpc_dem"]
     assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values())
     assert all(p.kind is p.KEYWORD_ONLY for name, p in signature.parameters.items() if name != "source")
 

@@ -125,8 +125,9 @@ def test_attributes_of_two_reads_are_apart(gtiff: Any, pixels: np.ndarray) -> No
 
 def test_opening_leaves_tables_of_blocks_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "many.tif"
-    layout = {"tile": (16, 16), "sparse": True, "bigtiff": "yes", "compression": "none"}
-    writer = _core.Writer(str(path), {"width": 4800, "height": 4800, "bands": 1, "dtype": "uint8"}, layout)
+    layout = _core.WriteOptions(tile=(16, 16), sparse=True, bigtiff="yes", compression="none")
+    raster = _core.RasterSpec(width=4800, height=4800, bands=1, dtype="uint8")
+    writer = _core.Writer(str(path), raster, layout)
     writer.write(np.zeros((4800, 4800), np.uint8), 0, 0, axes="yx")
     writer.finish()
     tracemalloc.start()

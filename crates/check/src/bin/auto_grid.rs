@@ -17,12 +17,12 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use strile::cache::Cache;
 use strile::io::FileSink;
 use strile::read::Interleave;
 use strile::write::{BlockChoice, Piece};
 use strile::{
-    Cache, Compression, Context, DataType, Dataset, Processor, RasterSpec, ReadOptions, Window, WriteOptions,
-    Writer,
+    Compression, Context, DataType, Dataset, Processor, RasterSpec, ReadOptions, Window, WriteOptions, Writer,
 };
 
 /// Tiles across and down of a file.

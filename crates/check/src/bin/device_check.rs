@@ -15,11 +15,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use strile::device::Nvcomp;
+use strile::engine::Budget;
 use strile::engine::Report;
 use strile::read::{Interleave, MaskSource, OnFault};
-use strile::{
-    Budget, Compression, Context, Dataset, Error, Layer, Pixels, Processor, ReadOptions, Result, Window,
-};
+use strile::{Compression, Context, Dataset, Error, Layer, Pixels, Processor, ReadOptions, Result, Window};
 
 /// Codecs whose blocks are to be decoded on the device.
 const WITH_KERNELS: [Compression; 5] =

@@ -5,8 +5,9 @@ use crate::failure::Failure;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use strile::file::SidecarSearch;
 use strile::io::{RemoteOptions, is_remote};
-use strile::{Cancel, OpenOptions, SidecarSearch};
+use strile::{Cancel, OpenOptions};
 
 /// Options of URLs: http(s), s3, gs, az, abfs(s).
 #[derive(Debug, Args)]

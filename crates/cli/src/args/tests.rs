@@ -112,10 +112,6 @@ fn options_under_their_former_names_are_replaced() {
         replaced("strile convert a b --device=cuda:0").0,
         "strile convert a b --encode-on=cuda:0 --decode-on=cuda:0"
     );
-    assert_eq!(
-        replaced("strile bench a --write . --device cpu").0,
-        "strile bench a --write . --encode-on=cpu --decode-on=cpu"
-    );
     assert_eq!(replaced("strile serve a --device cuda:0").0, "strile serve a --decode-on=cuda:0");
     // Other commands, new names, file names and values that make no sense stay as they are.
     for line in [

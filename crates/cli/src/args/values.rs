@@ -48,11 +48,6 @@ pub(super) fn parse_hours(text: &str) -> Result<Duration, String> {
     duration.ok_or_else(|| "expected hours, for example 24".into())
 }
 
-pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| "expected a number of GB/s above 0, for example 55".into())
-}
-
 pub(super) fn parse_nodata(text: &str) -> Result<Nodata, String> {
     if text.eq_ignore_ascii_case("none") {
         return Ok(Nodata(None));

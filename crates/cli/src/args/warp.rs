@@ -5,10 +5,12 @@ use super::{CutlineArgs, DecodeArgs, EngineArgs, FaultPolicy, MosaicArgs, Nodata
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use strile::DataType;
+use strile::Input;
 use strile::convert::data_type_named;
 use strile::crs::DatumShift;
-use strile::grid::{PlacedBy, Placing, WarpSampling, sampling_named};
+use strile::grid::{DemSampling, PlacedBy, Placing, RpcDem, WarpSampling, sampling_named};
 use strile::tiff::geo::Crs;
 
 /// Put files onto a grid: another reference system, resolution or extent.
@@ -45,9 +47,10 @@ pub struct WarpArgs {
     /// Place IN by its rational polynomials
     #[arg(long)]
     pub rpc: bool,
-    /// Height above the ellipsoid that rational polynomials are taken at; 0 by default
-    #[arg(long, value_name = "RPC_HEIGHT=METRES", value_parser = parse_height)]
-    pub to: Option<f64>,
+    /// Heights that rational polynomials are taken at: RPC_HEIGHT=METRES above the ellipsoid, 0 by default; RPC_DEM=FILE, an elevation
+    /// model, with RPC_DEMINTERPOLATION=near, bilinear or cubic, and RPC_DEM_MISSING_VALUE=METRES where it has no height
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_rpc)]
+    pub to: Vec<RpcOption>,
     /// Take the grid of another raster: reference system, extent and pixels
     #[arg(long, value_name = "FILE", conflicts_with_all = ["t_srs", "te", "tr", "ts", "tap"])]
     pub like: Option<PathBuf>,
@@ -128,25 +131,83 @@ fn parse_level(text: &str) -> Result<Level, String> {
     overview.map(|level| Level(Some(level))).ok_or_else(|| "expected auto, none or an overview from 0".into())
 }
 
-fn parse_height(text: &str) -> Result<f64, String> {
-    let value = text
-        .split_once('=')
-        .filter(|(name, _)| name.eq_ignore_ascii_case("RPC_HEIGHT"))
-        .map(|(_, value)| value);
-    let height = value.and_then(|value| value.parse().ok()).filter(|height: &f64| height.is_finite());
-    height.ok_or_else(|| "expected RPC_HEIGHT=METRES, the only option of the transformation".into())
+/// An option of the transformation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RpcOption {
+    /// A height above the ellipsoid, or above the elevation model.
+    Height(f64),
+    /// An elevation model.
+    Dem(PathBuf),
+    /// How its heights are interpolated.
+    Sampling(DemSampling),
+    /// The height of places where it has none.
+    Missing(f64),
+}
+
+fn parse_rpc(text: &str) -> Result<RpcOption, String> {
+    const NAMES: &str = "RPC_HEIGHT, RPC_DEM, RPC_DEMINTERPOLATION or RPC_DEM_MISSING_VALUE";
+    let (name, value) =
+        text.split_once('=').ok_or_else(|| format!("expected NAME=VALUE, where NAME is {NAMES}"))?;
+    let metres = || {
+        let height = value.parse().ok().filter(|height: &f64| height.is_finite());
+        height.ok_or_else(|| format!("expected {name}=METRES, got `{value}`"))
+    };
+    match name.to_ascii_uppercase().as_str() {
+        "RPC_HEIGHT" => metres().map(RpcOption::Height),
+        "RPC_DEM_MISSING_VALUE" => metres().map(RpcOption::Missing),
+        "RPC_DEM" if value.is_empty() => Err("expected RPC_DEM=FILE".into()),
+        "RPC_DEM" => Ok(RpcOption::Dem(value.into())),
+        "RPC_DEMINTERPOLATION" => {
+            DemSampling::named(value).map(RpcOption::Sampling).map_err(|problem| problem.to_string())
+        }
+        _ => Err(format!("expected {NAMES}, got `{name}`")),
+    }
 }
 
 impl WarpArgs {
     /// What of the georeferencing of IN counts.
-    pub fn placing(&self) -> Placing {
+    pub fn placing(&self, dem: Option<Arc<RpcDem>>) -> Placing {
         let by = match self.order {
             Some(order) => PlacedBy::Polynomial(order),
             None if self.tps => PlacedBy::ThinPlate,
             None if self.rpc => PlacedBy::Rational,
             None => PlacedBy::Any,
         };
-        Placing::by(by).rpc_height(self.to.unwrap_or(0.0))
+        let height = self.to.iter().rev().find_map(|option| match option {
+            RpcOption::Height(height) => Some(*height),
+            _ => None,
+        });
+        Placing::by(by).rpc_height(height.unwrap_or(0.0)).rpc_dem(dem)
+    }
+
+    /// The elevation model that rational polynomials take heights from.
+    pub fn dem(&self) -> Option<&PathBuf> {
+        self.to.iter().rev().find_map(|option| match option {
+            RpcOption::Dem(path) => Some(path),
+            _ => None,
+        })
+    }
+
+    /// Takes heights from an opened elevation model.
+    ///
+    /// # Errors
+    /// If there is none and an option is about it.
+    pub fn elevation(&self, input: Option<Input>) -> Result<Option<Arc<RpcDem>>, String> {
+        let mut dem = input.map(RpcDem::new);
+        for option in &self.to {
+            dem = match (option, dem) {
+                (RpcOption::Height(_) | RpcOption::Dem(_), dem) => dem,
+                (RpcOption::Sampling(sampling), Some(dem)) => Some(dem.sampling(*sampling)),
+                (RpcOption::Missing(height), Some(dem)) => Some(dem.missing_value(*height)),
+                (RpcOption::Sampling(_), None) => {
+                    return Err("RPC_DEMINTERPOLATION needs RPC_DEM=FILE".into());
+                }
+                (RpcOption::Missing(_), None) => {
+                    return Err("RPC_DEM_MISSING_VALUE needs RPC_DEM=FILE".into());
+                }
+            };
+        }
+        Ok(dem.map(Arc::new))
     }
 }
 
@@ -230,9 +291,20 @@ mod tests {
 
     #[test]
     fn heights_of_rational_polynomials() {
-        assert_eq!(parse_height("rpc_height=-12.5"), Ok(-12.5));
-        for text in ["RPC_HEIGHT", "RPC_HEIGHT=", "RPC_HEIGHT=inf", "RPC_DEM=a.tif", "=1"] {
-            assert!(parse_height(text).is_err(), "{text}");
+        assert_eq!(parse_rpc("rpc_height=-12.5"), Ok(RpcOption::Height(-12.5)));
+        assert_eq!(parse_rpc("RPC_DEM=a=b.tif"), Ok(RpcOption::Dem("a=b.tif".into())));
+        assert_eq!(parse_rpc("RPC_DEMINTERPOLATION=Near"), Ok(RpcOption::Sampling(DemSampling::Nearest)));
+        assert_eq!(parse_rpc("RPC_DEM_MISSING_VALUE=0"), Ok(RpcOption::Missing(0.0)));
+        for text in [
+            "RPC_HEIGHT",
+            "RPC_HEIGHT=",
+            "RPC_HEIGHT=inf",
+            "RPC_DEM=",
+            "RPC_DEMINTERPOLATION=lanczos",
+            "RPC_DEM_SRS=EPSG:4979",
+            "=1",
+        ] {
+            assert!(parse_rpc(text).is_err(), "{text}");
         }
     }
 

@@ -1,6 +1,5 @@
 //! One file per command.
 
-pub mod bench;
 pub mod cog;
 pub mod compare;
 pub mod completions;

@@ -8,7 +8,7 @@ use crate::output::print;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use strile::Budget;
+use strile::engine::Budget;
 use strile_serve::{ServeError, Server, ServerOptions};
 
 /// Looks at files in a browser.

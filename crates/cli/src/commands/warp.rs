@@ -11,7 +11,7 @@ use std::time::Instant;
 use strile::convert::Tiling;
 use strile::crs::TransformOptions;
 use strile::file::AsInput as _;
-use strile::grid::{Grid, GridChoice, Placement, Polygon, Top, WarpOptions, WarpWriter};
+use strile::grid::{Grid, GridChoice, Placement, Placing, Polygon, Top, WarpOptions, WarpWriter};
 use strile::io::redacted;
 use strile::read::OnFault;
 use strile::tiff::geo::Bounds;
@@ -24,7 +24,7 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
         return Err(Failure::Request("expected IN… and OUT".into(), None));
     };
     let (write, tiling) = write_options(args, session, &mut context)?;
-    let paths = args.files.iter().chain(&args.like).map(|file| file.as_path());
+    let paths = args.files.iter().chain(&args.like).chain(args.dem()).map(|file| file.as_path());
     let open = args.remote.open_all(paths, &session.cancel)?;
     let mut files = Vec::with_capacity(from.len());
     for path in from {
@@ -32,6 +32,15 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
         session.warn_of(input.name(), &input.warnings());
         files.push(input);
     }
+    let dem = match args.dem() {
+        None => None,
+        Some(path) => {
+            let input = session.open_input(path, &args.mosaic, open.clone(), &mut context)?;
+            session.warn_of(input.name(), &input.warnings());
+            Some(input)
+        }
+    };
+    let placing = args.placing(args.elevation(dem).map_err(|problem| request(format!("-to: {problem}")))?);
     let polygon = cutline(&args.cutline)?;
     let mut grid = match &args.like {
         Some(_) if tiling.is_some() => {
@@ -42,7 +51,7 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
             session.warn_of(like.name(), &like.warnings());
             like.as_input().grid()?
         }
-        None => grid(args, &files, tiling, write.blocks)?,
+        None => grid(args, &files, (tiling, write.blocks), &placing, &context)?,
     };
     if let Some(polygon) = polygon.as_ref().filter(|_| args.cutline.crop_to_cutline) {
         if tiling.is_some() {
@@ -51,7 +60,7 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
         let cropped = grid.cropped_to(polygon, args.datum_shift);
         grid = cropped.map_err(|problem| request(format!("-crop_to_cutline: {problem}")))?;
     }
-    let read = read_options(args, grid, polygon);
+    let read = read_options(args, grid, placing, polygon);
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);
     let start = Instant::now();
@@ -86,8 +95,9 @@ fn request(problem: impl Into<String>) -> Failure {
 fn grid(
     args: &WarpArgs,
     files: &[Input],
-    tiling: Option<Tiling>,
-    blocks: BlockChoice,
+    (tiling, blocks): (Option<Tiling>, BlockChoice),
+    placing: &Placing,
+    context: &Context,
 ) -> Result<Grid, Failure> {
     let mut rasters = Vec::with_capacity(files.len());
     for file in files {
@@ -97,7 +107,7 @@ fn grid(
             georeference.gcp_crs = Some(crs.clone());
         }
         let (width, height) = file.as_input().size();
-        let raster = Placement::of(&georeference, width, height, args.placing());
+        let raster = Placement::of(&georeference, width, height, placing, context);
         rasters.push(raster.map_err(|problem| request(format!("{}: {problem}", file.name())))?);
     }
     let two = |numbers: &[f64]| <[f64; 2]>::try_from(numbers).ok().map(|[a, b]| (a, b));
@@ -126,14 +136,14 @@ fn grid(
     choice.grid(&rasters, &transform).map_err(|problem| request(problem.to_string()))
 }
 
-fn read_options(args: &WarpArgs, grid: Grid, polygon: Option<Polygon>) -> ReadOptions {
+fn read_options(args: &WarpArgs, grid: Grid, placing: Placing, polygon: Option<Polygon>) -> ReadOptions {
     let warp = WarpOptions::new()
         .resampling(args.resampling)
         .tolerance(args.et)
         .level(args.ovr.0)
         .datum_shift(args.datum_shift)
         .source_crs(args.s_srs.clone())
-        .placing(args.placing())
+        .placing(placing)
         .nodata(args.srcnodata.and_then(|nodata| nodata.0))
         .fill(args.dstnodata.and_then(|nodata| nodata.0))
         .data_type(args.ot)

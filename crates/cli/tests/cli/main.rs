@@ -10,7 +10,6 @@
 
 #[cfg(target_os = "linux")]
 mod amplification;
-mod bench;
 mod cog;
 mod compare;
 mod control;

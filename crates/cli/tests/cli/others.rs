@@ -15,7 +15,7 @@ fn devices_lists_the_processor_first() {
 fn plans_say_which_device_and_why() {
     let bench = Bench::new();
     bench.file("dem.tif", &dem().1);
-    let text = bench.run("bench --explain dem.tif").clean();
+    let text = bench.run("dump --explain dem.tif").clean();
     assert!(text.text().contains("\nengine   cpu (estimated cpu 0."), "{}", text.text());
     assert!(text.text().contains("\ncosts    constants: "), "{}", text.text());
     let json = bench.run("dump --explain=json --decode-on cpu --device-memory 1GiB dem.tif").clean().json();
@@ -47,7 +47,6 @@ fn help_shows_examples_and_version() {
         "cog",
         "cog validate",
         "uploads",
-        "bench",
         "devices",
         "demo",
         "completions",

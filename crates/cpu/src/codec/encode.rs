@@ -102,11 +102,8 @@ pub fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
 /// Checks the parameters of a layout and completes it, or says why it cannot be encoded.
 pub fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
     check(&layout.block)?;
-    if matches!(layout.params.encoder, Encoder::Nvcomp { .. }) {
-        return Err("nvCOMP compresses on a CUDA device, not on the CPU".into());
-    }
-    if layout.params.encoder == Encoder::Nvjpeg2000 {
-        return Err("nvJPEG2000 encodes on a CUDA device, not on the CPU".into());
+    if let Encoder::Library { name, .. } = layout.params.encoder {
+        return Err(format!("`{name}` encodes on a GPU, not on the CPU"));
     }
     match layout.block.compression {
         C::None => Ok(layout),

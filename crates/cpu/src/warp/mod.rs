@@ -64,8 +64,8 @@ pub(crate) fn warp(
     let parts = job.windows.iter().map(|window| window.target.height.div_ceil(ROWS) as usize);
     let workers = context.threads.get().min(parts.fold(0, usize::saturating_add)).min(useful(job)).max(1);
     let _lease = context.take(Scratch::most(job).saturating_mul(workers as u64), "warping")?;
-    let items = (0u32..).zip(&job.windows).flat_map(|(number, window)| {
-        (0..window.target.height).step_by(ROWS as usize).map(move |first| Part { number, window, first })
+    let items = job.windows.iter().flat_map(|window| {
+        (0..window.target.height).step_by(ROWS as usize).map(move |first| Part { window, first })
     });
     let stopped = AtomicBool::new(false);
     let stop = Stop::with(&context.cancel);
@@ -95,7 +95,6 @@ fn useful(job: &WarpJob) -> usize {
 
 /// Some rows of a window.
 struct Part<'a> {
-    number: u32,
     window: &'a WarpWindow,
     first: u32,
 }
@@ -161,7 +160,7 @@ impl Worker {
                     centres.place(at, len);
                 }
                 for band in 0..window.bands {
-                    let Some(sheet) = Sheet::<S>::new(window, pixels, valid, part.number, band) else {
+                    let Some(sheet) = Sheet::<S>::new(window, pixels, valid, band) else {
                         return;
                     };
                     if footprint {
@@ -191,7 +190,7 @@ impl Worker {
                 let len = ((window.target.width - column) as usize).min(RUN);
                 centres.place((window.target.column + column, window.target.row + row), len);
                 for band in 0..window.bands {
-                    let Some(sheet) = Sheet::<u8>::new(window, pixels, valid, part.number, band) else {
+                    let Some(sheet) = Sheet::<u8>::new(window, pixels, valid, band) else {
                         return;
                     };
                     for i in 0..len {

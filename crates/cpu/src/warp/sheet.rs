@@ -256,7 +256,6 @@ impl<'a, S: Sample> Sheet<'a, S> {
         window: &WarpWindow,
         pixels: &'a SharedPixels,
         valid: Option<&'a SharedPixels>,
-        number: u32,
         band: u32,
     ) -> Option<Self> {
         let spec = pixels.spec();
@@ -265,7 +264,7 @@ impl<'a, S: Sample> Sheet<'a, S> {
             None => None,
             Some(valid) => {
                 let spec = valid.spec();
-                let start = (number as usize).checked_mul(spec.strides.band)?;
+                let start = (window.mask as usize).checked_mul(spec.strides.band)?;
                 Some(Valid {
                     bytes: valid.bytes().get(start..)?,
                     strides: (spec.strides.row, spec.strides.column),

@@ -53,9 +53,12 @@ pub enum Unavailable {
         /// Why not.
         reason: String,
     },
-    /// Blocks were to be decoded by nvCOMP, which cannot.
-    #[error(transparent)]
-    NoNvcomp(#[from] crate::nvcomp::NvcompError),
+    /// Blocks were to be decoded by a library, which cannot.
+    #[error("{reason}")]
+    NoLibrary {
+        /// Why not, and what to do.
+        reason: String,
+    },
     /// What the environment says of processes that share the card is no number of them.
     #[error("STRILE_GPU_SHARE is `{found}`: expected the number of processes sharing the card, 1 or more")]
     Share {

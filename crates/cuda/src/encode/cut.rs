@@ -8,7 +8,7 @@
 
 mod ways;
 
-pub use ways::{Launch, launches};
+pub use ways::launches;
 
 use crate::abi::Address;
 use strile_engine::{BlockLayout, DecodedForm, EncodeLayout, EncodeTask, Fill, OutputSpec};
@@ -75,7 +75,7 @@ pub struct CutTask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct CutArgs {
-    /// `CutTask`s, those of one [`Launch`].
+    /// `CutTask`s, those of one launch.
     pub tasks: Address,
     /// `Recipe`s.
     pub recipes: Address,

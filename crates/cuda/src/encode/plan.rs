@@ -7,11 +7,9 @@ use super::cut::{self, CutTask, Recipe};
 use super::part::{self, Part};
 use super::{compact, left};
 use crate::batch::aligned;
-use crate::nvcomp::{self, Compressor, Shape};
-use crate::nvjpeg2000;
+use crate::vendor::{self, Compressor, Shape};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use strile_engine::{BlockLayout, EncodeJob, EncodeLayout, Location, OutputSpec, SharedPixels};
+use strile_engine::{EncodeJob, EncodeLayout, Location, OutputSpec, SharedPixels};
 use strile_tiff::Compression;
 
 /// Device memory of a batch. Larger ones fill the device no better; several are under way at once.
@@ -33,16 +31,16 @@ pub(crate) struct How {
     /// `None`: they are stored.
     pub(crate) codec: Option<&'static Codec>,
     pub(crate) effort: Effort,
-    /// nvCOMP instead of the kernels of the codec, and the room that its blocks take.
+    /// A library instead of the kernels of the codec, and the room that its blocks take.
     pub(crate) by: Option<(Compressor, u32)>,
-    /// Samples are cut as they are, and nvJPEG2000 encodes them where they lie.
-    pub(crate) picture: Option<nvjpeg2000::Recipe>,
+    /// Samples are cut as they are, and a library encodes them where they lie.
+    pub(crate) picture: Option<vendor::Recipe>,
     /// Bytes of a pixel.
     pub(crate) unit: u32,
     /// Whether a block may be sparse.
-    sparse: bool,
+    pub(crate) sparse: bool,
     /// Whether a value may have no place in its sample.
-    narrow: bool,
+    pub(crate) narrow: bool,
 }
 
 /// What a block takes.
@@ -55,39 +53,6 @@ pub(crate) struct Need {
     /// Bytes of the slab.
     pub(crate) room: u32,
     scratch: u64,
-}
-
-/// How blocks of a layout are encoded on the device by nvCOMP, or why they cannot be. The device's context is bound.
-pub(crate) fn by_nvcomp(layout: &EncodeLayout, effort: u8) -> Result<How, String> {
-    let name = layout.block.compression.name();
-    let codec = nvcomp::Codec::of(layout.block.compression)
-        .ok_or_else(|| format!("nvCOMP does not write {name} here, Deflate and ZSTD alone"))?;
-    let how = on_device(layout).map_err(|reason| format!("not by nvCOMP: {reason}"))?;
-    if how.narrow {
-        return Err(format!("nvCOMP does not write samples of {} bits here", layout.block.sample.bits));
-    }
-    let compressor = Compressor::open(codec, effort).map_err(|error| error.to_string())?;
-    let len = how.recipe.packed_len(layout.block.height).unwrap_or(u32::MAX);
-    let room = compressor.room(len).map_err(|error| error.to_string())?;
-    let room = u32::try_from(room).ok().and_then(|room| room.checked_next_multiple_of(16));
-    let room = room.ok_or_else(|| format!("nvCOMP takes too much memory for blocks of {len} bytes"))?;
-    // What it asks for is asked now, so that a library that cannot is told before anything is written.
-    compressor.memory(Shape::of([len].into_iter())).map_err(|error| error.to_string())?;
-    Ok(How { by: Some((compressor, room)), effort: Effort::default(), ..how })
-}
-
-/// How blocks of a layout are encoded on the device by nvJPEG2000, or why they cannot be: cut as if they were stored.
-pub(crate) fn by_nvjpeg2000(layout: &EncodeLayout) -> Result<How, String> {
-    let block = &*layout.block;
-    if block.compression != Compression::Jpeg2000 {
-        return Err(format!("nvJPEG2000 does not write {}", block.compression.name()));
-    }
-    let picture = nvjpeg2000::Recipe::of(layout)?;
-    let mut stored = BlockLayout::stored(block.data_type, (block.width, block.height), block.samples);
-    stored.extras.fill = block.extras.fill;
-    let how = on_device(&EncodeLayout { block: Arc::new(stored), ..layout.clone() });
-    let how = how.map_err(|reason| format!("not by nvJPEG2000: {reason}"))?;
-    Ok(How { picture: Some(picture), ..how })
 }
 
 /// How blocks of a layout are encoded on the device by kernels of our own, or why they are not.
@@ -195,8 +160,8 @@ struct Sizes {
     apart: bool,
     /// Bytes brought from the host.
     pixels: u64,
-    /// Of Deflate and of ZSTD: what nvCOMP compresses, and memory that it takes for that.
-    by_nvcomp: [(Shape, u64); 2],
+    /// By compressor of a library: what it compresses, and memory that it takes for that.
+    by_library: [(Shape, u64); 2],
 }
 
 /// Offsets of the arenas of a batch in its memory.
@@ -212,8 +177,8 @@ pub(crate) struct Arenas {
     pub(crate) slab_len: u64,
     pub(crate) packed: u64,
     pub(crate) scratch: u64,
-    /// Lists and temporary memory of nvCOMP.
-    pub(crate) nvcomp: u64,
+    /// Lists and temporary memory of libraries.
+    pub(crate) libraries: u64,
     /// Blocks moved together, where packed bytes and scratch were: no codec needs them any more.
     pub(crate) compacted: u64,
     pub(crate) len: u64,
@@ -227,10 +192,7 @@ impl Sizes {
         self.slab = self.slab.saturating_add(need.room.into());
         self.apart |= !how.lies_together(need);
         let Some((compressor, _)) = how.by else { return };
-        let (shape, memory) = match compressor.codec() {
-            nvcomp::Codec::Deflate => &mut self.by_nvcomp[0],
-            nvcomp::Codec::Zstd => &mut self.by_nvcomp[1],
-        };
+        let Some((shape, memory)) = self.by_library.get_mut(compressor.slot()) else { return };
         *shape = shape.with(need.len);
         *memory = compressor.memory(*shape).unwrap_or(u64::MAX);
     }
@@ -249,8 +211,8 @@ impl Sizes {
         let packed = slab.saturating_add(slab_len);
         let scratch = packed.saturating_add(aligned(self.packed));
         let moved = if self.apart { slab_len } else { 0 };
-        let nvcomp = scratch.saturating_add(self.scratch);
-        let end = self.by_nvcomp.iter().fold(nvcomp, |end, (_, memory)| end.saturating_add(*memory));
+        let libraries = scratch.saturating_add(self.scratch);
+        let end = self.by_library.iter().fold(libraries, |end, (_, memory)| end.saturating_add(*memory));
         let len = end.max(packed.saturating_add(moved));
         Arenas {
             results,
@@ -261,7 +223,7 @@ impl Sizes {
             slab_len,
             packed,
             scratch,
-            nvcomp,
+            libraries,
             compacted: packed,
             len,
         }
@@ -388,7 +350,7 @@ struct Open<'a> {
     sizes: Sizes,
     /// What is brought, by the index of the pixels.
     parts: BTreeMap<u32, (Part, &'a OutputSpec)>,
-    /// Whether nvJPEG2000 encodes its blocks.
+    /// Whether a library encodes its blocks as pictures.
     picture: bool,
 }
 

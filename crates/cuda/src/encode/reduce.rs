@@ -92,7 +92,7 @@ const _: () = assert!(size_of::<ReduceArgs>() == 24);
 
 /// One launch, of [`THREADS`] threads a CUDA block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Launch {
+pub struct ReduceLaunch {
     /// The entry point.
     pub entry: &'static str,
     /// Its first part in the table.
@@ -104,7 +104,7 @@ pub struct Launch {
     method: u32,
 }
 
-impl Launch {
+impl ReduceLaunch {
     /// The arguments, given where the table of all parts and the output lie.
     pub fn args(&self, parts: u64, dst: u64) -> ReduceArgs {
         let before = (self.first as u64).wrapping_mul(size_of::<ReducePart>() as u64);
@@ -136,7 +136,7 @@ pub struct Reduction {
     /// The table of parts, to be copied to the device as it is.
     pub parts: Vec<ReducePart>,
     /// What to launch, in any order.
-    pub launches: Vec<Launch>,
+    pub launches: Vec<ReduceLaunch>,
     /// What comes of each task, in their order.
     pub places: Vec<Places>,
     /// Bytes of the output, which lies at a multiple of 16.
@@ -209,7 +209,7 @@ impl Reduction {
                 None => {
                     tiles = 0;
                     let (first, method) = (self.parts.len(), number(method));
-                    self.launches.push(Launch { entry, first, count: 1, grid: (0, 1), method });
+                    self.launches.push(ReduceLaunch { entry, first, count: 1, grid: (0, 1), method });
                 }
             }
             part.first_tile = u32::try_from(tiles).map_err(|_| too_large())?;

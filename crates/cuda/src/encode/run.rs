@@ -15,9 +15,9 @@ use crate::clock::Clock;
 use crate::device::Device;
 use crate::lane::{Lane, Spare};
 use crate::memory::{DeviceBuffer, InFlight, Kind};
-use crate::nvjpeg2000::{self, Nvjpeg2000Error};
 use crate::run::Stop;
 use crate::stream::{Event, Stream};
+use crate::vendor::{Pictures, Recipe, Source};
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) struct Run {
     pub(crate) hows: Vec<Option<How>>,
     pub(crate) plan: Plan,
     /// The encoder of layouts that are its, or why it is gone.
-    pub(crate) nvjpeg2000: Option<Result<Arc<nvjpeg2000::Encoder>, Nvjpeg2000Error>>,
+    pub(crate) pictures: Option<Result<Arc<Pictures>, String>>,
 }
 
 /// A batch whose work is queued.
@@ -248,14 +248,14 @@ impl Run {
         Ok(Coming { index, bytes: Bytes::InFlight(bytes), len, marks, _lease: lease })
     }
 
-    /// How nvJPEG2000 encodes a block, where it does, and the block's rows.
-    fn recipe(&self, item: &Item) -> Option<(nvjpeg2000::Recipe, u32)> {
+    /// How a library encodes a block, where it does, and the block's rows.
+    fn recipe(&self, item: &Item) -> Option<(Recipe, u32)> {
         let task = self.job.tasks.get(item.task)?;
         let how = self.hows.get(task.layout as usize)?.as_ref()?;
         how.picture.map(|recipe| (recipe, task.rows))
     }
 
-    /// Lets nvJPEG2000 encode the samples of a batch, which lie one block after the other from an address on.
+    /// Lets a library encode the samples of a batch, which lie one block after the other from an address on.
     fn pictures(
         &self,
         (index, batch): (usize, &Batch),
@@ -263,9 +263,9 @@ impl Run {
         (at, total): (u64, u64),
         tally: &mut Tally,
     ) -> Result<Coming, Stop> {
-        let failed = |error: &Nvjpeg2000Error| {
+        let failed = |problem: String| {
             let device = format!("cuda:{}", self.device.facts().index);
-            Stop::Engine(EngineError::Device { device, problem: error.to_string() })
+            Stop::Engine(EngineError::Device { device, problem })
         };
         let (mut sources, mut tasks) = (Vec::new(), Vec::new());
         for (item, entry) in batch.items.iter().zip(entries) {
@@ -274,20 +274,20 @@ impl Run {
                     if entry.size == item.need.len
                         && entry.offset.saturating_add(entry.size.into()) <= total =>
                 {
-                    sources.push(nvjpeg2000::Source { address: at + entry.offset, rows, recipe });
+                    sources.push(Source { address: at + entry.offset, rows, recipe });
                     tasks.push(item.task);
                 }
                 (SPARSE, _) => tally.set(item.task, Outcome::Sparse),
                 _ => return Err(self.broken(item.task, entry)),
             }
         }
-        let encoder = match &self.nvjpeg2000 {
+        let encoder = match &self.pictures {
             Some(Ok(encoder)) => encoder,
-            Some(Err(error)) => return Err(failed(error)),
+            Some(Err(problem)) => return Err(failed(problem.clone())),
             None => return Err(EngineError::Abandoned.into()),
         };
         // SAFETY: the samples lie in the batch's memory, and what wrote them was waited for.
-        let streams = unsafe { encoder.encode(&sources) }.map_err(|error| failed(&error))?;
+        let streams = unsafe { encoder.encode(&sources) }.map_err(|error| failed(error.to_string()))?;
         let len = streams.iter().map(|stream| stream.len() as u64).sum();
         let lease = self.context.budget.take(len, "encoded blocks").map_err(EngineError::from)?;
         let mut bytes = Vec::new();

@@ -8,11 +8,11 @@ use super::cut::{self, CutArgs, CutPlaces, CutTask, Recipe};
 use super::plan::{Arenas, Batch, How};
 use crate::abi::{Plain, bytes_of};
 use crate::device::Device;
-use crate::launch::launch;
+use crate::launch::{TaskLaunch, launch};
 use crate::memory::DeviceBuffer;
-use crate::nvcomp::{Compressing, Shape};
 use crate::run::Stop;
 use crate::stream::Stream;
+use crate::vendor::{Compressing, Shape};
 use strile_engine::{EncodeJob, EncodeTask, EngineError, OutputSpec, SharedPixels};
 
 /// Blocks of one codec and one effort.
@@ -28,7 +28,7 @@ pub(crate) struct Launches {
     /// The tables.
     pub(crate) bytes: Vec<u8>,
     arenas: Arenas,
-    cut: Vec<(cut::Launch, CutArgs)>,
+    cut: Vec<(TaskLaunch, CutArgs)>,
     groups: Vec<Group>,
     compact: CompactArgs,
     /// The longest packed block.
@@ -108,7 +108,7 @@ impl Launches {
             sizes,
             ..CutArgs::default()
         };
-        let args = |launch: &cut::Launch| CutArgs {
+        let args = |launch: &TaskLaunch| CutArgs {
             tasks: all.tasks + (launch.tasks.start * size_of::<CutTask>()) as u64,
             count: number(launch.tasks.len()),
             ..all
@@ -116,7 +116,7 @@ impl Launches {
         let cut = launches.into_iter().map(|launch| (launch.clone(), args(&launch))).collect();
         let every: Vec<EncodeBlock> = groups.iter().flat_map(|group| &group.blocks).copied().collect();
         let blocks = packer.put(&every);
-        let (mut before, mut nvcomp) = (0, base + arenas.nvcomp);
+        let (mut before, mut library) = (0, base + arenas.libraries);
         for group in &mut groups {
             group.args = EncodeArgs {
                 packed: base + arenas.packed,
@@ -133,12 +133,12 @@ impl Launches {
             before += size_of_val(group.blocks.as_slice()) as u64;
             if let Some((compressor, _)) = group.how.by {
                 let shape = Shape::of(group.blocks.iter().map(|block| block.len));
-                let by = Compressing::new(compressor, group.args, shape, nvcomp);
+                let by = Compressing::new(compressor, group.args, shape, library);
                 let (by, end) = by.map_err(|_| EngineError::Abandoned)?;
-                (group.by, nvcomp) = (Some(by), end);
+                (group.by, library) = (Some(by), end);
             }
         }
-        if nvcomp > base + arenas.len {
+        if library > base + arenas.len {
             return Err(EngineError::Abandoned.into());
         }
         let compact = CompactArgs {

@@ -18,7 +18,7 @@ pub use abi::JpegArgs;
 
 use super::{Decoder, Need, Placed, Room, Stop};
 use crate::device::Device;
-use crate::launch::launch;
+use crate::launch::{Launch, launch};
 use crate::stream::Stream;
 use abi::UNIT_LEN;
 use cut::{Cut, ScanBytes};
@@ -58,17 +58,6 @@ pub struct Batch {
     args: JpegArgs,
     /// CUDA blocks for each picture, of the transform and of pixels.
     parts: (u32, u32),
-}
-
-/// A launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Launch {
-    /// The entry point.
-    pub entry: &'static str,
-    /// CUDA blocks.
-    pub grid: (u32, u32),
-    /// Threads of each.
-    pub threads: u32,
 }
 
 impl Jpeg {
@@ -176,8 +165,8 @@ impl Decoder for Jpeg {
     }
 
     fn launch(&self, batch: &mut Batch, device: &Device, stream: &Stream) -> Result<(), Stop> {
-        for Launch { entry, grid, threads } in batch.launches() {
-            let function = device.function(MODULE, entry)?;
+        for Launch { module, entry, grid, threads } in batch.launches() {
+            let function = device.function(module, entry)?;
             // SAFETY: the arguments are the twin of what these kernels declare; the addresses in them and in the tables
             // are of the batch's memory, which the engine keeps until its work is done, and lengths follow from what was
             // parsed and is within the needs of the pictures.
@@ -191,11 +180,12 @@ impl Batch {
     /// What is launched, in this order.
     pub fn launches(&self) -> [Launch; 4] {
         let JpegArgs { scan_count, picture_count, .. } = self.args;
+        let launch = |entry, grid, threads| Launch { module: MODULE, entry, grid, threads };
         [
-            Launch { entry: "jpeg_scans", grid: (scan_count, 1), threads: 128 },
-            Launch { entry: "jpeg_dc", grid: (scan_count, 1), threads: 256 },
-            Launch { entry: "jpeg_transform", grid: (picture_count, self.parts.0), threads: 256 },
-            Launch { entry: "jpeg_pixels", grid: (picture_count, self.parts.1), threads: 256 },
+            launch("jpeg_scans", (scan_count, 1), 128),
+            launch("jpeg_dc", (scan_count, 1), 256),
+            launch("jpeg_transform", (picture_count, self.parts.0), 256),
+            launch("jpeg_pixels", (picture_count, self.parts.1), 256),
         ]
     }
 

@@ -9,12 +9,12 @@ mod steps;
 mod stream;
 mod template;
 
-pub use steps::{Launch, Step};
+pub use steps::Step;
 pub use stream::Picture;
 
 use super::{Decoder, Need, Placed, Room, Stop};
 use crate::device::Device;
-use crate::launch::launch;
+use crate::launch::{Launch, launch};
 use crate::stream::Stream;
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::DataType;

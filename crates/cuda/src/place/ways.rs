@@ -3,58 +3,13 @@
 //! Every way through `kernels/place.cu` has an entry point, whose file says what it needs; `place_each` takes all.
 
 use super::abi::{Number, Path, PlaceLayout, PlaceTask, TASK_FILL, TASK_INTERLEAVED};
-use std::ops::Range;
-
-/// Bytes of pixels that a CUDA block should have to write.
-const PART: u64 = 32 << 10;
-
-/// Tasks that one entry point takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
-    /// The entry point.
-    pub entry: &'static str,
-    /// Which of the tasks.
-    pub tasks: Range<usize>,
-    /// Bytes that the largest of them writes.
-    largest: u64,
-}
-
-impl Launch {
-    /// The grid on a device with so many multiprocessors. The largest task decides how many CUDA blocks share one, and
-    /// few tasks are cut finer.
-    pub fn grid(&self, multiprocessors: u32) -> (u32, u32) {
-        let count = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
-        let filling = (16 * u64::from(multiprocessors)).div_ceil(u64::from(count.max(1)));
-        // A part of less than a sixteenth of the usual is not worth a CUDA block.
-        let parts = self.largest.div_ceil(PART).max(filling.min(self.largest.div_ceil(PART / 16)));
-        (count, u32::try_from(parts.clamp(1, 65_535)).unwrap_or(1))
-    }
-}
-
-/// The grid of a kernel that goes over everything that these launches wrote.
-pub fn grid_of_all(launches: &[Launch], multiprocessors: u32) -> (u32, u32) {
-    let end = launches.last().map_or(0, |last| last.tasks.end);
-    let largest = launches.iter().map(|launch| launch.largest).max().unwrap_or(0);
-    Launch { entry: "", tasks: 0..end, largest }.grid(multiprocessors)
-}
+use crate::launch::TaskLaunch;
 
 /// Sorts tasks by the entry points that take them, and says which takes which.
-pub fn launches(tasks: &mut [PlaceTask], layouts: &[PlaceLayout]) -> Vec<Launch> {
+pub fn launches(tasks: &mut [PlaceTask], layouts: &[PlaceLayout]) -> Vec<TaskLaunch> {
     let layout = |task: &PlaceTask| layouts.get(task.layout as usize);
     let entry = |task: &PlaceTask| layout(task).map_or(EACH, |layout| layout.entry(task));
-    tasks.sort_by_key(entry);
-    let mut launches: Vec<Launch> = Vec::new();
-    for (index, task) in tasks.iter().enumerate() {
-        let (entry, len) = (entry(task), task.len(layout(task).map_or(1, PlaceLayout::sample_len)));
-        match launches.last_mut() {
-            Some(last) if last.entry == entry => {
-                last.tasks.end = index + 1;
-                last.largest = last.largest.max(len);
-            }
-            _ => launches.push(Launch { entry, tasks: index..index + 1, largest: len }),
-        }
-    }
-    launches
+    TaskLaunch::group(tasks, entry, |task| task.len(layout(task).map_or(1, PlaceLayout::sample_len)))
 }
 
 /// The entry point that takes everything.

@@ -5,7 +5,7 @@ use crate::on_any::picture::Picture;
 use crate::{chunks, open, read, standin};
 use std::process::Command;
 use strile_cuda::Nvcomp;
-use strile_cuda::nvcomp::{Library, NvcompError};
+use strile_cuda::vendor::nvcomp::{Library, NvcompError};
 use strile_emulate::{StandIn, load_nvcomp, nvcomp};
 use strile_tiff::Compression as C;
 

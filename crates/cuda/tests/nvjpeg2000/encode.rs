@@ -4,7 +4,8 @@ use crate::{count, no_misuse, standin};
 use std::ffi::OsStr;
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::nvjpeg2000::version_of;
+use strile_cuda::vendor::NVJPEG2000;
+use strile_cuda::vendor::nvjpeg2000::version_of;
 use strile_cuda::{CudaEngine, CudaOptions};
 use strile_emulate::nvjpeg2000;
 use strile_engine::{
@@ -14,6 +15,7 @@ use strile_engine::{
 use strile_tiff::{Compression as C, DataType, Photometric};
 
 const TILE: u32 = 16;
+const BY_LIBRARY: Encoder = Encoder::Library { name: NVJPEG2000, effort: 0 };
 
 fn engine() -> CudaEngine {
     nvjpeg2000((0, 11), true).unwrap();
@@ -26,7 +28,7 @@ fn layout(data_type: DataType, samples: u16, psnr: Option<u8>) -> EncodeLayout {
     block.is_strip = false;
     block.extras.photometric = if samples >= 3 { Photometric::Rgb } else { Photometric::MinIsBlack };
     let params = EncodeParams {
-        encoder: Encoder::Nvjpeg2000,
+        encoder: BY_LIBRARY,
         level: 6,
         quality: psnr.unwrap_or(75),
         lossless: psnr.is_none(),
@@ -68,7 +70,7 @@ fn encode(
 fn samples_and_wishes_reach_the_encoder() {
     let Some(standin) = standin() else { return };
     let engine = engine();
-    assert_eq!(engine.encoder(Encoder::Nvjpeg2000), "nvJPEG2000 0.11.0");
+    assert_eq!(engine.encoder(BY_LIBRARY), "nvJPEG2000 0.11.0");
     for (data_type, samples, psnr) in [
         (DataType::U8, 1, None),
         (DataType::U8, 3, Some(40)),
@@ -123,7 +125,7 @@ fn it_is_that_or_an_error() {
     deflate.block = Arc::new(BlockLayout { compression: C::Deflate, ..(*deflate.block).clone() });
     assert_eq!(refused(deflate), "nvJPEG2000 does not write deflate");
     let by_cpu = CpuEngine::new().prepare(layout(DataType::U8, 1, None)).unwrap_err().to_string();
-    assert_eq!(by_cpu, "nvJPEG2000 encodes on a CUDA device, not on the CPU");
+    assert_eq!(by_cpu, "`nvjpeg2000` encodes on a GPU, not on the CPU");
     for (planted, said) in [
         ("nvjpeg2kEncode:3:6", "`nvjpeg2kEncode` failed with status 6 (execution failed)"),
         ("nvjpeg2kEncodeRetrieveBitstream:2:8", "`nvjpeg2kEncodeRetrieveBitstream` failed with status 8"),

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use strile_cuda::nvjpeg2000;
+use strile_cuda::vendor::nvjpeg2000;
 
 /// What the headers take of the toolkit's, for machines without it.
 const CUDA_RUNTIME_API: &str = "#pragma once\ntypedef struct CUstream_st* cudaStream_t;\n";

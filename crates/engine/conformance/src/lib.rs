@@ -16,6 +16,7 @@
 mod convert;
 mod encode;
 mod find;
+mod finish;
 mod flight;
 mod jobs;
 mod kinds;
@@ -66,6 +67,9 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("only_real_samples_are_converted", convert::only_real_samples_are_converted),
     ("a_value_is_found_where_it_is_written", find::a_value_is_found_where_it_is_written),
     ("converted_samples_are_searched", find::converted_samples_are_searched),
+    ("images_are_turned_every_way", finish::images_are_turned_every_way),
+    ("samples_are_changed_and_turned", finish::samples_are_changed_and_turned),
+    ("a_finish_job_must_fit_its_pixels", finish::a_finish_job_must_fit_its_pixels),
     ("encoding_keeps_every_sample", encode::encoding_keeps_every_sample),
     ("fax_keeps_every_pixel", encode::fax_keeps_every_pixel),
     ("what_cannot_be_encoded_is_said_before", encode::what_cannot_be_encoded_is_said_before),
@@ -155,6 +159,9 @@ macro_rules! for_each_engine {
                 only_real_samples_are_converted
                 a_value_is_found_where_it_is_written
                 converted_samples_are_searched
+                images_are_turned_every_way
+                samples_are_changed_and_turned
+                a_finish_job_must_fit_its_pixels
                 encoding_keeps_every_sample
                 fax_keeps_every_pixel
                 what_cannot_be_encoded_is_said_before

@@ -29,8 +29,10 @@ pub struct WarpWindow {
     pub row: u32,
     /// Column of the output for its first column.
     pub column: u32,
-    /// First of its bands in the pixels that are read. Its mask is the band of the window's number in `valid`.
+    /// First of its bands in the pixels that are read. Several windows may be made from the same bands.
     pub source_band: u32,
+    /// The band of its mask in `valid`, where there are masks.
+    pub mask: u32,
     /// How many bands.
     pub bands: u32,
     /// The part of the source that the pixels are: the first of them is its first one. Must hold
@@ -91,10 +93,11 @@ impl WarpJob {
             return Err(mismatch("pixels", found, expected.to_owned()));
         }
         if let Some(valid) = valid {
-            let windows = u32::try_from(self.windows.len()).ok();
-            if windows != Some(valid.bands) || (valid.rows, valid.columns) != (from.rows, from.columns) {
+            let needed = self.windows.iter().map(|window| window.mask).max().unwrap_or(0);
+            if needed >= valid.bands || (valid.rows, valid.columns) != (from.rows, from.columns) {
                 let found = format!("{} masks of {} × {}", valid.bands, valid.rows, valid.columns);
-                let expected = format!("{} of {} × {}", self.windows.len(), from.rows, from.columns);
+                let expected =
+                    format!("at least {} of {} × {}", u64::from(needed) + 1, from.rows, from.columns);
                 return Err(mismatch("masks", found, expected));
             }
         }

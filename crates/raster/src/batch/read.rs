@@ -215,7 +215,15 @@ impl<'a> Batch<'a> {
                 .collect();
             let Self { meaning, execution, shape, .. } = self;
             let (interleave, batch) = (Interleave::BandFirst, Some(shape));
-            let asked = Asked { requests: &requests, meaning, interleave, execution, batch, laying: None };
+            let asked = Asked {
+                requests: &requests,
+                meaning,
+                interleave,
+                execution,
+                batch,
+                laying: None,
+                steps: &[],
+            };
             let done = Reading::new(asked, to, Vec::new(), context).and_then(|reading| read(reading, asked));
             match done {
                 Ok(done) => return Ok((done, Told { faults, holes: calls.holes() })),

@@ -47,7 +47,7 @@ impl<'a> Conversion<'a> {
         if options.write.format != Format::Cog || options.transform.is_some() || options.corners.is_some() {
             return Ok(None);
         }
-        let block = Tiling::block(options.write.blocks).map_err(refused)?;
+        let block = Tiling::block(options.write.blocks).map_err(|problem| refused(problem.into()))?;
         let mut georeference = input.metadata().georeference.clone();
         georeference.crs = options.crs.clone().or(georeference.crs);
         Ok((!tiling.is_on_grid(&georeference, block)).then_some((tiling, block)))
@@ -140,7 +140,7 @@ fn warped<'a>(
         georeference.gcp_crs = Some(crs.clone());
     }
     let (width, height) = input.as_input().size();
-    let placed = Placement::of(&georeference, width, height, Placing::default());
+    let placed = Placement::of(&georeference, width, height, &Placing::default(), context);
     let placed = placed.map_err(|problem| refuse(problem.to_string()))?;
     let grid = tiling.grid(&[placed], block, &TransformOptions::default());
     let grid = grid.map_err(|problem| refuse(problem.to_string()))?;

@@ -83,11 +83,11 @@ impl Tiling {
     ///
     /// # Errors
     /// If blocks are not square tiles.
-    pub fn block(blocks: BlockChoice) -> Result<u32, String> {
+    pub fn block(blocks: BlockChoice) -> Result<u32, InvalidValue> {
         match blocks {
             BlockChoice::Tiles { width, height } if width == height => Ok(width),
             BlockChoice::Auto => Ok(TILE),
-            _ => Err("tiles of a matrix set are square".to_owned()),
+            _ => Err("tiles of a matrix set are square".to_owned().into()),
         }
     }
 

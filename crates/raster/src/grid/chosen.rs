@@ -25,7 +25,7 @@ const STEPS: u32 = 21;
 /// };
 /// let grid = choice.grid(&[scene], &TransformOptions::default())?;
 /// assert_eq!(grid.bounds().min_x % 20.0, 0.0);
-/// # Ok::<(), strile::InvalidValue>(())
+/// # Ok::<(), strile::error::InvalidValue>(())
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct GridChoice {

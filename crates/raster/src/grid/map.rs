@@ -47,7 +47,7 @@ const OF_TOLERANCE: f64 = 0.25;
 /// let map = CoordinateMap::new(&tile, &source, &TransformOptions::default(), &MapOptions::default())?;
 /// let (column, row) = map.at(128, 128).ok_or_else(|| "outside".to_owned())?;
 /// assert!((0.0..10_980.0).contains(&column) && (0.0..10_980.0).contains(&row));
-/// # Ok::<(), strile::InvalidValue>(())
+/// # Ok::<(), strile::error::InvalidValue>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct CoordinateMap {
@@ -92,6 +92,7 @@ impl CoordinateMap {
         options: &MapOptions,
     ) -> Result<Self, InvalidValue> {
         let making = Making::run((target, window), source, transformer, options)?;
+        transformer.check()?;
         let points = making.points;
         Ok(Self { map: Arc::new(WarpMap::new(making.map)?), scale, points })
     }
@@ -130,6 +131,8 @@ impl<'a> Making<'a> {
             inverse,
             period,
             options,
+            // Terrain between two places can be anything.
+            tolerance: if transformer.is_uneven() { 0.0 } else { options.tolerance },
             across: window.width.div_ceil(LARGE),
             points: 0,
             map: WarpMapParts {
@@ -232,6 +235,8 @@ struct Making<'a> {
     inverse: GeoTransform,
     period: Option<f64>,
     options: &'a MapOptions,
+    /// How far an interpolated place may be from the exact one.
+    tolerance: f64,
     /// Large cells in a row.
     across: u32,
     points: u64,
@@ -267,7 +272,7 @@ impl Making<'_> {
                 let of = |row: &[Point]| -> [Point; 3] {
                     std::array::from_fn(|i| row.get(at + i).copied().flatten())
                 };
-                let tolerance = self.options.tolerance * OF_TOLERANCE;
+                let tolerance = self.tolerance * OF_TOLERANCE;
                 match self.judge([of(&above), of(&middle), of(&below)], tolerance) {
                     Judged::Smooth(corners) if self.is_beside(&corners) => {}
                     Judged::Smooth(corners) => self.spread((u, v), corners)?,
@@ -362,7 +367,7 @@ impl Making<'_> {
                     let down = u32::try_from(row).unwrap_or(0);
                     [of(down, 0), of(down, 1), of(down, 2)]
                 }),
-                self.options.tolerance,
+                self.tolerance,
             );
             let entry = match judged {
                 Judged::Smooth(corners) => self.smooth(corners)?,
@@ -466,7 +471,8 @@ impl Making<'_> {
                 points.push(self.exact(whole(column + u * half), whole(row + v * half)));
             }
         }
-        if points.iter().all(Option::is_none) {
+        let is_uneven = self.transformer.is_uneven();
+        if points.iter().all(Option::is_none) && !is_uneven {
             return Ok(WarpMap::OUTSIDE);
         }
         let begin = entry(WarpMap::CUT, self.map.small.len())?;
@@ -482,15 +488,16 @@ impl Making<'_> {
                         let down = u32::try_from(i).unwrap_or(0);
                         [of(down, 0), of(down, 1), of(down, 2)]
                     }),
-                    self.options.tolerance,
+                    self.tolerance,
                 );
                 let (x, y) = (column + u64::from(u * SMALL), row + u64::from(v * SMALL));
                 let beyond = x >= u64::from(self.map.size.0) || y >= u64::from(self.map.size.1);
                 let entry = match judged {
                     _ if beyond => WarpMap::OUTSIDE,
-                    Judged::Outside => WarpMap::OUTSIDE,
+                    // An elevation model may have heights at single pixels.
+                    Judged::Outside if !is_uneven => WarpMap::OUTSIDE,
                     Judged::Smooth(corners) => self.smooth(corners)?,
-                    Judged::Rough => self.pixels(x, y)?,
+                    Judged::Outside | Judged::Rough => self.pixels(x, y)?,
                 };
                 self.map.small.push(entry);
             }

@@ -5,6 +5,7 @@
 //! pixel of a grid, and `scale` how many of one are one of the other. Engines put samples there. `onto` is what a read onto a
 //! grid asks for, `polygon` what it may be clipped by, `placed` the level that it takes of a raster, `plan` what its plan says.
 
+pub mod centres;
 mod chosen;
 mod map;
 mod map_options;
@@ -29,7 +30,7 @@ pub(crate) use map::HUGE;
 pub use map_options::MapOptions;
 pub use onto::{Onto, Top, WarpOptions};
 pub(crate) use placed::{KnownPlaces, Placed};
-pub use placing::{PlacedBy, Placement, Placing};
+pub use placing::{DemSampling, PlacedBy, Placement, Placing, RpcDem};
 pub use plan::{WarpFile, WarpPlan};
 pub use polygon::Polygon;
 pub(crate) use polygon::{Inside, Outline};
@@ -49,7 +50,7 @@ pub use write::WarpWriter;
 /// let grid = Grid::from_bounds(crs, bounds, (10.0, 10.0), true)?;
 /// assert_eq!((grid.width(), grid.height()), (1002, 1000));
 /// assert_eq!(grid.bounds().min_x, 399_990.0);
-/// # Ok::<(), strile::InvalidValue>(())
+/// # Ok::<(), strile::error::InvalidValue>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {

@@ -5,7 +5,7 @@ use super::{CoordinateMap, Grid, Onto, Placement, Placing};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_crs::{Crs, DatumShift, Operation, TransformOptions, Transformer};
-use strile_engine::WarpSampling;
+use strile_engine::{Context, WarpSampling};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::{GeoTransform, Georeference};
 
@@ -37,6 +37,7 @@ impl Placed {
         georeference: &Georeference,
         levels: &[(u32, u32)],
         onto: &Onto,
+        context: &Context,
     ) -> Result<Self, InvalidValue> {
         let full = *levels.first().ok_or_else(|| "the image has no level".to_owned())?;
         let mut georeference = georeference.clone();
@@ -44,7 +45,7 @@ impl Placed {
             georeference.crs = Some(crs.clone());
             georeference.gcp_crs = Some(crs.clone());
         }
-        let placement = Placement::of(&georeference, full.0, full.1, onto.warp.placing)
+        let placement = Placement::of(&georeference, full.0, full.1, &onto.warp.placing, context)
             .map_err(|problem| format!("cannot read onto a grid: {problem}"))?;
         if placement.is_rational() && onto.warp.source_crs.is_some() {
             let problem =
@@ -67,6 +68,7 @@ impl Placed {
         let grid = Grid::new(whole.crs().clone(), transform, size.0, size.1)?;
         let route = there.inverse();
         let scale = scale(onto, &grid, &route)?;
+        route.check()?;
         Ok(Self { level, grid, route, placed_by: placement.name(), ratio, scale, is_own_operation })
     }
 
@@ -76,6 +78,7 @@ impl Placed {
             return Ok(None);
         }
         let scale = scale(onto, &self.grid, &self.route)?;
+        self.route.check()?;
         Ok(Some(Self { scale, ..self.clone() }))
     }
 
@@ -121,7 +124,7 @@ impl Kind {
             pixels: [a, b, d, e].map(f64::to_bits),
             level: onto.warp.level,
             datum_shift: onto.warp.datum_shift,
-            placing: onto.warp.placing,
+            placing: onto.warp.placing.clone(),
             crs: onto.grid.crs().clone(),
             source_crs: onto.warp.source_crs.clone(),
         }
@@ -135,7 +138,12 @@ impl KnownPlaces {
         georeference: &Georeference,
         levels: &[(u32, u32)],
         onto: &Onto,
+        context: &Context,
     ) -> Result<Placed, InvalidValue> {
+        // What is known of an elevation model holds memory of the call.
+        if onto.warp.placing.rpc_dem.is_some() {
+            return Placed::new(georeference, levels, onto, context);
+        }
         let kind = Kind::of(onto);
         let known = {
             let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +154,7 @@ impl KnownPlaces {
         {
             return Ok(moved);
         }
-        let placed = Placed::new(georeference, levels, onto)?;
+        let placed = Placed::new(georeference, levels, onto, context)?;
         if placed.is_own_operation {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if known.iter().all(|(known, _)| *known != kind) {

@@ -57,7 +57,9 @@ impl Placement {
         let grid = &self.grid;
         let inverse = grid.transform.inverse().ok_or_else(|| "the transform has no inverse".to_owned())?;
         let search = Search { grid, there: &there, back: &back, inverse, onto: None, steps: grid.steps() };
-        search.run(crs)
+        let found = search.run(crs);
+        self.check()?;
+        found
     }
 }
 

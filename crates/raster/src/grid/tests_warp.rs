@@ -105,6 +105,7 @@ fn warped(words: &[&str]) -> Vec<Option<f64>> {
             row,
             column: 0,
             source_band: 0,
+            mask: 0,
             bands: 1,
             sheet,
             scale: (scale, scale),

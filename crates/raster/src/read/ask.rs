@@ -6,7 +6,7 @@ use super::plan::{Fetch, MemoryNeed, PlanFigures};
 use super::planned::{Blocks, Planned, in_flight};
 use super::ranges::{fetches, requests};
 use super::reading::len;
-use super::sheet::{Then, len_of};
+use super::sheet::{Sheet, Then, len_of};
 use super::stage::{Arranged, least_of};
 use super::tasks::Target;
 use crate::device::Choice;
@@ -44,9 +44,10 @@ impl Planned {
     /// Asks the engine for its plan of each batch, for a result in new memory `to`.
     pub(super) fn ask(&self, choice: &Choice, to: Location, context: &Context) -> Result<Answer> {
         let engine = choice.engine.as_ref();
-        let resampled = self.sheets.iter().any(|sheet| !sheet.then.is_nothing());
+        let resampled = self.sheets.iter().any(|sheet| sheet.then.is_resampled());
         let sheets_at = if resampled { engine.location() } else { self.destination };
-        let (output, sheets) = (len(&self.output), if resampled { len_of(&self.sheets) } else { 0 });
+        let apart = self.sheets.iter().any(Sheet::is_apart);
+        let (output, sheets) = (len(&self.output), if apart { len_of(&self.sheets) } else { 0 });
         let masks = self.masks.iter().map(|masks| len(&masks.spec)).fold(0, u64::saturating_add);
         let at = |place: Location, bytes: u64, here: bool| {
             if (place == Location::Host) == here { bytes } else { 0 }
@@ -188,7 +189,7 @@ impl Planned {
         let here = engine.location();
         let OutputSpec { data_type, bands, rows, columns, .. } = self.output;
         let mut brought = Vec::new();
-        for (at, sheet) in self.sheets.iter().enumerate().filter(|(_, sheet)| !sheet.then.is_nothing()) {
+        for (at, sheet) in self.sheets.iter().enumerate().filter(|(_, sheet)| sheet.then.is_resampled()) {
             let is_laid = matches!(sheet.then, Then::Warp(_));
             // All that is laid goes through one memory.
             let of_sheet = if is_laid { bands } else { sheet.spec.bands };

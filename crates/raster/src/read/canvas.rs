@@ -39,6 +39,8 @@ pub(crate) struct Canvas {
     pub(crate) content: Content,
     /// Sources that are blended on the host.
     pub(crate) blended: usize,
+    /// The first of them, in words.
+    pub(crate) named: Vec<String>,
 }
 
 /// The mask of a window of a mosaic.

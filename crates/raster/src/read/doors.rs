@@ -1,11 +1,11 @@
 //! Reads of one window of a dataset, in host memory or where the engine has the pixels.
 
-use super::deliver::deliver;
+use super::deliver::fill_boxes;
 use super::limits::Size;
-use super::mask::{self, MaskSource};
+use super::mask::MaskSource;
 use super::onto::OntoRead;
 use super::plan::ReadPlan;
-use super::reading::{Done, Reading};
+use super::reading::{Done, Reading, len};
 use super::request::{Asked, Request};
 use super::run::WindowFault;
 use super::steps::{Step, is_turned, steps};
@@ -13,12 +13,11 @@ use crate::dataset::Dataset;
 use crate::device::{self, Choice};
 use crate::error::{Error, Result};
 use crate::input::InputRef;
-use crate::options::{Layer, Meaning, ReadOptions};
+use crate::options::{Interleave, Layer, Meaning, ReadOptions};
 use crate::pixels::Pixels;
-use crate::raster::Raster;
 use crate::window::Window;
 use std::sync::Arc;
-use strile_engine::{Context, Engine, Location, Output, Report, Trace};
+use strile_engine::{Context, Engine, Fill, Location, Output, OutputSpec, Report, Trace, Turn};
 use strile_tiff::DataType;
 
 /// What is decoded for a request, and the steps on the result.
@@ -47,7 +46,8 @@ impl Dataset {
         // A mask that needs no pixel is explained by the pixels that it is of.
         let pixels = pixels.unwrap_or_else(|| options.clone().layer(Layer::Pixels));
         let requests = [Request::of_file(self, &pixels.place)];
-        reading((&requests, &pixels), to, &steps, context).and_then(Reading::explained)
+        let asked = Asked::one(&requests, &pixels).steps(&steps);
+        Reading::new(asked, to, Vec::new(), context).and_then(Reading::explained)
     }
 
     /// Reads pixels into new host memory, on whichever processor they are decoded.
@@ -72,26 +72,13 @@ impl Dataset {
 
     fn read_window(&self, to: Location, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         let Decoded { options: pixels, steps } = self.decoded(options)?;
-        let Some(pixels) = pixels else {
-            let raster = self.all_valid(options, context)?;
-            let holder = match to {
-                Location::Host => None,
-                Location::Cuda(index) => Some(self.holder(index, options)?),
-            };
-            return self.moved((raster, Report::default(), Vec::new()), holder, context);
-        };
+        let Some(pixels) = pixels else { return self.all_valid(to, options, context) };
         let requests = [Request::of_file(self, &pixels.place)];
-        let plan = || reading((&requests, &pixels), to, &steps, context);
+        let asked = Asked::one(&requests, &pixels).steps(&steps);
+        let plan = || Reading::new(asked, to, Vec::new(), context);
         let reading = Trace::time(context.trace.as_deref(), ("read", "plan"), plan)?;
-        if steps.is_empty() && reading.planned.destination == to {
-            let fill = reading.planned.fill();
-            return Pixels::of_done(reading.read()?, None, (pixels.layout.interleave, fill));
-        }
-        let holder = match to {
-            Location::Host => None,
-            Location::Cuda(index) => Some(reading.holder(index)?),
-        };
-        self.moved(finished(reading, &steps, context)?, holder, context)
+        let fill = reading.planned.fill();
+        Pixels::of_done(reading.delivered()?, None, (pixels.layout.interleave, fill))
     }
 
     /// Reads pixels into the caller's output, which must have the type and shape that the read gives. A GPU decodes into an
@@ -102,35 +89,17 @@ impl Dataset {
         }
         let to = output.location();
         let Decoded { options: pixels, steps } = self.decoded(options)?;
-        let host = || Choice::cpu("a copy in memory").engine;
-        let (raster, report, engine) = match pixels {
-            None => {
-                let engine = match to {
-                    Location::Host => host(),
-                    Location::Cuda(index) => self.holder(index, options)?,
-                };
-                (self.all_valid(options, context)?, Report::default(), engine)
-            }
-            Some(pixels) => {
-                let requests = [Request::of_file(self, &pixels.place)];
-                let reading = reading((&requests, &pixels), to, &steps, context)?;
-                if steps.is_empty() && reading.planned.destination == to {
-                    let spec = &reading.planned.output;
-                    self.check_shape(output, spec.data_type, (spec.bands, spec.rows, spec.columns))?;
-                    let (report, faults) = reading.read_into(output)?;
-                    return Ok(with_faults(report, faults));
-                }
-                let engine = match to {
-                    Location::Host => host(),
-                    Location::Cuda(index) => reading.holder(index)?,
-                };
-                let (raster, report, faults) = finished(reading, &steps, context)?;
-                (raster, with_faults(report, faults), engine)
-            }
+        let Some(pixels) = pixels else {
+            self.check_shape(output, &self.all_valid_spec(options)?)?;
+            fill_mask(self.holder(to, options)?.as_ref(), output, context)?;
+            return Ok(Report::default());
         };
-        self.check_shape(output, raster.data_type, (raster.bands, raster.rows, raster.columns))?;
-        deliver(raster, engine.as_ref(), output, context)?;
-        Ok(report)
+        let requests = [Request::of_file(self, &pixels.place)];
+        let asked = Asked::one(&requests, &pixels).steps(&steps);
+        let reading = Reading::new(asked, to, Vec::new(), context)?;
+        self.check_shape(output, &reading.planned.output)?;
+        let (report, faults) = reading.delivered_into(output)?;
+        Ok(with_faults(report, faults))
     }
 
     /// What is decoded for a request, and what is done to it.
@@ -153,70 +122,65 @@ impl Dataset {
         Ok(Decoded { options: Some(options), steps })
     }
 
-    /// The mask of an image that has no missing pixel.
-    fn all_valid(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
+    /// The mask of an image that has no missing pixel, in new memory.
+    fn all_valid(&self, to: Location, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        let spec = self.all_valid_spec(options)?;
+        let engine = self.holder(to, options)?;
+        let need = if to == Location::Host { len(&spec) } else { 0 };
+        let _lease = context.take(need, "the mask")?;
+        let output = engine.output(spec, context)?;
+        fill_mask(engine.as_ref(), &output, context)?;
+        let done = Done { output, report: Report::default(), faults: Vec::new(), engine };
+        Pixels::of_done(done, None, (Interleave::BandFirst, Fill::default()))
+    }
+
+    /// The shape of the mask of an image that has no missing pixel.
+    fn all_valid_spec(&self, options: &ReadOptions) -> Result<OutputSpec> {
         let target = self.target(&options.place.clone().layer(Layer::Pixels))?;
-        let turned = is_turned(&target.image, options.layout) && target.image.orientation >= 5;
         let Window { width, height, .. } = target.window;
         self.check_result(Size::new((1, height, width), 1), &options.execution)?;
-        mask::all_valid(if turned { (height, width) } else { (width, height) }, context)
+        let turn = match is_turned(&target.image, options.layout) {
+            true => Turn::of_orientation(target.image.orientation),
+            false => Turn::default(),
+        };
+        let (columns, rows) = turn.size((width, height));
+        let spec = OutputSpec::band_first(DataType::U8, 1, rows, columns);
+        spec.map_err(|error| self.refuse(error.to_string()))
     }
 
-    /// The engine of a GPU for a result that needs no decoding.
-    fn holder(&self, index: u32, options: &ReadOptions) -> Result<Arc<dyn Engine>> {
-        device::holder(index, options.execution.device_memory)
-            .map_err(|problem| Error::Device { file: self.name().to_owned(), problem })
+    /// The engine of the memory of a result that needs no decoding.
+    fn holder(&self, to: Location, options: &ReadOptions) -> Result<Arc<dyn Engine>> {
+        match to {
+            Location::Host => Ok(Choice::cpu("a mask in memory").engine),
+            Location::Cuda(index) => device::holder(index, options.execution.device_memory)
+                .map_err(|problem| Error::Device { file: self.name().to_owned(), problem }),
+        }
     }
 
-    /// A result in host memory, copied to that of a GPU if there is an engine for it.
-    fn moved(
-        &self,
-        (raster, report, faults): Finished,
-        holder: Option<Arc<dyn Engine>>,
-        context: &Context,
-    ) -> Result<Pixels> {
-        let Some(engine) = holder else { return Ok(Pixels::of_raster(raster, report, faults)) };
-        let (spec, interleave, fill) = (raster.spec(), raster.interleave, raster.fill);
-        let spec = spec.map_err(|error| self.refuse(error.to_string()))?;
-        let output = engine.output(spec, context)?;
-        deliver(raster, engine.as_ref(), &output, context)?;
-        Pixels::of_done(Done { output, report, faults, engine }, None, (interleave, fill))
-    }
-
-    fn check_shape(&self, output: &Output, data_type: DataType, shape: (u32, u32, u32)) -> Result<()> {
+    fn check_shape(&self, output: &Output, gives: &OutputSpec) -> Result<()> {
         let have = output.spec();
-        if (have.data_type, (have.bands, have.rows, have.columns)) == (data_type, shape) {
+        let shape = |of: &OutputSpec| (of.data_type, of.bands, of.rows, of.columns);
+        if shape(have) == shape(gives) {
             return Ok(());
         }
-        let (bands, rows, columns) = shape;
         Err(self.refuse(format!(
-            "the output is {} × {} × {} {}, the read gives {bands} × {rows} × {columns} {data_type}",
-            have.bands, have.rows, have.columns, have.data_type
+            "the output is {} × {} × {} {}, the read gives {} × {} × {} {}",
+            have.bands,
+            have.rows,
+            have.columns,
+            have.data_type,
+            gives.bands,
+            gives.rows,
+            gives.columns,
+            gives.data_type
         )))
     }
 }
 
-/// Plans a read of one window.
-fn reading<'a>(
-    (requests, options): (&'a [Request<'a>], &'a ReadOptions),
-    to: Location,
-    steps: &[Step],
-    context: &'a Context,
-) -> Result<Reading<'a>> {
-    let asked = Asked::one(requests, options);
-    Reading::new(asked, to, steps.iter().map(Step::to_string).collect(), context)
-}
-
-/// Pixels in host memory, what the engine did, and faults that were filled.
-type Finished = (Raster, Report, Vec<WindowFault>);
-
-/// Reads into host memory and applies the steps.
-fn finished(reading: Reading<'_>, steps: &[Step], context: &Context) -> Result<Finished> {
-    let (fill, interleave) = (reading.planned.fill(), reading.interleave());
-    let Done { output, report, faults, .. } = reading.read()?;
-    let raster = Raster::from_output(output, interleave, fill)?;
-    let raster = steps.iter().try_fold(raster, |raster, step| step.apply(raster, context))?;
-    Ok((raster, report, faults))
+/// Makes all pixels of a mask valid.
+fn fill_mask(engine: &dyn Engine, output: &Output, context: &Context) -> Result<()> {
+    let whole = Window::full(output.spec().columns, output.spec().rows);
+    fill_boxes(engine, output, (&[(0, whole)], 1), Fill([u8::MAX; 16]), context)
 }
 
 /// The report of one window, whose faults are its own.

@@ -82,7 +82,7 @@ impl ReadPlan {
             writeln!(f, "mosaics  {words}")?;
         }
         write!(f, "by {}: {}", self.engine, self.engine_reason)?;
-        if self.planned.sheets.iter().all(|sheet| sheet.then.is_nothing()) {
+        if !self.planned.sheets.iter().any(|sheet| sheet.then.is_resampled()) {
             return Ok(());
         }
         write!(f, "\nresampled from")?;
@@ -178,7 +178,7 @@ impl fmt::Display for ReadPlan {
                 self.engine,
                 of_pictures(layout.compression),
             )?,
-            Decode::Nvcomp(reason) => writeln!(
+            Decode::Library { reason, .. } => writeln!(
                 f,
                 "decode   on {} by {reason}; blocks it does not take are decided by the CPU engine",
                 self.engine

@@ -21,6 +21,8 @@ pub(super) struct First {
     pub(super) stored: DataType,
     pub(super) masked_by: Option<String>,
     pub(super) mosaics: Option<MosaicFigures>,
+    /// The first sources of mosaics that are blended on the host, in words.
+    pub(super) blended: Option<String>,
     pub(super) files: usize,
     /// The value where nothing lies in a mosaic.
     pub(super) fill: Option<Fill>,
@@ -35,6 +37,7 @@ impl First {
         let blended: usize = resolved.canvases.iter().map(|(_, laid)| blended(laid)).sum();
         let files = resolved.sources.len() - blended;
         let mosaics = MosaicFigures::of(resolved.canvases.iter().map(|(_, laid)| laid.canvas));
+        let blended = blended_by(resolved, mosaics.map_or(0, |mosaics| mosaics.blended));
         if let (Some(canvas), Some((_, laid))) = (request.canvas(), resolved.canvases.first()) {
             let convert = laid.convert(0);
             let fill = canvas.fills.first().copied().unwrap_or_default();
@@ -48,6 +51,7 @@ impl First {
                 stored: canvas.data_type,
                 masked_by: canvas.mask.as_ref().and_then(|mask| masked_by(mask.missing)),
                 mosaics,
+                blended,
                 files,
                 fill: Some(filled((canvas.data_type, fill), convert, resolved.result.data_type)),
             });
@@ -64,10 +68,26 @@ impl First {
             stored: facts.layout.data_type,
             masked_by: facts.unpacking.and_then(|unpacking| masked_by(unpacking.missing)),
             mosaics,
+            blended,
             files,
             fill: None,
         })
     }
+}
+
+/// Names the first sources that are blended, in words; `None` if there are none.
+fn blended_by(resolved: &Resolved<'_>, all: usize) -> Option<String> {
+    let canvases = resolved.canvases.iter().flat_map(|(_, laid)| laid.canvas.all());
+    let mut names: Vec<&str> = Vec::new();
+    let mut named = 0;
+    for name in canvases.flat_map(|canvas| &canvas.named) {
+        named += 1;
+        if names.len() < 3 && !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let more = if all > named || names.len() == 3 && named > 3 { " and others" } else { "" };
+    (!names.is_empty()).then(|| format!("blended on the host: {}{more}", names.join(", ")))
 }
 
 /// What masks pixels that no value does, in words.

@@ -28,8 +28,7 @@ pub(crate) struct Laying {
     pub(crate) windows: Vec<Lay>,
 }
 
-/// How one window is laid onto a grid.
-#[derive(Clone)]
+/// How one window of a file is laid onto a grid.
 pub(crate) struct Lay {
     /// The number of the chip that it is laid onto.
     pub(crate) chip: usize,
@@ -37,42 +36,50 @@ pub(crate) struct Lay {
     pub(crate) file: usize,
     /// How many files of the chip lie below it.
     pub(crate) depth: usize,
-    pub(crate) map: Arc<WarpMap>,
-    /// Pixels of the map that it fills.
-    pub(crate) target: Window,
-    /// Where they begin in the result.
-    pub(crate) at: (u32, u32),
-    /// The pixels of the source's level that are read for them.
+    /// The pixels of the source's level that are read.
     pub(crate) under: Window,
     /// Pixels of the result in one of the source, across and down.
     pub(crate) scale: (f64, f64),
-    /// Whether pixels that it has no value for keep the one they have.
+    /// What is made of them.
+    pub(crate) patches: Vec<Patch>,
+}
+
+/// Pixels of the result that a window fills.
+pub(crate) struct Patch {
+    pub(crate) map: Arc<WarpMap>,
+    /// Which pixels of the map.
+    pub(crate) target: Window,
+    /// Where they begin in the result.
+    pub(crate) at: (u32, u32),
+    /// Whether pixels that the window has no value for keep the one they have.
     pub(crate) keep: bool,
 }
 
 impl Lay {
-    /// The window at a place in its sheet.
+    /// A patch of the window at a place in its sheet.
     fn window(
         &self,
+        patch: &Patch,
         kind: &Kind,
         (place, bands): (u32, u32),
         (fill, avoid): (Fill, Option<Fill>),
     ) -> WarpWindow {
         let rect = |Window { column, row, width, height }: Window| WarpRect::new(column, row, width, height);
         WarpWindow {
-            map: Arc::clone(&self.map),
-            target: rect(self.target),
+            map: Arc::clone(&patch.map),
+            target: rect(patch.target),
             first_band: u32::try_from(self.chip).unwrap_or(u32::MAX).saturating_mul(bands),
-            row: self.at.1,
-            column: self.at.0,
+            row: patch.at.1,
+            column: patch.at.0,
             source_band: place.saturating_mul(bands),
+            mask: place,
             bands,
             sheet: rect(self.under),
             scale: self.scale,
             nodata: kind.nodata,
             avoid,
             fill,
-            blend: if self.keep { WarpBlend::Keep } else { WarpBlend::Fill },
+            blend: if patch.keep { WarpBlend::Keep } else { WarpBlend::Fill },
         }
     }
 }
@@ -142,11 +149,12 @@ impl Laying {
                     let job = MaskJob { windows: Vec::new(), value: Fill::default() };
                     masks.push(Masks { sheet: sheets.len(), spec, job });
                 }
-                let then = windows.iter().zip(0u32..).filter_map(|(&at, place)| {
+                let of_window = |(&at, place): (&usize, u32)| {
                     let (lay, kind) = self.windows.get(at).zip(kinds.get(at))?;
-                    Some(lay.window(kind, (place, bands), (fill, avoid)))
-                });
-                let then = Then::Warp(then.collect());
+                    let patches = lay.patches.iter();
+                    Some(patches.map(move |patch| lay.window(patch, kind, (place, bands), (fill, avoid))))
+                };
+                let then = Then::Warp(windows.iter().zip(0u32..).filter_map(of_window).flatten().collect());
                 sheets.push(Sheet { spec: spec.map_err(refuse)?, windows, then });
             }
         }

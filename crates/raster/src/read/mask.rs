@@ -94,22 +94,6 @@ pub(crate) fn from_alpha(alpha: Raster) -> Raster {
     mask(alpha.rows, alpha.columns, pixels)
 }
 
-/// The mask that nodata means: valid where any band is not nodata.
-pub(crate) fn from_nodata(raster: &Raster, nodata: Fill) -> Raster {
-    let size = raster.data_type.size();
-    let nodata = nodata.0.get(..size).unwrap_or_default();
-    let plane = raster.rows as usize * raster.columns as usize;
-    let mut pixels = vec![0u8; plane];
-    for band in raster.pixels.chunks_exact((plane * size).max(1)) {
-        for (valid, sample) in pixels.iter_mut().zip(band.chunks_exact(size)) {
-            if !same(sample, nodata, raster.data_type) {
-                *valid = 255;
-            }
-        }
-    }
-    mask(raster.rows, raster.columns, pixels)
-}
-
 /// The mask of pixels whose missing ones are 0 in every band.
 pub(super) fn from_zeros(raster: &Raster, context: &Context) -> Result<Raster> {
     let plane = u64::from(raster.rows).saturating_mul(u64::from(raster.columns));
@@ -168,13 +152,5 @@ mod tests {
     fn wide_alpha_is_scaled_and_never_lost() {
         let values: Vec<u8> = [0u16, 1, 256, 32768, 65535].iter().flat_map(|v| v.to_ne_bytes()).collect();
         assert_eq!(from_alpha(raster(DataType::U16, values)).pixels, [0, 1, 1, 127, 255]);
-    }
-
-    #[test]
-    fn nan_is_nodata_by_any_bits() {
-        let values = [f32::NAN, -f32::NAN, 1.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
-        let mut fill = Fill::default();
-        fill.0[..4].copy_from_slice(&f32::NAN.to_ne_bytes());
-        assert_eq!(from_nodata(&raster(DataType::F32, values), fill).pixels, [0, 0, 255]);
     }
 }

@@ -8,13 +8,14 @@
 //! Planned    what the cache has (`cached`), engine, batches (`planned`, `cut`)
 //! ReadPlan   for callers that ask: byte ranges, memory, decoders, as the engine says (`ask`, `plan`); printable (`explain`)
 //! run        stage or pull, submit, wait (`run`, `stage`, `together`)
-//! steps      masks, inversion, orientation on the whole result (`steps`, `mask`), resampling (`reading`)
+//! steps      masks, resampling, then inversion, orientation and masks as pixels (`steps`), by the engine (`reading`)
 //! ```
 //!
 //! `doors` has the reads of one window; `batch` those of many.
 
 mod area;
 mod ask;
+mod band_masks;
 mod cached;
 mod canvas;
 mod chip;
@@ -55,6 +56,7 @@ pub use crate::options::{Execution, FloatType, Interleave, Layout, Meaning, OnFa
 pub use crate::pieces::{PieceLimits, Pieces};
 pub use area::Area;
 pub(crate) use area::Frame;
+pub use band_masks::BandMask;
 pub(crate) use canvas::{Canvas, CanvasMask, Content, Gap, Tile, alike};
 pub(crate) use chip::WantedChip;
 pub(crate) use deliver::fetch_back;
@@ -71,6 +73,6 @@ pub(crate) use ranges::{coalesce, requests as requests_of};
 pub(crate) use reading::{Done, Reading};
 pub(crate) use request::{Asked, Request, Shape};
 pub use run::WindowFault;
-pub(crate) use steps::is_turned;
+pub(crate) use steps::{Step, is_turned};
 pub(crate) use together::together;
 pub(crate) use unpack::{Missing, Unpacking, scaling};

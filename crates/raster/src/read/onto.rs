@@ -107,7 +107,7 @@ impl<'a> OntoRead<'a> {
         let options = options.clone().window(None);
         let mut files = Vec::with_capacity(inputs.len());
         for input in inputs {
-            files.push(File::new(*input, &options, &onto)?);
+            files.push(File::new(*input, &options, &onto, context)?);
         }
         let first = match onto.warp.top {
             Top::Last => 0,
@@ -171,11 +171,11 @@ impl<'a> OntoRead<'a> {
         let found = side_by_side(firsts.len(), threads, |kind| {
             let at = firsts.get(kind).copied().ok_or(EngineError::Abandoned)?;
             let (input, own) = of_chip(at)?;
-            File::new(input, options, &own).map_err(|error| fail(at, error))
+            File::new(input, options, &own, context).map_err(|error| fail(at, error))
         })?;
         let files = side_by_side(chips.len(), threads, |at| {
             let file = kinds.get(at).and_then(|kind| found.get(*kind)).ok_or(EngineError::Abandoned)?;
-            file.moved_to(options, &of_chip(at)?.1).map_err(|error| fail(at, error))
+            file.moved_to(options, &of_chip(at)?.1, context).map_err(|error| fail(at, error))
         })?;
         let outlines = side_by_side(chips.len(), threads, |at| {
             let WantedChip { input, grid, polygon, .. } = chips.get(at).ok_or(EngineError::Abandoned)?;
@@ -300,7 +300,7 @@ impl<'a> OntoRead<'a> {
             parts,
         });
         if self.is_mask {
-            plan.after.push("the mask where the result has a value".to_owned());
+            plan.after.push("the mask where the result has a value on the host".to_owned());
         }
         Ok(plan)
     }

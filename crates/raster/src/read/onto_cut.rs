@@ -5,7 +5,7 @@
 //! large for memory. Maps are aligned to the grid, so what becomes of a pixel does not depend on the cut.
 
 use super::chip::Chip;
-use super::lay::Lay;
+use super::lay::{Lay, Patch};
 use super::limits::{Size, check_result};
 use super::onto::{OntoRead, processor};
 use super::squares::{aligned, around, halves, map_bytes, pixels, side, side_by_side, squares, within_map};
@@ -15,6 +15,7 @@ use crate::grid::{CoordinateMap, Inside, MapOptions, Placed, WarpPoints};
 use crate::options::Processor;
 use crate::window::Window;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{Engine, EngineError, Lease, Location, WarpMap};
 
@@ -27,6 +28,9 @@ const SMALL_WINDOW: u64 = 1 << 18;
 /// Bytes of the windows of a part in host memory, and on a device.
 const PART_BYTES: u64 = 1 << 30;
 const DEVICE_PART_BYTES: u64 = 4 << 30;
+
+/// Windows are joined if that adds no more than one of so many pixels.
+const MORE: u64 = 8;
 
 /// Squares for each thread whose maps are made at once.
 const ROUNDS: u64 = 4;
@@ -90,8 +94,15 @@ impl<'a> OntoRead<'a> {
         let mut decode_on = self.options.execution.decode_on;
         let mut cut = Cut { seen: vec![Seen::default(); self.files.len()], empty: Vec::new() };
         let (mut part, any) = (Part::default(), Cell::new(false));
-        let mut give = |part: &mut Part| -> Result<()> {
-            let engine = each(std::mem::take(part), decode_on)?;
+        let mut give = |part: &mut Part, seen: &mut [Seen]| -> Result<()> {
+            let mut part = std::mem::take(part);
+            part.windows = joined(part.windows);
+            for lay in &part.windows {
+                if let Some(seen) = seen.get_mut(lay.file) {
+                    seen.windows += 1;
+                }
+            }
+            let engine = each(part, decode_on)?;
             decode_on = processor(engine.as_ref());
             any.set(true);
             Ok(())
@@ -139,7 +150,7 @@ impl<'a> OntoRead<'a> {
                     let bytes = bytes(files, &unders);
                     self.check_sought(files, &unders, sought.get_mut(first..).unwrap_or_default())?;
                     if part.bytes > 0 && part.bytes.saturating_add(bytes) > limit {
-                        give(&mut part)?;
+                        give(&mut part, &mut cut.seen)?;
                     }
                     let before = part.windows.len();
                     if part.leases.last().is_none_or(|last| !Arc::ptr_eq(last, &lease)) {
@@ -149,19 +160,20 @@ impl<'a> OntoRead<'a> {
                     for (depth, (map, under)) in maps.iter().zip(unders).enumerate() {
                         let Some(under) = under else { continue };
                         if let Some(seen) = cut.seen.get_mut(first + depth) {
-                            seen.windows += 1;
                             seen.under = Some(seen.under.map_or(under, |old| around(old, under)));
                         }
                         part.windows.push(Lay {
                             chip: square.chip,
                             file: first + depth,
                             depth,
-                            map: Arc::clone(map.map()),
-                            target: within_map(target, square.at),
-                            at,
                             under,
                             scale: map.scale(),
-                            keep: part.windows.len() > before,
+                            patches: vec![Patch {
+                                map: Arc::clone(map.map()),
+                                target: within_map(target, square.at),
+                                at,
+                                keep: part.windows.len() > before,
+                            }],
                         });
                     }
                     if part.windows.len() == before {
@@ -174,7 +186,7 @@ impl<'a> OntoRead<'a> {
             }
         }
         if !part.windows.is_empty() || !any.get() {
-            give(&mut part)?;
+            give(&mut part, &mut cut.seen)?;
         }
         Ok(cut)
     }
@@ -295,10 +307,69 @@ fn some(all: &mut impl Iterator<Item = Square>, room: u64) -> Vec<Square> {
     squares
 }
 
+/// Windows of one file onto one chip as one window, where that reads hardly more: those of neighbouring squares overlap, so each
+/// block lies in fewer windows, and takes less memory.
+fn joined(windows: Vec<Lay>) -> Vec<Lay> {
+    let mut lists: BTreeMap<(usize, usize), Vec<Lay>> = BTreeMap::new();
+    for lay in windows {
+        lists.entry((lay.chip, lay.file)).or_default().push(lay);
+    }
+    let mut all = Vec::new();
+    for mut list in lists.into_values() {
+        let whole = list.iter().map(|lay| lay.under).reduce(around);
+        let sum = list.iter().fold(0, |sum: u64, lay| sum.saturating_add(pixels(&lay.under)));
+        match whole.filter(|whole| pixels(whole) <= sum.saturating_add(sum / MORE)) {
+            None => all.append(&mut list),
+            Some(under) => {
+                let mut lays = list.into_iter();
+                if let Some(mut first) = lays.next() {
+                    first.under = under;
+                    first.patches.extend(lays.flat_map(|lay| lay.patches));
+                    all.push(first);
+                }
+            }
+        }
+    }
+    all
+}
+
 /// Bytes of windows of files once they are decoded.
 fn bytes(files: &[File<'_>], unders: &[Option<Window>]) -> u64 {
     let one = |(file, under): (&File<'_>, &Option<Window>)| {
         under.map_or(0, |under| pixels(&under).saturating_mul(file.bytes))
     };
     files.iter().zip(unders).map(one).fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_windows_of_a_file_become_one() {
+        let lay = |chip, file, column, row, width, height| Lay {
+            chip,
+            file,
+            depth: file,
+            under: Window { column, row, width, height },
+            scale: (1.0, 1.0),
+            patches: Vec::new(),
+        };
+        let squares =
+            || vec![lay(0, 0, 0, 0, 110, 100), lay(0, 0, 100, 0, 100, 100), lay(0, 0, 0, 98, 200, 50)];
+        let told = |windows: Vec<Lay>| -> Vec<_> {
+            joined(windows).into_iter().map(|lay| (lay.chip, lay.file, lay.under)).collect()
+        };
+        assert_eq!(told(squares()), [(0, 0, Window::new(0, 0, 200, 148))]);
+        // Of another file, of another chip, and far away on both sides of the Earth.
+        let more = vec![
+            lay(0, 1, 0, 0, 9, 9),
+            lay(1, 0, 0, 0, 9, 9),
+            lay(2, 2, 0, 0, 9, 9),
+            lay(2, 2, 900, 0, 9, 9),
+        ];
+        let apart = told(squares().into_iter().chain(more).collect());
+        assert_eq!(apart.len(), 5);
+        assert_eq!(apart.first(), Some(&(0, 0, Window::new(0, 0, 200, 148))));
+    }
 }

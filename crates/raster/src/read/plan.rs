@@ -50,8 +50,8 @@ pub enum Fetch {
     Staged,
 }
 
-/// Memory a read takes, in bytes and at most. Finding and blending sources of mosaics before the read, and steps on the
-/// whole result after it, are not counted; nor is what damaged blocks cost, or what a decoder takes because a stream asks for it.
+/// Memory a read takes, in bytes and at most. Finding and blending sources of mosaics before the read, and making the
+/// masks of mosaics after it, are not counted; nor is what damaged blocks cost, or what a decoder takes because a stream asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryNeed {
     /// The result.
@@ -63,7 +63,7 @@ pub struct MemoryNeed {
     pub decoding: u64,
     /// Staging: the two largest batches, which may be in flight together.
     pub staging: u64,
-    /// Decoded pixels that are not part of the result: masks, and windows before they are resampled.
+    /// Decoded pixels that are not part of the result: masks, and windows before they are resampled or turned.
     pub scratch: u64,
     /// Host memory in all, if the result is new memory.
     pub host: u64,
@@ -129,11 +129,12 @@ pub struct ReadPlan {
     pub judged: Option<Judged>,
     /// Where blocks are decompressed.
     pub decode: Decode,
-    /// Requests of the caller that a GPU does not fulfil, with the reason; blocks that it leaves to the host.
+    /// Requests of the caller that a GPU does not fulfil, with the reason; blocks that it leaves to the host; sources of mosaics that
+    /// are blended there, with the reason.
     pub notes: Vec<String>,
     /// The memory that the engine decodes into.
     pub destination: Location,
-    /// Steps on the whole result after decoding, on the host, in words.
+    /// Steps on the whole result after decoding, in words, each with the place where it is done.
     pub after: Vec<String>,
     /// How samples of the first window are converted while they are placed; `None` if they stay as they are.
     pub convert: Option<Convert>,
@@ -169,6 +170,7 @@ impl ReadPlan {
         let decode = decode(&routes, heaviest, choice.engine.location());
         let engine_reason = choice.reason();
         let mut notes = choice.notes;
+        notes.extend(first.blended);
         for Route { decoder, reason, declined, blocks, layout } in routes {
             for note in declined {
                 if !notes.contains(&note) {
@@ -262,7 +264,7 @@ fn decode(routes: &[Route], heaviest: u32, engine: Location) -> Decode {
     match decoder {
         Decoder::Cpu => Decode::Cpu,
         Decoder::Kernels => Decode::Kernels,
-        Decoder::Library(_) => Decode::Nvcomp(reason),
+        Decoder::Library(name) => Decode::Library { name, reason },
         Decoder::Host => Decode::Host(reason),
     }
 }

@@ -9,7 +9,7 @@ use super::tasks::{Located, Target};
 use crate::device::Choice;
 use crate::source::Source;
 use std::sync::Arc;
-use strile_engine::{BlockLayout, BlockTask, Convert, Fill, Lease, Location, OutputSpec};
+use strile_engine::{BlockLayout, BlockTask, Change, Convert, Fill, Lease, Location, OutputSpec};
 
 /// What the first window says of all of it.
 pub(super) struct Given {
@@ -97,6 +97,14 @@ impl Planned {
             }
         };
         let Given { convert, fill, batch } = given;
+        let finish = sheets.first().and_then(|sheet| sheet.then.finish());
+        let shape = match finish {
+            Some(_) => [1, result.bands, result.rows, result.columns],
+            None => shape,
+        };
+        // The samples of a mask have nothing to do with those of blocks without pixels.
+        let is_mask = finish.is_some_and(|job| matches!(job.change, Change::Alpha | Change::Differs(_)));
+        let fill = if is_mask { Some(Fill::default()) } else { fill };
         Self {
             shape,
             output: result,

@@ -15,7 +15,7 @@ use crate::cache::Cache;
 use crate::device::{self, Choice, Work};
 use crate::error::{Error, ErrorKind, FaultyFile, Result};
 use crate::open::io_error;
-use crate::options::{Interleave, OnFault};
+use crate::options::OnFault;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
@@ -31,7 +31,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) choice: Choice,
     pub(crate) planned: Planned,
     first: First,
-    /// Steps on the host that follow, in words.
+    /// What follows the read, in words.
     after: Vec<String>,
     /// Index of the layout that most bytes are decoded of.
     heaviest: u32,
@@ -44,7 +44,6 @@ pub(crate) struct Reading<'a> {
 struct Again<'a> {
     asked: Asked<'a>,
     to: (Location, bool),
-    after: Vec<String>,
     context: &'a Context,
 }
 
@@ -57,8 +56,8 @@ pub(crate) struct Done {
 }
 
 impl<'a> Reading<'a> {
-    /// Plans a read of pixels that are wanted in the memory `to`; `after` are the steps on the host that follow it, in words.
-    /// The plan's destination is host memory if steps follow or the CPU decodes; `holder` then has the engine to copy with.
+    /// Plans a read of pixels that are wanted in the memory `to`; `after` are steps on the host that the caller does, in words.
+    /// The plan's destination is host memory if there are some or the CPU decodes; `holder` then has the engine to copy with.
     pub(crate) fn new(
         asked: Asked<'a>,
         to: Location,
@@ -106,14 +105,13 @@ impl<'a> Reading<'a> {
             }
         }
         let by_host = !after.is_empty() || choice.engine.location() == Location::Host;
-        let destination = match to {
-            Location::Cuda(_) if by_host => {
-                fits()?;
-                after.push(format!("copied to {to}"));
-                Location::Host
-            }
-            _ => to,
-        };
+        let destination = if by_host { Location::Host } else { to };
+        let steps = asked.steps.iter().map(|step| step.explained(destination));
+        after.splice(..0, steps);
+        if destination != to {
+            fits()?;
+            after.push(format!("copied to {to}"));
+        }
         let given = Given { convert: first.convert, fill: first.fill, batch: asked.batch.is_some() };
         let cached = Cached::take(&mut located, &choice, asked.execution.cache, context)?;
         let planned = Planned::new((located, cached), &choice, given, destination);
@@ -135,11 +133,6 @@ impl<'a> Reading<'a> {
             _ => device::holder(index, self.asked.execution.device_memory)
                 .map_err(|problem| Error::Device { file: self.asked.name(), problem }),
         }
-    }
-
-    /// The order of bands in the result.
-    pub(super) fn interleave(&self) -> Interleave {
-        self.asked.interleave
     }
 
     /// The engine to copy the result with, if the host decodes for the memory of a GPU.
@@ -186,7 +179,7 @@ impl<'a> Reading<'a> {
     /// What is needed to do without blocks of the cache, if there are some.
     fn again(&self) -> Option<Again<'a>> {
         let Self { asked, to, is_held, context, .. } = *self;
-        let again = || Again { asked, to: (to, is_held), after: self.after.clone(), context };
+        let again = || Again { asked, to: (to, is_held), context };
         self.planned.cached.is_used().then(again)
     }
 
@@ -210,21 +203,28 @@ impl<'a> Reading<'a> {
         let masks = std::mem::take(&mut self.planned.masks);
         let Self { asked, choice, planned, context, .. } = self;
         let reader = Reader { asked, engine: choice.engine.as_ref(), context };
-        let resampled = sheets.iter().any(|sheet| !sheet.then.is_nothing());
+        let resampled = sheets.iter().any(|sheet| sheet.then.is_resampled());
+        let apart = sheets.iter().any(Sheet::is_apart);
+        // Resampled sheets lie where the engine is, others where the result is.
+        let host = Choice::cpu("pixels in host memory").engine;
+        let own = resampled || output.location() == reader.engine.location();
+        let holder = if own { reader.engine } else { host.as_ref() };
         // A value that no sample can have is looked for by no output, and is not there.
         let looks = asked.meaning.look_for.is_some() && !resampled && masks.is_empty();
         let [_, bands, ..] = planned.shape;
-        let made = |sheet: &Sheet| reader.engine.scratch(sheet.spec.clone(), context);
-        let lease =
-            |need: u64| reader.take(reader.engine.location(), need, "windows before they are resampled");
-        let (_lease, decoded) = match resampled {
+        let made = |sheet: &Sheet| holder.scratch(sheet.spec.clone(), context);
+        let (_lease, decoded) = match apart {
             true => {
-                let lease = lease(len_of(&sheets))?;
+                let purpose = match resampled {
+                    true => "windows before they are resampled",
+                    false => "the image before its last step",
+                };
+                let lease = reader.take(holder.location(), len_of(&sheets), purpose)?;
                 (Some(lease), sheets.iter().map(made).collect::<std::result::Result<Vec<_>, _>>()?)
             }
             false => (None, Vec::new()),
         };
-        let memory: Vec<&Output> = if resampled { decoded.iter().collect() } else { vec![output] };
+        let memory: Vec<&Output> = if apart { decoded.iter().collect() } else { vec![output] };
         if asked.laying.is_some() {
             let Decoded { done, masks, _lease } = reader.decoded(planned, &memory, masks)?;
             let mut masks: BTreeMap<usize, SharedPixels> =
@@ -236,6 +236,12 @@ impl<'a> Reading<'a> {
         }
         let mut done = reader.masked(planned, &memory, masks)?;
         done.0.found = looks.then(|| done.0.found.unwrap_or(false));
+        if let Some(job) = sheets.first().and_then(|sheet| sheet.then.finish()) {
+            let decoded = decoded.into_iter().next();
+            let pixels = decoded.map(|decoded| reader.pixels(decoded.spec().clone(), decoded)).transpose()?;
+            holder.finish(&job, pixels.as_ref(), output, context)?;
+            return Ok(done);
+        }
         for (sheet, decoded) in sheets.into_iter().zip(decoded) {
             reader.resample(sheet, decoded, bands, output)?;
         }
@@ -251,9 +257,10 @@ impl Again<'_> {
         read: impl FnOnce(Reading<'_>) -> Result<R>,
     ) -> Result<R> {
         match (result, again) {
-            (Err(error), Some(Self { asked, to, after, context })) if error.kind() == ErrorKind::Memory => {
+            (Err(error), Some(Self { asked, to, context })) if error.kind() == ErrorKind::Memory => {
                 let execution = asked.execution.cache(Cache::Off);
-                read(Reading::resolved(Asked { execution: &execution, ..asked }, to, after, context)?)
+                let asked = Asked { execution: &execution, ..asked };
+                read(Reading::resolved(asked, to, Vec::new(), context)?)
             }
             (result, _) => result,
         }

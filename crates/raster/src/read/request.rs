@@ -7,6 +7,7 @@ use super::area::{Area, Frame};
 use super::canvas::Canvas;
 use super::lay::Laying;
 use super::sheet::Sheet;
+use super::steps::Step;
 use crate::dataset::Dataset;
 use crate::error::Error;
 use crate::options::{Execution, Interleave, Meaning, Place, ReadOptions};
@@ -98,13 +99,21 @@ pub(crate) struct Asked<'a> {
     pub(crate) batch: Option<&'a Shape>,
     /// How the windows are laid onto a grid, if they are.
     pub(crate) laying: Option<&'a Laying>,
+    /// The last steps; of reads of one window.
+    pub(crate) steps: &'a [Step],
 }
 
 impl<'a> Asked<'a> {
     /// One window, with the options of its read.
     pub(crate) fn one(requests: &'a [Request<'a>], options: &'a ReadOptions) -> Self {
         let ReadOptions { meaning, layout, execution, .. } = options;
-        Self { requests, meaning, interleave: layout.interleave, execution, batch: None, laying: None }
+        let interleave = layout.interleave;
+        Self { requests, meaning, interleave, execution, batch: None, laying: None, steps: &[] }
+    }
+
+    /// The same with last steps.
+    pub(crate) fn steps(self, steps: &'a [Step]) -> Self {
+        Self { steps, ..self }
     }
 }
 
@@ -123,9 +132,9 @@ impl Asked<'_> {
         Error::Request { file: self.name(), problem }
     }
 
-    /// What is looked for in a sheet, after its samples were converted; `None` if its pixels change again later.
+    /// What is looked for in a sheet, after its samples were converted and before its last step; `None` if it is resampled.
     pub(super) fn sought(&self, sheet: &Sheet) -> Option<Sought> {
-        let value = self.meaning.look_for.filter(|_| sheet.then.is_nothing())?;
+        let value = self.meaning.look_for.filter(|_| !sheet.then.is_resampled())?;
         let data_type = sheet.spec.data_type;
         if self.meaning.is_masked() && Convert::gives(data_type) {
             return Some(Sought::nan(data_type));

@@ -7,6 +7,7 @@ use super::found::{Found, Sources};
 use super::limits::Size;
 use super::request::{Asked, Of, Request};
 use super::sheet::{Masks, Sheet, Then, alike, places_of};
+use super::steps::job_of;
 use super::unpack::{Missing, Unpacking};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -174,7 +175,7 @@ impl<'a> Asked<'a> {
         let (count, bands) = count.zip(bands).ok_or_else(too_many)?;
         let all = count.checked_mul(bands).ok_or_else(too_many)?;
         let given = self.laying.and_then(|laying| laying.data_type);
-        let result = self.spec(given.unwrap_or(data_type), all, (columns, rows))?;
+        let mut result = self.spec(given.unwrap_or(data_type), all, (columns, rows))?;
         for group in groups.iter_mut().filter(|group| group.role != Role::MaskTile) {
             let (stored, unpacking) = (group.facts.layout.data_type, group.facts.unpacking);
             let convert = self.convert(stored, unpacking, data_type);
@@ -213,7 +214,13 @@ impl<'a> Asked<'a> {
             }
             None => {
                 let windows = (0..frames.len()).collect();
-                vec![Sheet { windows, spec: result.clone(), then: Then::Nothing }]
+                let fill = groups.first().map(|group| group.facts.layout.extras.fill);
+                let job = job_of(self.steps, fill.unwrap_or_default());
+                let then = if job.is_nothing() { Then::Nothing } else { Then::Finish(job) };
+                let spec = result.clone();
+                let (data_type, bands) = job.change.gives(spec.data_type, spec.bands);
+                result = self.spec(data_type, bands, job.turn.size((columns, rows)))?;
+                vec![Sheet { windows, spec, then }]
             }
         };
         self.add_masks(&mut groups, &slots, &mut sources)?;

@@ -5,7 +5,7 @@
 //! sizes lie in sheets of their own, and all sheets together have less than four times the pixels of the windows.
 
 use std::collections::BTreeMap;
-use strile_engine::{MaskJob, OutputSpec, ResampleWindow, WarpWindow};
+use strile_engine::{FinishJob, MaskJob, OutputSpec, ResampleWindow, WarpWindow};
 
 /// Windows that lie in one shape.
 #[derive(Debug)]
@@ -22,16 +22,31 @@ pub(super) struct Sheet {
 pub(super) enum Then {
     /// Nothing: they are the result.
     Nothing,
+    /// Their samples are changed, or they are turned.
+    Finish(FinishJob),
     /// They are made another size.
     Resample(Vec<ResampleWindow>),
     /// They are laid onto a grid.
     Warp(Vec<WarpWindow>),
 }
 
+impl Sheet {
+    /// Whether its windows are decoded into memory of their own, and not into the result.
+    pub(super) fn is_apart(&self) -> bool {
+        self.then.is_resampled()
+            || self.then.finish().is_some_and(|job| !job.is_in_place(self.spec.data_type))
+    }
+}
+
 impl Then {
-    /// Whether windows are decoded into the result itself.
-    pub(super) fn is_nothing(&self) -> bool {
-        matches!(self, Self::Nothing)
+    /// Whether they are made another size or laid onto a grid.
+    pub(super) fn is_resampled(&self) -> bool {
+        matches!(self, Self::Resample(_) | Self::Warp(_))
+    }
+
+    /// Their last step, if they have one.
+    pub(super) fn finish(&self) -> Option<FinishJob> {
+        if let Self::Finish(job) = self { Some(*job) } else { None }
     }
 }
 

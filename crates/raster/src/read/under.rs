@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::grid::{Onto, Placed};
 use crate::input::InputRef;
 use crate::options::{Layer, Place, ReadOptions};
+use strile_engine::Context;
 use strile_tiff::DataType;
 
 /// A file under the grid.
@@ -19,7 +20,12 @@ pub(super) struct File<'a> {
 
 impl<'a> File<'a> {
     /// Finds the level of a file that is read, or says why it cannot be.
-    pub(super) fn new(of: InputRef<'a>, options: &ReadOptions, onto: &Onto) -> Result<Self> {
+    pub(super) fn new(
+        of: InputRef<'a>,
+        options: &ReadOptions,
+        onto: &Onto,
+        context: &Context,
+    ) -> Result<Self> {
         let refuse = |problem: &str| Err(of.refuse(format!("cannot read onto a grid: {problem}")));
         match options {
             _ if options.place.page > 0 => {
@@ -53,7 +59,7 @@ impl<'a> File<'a> {
                 (vec![of.size()], bands.len(), Some(vrt.data_type()))
             }
         };
-        let placed = of.places().place(&of.metadata().georeference, &levels, onto);
+        let placed = of.places().place(&of.metadata().georeference, &levels, onto, context);
         let placed = placed.map_err(|problem| of.refuse(problem.to_string()))?;
         let data_type = stored;
         let stored = stored.map_or(16, |data_type| data_type.size() as u64);
@@ -62,11 +68,11 @@ impl<'a> File<'a> {
     }
 
     /// The same file under a grid of the same system and pixels that lies elsewhere.
-    pub(super) fn moved_to(&self, options: &ReadOptions, onto: &Onto) -> Result<Self> {
+    pub(super) fn moved_to(&self, options: &ReadOptions, onto: &Onto, context: &Context) -> Result<Self> {
         let moved = self.placed.moved_to(onto);
         match moved.map_err(|problem| self.of.refuse(problem.to_string()))? {
             Some(placed) => Ok(Self { placed, ..*self }),
-            None => Self::new(self.of, options, onto),
+            None => Self::new(self.of, options, onto, context),
         }
     }
 }

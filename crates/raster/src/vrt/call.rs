@@ -180,13 +180,8 @@ impl Share {
     }
 
     /// Plans the read.
-    pub(super) fn reading<'b>(
-        &'b self,
-        asked: Asked<'b>,
-        to: Location,
-        after: Vec<String>,
-    ) -> Result<Reading<'b>> {
-        Reading::new(asked, to, after, &self.context).inspect(|reading| self.expect(reading))
+    pub(super) fn reading<'b>(&'b self, asked: Asked<'b>, to: Location) -> Result<Reading<'b>> {
+        Reading::new(asked, to, Vec::new(), &self.context).inspect(|reading| self.expect(reading))
     }
 
     /// Plans the read into host memory that is leased already.

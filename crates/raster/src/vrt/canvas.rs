@@ -256,7 +256,7 @@ impl Vrt {
                 let (_leases, _expanded) = (vec![lease], vec![expanded]);
                 return Ok(Made { canvas, blended: None, sources, _leases, _expanded });
             }
-            let len = expanded.len();
+            let (len, named) = (expanded.len(), expanded.named_layers());
             let mut made = Made {
                 canvas: self.canvas(wanted, Content::Blended(Arc::new(Unread { len }))),
                 blended: None,
@@ -264,7 +264,7 @@ impl Vrt {
                 _leases: Vec::new(),
                 _expanded: Vec::new(),
             };
-            made.canvas.blended = layers;
+            (made.canvas.blended, made.canvas.named) = (layers, named);
             if wanted.pixels {
                 let (raster, lease) = self.compose(expanded, call)?;
                 if call.set_aside().len() != known {
@@ -296,6 +296,7 @@ impl Vrt {
             inside: wanted.inside,
             content,
             blended: 0,
+            named: Vec::new(),
         }
     }
 }

@@ -98,6 +98,7 @@ impl Vrt {
             inside: Some(whole),
             content,
             blended: 0,
+            named: Vec::new(),
         };
         if let Err(error) = read_into(&canvas, &output, sources, call) {
             self.go_without_all(&named(&canvas), error, call)?;

@@ -13,8 +13,8 @@ use crate::options::{Interleave, Layer, Meaning, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;
 use crate::read::{
-    Asked, Canvas, Content, Done, Frame, MaskSource, OntoRead, ReadPlan, Reading, Request, WindowFault,
-    all_valid, from_alpha,
+    Asked, Canvas, Content, Done, Frame, MaskSource, OntoRead, ReadPlan, Reading, Request, Step, WindowFault,
+    all_valid,
 };
 use crate::source::MemorySource;
 use crate::window::Window;
@@ -51,17 +51,17 @@ impl Vrt {
         let work = self.work();
         let shared = Shared::new(self, &options.execution, context, &work);
         let call = shared.call();
-        let mut after = Vec::new();
+        let (mut after, mut steps) = (Vec::new(), Vec::new());
         let wanted = match options.place.layer {
             Layer::Pixels => checked.pixels(&checked.bands, false)?,
             Layer::Mask => match self.mask_source() {
                 MaskSource::Image => self.wanted_mask(checked.window, false),
                 MaskSource::Alpha(band) => {
-                    after.push(format!("the mask from the alpha of band {band}"));
+                    steps.push(Step::MaskOfAlpha(band));
                     checked.pixels(&[band], false)?
                 }
                 MaskSource::NoData => {
-                    after.push("the mask where a band differs from nodata".to_owned());
+                    after.push("the mask where a band differs from nodata on the host".to_owned());
                     checked.pixels(&(1..=self.bands()).collect::<Vec<_>>(), false)?
                 }
                 // A mask that needs no pixel is explained by the pixels that it is of.
@@ -71,7 +71,7 @@ impl Vrt {
         self.allow(&wanted, &call);
         let made = self.made(&wanted, &call)?;
         let requests = [Request::of_mosaic(&made.canvas, None)];
-        let asked = Asked::one(&requests, &checked.given);
+        let asked = Asked::one(&requests, &checked.given).steps(&steps);
         Reading::new(asked, to, after, context).and_then(Reading::explained)
     }
 
@@ -223,16 +223,21 @@ impl<'a> Checked<'a> {
         call: &Call<'_>,
         mut read: impl FnMut(Reading<'_>) -> Result<(R, Vec<WindowFault>)>,
     ) -> Result<R> {
-        if self.options.place.layer == Layer::Mask {
-            // A mask is made on the host, and read from there like what was blended.
-            let raster = self.mask(call)?;
-            let canvas = self.of_mask(raster);
-            return planned(&canvas, &self.given, to, 0, call, |reading| read(reading).map(|(done, _)| done));
-        }
-        let wanted = self.pixels(&self.bands, true)?;
+        let (bands, steps) = match (self.options.place.layer, self.vrt.mask_source()) {
+            (Layer::Pixels, _) => (self.bands.clone(), Vec::new()),
+            (Layer::Mask, MaskSource::Alpha(band)) => (vec![band], vec![Step::MaskOfAlpha(band)]),
+            (Layer::Mask, MaskSource::Image | MaskSource::NoData | MaskSource::AllValid) => {
+                // The mask is made on the host, and read from there like what was blended.
+                let raster = self.mask(call)?;
+                let asked = (&self.of_mask(raster), &self.given, &[][..]);
+                return planned(asked, to, 0, call, |reading| read(reading).map(|(done, _)| done));
+            }
+        };
+        let wanted = self.pixels(&bands, true)?;
         self.made(&wanted, call, |made| {
             let made = made.ready();
-            let (done, faults) = planned(&made.canvas, &self.given, to, made.sources, call, &mut read)?;
+            let asked = (&made.canvas, &self.given, &steps[..]);
+            let (done, faults) = planned(asked, to, made.sources, call, &mut read)?;
             call.found_by(faults);
             Ok(done)
         })
@@ -249,7 +254,8 @@ impl<'a> Checked<'a> {
                 return Ok(raster);
             }
             let made = made.ready();
-            planned(&made.canvas, &self.given, Location::Host, made.sources, call, |reading| {
+            let asked = (&made.canvas, &self.given, &[][..]);
+            planned(asked, Location::Host, made.sources, call, |reading| {
                 let fill = reading.planned.fill();
                 let Done { output, faults, .. } = reading.read()?;
                 call.found_by(faults);
@@ -269,12 +275,10 @@ impl<'a> Checked<'a> {
         let band = |band: u16| by_bands.host(&by_bands.pixels(&[band], true)?, call);
         let mask = match vrt.mask_source() {
             MaskSource::Image => by_bands.host(&vrt.wanted_mask(self.window, true), call)?,
-            MaskSource::Alpha(number) => {
-                let _lease = lease()?;
-                let alpha = band(number)?;
-                let _held = held(&alpha)?;
-                from_alpha(alpha)
-            }
+            MaskSource::Alpha(_) => by_bands.read(Location::Host, call, |reading| {
+                let Done { output, faults, .. } = reading.read()?;
+                Ok((Raster::from_output(output, Interleave::BandFirst, Fill::default())?, faults))
+            })?,
             MaskSource::AllValid => all_valid((width, height), call.context())?,
             MaskSource::NoData => {
                 let _lease = lease()?;
@@ -312,23 +316,23 @@ impl<'a> Checked<'a> {
             inside: Some(self.window),
             content: Content::Blended(Arc::new(MemorySource::new(self.vrt.name.clone(), mask.pixels))),
             blended: 0,
+            named: Vec::new(),
         }
     }
 }
 
 /// Plans the read of a window that is made of so many sources, and gives it to `read`.
 fn planned<R>(
-    canvas: &Canvas,
-    options: &ReadOptions,
+    (canvas, options, steps): (&Canvas, &ReadOptions, &[Step]),
     to: Location,
     sources: u64,
     call: &Call<'_>,
     read: impl FnOnce(Reading<'_>) -> Result<R>,
 ) -> Result<R> {
     let requests = [Request::of_mosaic(canvas, None)];
-    let asked = Asked::one(&requests, options);
+    let asked = Asked::one(&requests, options).steps(steps);
     let share = Share::new(sources, call);
-    let done = read(share.reading(asked, to, Vec::new())?)?;
+    let done = read(share.reading(asked, to)?)?;
     share.complete();
     Ok(done)
 }

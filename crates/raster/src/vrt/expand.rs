@@ -10,6 +10,7 @@ use super::opened::{Opened, nodata_of};
 use super::parse::{Band, Source};
 use super::place::{Extent, Part, Placed, Rectangles, copied_from};
 use super::pool::{AHEAD, InUse};
+use super::values::Complex;
 use super::{Vrt, index::Index};
 use crate::error::{Error, Result};
 use crate::read::alike;
@@ -17,6 +18,9 @@ use crate::window::Window;
 use std::sync::Arc;
 use strile_engine::{EngineError, Fill, Lease};
 use strile_tiff::DataType;
+
+/// Layers that a plan names.
+const NAMED: usize = 3;
 
 /// A band from 1, or the mask of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +97,14 @@ impl Expanded {
         items.filter(|item| matches!(item.what, What::Layer(_))).count()
     }
 
+    /// The first layers, in words: a source, and why it is blended.
+    pub(super) fn named_layers(&self) -> Vec<String> {
+        let items = self.groups.iter().flat_map(|group| &group.items);
+        let layers =
+            items.filter_map(|item| if let What::Layer(layer) = &item.what { Some(layer) } else { None });
+        layers.take(NAMED).map(|layer| layer.explained()).collect()
+    }
+
     /// What is laid in the place of a nested mosaic.
     fn inlined(self, mosaic: &Arc<InUse>, at: Window, band: u32) -> (Vec<Item>, Vec<Lease>) {
         let mut items = Vec::new();
@@ -146,6 +158,32 @@ impl Group {
 }
 
 impl Layer {
+    /// The name of its source, and why it is blended.
+    fn explained(&self) -> String {
+        let opened = self.source.opened.as_ref();
+        let name = match opened {
+            Opened::File(leaf) => leaf.dataset.name(),
+            Opened::Mosaic(vrt) => vrt.name(),
+        };
+        let any =
+            |is: &dyn Fn(&Onto, &Source) -> bool| self.pairs.iter().any(|(onto, source)| is(onto, source));
+        let complex = |is: fn(&Complex) -> bool| any(&|_, source| source.complex.as_deref().is_some_and(is));
+        let reasons = [
+            (copied_from(&self.placed.0, &self.placed.1).is_none(), "resampled"),
+            (complex(Complex::is_changed), "values scaled or looked up"),
+            (any(&|_, source| nodata_of(opened, source).is_some()), "transparent by nodata"),
+            (complex(|complex| complex.uses_mask), "transparent by its mask"),
+            (any(&|_, source| source.is_mask), "its mask as pixels"),
+            (any(&|onto, _| opened.data_type().ok() != Some(onto.data_type)), "converted to another type"),
+            (matches!(opened, Opened::Mosaic(_)), "a mosaic"),
+        ];
+        let reasons: Vec<&str> = reasons.into_iter().filter(|(is, _)| *is).map(|(_, words)| words).collect();
+        match reasons.is_empty() {
+            true => name.to_owned(),
+            false => format!("{name} ({})", reasons.join(", ")),
+        }
+    }
+
     /// The same as a copy, which it is upon these values of its bands; `None` if it is none.
     fn copied(&self, fills: &[Fill], first: u32) -> Option<What> {
         let from = copied_from(&self.placed.0, &self.placed.1)?;

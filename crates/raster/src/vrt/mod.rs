@@ -42,7 +42,7 @@ pub(crate) use canvas::{Made, Named};
 pub use listing::{VrtBand, VrtSource};
 pub(crate) use parse::table_entries;
 pub(crate) use several::{Calls, Mosaics};
-pub use write::{IndexOptions, WrittenIndex, write_index};
+pub use write::{IndexOptions, WrittenIndex, write_index, write_tiles};
 
 use crate::error::{Error, Result};
 use crate::grid::KnownPlaces;

@@ -38,6 +38,11 @@ impl Complex {
         matches!(self.scaling, Scaling::Linear { offset, ratio } if (offset, ratio) != (0.0, 1.0))
     }
 
+    /// Values are scaled or looked up.
+    pub(super) fn is_changed(&self) -> bool {
+        self.scaling != Scaling::None || !self.table.is_empty()
+    }
+
     /// Nothing but nodata.
     pub(super) fn is_only_nodata(&self) -> bool {
         *self == Self { nodata: self.nodata, ..Self::default() }

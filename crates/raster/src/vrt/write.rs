@@ -1,7 +1,7 @@
 //! Writes a VRT that lays files side by side, or each in bands of its own, as `gdalbuildvrt` does.
 //!
 //! `tile` what is known of a file; `agree` what all files say alike, and what is lost; `place` where each file lies;
-//! `text` the XML. The files have one reference system and type and are not rotated. A file that contradicts the others
+//! `text` the XML; `tiles` the VRT of tiles that one raster was cut into. The files have one reference system and type and are not rotated. A file that contradicts the others
 //! in what its values mean is an error that names it; what a VRT cannot hold is told in a warning. The VRT is written
 //! whole or not at all.
 
@@ -9,6 +9,7 @@ mod agree;
 mod place;
 mod text;
 mod tile;
+mod tiles;
 
 use crate::error::{Error, Result};
 use crate::open::OpenOptions;
@@ -16,6 +17,7 @@ use crate::sink::{FileSink, Sink as _, folder_of};
 use std::path::{Component, Path, PathBuf};
 use strile_tiff::gdal::NoData;
 use tile::Tile;
+pub use tiles::write_tiles;
 
 /// Options of `write_index`.
 #[derive(Debug, Clone, Default)]

@@ -85,7 +85,7 @@ pub(crate) fn check_spec(spec: &RasterSpec) -> Result<(), String> {
 }
 
 /// Tags that say where pixels are and how they are stored: the writer's own.
-fn is_written(tag: Tag) -> bool {
+pub(super) fn is_written(tag: Tag) -> bool {
     matches!(
         tag,
         Tag::NewSubfileType

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use strile_engine::{Encoder, Location, Resampling};
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Planar, Predictor};
 
+/// Libraries of GPUs that encode, by the names that the CUDA engine knows.
+const NVCOMP: &str = "nvcomp";
+const NVJPEG2000: &str = "nvjpeg2000";
+
 /// The arrangement of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
@@ -215,8 +219,8 @@ impl WriteOptions {
     /// Which encoders.
     pub(crate) fn encoder(&self) -> Encoder {
         match self.nvcomp_effort {
-            Some(effort) => Encoder::Nvcomp { effort },
-            None if self.nvjpeg2000 => Encoder::Nvjpeg2000,
+            Some(effort) => Encoder::Library { name: NVCOMP, effort },
+            None if self.nvjpeg2000 => Encoder::Library { name: NVJPEG2000, effort: 0 },
             None if self.reproducible => Encoder::Portable,
             None => Encoder::Fast,
         }

@@ -152,12 +152,11 @@ pub(crate) fn plan_write(
     let reduced = options.for_overviews();
     // A device's own encoders are the portable ones; what it leaves to the host is encoded by the same.
     let encoder = match (engine.location(), options.encoder()) {
-        (Location::Host, encoder)
-        | (Location::Cuda(_), encoder @ (Encoder::Nvcomp { .. } | Encoder::Nvjpeg2000)) => encoder,
+        (Location::Host, encoder) | (Location::Cuda(_), encoder @ Encoder::Library { .. }) => encoder,
         (Location::Cuda(_), Encoder::Fast | Encoder::Portable) => Encoder::Portable,
     };
     let of_masks = match encoder {
-        Encoder::Nvcomp { .. } | Encoder::Nvjpeg2000 => Encoder::Portable,
+        Encoder::Library { .. } => Encoder::Portable,
         Encoder::Fast | Encoder::Portable => encoder,
     };
     if sizes.len() > 1 {

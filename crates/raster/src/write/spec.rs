@@ -1,6 +1,7 @@
 //! What is written: the shape, type and meaning of a raster.
 
-use crate::Metadata;
+use crate::Window;
+use crate::metadata::Metadata;
 use strile_tiff::{DataType, ExtraSample, FieldValue, Photometric, Tag};
 
 /// A raster to be written.
@@ -43,6 +44,18 @@ impl RasterSpec {
             metadata: Metadata::default(),
             extra_fields: Vec::new(),
         }
+    }
+
+    /// Returns the part of the raster inside a window: all but its size and its place is the same.
+    pub fn part(&self, window: &Window) -> Self {
+        let mut part = Self { width: window.width, height: window.height, ..self.clone() };
+        let (column, row) = (f64::from(window.column), f64::from(window.row));
+        let georeference = &mut part.metadata.georeference;
+        georeference.transform = georeference.transform.map(|transform| transform.window(column, row));
+        for gcp in &mut georeference.gcps {
+            (gcp.column, gcp.row) = (gcp.column - column, gcp.row - row);
+        }
+        part
     }
 
     /// Meaning of the samples and of those beyond the colours, decided.

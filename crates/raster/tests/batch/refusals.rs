@@ -4,12 +4,13 @@ use crate::made::{by_both, bytes_of, bytes_of_files, device, files, spec};
 use crate::sources::open;
 use std::sync::Arc;
 use strile::batch::{BatchOutput, BatchWindow, read_batch_into};
+use strile::engine::Budget;
 use strile::engine::{Output, OutputSpec};
 use strile::io::MemorySource;
 use strile::read::{Area, OnFault};
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
-use strile::{BatchOptions, Budget, Context, DataType, Dataset, OpenOptions, Processor, read_batch};
+use strile::{BatchOptions, Context, DataType, Dataset, OpenOptions, Processor, read_batch};
 use testkit::{Codec, ImageSpec};
 
 fn refusal(files: &[Arc<Dataset>], windows: &[BatchWindow], options: &BatchOptions) -> String {

@@ -4,9 +4,10 @@ use crate::made::{UINT16, by_both, bytes_of, device, files, first_difference, sp
 use crate::sources::open;
 use std::sync::Arc;
 use strile::batch::{BatchOutput, BatchWindow, Sampling, plan_batch, read_batch_into};
+use strile::engine::Budget;
 use strile::engine::{Output, OutputSpec, Strides};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{BatchOptions, Budget, Context, DataType, Dataset, Processor, read_batch};
+use strile::{BatchOptions, Context, DataType, Dataset, Processor, read_batch};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Random};
 
 fn alone(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOptions) -> Vec<u8> {

@@ -163,7 +163,7 @@ fn the_first_file_that_fails_is_told_whichever_is_answered_first() {
 fn answers_under_way_are_counted_as_memory() {
     let (_, _, files) = files(4, &bytes_of(&spec(Codec::None), 2));
     let read = |memory: u64| {
-        let context = Context { budget: Arc::new(strile::Budget::new(memory)), ..Context::default() };
+        let context = Context { budget: Arc::new(strile::engine::Budget::new(memory)), ..Context::default() };
         read_batch(&files, &windows(4), &BatchOptions::default(), &context)
             .err()
             .map(|error| error.to_string())

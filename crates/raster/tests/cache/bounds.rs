@@ -2,7 +2,9 @@
 
 use crate::{LIMIT, Named, alone, read, tiled, window};
 use std::sync::Arc;
-use strile::{Budget, Cache, Context, ReadOptions, cache};
+use strile::cache::Cache;
+use strile::engine::Budget;
+use strile::{Context, ReadOptions, cache};
 use testkit::Codec;
 
 #[test]

@@ -2,7 +2,8 @@
 
 use crate::{Named, alone, read, tiled, window};
 use std::time::Duration;
-use strile::{Cache, Context, Dataset, cache};
+use strile::cache::Cache;
+use strile::{Context, Dataset, cache};
 use testkit::Codec;
 
 /// Times of files are trusted once they are this old.

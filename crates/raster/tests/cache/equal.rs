@@ -2,9 +2,10 @@
 
 use crate::{LIMIT, Named, alone};
 use strile::batch::BatchWindow;
+use strile::cache::Cache;
 use strile::read::{Interleave, OnFault};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{BatchOptions, Cache, Context, Dataset, Layer, ReadOptions, Window, cache, read_batch};
+use strile::{BatchOptions, Context, Dataset, Layer, ReadOptions, Window, cache, read_batch};
 use testkit::{Codec, Fixture, Grid, ImageSpec, Pattern, Pixels};
 
 /// Reads of a file that together touch everything it holds, in several ways.

@@ -2,7 +2,8 @@
 
 use crate::{Named, alone, read, tiled, window};
 use std::path::Path;
-use strile::{Cache, cache};
+use strile::cache;
+use strile::cache::Cache;
 use testkit::Codec;
 
 fn blocks(path: &Path) -> Vec<std::path::PathBuf> {

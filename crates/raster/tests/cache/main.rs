@@ -18,9 +18,10 @@ mod shared;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use strile::cache::Cache;
 use strile::io::{ReadAt, ReadDone, ReadOp, Source, Version};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Cache, Context, Dataset, OpenOptions, ReadOptions, Window, cache};
+use strile::{Context, Dataset, OpenOptions, ReadOptions, Window, cache};
 use strile_engine::Span;
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
 

@@ -1,7 +1,8 @@
 //! Plans say what comes from the cache, and looking at a plan changes nothing.
 
 use crate::{Named, alone, read, tiled, window};
-use strile::{Cache, Context, cache};
+use strile::cache::Cache;
+use strile::{Context, cache};
 use testkit::Codec;
 
 #[test]
@@ -51,7 +52,7 @@ fn memory_is_what_the_plan_says() {
     for cache in [Cache::Off, Cache::Auto, Cache::Auto, Cache::Auto, Cache::Decoded] {
         let options = window(10, 10, 300, 200).cache(cache);
         let context = || {
-            let budget = std::sync::Arc::new(strile::Budget::new(1 << 30));
+            let budget = std::sync::Arc::new(strile::engine::Budget::new(1 << 30));
             Context { budget, ..Context::default() }
         };
         let plan = dataset.plan(&options, &context()).unwrap();

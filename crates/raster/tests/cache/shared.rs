@@ -2,7 +2,8 @@
 
 use crate::{Named, alone, read, tiled, window};
 use std::sync::Arc;
-use strile::{Cache, cache};
+use strile::cache;
+use strile::cache::Cache;
 use testkit::Codec;
 
 #[test]

@@ -3,11 +3,12 @@
 use crate::fixtures::readable;
 use crate::sources::{open, open_bucket, read};
 use std::sync::Arc;
+use strile::engine::Budget;
 use strile::engine::Strides;
 use strile::engine::{Output, OutputSpec, Progress};
 use strile::read::{Interleave, PlanFigures};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Budget, Cancel, Context, DataType, Error};
+use strile::{Cancel, Context, DataType, Error};
 use strile::{ReadOptions, Window};
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels};
 

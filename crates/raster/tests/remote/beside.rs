@@ -4,8 +4,9 @@ use crate::{UINT16, hasty};
 use std::path::PathBuf;
 use std::time::Duration;
 use strile::batch::{HeaderLimits, Headers};
+use strile::file::SidecarSearch;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, Layer, OpenOptions, ReadOptions, Result, SidecarSearch};
+use strile::{Context, Dataset, Layer, OpenOptions, ReadOptions, Result};
 use testkit::{Codec, Fault, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, RangeServer, geo_tags};
 
 const BYTE: SampleType = SampleType { format: SampleFormat::Uint, bits: 8 };

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strile::batch::{BatchWindow, read_batch_on_device};
+use strile::cache::Cache;
 use strile::tiff::ByteOrder;
-use strile::{BatchOptions, Cache, Context, Location, Processor};
+use strile::{BatchOptions, Context, Location, Processor};
 use testkit::{Codec, Fault, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, RangeServer};
 
 /// Puts the stand-in in the place of the driver.

@@ -253,6 +253,12 @@ fn a_plan_says_what_is_done() {
             let words = plan.to_string();
             assert!(words.contains("mosaic of 130 × 100 pixels"), "{words}");
             assert_eq!(words.contains("blended on the host"), !is_plain, "{words}");
+            let note = plan.notes.iter().find_map(|note| note.strip_prefix("blended on the host: "));
+            assert_eq!(
+                note.is_some_and(|note| note.contains(".tif (") || note.contains(".vrt (")),
+                !is_plain,
+                "{words}"
+            );
         }
     }
 }

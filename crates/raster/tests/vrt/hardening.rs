@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use strile::batch::{HeaderLimits, Headers, write_header_index};
+use strile::engine::Budget;
 use strile::tiff::ByteOrder;
 use strile::vrt::{Missing, VrtOptions, is_vrt};
-use strile::{Budget, Context, Dataset, Input, OpenOptions, ReadOptions, Vrt};
+use strile::{Context, Dataset, Input, OpenOptions, ReadOptions, Vrt};
 use testkit::{ImageSpec, Pattern, Pixels};
 
 /// Runs something that could wait for ever, for at most 20 s.

@@ -5,10 +5,11 @@ use crate::engines::{Laid, copied, mosaic, tiles};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strile::batch::BatchWindow;
+use strile::engine::Budget;
 use strile::engine::Progress;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::vrt::{Missing, VrtOptions};
-use strile::{BatchOptions, Budget, Context, Layer, Processor, ReadOptions, Vrt, read_batch};
+use strile::{BatchOptions, Context, Layer, Processor, ReadOptions, Vrt, read_batch};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
 
 const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };

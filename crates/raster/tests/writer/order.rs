@@ -4,12 +4,13 @@ use crate::{Cut, cut_out, spec_of};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use strile::convert::convert_into;
+use strile::engine::Budget;
 use strile::io::{FileSink, Sink, StreamSink};
 use strile::read::Interleave;
 use strile::tiff::Planar;
 use strile::tiff::{SampleFormat, SampleType};
 use strile::write::{BlockChoice, Format, Overviews, Piece, WriteReport};
-use strile::{Budget, Compression, Context, ConvertOptions, Input, OpenOptions, WriteOptions, Writer};
+use strile::{Compression, Context, ConvertOptions, Input, OpenOptions, WriteOptions, Writer};
 use testkit::{Pattern, Pixels};
 
 const TILES: BlockChoice = BlockChoice::Tiles { width: 32, height: 32 };

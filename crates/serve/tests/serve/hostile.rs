@@ -236,7 +236,7 @@ fn memory_is_that_of_the_budget() {
     let spec = ImageSpec::new(uint(8)).grid(Grid::Tiles(256, 256)).codec(Codec::Deflate);
     write(&folder.path().join("served"), "bands.tif", &spec, &pixels);
     let mut options = ServerOptions::default();
-    options.budget = std::sync::Arc::new(strile::Budget::new(3 << 20));
+    options.budget = std::sync::Arc::new(strile::engine::Budget::new(3 << 20));
     let server = Running::view(&[folder.path().join("served")], options);
     let bands: Vec<String> = (1..=40).map(|band| band.to_string()).collect();
     let large = format!("api/1/tile/0/0/0?bands={}", bands.join(","));

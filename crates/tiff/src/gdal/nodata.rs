@@ -93,6 +93,22 @@ impl NoData {
         }
     }
 
+    /// The value of samples of this type that are stored inverted: 0 is white. One that they cannot have stays as it is.
+    pub fn inverted(self, data_type: DataType) -> Self {
+        let highest: i128 = match data_type {
+            DataType::U8 => u8::MAX.into(),
+            DataType::U16 => u16::MAX.into(),
+            DataType::U32 => u32::MAX.into(),
+            DataType::U64 => u64::MAX.into(),
+            DataType::I8 | DataType::I16 | DataType::I32 | DataType::I64 => return self,
+            _ => return self.float(|value| -value),
+        };
+        match self.as_integer() {
+            Some(value) if (0..=highest).contains(&value) => Self::Integer(highest - value),
+            _ => self,
+        }
+    }
+
     fn float(self, round: impl Fn(f64) -> f64) -> Self {
         Self::Float(round(self.as_f64()))
     }

@@ -28,7 +28,8 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
-use strile::{Budget, Processor};
+use strile::Processor;
+use strile::engine::Budget;
 use work::{Canceller, Counts, Worker};
 
 struct Arguments {

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use strile::batch::BatchWindow;
 use strile::convert::convert_into;
+use strile::engine::Budget;
 use strile::io::FileSink;
 use strile::read::Interleave;
 use strile::write::{BlockChoice, Format, Piece};
 use strile::{
-    BatchOptions, Budget, Cancel, Compression, Context, ConvertOptions, Dataset, Error, Input, OpenOptions,
+    BatchOptions, Cancel, Compression, Context, ConvertOptions, Dataset, Error, Input, OpenOptions,
     Processor, RasterSpec, ReadOptions, Window, WriteOptions, Writer, read_batch,
 };
 use testkit::Random;

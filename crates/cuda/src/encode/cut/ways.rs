@@ -4,50 +4,12 @@
 //! of one bit, `cut_bits` those.
 
 use super::{CutTask, Recipe};
-use std::ops::Range;
-
-/// Packed bytes that a CUDA block should have to write.
-const PART: u64 = 32 << 10;
-
-/// Tasks that one entry point takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
-    /// The entry point.
-    pub entry: &'static str,
-    /// Which of the tasks.
-    pub tasks: Range<usize>,
-    /// Packed bytes of the largest of them.
-    largest: u64,
-}
-
-impl Launch {
-    /// The grid on a device with so many multiprocessors. The largest task decides how many CUDA blocks share one, and
-    /// few tasks are cut finer.
-    pub fn grid(&self, multiprocessors: u32) -> (u32, u32) {
-        let count = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
-        let filling = (16 * u64::from(multiprocessors)).div_ceil(u64::from(count.max(1)));
-        // A part of less than a sixteenth of the usual is not worth a CUDA block.
-        let parts = self.largest.div_ceil(PART).max(filling.min(self.largest.div_ceil(PART / 16)));
-        (count, u32::try_from(parts.clamp(1, 65_535)).unwrap_or(1))
-    }
-}
+use crate::launch::TaskLaunch;
 
 /// Sorts tasks by the entry points that take them, and says which takes which.
-pub fn launches(tasks: &mut [CutTask], recipes: &[Recipe]) -> Vec<Launch> {
+pub fn launches(tasks: &mut [CutTask], recipes: &[Recipe]) -> Vec<TaskLaunch> {
     let entry = |task: &CutTask| recipes.get(task.recipe as usize).map_or(EACH, |recipe| recipe.entry(task));
-    tasks.sort_by_key(entry);
-    let mut launches: Vec<Launch> = Vec::new();
-    for (index, task) in tasks.iter().enumerate() {
-        let (entry, len) = (entry(task), u64::from(task.len));
-        match launches.last_mut() {
-            Some(last) if last.entry == entry => {
-                last.tasks.end = index + 1;
-                last.largest = last.largest.max(len);
-            }
-            _ => launches.push(Launch { entry, tasks: index..index + 1, largest: len }),
-        }
-    }
-    launches
+    TaskLaunch::group(tasks, entry, |task| u64::from(task.len))
 }
 
 /// The entry point that takes everything.

@@ -5,6 +5,7 @@ use super::abi::{Block, BlockArgs, Level, LevelArgs, Plane, Segment, Tile, TileA
 use super::stream::Picture;
 use super::template::{Coded, RANKS, Template};
 use crate::abi::{Plain, bytes_of};
+use crate::launch::Launch;
 use strile_engine::EngineError;
 
 /// The modules (`.cu` files) of the kernels.
@@ -34,23 +35,9 @@ pub enum Step {
     Tiles(Launch, TileArgs),
 }
 
-/// An entry of a module and its grid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Launch {
-    /// The `.cu` file without its ending.
-    pub module: &'static str,
-    /// The kernel.
-    pub entry: &'static str,
-    /// CUDA blocks.
-    pub grid: (u32, u32),
-    /// Threads of each.
-    pub threads: u32,
-}
-
-impl Launch {
-    fn new(entry: &'static str, grid: (u32, u32), threads: u32) -> Self {
-        Self { module: MODULE, entry, grid, threads }
-    }
+/// The launch of a kernel of `jpeg2000.cu`.
+fn of_module(entry: &'static str, grid: (u32, u32), threads: u32) -> Launch {
+    Launch { module: MODULE, entry, grid, threads }
 }
 
 /// Fills tables with what a batch is.
@@ -82,7 +69,7 @@ pub(super) fn lay_out(
         for (entry, wider, rows) in [("jpeg2000_rows", 2, 1), ("jpeg2000_columns", 0, 8)] {
             let patches = |level: &Level| patches(level.width + wider, (level.height + 1).div_ceil(rows));
             let grid = (args.count, levels.iter().map(patches).max().unwrap_or(1));
-            steps.push(Step::Levels(Launch::new(entry, grid, PIXEL_THREADS), args));
+            steps.push(Step::Levels(of_module(entry, grid, PIXEL_THREADS), args));
         }
     }
     let (tiles, planes) = tiles(pictures, room.scratch);
@@ -95,7 +82,7 @@ pub(super) fn lay_out(
     };
     let pixels = |tile: &Tile| patches(tile.width, tile.height);
     let grid = (args.count, tiles.iter().map(pixels).max().unwrap_or(1));
-    steps.push(Step::Tiles(Launch::new("jpeg2000_pixels", grid, PIXEL_THREADS), args));
+    steps.push(Step::Tiles(of_module("jpeg2000_pixels", grid, PIXEL_THREADS), args));
     Ok(steps)
 }
 
@@ -143,7 +130,7 @@ fn arithmetic(steps: &mut Vec<Step>, args: BlockArgs) {
         ("jpeg2000_coefficients", args.count, COEFFICIENT_THREADS),
     ] {
         if blocks > 0 {
-            steps.push(Step::Blocks(Launch::new(entry, (blocks, 1), threads), args));
+            steps.push(Step::Blocks(of_module(entry, (blocks, 1), threads), args));
         }
     }
 }

@@ -1,18 +1,24 @@
 //! How the pixels of a raster lie in coordinates: by a transform, ground control points or rational polynomials.
 
+mod heights;
 mod newton;
 mod points;
 mod rational;
 mod route;
 mod solve;
+#[cfg(test)]
+mod tests;
 
+pub use heights::{DemSampling, RpcDem};
 pub(crate) use route::Route;
 
 use super::Grid;
+use heights::Heights;
 use points::Points;
 use rational::Rational;
 use std::sync::Arc;
 use strile_crs::{Area, Crs};
+use strile_engine::Context;
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::{Bounds, GeoTransform, Georeference};
 
@@ -38,19 +44,34 @@ pub enum PlacedBy {
 }
 
 /// How a raster is placed in coordinates.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Placing {
     /// What of its georeferencing counts.
     pub by: PlacedBy,
-    /// The height above the ellipsoid that rational polynomials are taken at, in metres: GDAL's `RPC_HEIGHT`.
+    /// The height above the ellipsoid that rational polynomials are taken at, in metres, or above `rpc_dem`: GDAL's `RPC_HEIGHT`.
     pub rpc_height: f64,
+    /// The elevation model that rational polynomials take heights from. Every place is computed exactly then, as in gdalwarp: what lies
+    /// between two places says nothing about the terrain there.
+    pub rpc_dem: Option<Arc<RpcDem>>,
+}
+
+/// Elevation models are equal if they are the same opened one.
+impl PartialEq for Placing {
+    fn eq(&self, other: &Self) -> bool {
+        let same_dem = match (&self.rpc_dem, &other.rpc_dem) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        self.by == other.by && self.rpc_height == other.rpc_height && same_dem
+    }
 }
 
 impl Placing {
     /// Returns the placing by this part of the georeferencing, at height 0.
     pub const fn by(by: PlacedBy) -> Self {
-        Self { by, rpc_height: 0.0 }
+        Self { by, rpc_height: 0.0, rpc_dem: None }
     }
 
     /// Sets the height that rational polynomials are taken at.
@@ -59,11 +80,19 @@ impl Placing {
         self.rpc_height = height;
         self
     }
+
+    /// Sets the elevation model that rational polynomials take heights from.
+    #[must_use]
+    pub fn rpc_dem(mut self, dem: impl Into<Option<Arc<RpcDem>>>) -> Self {
+        self.rpc_dem = dem.into();
+        self
+    }
 }
 
 /// Where the pixels of a raster lie.
 ///
 /// ```
+/// use strile::Context;
 /// use strile::crs::{Crs, TransformOptions};
 /// use strile::grid::{Placement, Placing};
 /// use strile::tiff::geo::{Gcp, Georeference};
@@ -74,10 +103,10 @@ impl Placing {
 ///     gcp_crs: Some(Crs::from_user_input("EPSG:4326")?),
 ///     ..Georeference::default()
 /// };
-/// let placement = Placement::of(&scan, 100, 100, Placing::default())?;
+/// let placement = Placement::of(&scan, 100, 100, &Placing::default(), &Context::default())?;
 /// let grid = placement.suggest(&Crs::from_user_input("EPSG:3857")?, &TransformOptions::default())?;
 /// assert!(grid.width() > 50);
-/// # Ok::<(), strile::InvalidValue>(())
+/// # Ok::<(), strile::error::InvalidValue>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Placement {
@@ -101,6 +130,14 @@ enum Kind {
 }
 
 impl Model {
+    /// The elevation model that it takes heights from.
+    fn heights(&self) -> Option<&Heights> {
+        match &self.kind {
+            Kind::Points(_) => None,
+            Kind::Rational(rational) => rational.heights(),
+        }
+    }
+
     fn to_world(&self, column: f64, row: f64) -> Option<(f64, f64)> {
         let found = match &self.kind {
             Kind::Points(points) => points.to_world(column, row),
@@ -129,7 +166,7 @@ impl From<Grid> for Placement {
 }
 
 impl Placement {
-    /// Places a raster of `width` by `height` pixels.
+    /// Places a raster of `width` by `height` pixels. Elevation models are read with the memory of `context`.
     ///
     /// # Errors
     /// If the raster has no reference system, or not what it is to be placed by, or as [`Grid::new`].
@@ -137,7 +174,8 @@ impl Placement {
         georeference: &Georeference,
         width: u32,
         height: u32,
-        placing: Placing,
+        placing: &Placing,
+        context: &Context,
     ) -> Result<Self, InvalidValue> {
         let Georeference { crs, transform, gcps, gcp_crs, rpc, .. } = georeference;
         let by_points = !gcps.is_empty();
@@ -148,14 +186,14 @@ impl Placement {
                     let order = Points::order(gcps);
                     Some(Model::polynomial(Points::polynomial(gcps, order)?, order, gcps.len()))
                 }
-                (None, Some(_)) => Some(Model::rational(georeference, placing)?),
+                (None, Some(_)) => Some(Model::rational(georeference, placing, context)?),
                 (None, None) => {
                     let and = if crs.is_none() { "no reference system, " } else { "" };
                     let problem = "no transform, no control points and no rational polynomials";
                     return Err(format!("the raster has {and}{problem}").into());
                 }
             },
-            PlacedBy::Rational => Some(Model::rational(georeference, placing)?),
+            PlacedBy::Rational => Some(Model::rational(georeference, placing, context)?),
             PlacedBy::Polynomial(_) | PlacedBy::ThinPlate if !by_points => {
                 return Err("the raster has no ground control points".to_owned().into());
             }
@@ -171,9 +209,11 @@ impl Placement {
             }),
         };
         let is_rational = matches!(model, Some(Model { kind: Kind::Rational(_), .. }));
-        if placing.rpc_height != 0.0 && !is_rational {
-            let problem = "`rpc_height` is for rasters placed by rational polynomials, and this one is not";
-            return Err(problem.to_owned().into());
+        let of_rational = [("rpc_height", placing.rpc_height != 0.0), ("rpc_dem", placing.rpc_dem.is_some())];
+        if let Some((name, _)) = of_rational.iter().find(|(_, given)| *given && !is_rational) {
+            let problem =
+                format!("`{name}` is for rasters placed by rational polynomials, and this one is not");
+            return Err(problem.into());
         }
         let crs = match &model {
             None => crs.clone(),
@@ -194,6 +234,12 @@ impl Placement {
     /// Returns how it is placed, in words; `None` if that is by a transform.
     pub(super) fn name(&self) -> Option<Arc<str>> {
         self.model.as_ref().map(|model| Arc::clone(&model.name))
+    }
+
+    /// Refuses to go on if heights of an elevation model could not be read.
+    pub(super) fn check(&self) -> Result<(), InvalidValue> {
+        let fault = self.model.as_ref().and_then(Model::heights).and_then(Heights::fault);
+        fault.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
     /// Whether it is placed by rational polynomials.
@@ -224,7 +270,9 @@ impl Placement {
         };
         let problem =
             || format!("no pixel of the raster has coordinates by its {}", self.name().unwrap_or_default());
-        one.reduce(around).ok_or_else(|| problem().into())
+        let found = one.reduce(around);
+        self.check()?;
+        found.ok_or_else(|| problem().into())
     }
 }
 
@@ -234,7 +282,11 @@ impl Model {
         Self { kind: Kind::Points(Arc::new(points)), name }
     }
 
-    fn rational(georeference: &Georeference, placing: Placing) -> Result<Self, InvalidValue> {
+    fn rational(
+        georeference: &Georeference,
+        placing: &Placing,
+        context: &Context,
+    ) -> Result<Self, InvalidValue> {
         let rpc = georeference
             .rpc
             .clone()
@@ -242,7 +294,18 @@ impl Model {
         if !placing.rpc_height.is_finite() {
             return Err(format!("expected a height in metres, got {}", placing.rpc_height).into());
         }
-        let name = format!("rational polynomials at a height of {} m", placing.rpc_height).into();
-        Ok(Self { kind: Kind::Rational(Arc::new(Rational::new(rpc, placing.rpc_height))), name })
+        let (name, heights) = match &placing.rpc_dem {
+            None => (format!("rational polynomials at a height of {} m", placing.rpc_height), None),
+            Some(dem) => {
+                let above = match placing.rpc_height {
+                    0.0 => String::new(),
+                    height => format!("{height} m above "),
+                };
+                let name = format!("rational polynomials at heights {above}of {}, exact places", dem.words());
+                (name, Some(Heights::new(Arc::clone(dem), &rpc, context)?))
+            }
+        };
+        let rational = Rational::new(rpc, placing.rpc_height, heights);
+        Ok(Self { kind: Kind::Rational(Arc::new(rational)), name: name.into() })
     }
 }

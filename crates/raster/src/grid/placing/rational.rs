@@ -1,7 +1,9 @@
 //! Rasters that are placed by rational polynomials (RPC00B): from longitude, latitude and height to pixels.
 //!
-//! The other direction is found step by step, from the middle of the image on.
+//! The other direction is found step by step, from the middle of the image on. With an elevation model the height of a place depends on
+//! where it is: it is sought at one height, and again at the height of what was found.
 
+use super::heights::Heights;
 use super::newton::back;
 use strile_tiff::geo::Rpc;
 
@@ -10,21 +12,42 @@ const CORNER: f64 = 0.5;
 /// How far apart the places are whose difference gives the slope, and the longest step, in parts of the image.
 const STEP: (f64, f64) = (1e-6, 1.0);
 
-/// The polynomials at a height above the ellipsoid.
+/// Heights that a place is sought at, at most.
+const HEIGHTS: usize = 60;
+/// Of these, those after which only half of the way is gone: steep slopes may lead to and fro.
+const WHOLE_STEPS: usize = 15;
+/// How near to a pixel the place is that is found with an elevation model, in pixels.
+const NEAR: f64 = 1e-3;
+
+/// The polynomials at a height above the ellipsoid, or at one above an elevation model.
 #[derive(Debug)]
 pub(super) struct Rational {
     rpc: Rpc,
     height: f64,
+    heights: Option<Heights>,
 }
 
 impl Rational {
-    pub(super) const fn new(rpc: Rpc, height: f64) -> Self {
-        Self { rpc, height }
+    pub(super) const fn new(rpc: Rpc, height: f64, heights: Option<Heights>) -> Self {
+        Self { rpc, height, heights }
+    }
+
+    /// The elevation model.
+    pub(super) const fn heights(&self) -> Option<&Heights> {
+        self.heights.as_ref()
+    }
+
+    /// The height at a place.
+    fn height_at(&self, longitude: f64, latitude: f64) -> Option<f64> {
+        match &self.heights {
+            None => Some(self.height),
+            Some(heights) => Some(self.height + heights.at(longitude, latitude)?),
+        }
     }
 
     /// The terms of the polynomials at a place, in parts of the image.
-    fn terms(&self, x: f64, y: f64) -> [f64; 20] {
-        let h = (self.height - self.rpc.height.0) / self.rpc.height.1;
+    fn terms(&self, x: f64, y: f64, height: f64) -> [f64; 20] {
+        let h = (height - self.rpc.height.0) / self.rpc.height.1;
         [
             1.0,
             x,
@@ -50,8 +73,8 @@ impl Rational {
     }
 
     /// The pixel of a place in parts of the image.
-    fn pixel(&self, x: f64, y: f64) -> Option<(f64, f64)> {
-        let terms = self.terms(x, y);
+    fn pixel(&self, x: f64, y: f64, height: f64) -> Option<(f64, f64)> {
+        let terms = self.terms(x, y, height);
         let sum =
             |factors: &[f64; 20]| factors.iter().zip(terms).map(|(factor, term)| factor * term).sum::<f64>();
         let Rpc { sample, line, .. } = self.rpc;
@@ -67,13 +90,41 @@ impl Rational {
         if east.abs() > 270.0 {
             east -= 360.0_f64.copysign(east);
         }
-        self.pixel(east / self.rpc.longitude.1, (latitude - self.rpc.latitude.0) / self.rpc.latitude.1)
+        let height = self.height_at(longitude, latitude)?;
+        self.pixel(
+            east / self.rpc.longitude.1,
+            (latitude - self.rpc.latitude.0) / self.rpc.latitude.1,
+            height,
+        )
     }
 
     pub(super) fn to_world(&self, column: f64, row: f64) -> Option<(f64, f64)> {
-        let (x, y) = back(|x, y| self.pixel(x, y), (0.0, 0.0), (column, row), STEP)?;
         let (longitude, latitude) = (self.rpc.longitude, self.rpc.latitude);
-        Some((x * longitude.1 + longitude.0, y * latitude.1 + latitude.0))
+        let world = |(x, y): (f64, f64)| (x * longitude.1 + longitude.0, y * latitude.1 + latitude.0);
+        let at = |height: f64, start: (f64, f64)| {
+            back(|x, y| self.pixel(x, y, height), start, (column, row), STEP)
+        };
+        if self.heights.is_none() {
+            return at(self.height, (0.0, 0.0)).map(world);
+        }
+        let mut height = self.rpc.height.0;
+        let mut place = at(height, (0.0, 0.0))?;
+        for step in 0..HEIGHTS {
+            let (x, y) = world(place);
+            let found = match self.height_at(x, y) {
+                Some(found) => found,
+                // The first height is a guess, which may lead beside the model.
+                None if step == 0 => height,
+                None => return None,
+            };
+            let (there, down) = self.pixel(place.0, place.1, found)?;
+            if (there - column).abs() < NEAR && (down - row).abs() < NEAR && step > 0 {
+                return Some((x, y));
+            }
+            height = if step < WHOLE_STEPS { found } else { (height + found) / 2.0 };
+            place = at(height, place)?;
+        }
+        None
     }
 }
 
@@ -133,7 +184,7 @@ mod tests {
                 [1_993.022_545_17, 548.222_975_26, 3_792.543_732_93],
             ),
         ] {
-            let rational = Rational::new(rpc(), height);
+            let rational = Rational::new(rpc(), height, None);
             for ((longitude, latitude), expected) in places.into_iter().zip(columns.into_iter().zip(rows)) {
                 let (column, row) = rational.to_pixel(longitude, latitude).unwrap();
                 assert!(
@@ -158,9 +209,12 @@ mod tests {
     #[test]
     fn hostile_numbers_have_no_place() {
         let flat = Rpc { sample_denominator: [0.0; 20], ..rpc() };
-        assert_eq!(Rational::new(flat, 0.0).to_pixel(15.1, 50.25), None);
+        assert_eq!(Rational::new(flat, 0.0, None).to_pixel(15.1, 50.25), None);
         let still = Rpc { line_numerator: [0.0; 20], ..rpc() };
-        assert_eq!(Rational::new(still, 0.0).to_world(10.0, 10.0), None);
-        assert_eq!(Rational::new(Rpc { longitude: (15.1, 0.0), ..rpc() }, 0.0).to_pixel(15.1, 50.25), None);
+        assert_eq!(Rational::new(still, 0.0, None).to_world(10.0, 10.0), None);
+        assert_eq!(
+            Rational::new(Rpc { longitude: (15.1, 0.0), ..rpc() }, 0.0, None).to_pixel(15.1, 50.25),
+            None
+        );
     }
 }

@@ -1,7 +1,9 @@
 //! From the coordinates of a grid to the pixels of a raster and back.
 
+use super::heights::Heights;
 use super::{Model, Placement};
 use strile_crs::{Operation, Transformer};
+use strile_tiff::InvalidValue;
 
 /// From coordinates of one system to those of another; or to columns and rows of a raster that has no transform, or from them.
 #[derive(Debug, Clone)]
@@ -37,6 +39,18 @@ impl Route {
             None => Some((x, y)),
             Some(model) => model.to_pixel(x, y),
         }
+    }
+
+    /// Whether places depend on an elevation model: what lies between two of them says nothing about those there.
+    pub(crate) fn is_uneven(&self) -> bool {
+        [&self.from, &self.to].into_iter().flatten().any(|model| model.heights().is_some())
+    }
+
+    /// Refuses to go on if heights of an elevation model could not be read.
+    pub(crate) fn check(&self) -> Result<(), InvalidValue> {
+        let models = [&self.from, &self.to].into_iter().flatten();
+        let fault = models.filter_map(Model::heights).find_map(Heights::fault);
+        fault.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
     pub(crate) const fn operation(&self) -> &Operation {

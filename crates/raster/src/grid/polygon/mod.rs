@@ -34,7 +34,7 @@ type Ring = Vec<(f64, f64)>;
 /// assert_eq!(wkt.bounds().max_x, 10.0);
 /// let text = r#"{"type": "Polygon", "coordinates": [[[0, 0], [10, 0], [10, 10], [0, 0]]]}"#;
 /// assert_eq!(Polygon::from_text(text)?.crs().and_then(|crs| crs.epsg), Some(4326));
-/// # Ok::<(), strile::InvalidValue>(())
+/// # Ok::<(), strile::error::InvalidValue>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Polygon {

@@ -5,25 +5,45 @@ use super::place::{Box4, Grid, Rectangle};
 use super::tile::Tile;
 use crate::vrt::parse::TYPES;
 use std::fmt::Write as _;
+use strile_tiff::DataType;
 use strile_tiff::gdal::{Element, NoData};
+use strile_tiff::geo::{Crs, GeoTransform};
 
 /// A text that grows by lines; writing to it cannot fail.
-struct Text(String);
+pub(super) struct Text(pub(super) String);
 
 impl Text {
-    fn line(&mut self, depth: usize, line: &str) {
+    pub(super) fn line(&mut self, depth: usize, line: &str) {
         self.0.extend(std::iter::repeat_n("  ", depth));
         self.0.push_str(line);
         self.0.push('\n');
     }
 
+    /// The root, the reference system and the transform.
+    pub(super) fn begin(
+        &mut self,
+        (width, height): (u32, u32),
+        crs: Option<&Crs>,
+        transform: Option<&GeoTransform>,
+    ) {
+        self.line(0, &format!("<VRTDataset rasterXSize=\"{width}\" rasterYSize=\"{height}\">"));
+        let code = || crs.and_then(|crs| crs.epsg).map(|code| format!("EPSG:{code}"));
+        if let Some(srs) = crs.and_then(|crs| crs.wkt.clone()).or_else(code) {
+            self.leaf(1, "SRS", &srs);
+        }
+        if let Some(transform) = transform {
+            let values: Vec<String> = transform.to_gdal().iter().map(|v| format!("{v:e}")).collect();
+            self.leaf(1, "GeoTransform", &values.join(", "));
+        }
+    }
+
     /// `<name>text</name>`
-    fn leaf(&mut self, depth: usize, name: &str, text: &str) {
+    pub(super) fn leaf(&mut self, depth: usize, name: &str, text: &str) {
         self.line(depth, &format!("<{name}>{}</{name}>", escaped(text)));
     }
 
     /// Items, one element for each run of one domain.
-    fn items(&mut self, depth: usize, items: &[(&str, &str, &str)]) {
+    pub(super) fn items(&mut self, depth: usize, items: &[(&str, &str, &str)]) {
         for run in items.chunk_by(|a, b| a.0 == b.0) {
             match run.first().map(|item| item.0).filter(|domain| !domain.is_empty()) {
                 Some(domain) => self.line(depth, &format!("<Metadata domain=\"{}\">", escaped(domain))),
@@ -40,14 +60,7 @@ impl Text {
 
 pub(super) fn text_of(tiles: &[Tile], paths: &[(String, bool)], grid: &Grid, said: &Said) -> String {
     let mut text = Text(String::new());
-    let (width, height) = grid.size;
-    text.line(0, &format!("<VRTDataset rasterXSize=\"{width}\" rasterYSize=\"{height}\">"));
-    let code = || said.crs.as_ref().and_then(|crs| crs.epsg).map(|code| format!("EPSG:{code}"));
-    if let Some(srs) = said.crs.as_ref().and_then(|crs| crs.wkt.clone()).or_else(code) {
-        text.leaf(1, "SRS", &srs);
-    }
-    let values: Vec<String> = grid.transform.to_gdal().iter().map(|v| format!("{v:e}")).collect();
-    text.leaf(1, "GeoTransform", &values.join(", "));
+    text.begin(grid.size, said.crs.as_ref(), Some(&grid.transform));
     let items = said.items.iter().map(|item| (item.domain.as_str(), item.name.as_str(), item.value.as_str()));
     text.items(1, &items.collect::<Vec<_>>());
     for (number, band) in (1..).zip(&said.bands) {
@@ -80,7 +93,7 @@ fn write_band(
     (tiles, paths, grid): (&[Tile], &[(String, bool)], &Grid),
 ) {
     let first = band.sources.first().and_then(|(at, _)| tiles.get(*at));
-    let type_name = first.map_or("Byte", type_name);
+    let type_name = first.map_or("Byte", |tile| type_name(tile.data_type));
     text.line(1, &format!("<VRTRasterBand dataType=\"{type_name}\" band=\"{number}\">"));
     let metadata = &band.metadata;
     let scaled = metadata.scale.is_some() || metadata.offset.is_some();
@@ -151,8 +164,8 @@ fn write_element(text: &mut Text, depth: usize, element: &Element) {
     text.line(depth, &format!("</{name}>"));
 }
 
-fn type_name(tile: &Tile) -> &'static str {
-    TYPES.iter().find(|(_, t)| *t == tile.data_type).map_or("Byte", |(name, _)| name)
+pub(super) fn type_name(data_type: DataType) -> &'static str {
+    TYPES.iter().find(|(_, t)| *t == data_type).map_or("Byte", |(name, _)| name)
 }
 
 /// One source; complex if some of its pixels are transparent.
@@ -175,7 +188,7 @@ impl SourceText<'_> {
         let name = format!("<SourceFilename relativeToVRT=\"{relative}\">{}</SourceFilename>", escaped(name));
         text.line(depth + 1, &name);
         text.leaf(depth + 1, "SourceBand", &self.band);
-        let type_name = type_name(self.tile);
+        let type_name = type_name(self.tile.data_type);
         text.line(
             depth + 1,
             &format!(
@@ -199,7 +212,7 @@ impl SourceText<'_> {
 }
 
 /// Text for elements and attributes. Characters that XML cannot hold become spaces.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,0 +1,170 @@
+//! The last step of a read: samples changed and pixels turned, plain data.
+//!
+//! The samples are changed first, each by itself and by its bits, so that every engine gives the same; then the image is
+//! turned as a whole. A step that changes samples where they lie needs no other memory: it works in place.
+
+use crate::{EngineError, Fill, OutputSpec, Sought};
+use strile_tiff::DataType;
+
+/// What becomes of samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Change {
+    /// They stay as they are.
+    #[default]
+    Nothing,
+    /// The low bits of every sample, this many, are flipped: `v` becomes `2^bits − 1 − v`.
+    Invert(u16),
+    /// Every sample becomes a byte: 0 where all its bytes are 0, else 255.
+    NotZero,
+    /// Every sample becomes a byte, GDAL's mask of an alpha band: samples of 8 bits as they are, those of 16 unsigned bits
+    /// scaled to 8 (above 0 they stay above 0), others as by `NotZero`.
+    Alpha,
+    /// All bands become one of bytes: 0 where every band is the value, a sample of the pixels' type, else 255. It is compared
+    /// as a value: both zeros are one, and NaN is every NaN. Of complex samples only the real part counts.
+    Differs(Fill),
+}
+
+impl Change {
+    /// Returns the type and the number of bands that pixels have afterwards.
+    pub fn gives(self, data_type: DataType, bands: u32) -> (DataType, u32) {
+        match self {
+            Self::Nothing | Self::Invert(_) => (data_type, bands),
+            Self::NotZero | Self::Alpha => (DataType::U8, bands),
+            Self::Differs(_) => (DataType::U8, 1),
+        }
+    }
+
+    /// Returns what `Differs` compares with, and the bytes of a sample that count. `None` of other changes.
+    pub fn sought(self, data_type: DataType) -> Option<(Sought, usize)> {
+        let Self::Differs(value) = self else { return None };
+        let real = match data_type {
+            DataType::C64 => DataType::F32,
+            DataType::C128 => DataType::F64,
+            other => other,
+        };
+        Some((Sought::new(real, &value), real.size()))
+    }
+
+    /// Returns the bits that `Invert` flips in a sample of `size` bytes; none of other changes.
+    pub fn flipped(self, size: usize) -> u64 {
+        let Self::Invert(bits) = self else { return 0 };
+        let wanted = usize::from(bits).min(8 * size.min(8));
+        if wanted == 0 { 0 } else { u64::MAX >> (64 - wanted) }
+    }
+}
+
+/// How an image is turned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Turn {
+    /// Rows become columns.
+    pub swap: bool,
+    /// The last row of the image comes first.
+    pub flip_rows: bool,
+    /// The last column of the image comes first.
+    pub flip_columns: bool,
+}
+
+impl Turn {
+    /// Returns how an image with this value of the TIFF tag Orientation is turned, so that the row and the column that the tag
+    /// calls first are at the top left.
+    pub const fn of_orientation(orientation: u8) -> Self {
+        let (flip_rows, flip_columns) = match orientation {
+            2 | 8 => (false, true),
+            3 | 7 => (true, true),
+            4 | 6 => (true, false),
+            _ => (false, false),
+        };
+        Self { swap: matches!(orientation, 5..=8), flip_rows, flip_columns }
+    }
+
+    /// Whether the image stays as it is.
+    pub fn is_nothing(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Returns columns and rows of the turned image.
+    pub fn size(self, (columns, rows): (u32, u32)) -> (u32, u32) {
+        if self.swap { (rows, columns) } else { (columns, rows) }
+    }
+}
+
+/// A last step: samples are changed, then the image is turned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FinishJob {
+    /// What becomes of samples.
+    pub change: Change,
+    /// How the image is turned.
+    pub turn: Turn,
+}
+
+impl FinishJob {
+    /// Whether nothing is done.
+    pub fn is_nothing(&self) -> bool {
+        self.change == Change::Nothing && self.turn.is_nothing()
+    }
+
+    /// Whether pixels of this type are changed where they lie.
+    pub fn is_in_place(&self, data_type: DataType) -> bool {
+        let same = match self.change {
+            Change::Nothing | Change::Invert(_) => true,
+            Change::NotZero | Change::Alpha => data_type == DataType::U8,
+            Change::Differs(_) => false,
+        };
+        same && self.turn.is_nothing()
+    }
+
+    /// Checks that the job makes pixels of the shape `to` of pixels of the shape `from`; in place if there are no others.
+    pub fn check(&self, from: Option<&OutputSpec>, to: &OutputSpec) -> Result<(), EngineError> {
+        let mismatch =
+            |found: String, expected: String| Err(EngineError::Mismatch { what: "pixels", found, expected });
+        let Some(from) = from else {
+            return match self.is_in_place(to.data_type) {
+                true => Ok(()),
+                false => {
+                    mismatch("the output alone".to_owned(), "pixels to turn or to make a mask of".to_owned())
+                }
+            };
+        };
+        let (data_type, bands) = self.change.gives(from.data_type, from.bands);
+        let (columns, rows) = self.turn.size((from.columns, from.rows));
+        if (data_type, bands, rows, columns) == (to.data_type, to.bands, to.rows, to.columns) {
+            return Ok(());
+        }
+        let shape = |data_type: DataType, bands: u32, rows: u32, columns: u32| {
+            format!("{bands} × {rows} × {columns} {data_type}")
+        };
+        mismatch(shape(to.data_type, to.bands, to.rows, to.columns), shape(data_type, bands, rows, columns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_beyond_a_sample_are_left_alone() {
+        assert_eq!(Change::Invert(4).flipped(1), 0xF);
+        assert_eq!(Change::Invert(12).flipped(2), 0xFFF);
+        assert_eq!(Change::Invert(99).flipped(1), 0xFF);
+        assert_eq!(Change::Invert(64).flipped(8), u64::MAX);
+        assert_eq!((Change::Invert(0).flipped(8), Change::Alpha.flipped(8)), (0, 0));
+    }
+
+    #[test]
+    fn a_job_must_fit_both_shapes() {
+        let spec = |data_type, bands, rows, columns| {
+            OutputSpec::band_first(data_type, bands, rows, columns).unwrap()
+        };
+        let from = spec(DataType::I16, 3, 4, 5);
+        let turned = FinishJob { turn: Turn::of_orientation(6), ..FinishJob::default() };
+        assert!(turned.check(Some(&from), &spec(DataType::I16, 3, 5, 4)).is_ok());
+        assert!(turned.check(Some(&from), &from).is_err() && turned.check(None, &from).is_err());
+        let mask = FinishJob { change: Change::Differs(Fill::default()), turn: Turn::of_orientation(3) };
+        assert!(mask.check(Some(&from), &spec(DataType::U8, 1, 4, 5)).is_ok());
+        assert!(mask.check(Some(&from), &spec(DataType::U8, 3, 4, 5)).is_err());
+        let inverted = FinishJob { change: Change::Invert(3), ..FinishJob::default() };
+        assert!(inverted.check(None, &from).is_ok());
+        let alpha = FinishJob { change: Change::Alpha, ..FinishJob::default() };
+        assert!(alpha.check(None, &from).is_err() && alpha.check(None, &spec(DataType::U8, 1, 4, 5)).is_ok());
+    }
+}

@@ -1,0 +1,243 @@
+//! Masks of bands, as GDAL's readers have them: which samples are valid, by the nodata value, a mask image or alpha.
+
+use super::mask::{MaskSource, same};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::input::Input;
+use crate::options::{Interleave, Layer, Meaning, Place, ReadOptions};
+use crate::pixels::Pixels;
+use crate::raster::Raster;
+use strile_engine::memory::try_filled;
+use strile_engine::{Context, EngineError, Fill, Report};
+use strile_tiff::DataType;
+use strile_tiff::gdal::NoData;
+
+/// What says which samples of a band are valid.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BandMask {
+    /// Nothing does: all of them are valid.
+    AllValid,
+    /// The mask of the image ([`Layer::Mask`]): a mask image or alpha.
+    Image,
+    /// Samples that differ from this value are valid.
+    Value(NoData),
+}
+
+impl Input {
+    /// Returns what says which samples of each band of a level are valid. As in GDAL, alpha itself is all valid, the bands of a
+    /// VRT have nodata values of their own, and its mask band counts before these.
+    pub fn band_masks(&self, place: &Place) -> Vec<BandMask> {
+        let by_alpha =
+            |band: u16, alpha: u16| if band == alpha { BandMask::AllValid } else { BandMask::Image };
+        match self {
+            Self::Tiff(file) => {
+                let found = file.pages().get(place.page).and_then(|page| page.levels.first());
+                let bands = 1..=found.map_or(0, |level| level.image.samples);
+                // Found once: a file may have 65,535 bands.
+                let (nodata, beside) = (file.metadata().nodata, beside_nodata(file, place));
+                let rule = |band| match (nodata, beside) {
+                    (Some(value), _) => BandMask::Value(value),
+                    (None, Some(MaskSource::Alpha(alpha))) => by_alpha(band, alpha),
+                    (None, Some(MaskSource::Image)) => BandMask::Image,
+                    _ => BandMask::AllValid,
+                };
+                bands.map(rule).collect()
+            }
+            Self::Vrt(vrt) => {
+                let source = vrt.mask_source();
+                let rule = |band| match (source, vrt.nodata(band)) {
+                    (MaskSource::Image, _) => BandMask::Image,
+                    (_, Some(value)) => BandMask::Value(value),
+                    (MaskSource::Alpha(alpha), None) => by_alpha(band, alpha),
+                    _ => BandMask::AllValid,
+                };
+                (1..=vrt.bands()).map(rule).collect()
+            }
+        }
+    }
+
+    /// Reads the mask of each band into host memory, (band, row, column): 255 for valid samples, 0 for missing ones, and what is
+    /// between for alpha.
+    pub fn read_masks(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        let rules = self.chosen(&options.place);
+        // Masks alone are enough unless a band is compared with a value.
+        let by_image = rules.contains(&BandMask::Image);
+        let needs_pixels = !by_image || rules.iter().any(|rule| matches!(rule, BandMask::Value(_)));
+        let pixels = needs_pixels.then(|| self.read(&stored(options, Layer::Pixels), context)).transpose()?;
+        self.masks(&rules, pixels.as_ref(), options, context)
+    }
+
+    /// Reads stored samples into host memory, (band, row, column), and the masks of `read_masks` with them.
+    pub fn read_with_masks(&self, options: &ReadOptions, context: &Context) -> Result<(Pixels, Pixels)> {
+        let pixels = self.read(&stored(options, Layer::Pixels), context)?;
+        let masks = self.masks(&self.chosen(&options.place), Some(&pixels), options, context)?;
+        Ok((pixels, masks))
+    }
+
+    /// The rules of the bands of a place.
+    fn chosen(&self, place: &Place) -> Vec<BandMask> {
+        let rules = self.band_masks(place);
+        let rule = |&band: &u16| usize::from(band).checked_sub(1).and_then(|at| rules.get(at).copied());
+        match &place.bands {
+            None => rules,
+            // A band that is not there is refused by the read.
+            Some(bands) => bands.iter().map(|band| rule(band).unwrap_or(BandMask::AllValid)).collect(),
+        }
+    }
+
+    fn masks(
+        &self,
+        rules: &[BandMask],
+        pixels: Option<&Pixels>,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<Pixels> {
+        let layer = match rules.contains(&BandMask::Image) {
+            true => {
+                let options = stored(options, Layer::Mask);
+                if let Self::Tiff(file) = self {
+                    file.check_mask(&options.place)?;
+                }
+                Some(self.read(&options, context)?)
+            }
+            false => None,
+        };
+        let (rows, columns) = pixels.or(layer.as_ref()).map_or((0, 0), |found| (found.rows, found.columns));
+        let plane = usize::try_from(u64::from(rows) * u64::from(columns)).map_err(|_| too_large())?;
+        let len = plane.checked_mul(rules.len()).ok_or_else(too_large)?;
+        let _lease = context.take(len as u64, "the masks")?;
+        let mut masks = try_filled(255, len, "the masks")?;
+        for (at, (mask, rule)) in masks.chunks_exact_mut(plane.max(1)).zip(rules).enumerate() {
+            match (rule, &layer, pixels) {
+                (BandMask::Image, Some(layer), _) => {
+                    mask.iter_mut().zip(layer.bytes()?).for_each(|(to, from)| *to = *from);
+                }
+                (BandMask::Value(value), _, Some(pixels)) => {
+                    let size = plane.saturating_mul(pixels.data_type.size());
+                    let band = pixels.bytes()?.get(at.saturating_mul(size)..).unwrap_or_default();
+                    hide(mask, band, *value, pixels.data_type);
+                }
+                _ => {}
+            }
+        }
+        let raster = Raster {
+            data_type: DataType::U8,
+            bands: u32::try_from(rules.len()).map_err(|_| too_large())?,
+            rows,
+            columns,
+            interleave: Interleave::BandFirst,
+            pixels: masks,
+            fill: Fill::default(),
+        };
+        Ok(Pixels::of_raster(raster, Report::default(), Vec::new()))
+    }
+}
+
+fn too_large() -> Error {
+    Error::Engine(EngineError::Abandoned)
+}
+
+/// The same place as stored samples of all bands it names, or as its mask.
+fn stored(options: &ReadOptions, layer: Layer) -> ReadOptions {
+    let place = match layer {
+        Layer::Pixels => options.place.clone().layer(layer),
+        Layer::Mask => options.place.of_layer(layer),
+    };
+    let layout = options.layout.interleave(Interleave::BandFirst);
+    ReadOptions { place, meaning: Meaning::default(), layout, execution: options.execution }
+}
+
+/// Sets the mask of samples that equal a value to 0; a value that the type cannot hold is nowhere.
+fn hide(mask: &mut [u8], samples: &[u8], value: NoData, data_type: DataType) {
+    use DataType as D;
+    fn each<const N: usize>(mask: &mut [u8], samples: &[u8], is_missing: impl Fn([u8; N]) -> bool) {
+        for (valid, sample) in mask.iter_mut().zip(samples.as_chunks::<N>().0) {
+            *valid = if is_missing(*sample) { 0 } else { *valid };
+        }
+    }
+    fn equal<const N: usize>(mask: &mut [u8], samples: &[u8], value: &[u8]) {
+        let Some(value) = value.first_chunk::<N>() else { return };
+        each::<N>(mask, samples, |sample| sample == *value);
+    }
+    let Some(sample) = value.to_sample(data_type) else { return };
+    match data_type {
+        D::U8 | D::I8 => equal::<1>(mask, samples, &sample),
+        D::U16 | D::I16 => equal::<2>(mask, samples, &sample),
+        D::U32 | D::I32 => equal::<4>(mask, samples, &sample),
+        D::U64 | D::I64 => equal::<8>(mask, samples, &sample),
+        D::F32 => {
+            let value = sample.first_chunk().map_or(f32::NAN, |bytes| f32::from_ne_bytes(*bytes));
+            let is_nan = value.is_nan();
+            each::<4>(mask, samples, |bytes| {
+                let sample = f32::from_ne_bytes(bytes);
+                (sample == value) | (is_nan & sample.is_nan())
+            });
+        }
+        D::F64 => {
+            let value = sample.first_chunk().map_or(f64::NAN, |bytes| f64::from_ne_bytes(*bytes));
+            let is_nan = value.is_nan();
+            each::<8>(mask, samples, |bytes| {
+                let sample = f64::from_ne_bytes(bytes);
+                (sample == value) | (is_nan & sample.is_nan())
+            });
+        }
+        D::F16 | D::C64 | D::C128 => {
+            let size = data_type.size();
+            let nodata = sample.get(..size).unwrap_or_default();
+            for (valid, sample) in mask.iter_mut().zip(samples.chunks_exact(size)) {
+                *valid = if same(sample, nodata, data_type) { 0 } else { *valid };
+            }
+        }
+    }
+}
+
+/// The mask image or the alpha that says which pixels of a level are valid, where there is no nodata value.
+fn beside_nodata(dataset: &Dataset, place: &Place) -> Option<MaskSource> {
+    if dataset.metadata().nodata.is_some() {
+        return None;
+    }
+    let source = |level| dataset.mask_source(&Place::new().page(place.page).level(level));
+    // An overview may lack the mask that its image has. A level that is not there is refused by who reads it.
+    let found = [place.level, 0].into_iter().filter_map(|level| source(level).ok());
+    found.into_iter().find(|source| matches!(source, MaskSource::Image | MaskSource::Alpha(_)))
+}
+
+impl Dataset {
+    /// Refuses the mask of an overview that has none where its image has one: all of it would be valid.
+    pub fn check_mask(&self, place: &Place) -> Result<()> {
+        let level = place.level;
+        if level == 0 || place.layer != Layer::Mask {
+            return Ok(());
+        }
+        let whole = place.clone().level(0);
+        let [own, whole] = [place, &whole].map(|place| self.mask_source(place).ok());
+        if own != Some(MaskSource::AllValid) || whole != Some(MaskSource::Image) {
+            return Ok(());
+        }
+        Err(self.refuse(format!(
+            "its image has a mask and its level {level} has none, so that all pixels of that would be valid: read the \
+             full size, or make the overviews again with masks"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden<const N: usize>(samples: &[[u8; N]], value: NoData, data_type: DataType) -> Vec<u8> {
+        let mut mask = vec![255; samples.len()];
+        hide(&mut mask, samples.as_flattened(), value, data_type);
+        mask
+    }
+
+    #[test]
+    fn samples_that_equal_the_value_are_missing() {
+        let shorts = [-5i16, 7, 0].map(i16::to_ne_bytes);
+        assert_eq!(hidden(&shorts, NoData::Integer(-5), DataType::I16), [0, 255, 255]);
+        assert_eq!(hidden(&shorts, NoData::Integer(70_000), DataType::I16), [255; 3]);
+        let floats = [0.0f32, -0.0, f32::NAN, 1.5].map(f32::to_ne_bytes);
+        assert_eq!(hidden(&floats, NoData::Float(0.0), DataType::F32), [0, 0, 255, 255]);
+        assert_eq!(hidden(&floats, NoData::Float(f64::NAN), DataType::F32), [255, 255, 0, 255]);
+    }
+}

@@ -1,0 +1,190 @@
+"""The part of the core's interface that writes. `strile._core` has these classes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from ._core import RemoteOptions
+
+Progress = Callable[[int, int], object]
+
+class RasterSpec:
+    """A raster to be written: its size, its type, its place, and what it says of its values."""
+
+    def __new__(
+        cls,
+        *,
+        width: int,
+        height: int,
+        bands: int,
+        dtype: str,
+        mask: bool = False,
+        transform: Sequence[float] | None = None,
+        gcps: Sequence[tuple[float, ...]] | None = None,
+        area_or_point: Literal["area", "point"] | None = None,
+        crs: int | str | None = None,
+        crs_citation: str | None = None,
+        nodata: float | None = None,
+        nodata_text: str | None = None,
+        categories: Sequence[str] | None = None,
+        band_descriptions: Sequence[str | None] | None = None,
+        band_units: Sequence[str | None] | None = None,
+        scales: Sequence[float | None] | None = None,
+        offsets: Sequence[float | None] | None = None,
+        items: Sequence[tuple[Any, ...]] | None = None,
+        extra_tags: Sequence[tuple[int, int, int | None, Any]] | None = None,
+        photometric: int | Literal["auto"] | None = None,
+        alpha: bool = False,
+        extra_samples: Sequence[int] | None = None,
+        colormap: Sequence[int] | None = None,
+        attrs: Mapping[Any, Any] | None = None,
+        source_bands: Sequence[int] | None = None,
+        dropped_items: Sequence[str] | None = None,
+        statistics: bool = True,
+        scaling: bool = True,
+        changed: bool = False,
+        overviews: bool = False,
+    ) -> RasterSpec:
+        """`nodata_text` states a nodata value that no sample can have; `crs_citation` names a reference system that nothing else
+        is known of. `attrs` are attributes of an array that was read: tags, items, colours and resolution in them hold for the
+        raster too, below what other keywords say. `source_bands` says which bands (from 0) of that file the raster has,
+        `statistics` and `scaling` whether those of the file hold, `changed` that pixels were computed with since,
+        `overviews` that there will be some. Items are (name, value, domain) or (name, value, domain, band from 1)."""
+    def part(self, row: int, column: int, height: int, width: int) -> RasterSpec: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def inverted(self) -> bool:
+        """Whether 0 is white: pixels have to be given inverted."""
+    @property
+    def has_palette(self) -> bool: ...
+    @property
+    def warnings(self) -> list[str]:
+        """What `attrs` say and the raster does not, in words."""
+
+class WriteOptions:
+    """How a raster is written. An option that is None has its default."""
+
+    def __new__(
+        cls,
+        *,
+        format: Literal["gtiff", "cog"] | None = None,
+        compression: str | None = None,
+        level: int | None = None,
+        quality: int | None = None,
+        lossless: bool | None = None,
+        max_error: float | None = None,
+        predictor: int | str | None = None,
+        tile: tuple[int, int] | None = None,
+        strip_rows: int | None = None,
+        planar: Literal["contig", "separate"] | None = None,
+        sparse: bool | None = None,
+        bigtiff: str | None = None,
+        overviews: str | int | Sequence[int] | None = None,
+        resampling: str | None = None,
+        bits: int | None = None,
+        nan_to_nodata: bool | None = None,
+        spooled: bool | None = None,
+        buffer: int | None = None,
+        reproducible: bool | None = None,
+        encode_on: str | None = None,
+        sidecars: bool | None = None,
+        remote: RemoteOptions | None = None,
+    ) -> WriteOptions: ...
+    def replace(self, **changes: Any) -> WriteOptions:
+        """The same options, but for some."""
+
+class ConvertOptions:
+    """How a file is converted: the options of `strile.convert`, by their names. One that is None has its default."""
+
+    def __new__(cls, **keywords: Any) -> ConvertOptions: ...
+
+class Writer:
+    """A file being written; nothing is at the target before `finish`."""
+
+    def __init__(
+        self,
+        target: str | Any,
+        raster: RasterSpec,
+        options: WriteOptions,
+        *,
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """`target`: a path, a URL of a bucket, or an object with `write(bytes)`."""
+    def explain(self) -> str: ...
+    @property
+    def encoder(self) -> tuple[str, str]: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def device(self) -> str: ...
+    def write(
+        self,
+        array: Any,
+        row: int,
+        column: int,
+        *,
+        axes: Literal["yx", "byx", "yxb"],
+        mask: Any = None,
+        stream: int | None = None,
+        progress: Progress | None = None,
+    ) -> None: ...
+    def sidecar(self, suffix: str, content: bytes) -> None:
+        """A small file that appears beside the target with it, at the target's name plus `suffix`."""
+    def finish(self, progress: Progress | None = None) -> dict[str, Any]: ...
+    def abort(self) -> None: ...
+
+class Parts:
+    """A raster to be written in parts that are encoded apart: made of what a Writer is made of, alike in every process."""
+
+    def __init__(self, raster: RasterSpec, options: WriteOptions, size: tuple[int, int]) -> None:
+        """`size`: the columns and rows wanted in a part; they come out as whole blocks."""
+    def explain(self) -> str: ...
+    @property
+    def encoder(self) -> str: ...
+    @property
+    def is_big(self) -> bool: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def tiers(self) -> list[dict[str, Any]]:
+        """Of each: `level` (whose pixels its parts are given), `levels` (that they encode), `image` and `size` of a
+        part in pixels (columns, rows), `columns` and `rows` of parts. The first is that of the full image; each later
+        one is given what the parts of the one before hand on."""
+    def part(self, tier: int, row: int, column: int) -> dict[str, Any]:
+        """`own`, `need` and `beyond` (or None) as (column, row, width, height), and `blocks`."""
+    def encode(
+        self, tier: int, row: int, column: int, *, path: str | None = None, memory: int | None = None, threads: int | None = None
+    ) -> PartWriter: ...
+    def lay_out(
+        self,
+        name: str,
+        parts: Sequence[tuple[int, int, int, bytes]],
+        sidecars: Sequence[tuple[str, bytes]],
+        *,
+        memory: int | None = None,
+    ) -> dict[str, Any]:
+        """What `Assembly.lay_out` tells; `stretches` of the file in order, each bytes, or a part's number and from where to
+        where in its records; and `sidecars`. `parts`: tier, row, column and index of all."""
+    def assemble(self, target: str | Any, *, memory: int | None = None) -> Assembly: ...
+
+class PartWriter:
+    """A part being encoded."""
+
+    @property
+    def device(self) -> str: ...
+    def write(
+        self, array: Any, row: int, column: int, *, axes: Literal["yx", "byx", "yxb"], stream: int | None = None
+    ) -> None: ...
+    def finish(self) -> dict[str, Any]:
+        """`index`, `records` (None where they are in a file), `beyond` (bytes, shape, axes; or None), `blocks`."""
+    def abort(self) -> None: ...
+
+class Assembly:
+    """A file being put together of parts; nothing is at the target before `commit`."""
+
+    def add(self, tier: int, row: int, column: int, index: bytes, records: bytes | str) -> None: ...
+    def sidecar(self, suffix: str, content: bytes) -> None: ...
+    def lay_out(self) -> dict[str, Any]: ...
+    def commit(self) -> None: ...
+    def abort(self) -> None: ...
