@@ -220,7 +220,7 @@ impl Raster {
         self.holes.clone()
     }
 
-    /// Whether `look_for` is among the pixels; None if it was not looked for while they were read.
+    /// Whether `look_for` is among the pixels; None if nothing was looked for.
     #[getter]
     fn found(&self) -> Option<bool> {
         self.found

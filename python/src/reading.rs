@@ -181,7 +181,7 @@ fn read(
             }
             match (output, to) {
                 (Some(output), _) => {
-                    return Ok(Result::Filled(told(&input.read_into(output, options, context)?)));
+                    return Ok(Result::Filled(told(&input.read_into(output, options, context)?.faults)));
                 }
                 (None, Location::Cuda(index)) => input.read_on_device(index, options, context)?,
                 (None, Location::Host) => input.read(options, context)?,

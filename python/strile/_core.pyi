@@ -59,7 +59,7 @@ class Raster:
         """Sources that a mosaic went on without, each with the problem."""
     @property
     def found(self) -> bool | None:
-        """Whether `look_for` is among the pixels; None if it was not looked for while they were read."""
+        """Whether `look_for` is among the pixels; None if nothing was looked for."""
     @property
     def levels(self) -> list[int]:
         """Of a batch, the level that each window was read from: 0 the full image, k its k-th overview."""

@@ -426,9 +426,10 @@ class Dataset(Values):
         of_grid |= {"order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height, "rpc_dem": rpc_dem}
         if grid is None:
             onto.refuse_without_grid(of_grid)
-        if (masked or wanted is not None) and (stays or out is not None):
-            made = "masked=True makes a masked array" if masked else "out_dtype makes a new array"
-            raise StrileError(f"{made} of numpy: drop device and out, or read without it")
+        if stays and masked:
+            raise StrileError("masked=True makes a masked array of numpy: drop device, or use strile.read(…, masked=True), which makes NaN")
+        if wanted is not None and (stays or out is not None):
+            raise StrileError("out_dtype makes a new array of numpy: drop device and out, or read without it")
         if fill_value is not None and not (boundless or masked or grid is not None):
             raise StrileError("fill_value is for boundless=True, masked=True and grid: pass one of them, or drop it")
         fill = None if fill_value is None else number_of(fill_value, "fill_value")
@@ -441,12 +442,13 @@ class Dataset(Values):
             onto_grid = onto.onto_of(grid, resampling=resampling, level=level, fill=None if masked else fill, **of_grid)
             on_grid = Place(window=place, bands=numbers, onto=onto_grid)
             pixels = core.read(ReadOptions(on_grid, execution=execution, device=place_of_result), **target)
-            if out is not None:
+            if out is not None and not masked:
                 return pixels
-            pixels.set_origin(onto.OntoOrigin([core], onto_grid, place, numbers, False, False))
+            if out is None:
+                pixels.set_origin(onto.OntoOrigin([core], onto_grid, place, numbers, False, False))
             if stays:
                 return pixels
-            array = pixels.numpy()
+            array = pixels.numpy() if out is None else out
             missing = np.isnan(core.read(ReadOptions(on_grid, Meaning(masked=True), execution=execution)).numpy()) if masked else None
         elif out_shape is not None or boundless:
             if out is not None or reduce:
@@ -464,19 +466,22 @@ class Dataset(Values):
         else:
             where = Place(level=level_of_overview(overview_level), reduce=reduce, window=place, bands=numbers)
             options = ReadOptions(where, execution=execution, device=place_of_result)
-            missing = None
-            if masked:
+            missing, masks = None, None
+            if masked and out is None:
                 pixels, masks = core.read_masks(options, with_pixels=True, progress=target["progress"])
-                missing = masks.numpy() == 0
             else:
                 pixels = core.read(options, **target)
-            if out is not None or stays:
+            if stays or (out is not None and not masked):
                 return pixels
-            array = pixels.numpy()
+            if masked:
+                missing = (core.read_masks(options) if masks is None else masks).numpy() == 0
+            array = pixels.numpy() if out is None else out
         if wanted is not None:
             array = cast(array, wanted)
         if missing is not None:
-            array = np.ma.MaskedArray(array, missing, fill_value=self.nodata if fill is None else fill)
+            array = np.ma.MaskedArray(array, missing.reshape(array.shape), fill_value=self.nodata if fill is None else fill)
+        if out is not None:
+            return array
         return array[0] if one else array
 
     def raster(self) -> Raster:

@@ -8,7 +8,9 @@ use crate::crew::Crew;
 use crate::place::{Slot, Slots, Target};
 use crate::pool::{self, Scratch};
 use crate::stop::{LOOKS_EVERY, Stop};
-use crate::{assemble, block, block::Conversion, codec, encode, finish, mask, plan, reduce, resample, warp};
+use crate::{
+    assemble, block, block::Conversion, codec, encode, find, finish, mask, plan, reduce, resample, warp,
+};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind, FinishJob, Lease,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind, FindJob, FinishJob, Lease,
     LocatedFault, Location, MaskJob, Output, OutputError, OutputKind, OutputSpec, ReadAt, ReduceJob, Reduced,
     Report, ResampleJob, Resampling, SharedPixels, Span, Submission, Support, Ticket, WarpJob,
 };
@@ -166,6 +168,10 @@ impl Engine for CpuEngine {
         context: &Context,
     ) -> Result<(), EngineError> {
         finish::finish(job, pixels, output, context)
+    }
+
+    fn find(&self, job: &FindJob, output: &Output, context: &Context) -> Result<bool, EngineError> {
+        find::find(job, output, context)
     }
 
     fn encoder(&self, which: Encoder) -> String {

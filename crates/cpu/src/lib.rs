@@ -4,7 +4,7 @@
 //! pixels: `codec` decompresses, then row by row, while the row is in the first cache, `predict` undoes the
 //! predictor, `samples` (or `ycbcr`) makes samples of bits, `cast` makes floats of them where the output
 //! converts, and `place` writes them where they belong, with the loops of `simd`, and looks for a value among them with those of `search`. `crew` has threads for a block that is
-//! large, `resample` makes windows another size, `mask` leaves pixels out, `warp` puts windows onto a grid, and `finish` changes samples and turns images. `place`, `resample`, `mask`, `finish`, `warp/store`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
+//! large, `resample` makes windows another size, `mask` leaves pixels out, `warp` puts windows onto a grid, `finish` changes samples and turns images, and `find` looks for a value in finished pixels. `place`, `resample`, `mask`, `finish`, `find`, `warp/store`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
 
 mod assemble;
 mod block;
@@ -13,6 +13,7 @@ pub mod codec;
 mod crew;
 mod encode;
 mod engine;
+mod find;
 mod finish;
 mod mask;
 mod place;

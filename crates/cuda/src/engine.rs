@@ -12,15 +12,15 @@ use crate::memory::{DeviceBuffer, Kind};
 use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
 use crate::vendor::{Decoders, Encoders, Nvcomp};
-use crate::{back, batch, finish, mask, resample, warp};
+use crate::{back, batch, find, finish, mask, resample, warp};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FinishJob, Held, Lease, Location,
-    MaskJob, Output, OutputKind, OutputSpec, ReduceJob, Reduced, Report, ResampleJob, Resampling,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FindJob, FinishJob, Held, Lease,
+    Location, MaskJob, Output, OutputKind, OutputSpec, ReduceJob, Reduced, Report, ResampleJob, Resampling,
     SharedPixels, Span, Submission, Supply, Support, Ticket, Trace, WarpJob, claim_outputs, thread_builder,
 };
 use strile_tiff::{DataType, InvalidValue};
@@ -405,6 +405,10 @@ impl Engine for CudaEngine {
         context: &Context,
     ) -> Result<(), EngineError> {
         finish::run(&self.device, &self.spare, job, pixels, output, context).map_err(|stop| self.failed(stop))
+    }
+
+    fn find(&self, job: &FindJob, output: &Output, context: &Context) -> Result<bool, EngineError> {
+        find::run(&self.device, &self.spare, job, output, context).map_err(|stop| self.failed(stop))
     }
 
     fn encoder(&self, which: Encoder) -> String {

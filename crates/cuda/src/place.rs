@@ -99,6 +99,31 @@ impl PlaceLayout {
         layout
     }
 
+    /// The layout of pixels that lie in an output already, for a kernel that only reads them.
+    pub(crate) fn of_output(out: &OutputSpec) -> Self {
+        let mut layout = Self { size: small(out.data_type.size()), samples: out.bands, ..Self::default() };
+        put_strides(&mut layout, out);
+        layout
+    }
+
+    /// The task that names some bands and rows of such pixels, which begin at an address.
+    pub(crate) fn rows(&self, start: u64, bands: (u32, u32), rows: (u32, u32), columns: u32) -> PlaceTask {
+        let offset = u64::from(bands.0).wrapping_mul(self.band_stride);
+        let offset = offset.wrapping_add(u64::from(rows.0).wrapping_mul(self.row_stride));
+        let size = u64::from(self.size);
+        let adjacent = self.samples == 1 || self.band_stride == size;
+        let whole = bands.1 == self.samples && self.column_stride == size * u64::from(self.samples);
+        PlaceTask {
+            dst: start.wrapping_add(offset),
+            status: NO_STATUS,
+            bands: bands.1,
+            width: columns,
+            height: rows.1,
+            flags: if adjacent && whole { TASK_INTERLEAVED } else { 0 },
+            ..PlaceTask::default()
+        }
+    }
+
     /// Bytes of a sample of the output.
     pub fn sample_len(&self) -> u64 {
         self.size.into()

@@ -55,8 +55,8 @@ fn compare(data_type: DataType, change: Change, turn: Turn, seed: u64) {
     let mut draw = Garbage::new(seed);
     let size = (1 + below(&mut draw, 80), 1 + below(&mut draw, 70));
     let from = spec(data_type, 1 + below(&mut draw, 3), size, below(&mut draw, 4));
-    let (job, value) =
-        (FinishJob { change, turn }, if let Change::Differs(value) = change { value } else { Fill([7; 16]) });
+    let job = FinishJob { change, turn };
+    let value = if let Change::Differs(_) = change { value_of(data_type) } else { Fill([7; 16]) };
     let (gives, bands) = change.gives(data_type, from.bands);
     let in_place = job.is_in_place(data_type) && below(&mut draw, 2) == 0;
     let to = if in_place { from.clone() } else { spec(gives, bands, turn.size(size), below(&mut draw, 4)) };
@@ -106,7 +106,7 @@ fn every_change_and_turn_as_on_the_cpu() {
             Change::Invert(bits / 2 + 1),
             Change::NotZero,
             Change::Alpha,
-            Change::Differs(value_of(data_type)),
+            Change::differs(data_type, &value_of(data_type)),
         ];
         for change in changes {
             for orientation in 1..=8 {

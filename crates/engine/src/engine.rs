@@ -3,8 +3,8 @@
 use crate::memory::NoMemory;
 use crate::{
     Arena, Assembly, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
-    EncodedBlocks, Encoder, EnginePlan, FinishJob, Location, MaskJob, Output, OutputSpec, ReduceJob, Reduced,
-    Report, ResampleJob, Resampling, SharedPixels, Submission, Ticket, WarpJob,
+    EncodedBlocks, Encoder, EnginePlan, FindJob, FinishJob, Location, MaskJob, Output, OutputSpec, ReduceJob,
+    Reduced, Report, ResampleJob, Resampling, SharedPixels, Submission, Ticket, WarpJob,
 };
 use strile_tiff::{DataType, InvalidValue};
 use thiserror::Error;
@@ -170,6 +170,10 @@ pub trait Engine: Send + Sync {
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError>;
+
+    /// Looks for values in finished pixels and says whether one is there; see `FindJob`. The output lies in the memory of this
+    /// engine. Pixels that change no more after they were decoded are searched while they are: [`Output::looking_for`].
+    fn find(&self, job: &FindJob, output: &Output, context: &Context) -> Result<bool, EngineError>;
 
     /// Name and version of the encoders: equal names give equal bytes.
     fn encoder(&self, which: Encoder) -> String;

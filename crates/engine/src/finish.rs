@@ -19,12 +19,18 @@ pub enum Change {
     /// Every sample becomes a byte, GDAL's mask of an alpha band: samples of 8 bits as they are, those of 16 unsigned bits
     /// scaled to 8 (above 0 they stay above 0), others as by `NotZero`.
     Alpha,
-    /// All bands become one of bytes: 0 where every band is the value, a sample of the pixels' type, else 255. It is compared
-    /// as a value: both zeros are one, and NaN is every NaN. Of complex samples only the real part counts.
-    Differs(Fill),
+    /// All bands become one of bytes: 0 where every band is what is sought, else 255. Of complex samples only the real part
+    /// counts. See [`Change::differs`].
+    Differs(Sought),
 }
 
 impl Change {
+    /// Returns the change that finds where pixels of a type differ from a value, a sample of that type. It is compared as a
+    /// value: both zeros are one, and NaN is every NaN.
+    pub fn differs(data_type: DataType, value: &Fill) -> Self {
+        Self::Differs(Sought::new(compared(data_type), value))
+    }
+
     /// Returns the type and the number of bands that pixels have afterwards.
     pub fn gives(self, data_type: DataType, bands: u32) -> (DataType, u32) {
         match self {
@@ -36,13 +42,8 @@ impl Change {
 
     /// Returns what `Differs` compares with, and the bytes of a sample that count. `None` of other changes.
     pub fn sought(self, data_type: DataType) -> Option<(Sought, usize)> {
-        let Self::Differs(value) = self else { return None };
-        let real = match data_type {
-            DataType::C64 => DataType::F32,
-            DataType::C128 => DataType::F64,
-            other => other,
-        };
-        Some((Sought::new(real, &value), real.size()))
+        let Self::Differs(sought) = self else { return None };
+        Some((sought, compared(data_type).size()))
     }
 
     /// Returns the bits that `Invert` flips in a sample of `size` bytes; none of other changes.
@@ -50,6 +51,15 @@ impl Change {
         let Self::Invert(bits) = self else { return 0 };
         let wanted = usize::from(bits).min(8 * size.min(8));
         if wanted == 0 { 0 } else { u64::MAX >> (64 - wanted) }
+    }
+}
+
+/// The type of the numbers that `Differs` compares.
+fn compared(data_type: DataType) -> DataType {
+    match data_type {
+        DataType::C64 => DataType::F32,
+        DataType::C128 => DataType::F64,
+        other => other,
     }
 }
 
@@ -159,7 +169,8 @@ mod tests {
         let turned = FinishJob { turn: Turn::of_orientation(6), ..FinishJob::default() };
         assert!(turned.check(Some(&from), &spec(DataType::I16, 3, 5, 4)).is_ok());
         assert!(turned.check(Some(&from), &from).is_err() && turned.check(None, &from).is_err());
-        let mask = FinishJob { change: Change::Differs(Fill::default()), turn: Turn::of_orientation(3) };
+        let zero = Change::differs(DataType::I16, &Fill::default());
+        let mask = FinishJob { change: zero, turn: Turn::of_orientation(3) };
         assert!(mask.check(Some(&from), &spec(DataType::U8, 1, 4, 5)).is_ok());
         assert!(mask.check(Some(&from), &spec(DataType::U8, 3, 4, 5)).is_err());
         let inverted = FinishJob { change: Change::Invert(3), ..FinishJob::default() };

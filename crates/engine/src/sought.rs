@@ -4,7 +4,7 @@
 //! compared and the imaginary part must be 0; NaN is a NaN in either. All of it is a comparison of bits, the same on every
 //! engine: a number is sought if `(bits & mask) - low` is at most `span`.
 
-use crate::Fill;
+use crate::{EngineError, Fill, OutputSpec};
 use strile_tiff::DataType;
 
 /// A value that is looked for, as bits.
@@ -78,6 +78,46 @@ impl Sought {
     }
 }
 
+/// A value, and the bands of an output that it is looked for in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindPart {
+    /// First band.
+    pub first_band: u32,
+    /// How many bands.
+    pub bands: u32,
+    /// What is looked for in them.
+    pub sought: Sought,
+}
+
+/// Values that are looked for in finished pixels: after steps that change samples, such as masks, resampling and warping.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FindJob {
+    /// Bands and their values. Bands that no part names are not searched.
+    pub parts: Vec<FindPart>,
+}
+
+impl FindJob {
+    /// Returns the job that looks for one value in all bands.
+    pub fn all(bands: u32, sought: Sought) -> Self {
+        Self { parts: vec![FindPart { first_band: 0, bands, sought }] }
+    }
+
+    /// Checks that all bands are bands of the output.
+    pub fn check(&self, output: &OutputSpec) -> Result<(), EngineError> {
+        for FindPart { first_band, bands, .. } in &self.parts {
+            let end = first_band.checked_add(*bands);
+            if end.is_none_or(|end| end > output.bands) {
+                return Err(EngineError::Mismatch {
+                    what: "output",
+                    found: format!("{bands} bands from band {first_band}"),
+                    expected: format!("bands within {}", output.bands),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
 fn bits_of(bytes: &[u8]) -> u64 {
     let mut wide = [0; 8];
     let at = if cfg!(target_endian = "big") { 8usize.saturating_sub(bytes.len()) } else { 0 };
@@ -108,6 +148,15 @@ mod tests {
         assert!(!finds(nan, 0x7F80_0000) && !finds(nan, 0xFF80_0000) && !finds(nan, 0));
         let value = Sought::new(DataType::F32, &fill(&(-9999.0f32).to_ne_bytes()));
         assert!(finds(value, (-9999.0f32).to_bits()) && !finds(value, 9999.0f32.to_bits()));
+    }
+
+    #[test]
+    fn bands_beyond_the_output_are_refused() {
+        let output = OutputSpec::band_first(DataType::U8, 3, 4, 5).unwrap();
+        let sought = Sought::new(DataType::U8, &Fill::default());
+        let job = |first_band, bands| FindJob { parts: vec![FindPart { first_band, bands, sought }] };
+        assert!(FindJob::all(3, sought).check(&output).is_ok() && job(1, 2).check(&output).is_ok());
+        assert!(job(1, 3).check(&output).is_err() && job(u32::MAX, 2).check(&output).is_err());
     }
 
     #[test]

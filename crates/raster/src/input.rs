@@ -14,7 +14,7 @@ use crate::vrt::{Vrt, VrtOptions, is_vrt, is_vrt_source};
 use crate::window::Window;
 use std::path::Path;
 use std::sync::Arc;
-use strile_engine::{Context, LocatedFault, Output};
+use strile_engine::{Context, LocatedFault, Output, Report};
 use strile_tiff::Warning;
 use strile_tiff::gdal::NoData;
 use strile_tiff::geo::GeoTransform;
@@ -122,16 +122,11 @@ impl Input {
         }
     }
 
-    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. Returns faulty blocks
-    /// that were filled.
-    pub fn read_into(
-        &self,
-        output: &Output,
-        options: &ReadOptions,
-        context: &Context,
-    ) -> Result<Vec<LocatedFault>> {
+    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. Faulty blocks that were
+    /// filled are in the report.
+    pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
         match self {
-            Self::Tiff(dataset) => dataset.read_into(output, options, context).map(|report| report.faults),
+            Self::Tiff(dataset) => dataset.read_into(output, options, context),
             Self::Vrt(vrt) => vrt.read_into(output, options, context),
         }
     }

@@ -7,13 +7,10 @@ The rest of the package works without CuPy; this module imports it inside its fu
 from __future__ import annotations
 
 import warnings
-from functools import cache
 from typing import Any
 
 from .._core import Execution
-from .._core import contains as contains_on_host
 from ..errors import DeviceError, GeoTIFFFallbackWarning
-from .nodata import holds
 
 
 def require(asked: str = "gpu=True") -> None:
@@ -84,27 +81,3 @@ def like(array: Any, host: Any) -> Any:
 
     with array.device:
         return cupy.asarray(host)
-
-
-def contains(array: Any, value: int | float | None) -> bool:
-    """Whether an array of numpy or CuPy holds a value (NaN: any NaN), in one pass that keeps no answers of pixels.
-
-    CuPy gives each result of a reduction one block of threads, so rows are reduced first: a single result would be the work of
-    one block."""
-    if value is None:
-        return False
-    if not hasattr(array, "__cuda_array_interface__"):
-        return contains_on_host(array, value)
-    if array.dtype.kind in "iu" and not holds(array.dtype, value):
-        return False
-    search, wanted = ("x != x", 0) if value != value else ("x == value", value)
-    rows = _search(search)(array, array.dtype.type(wanted), axis=tuple(range(1, array.ndim)) or None)
-    return bool(rows.any())
-
-
-@cache
-def _search(test: str) -> Any:
-    import cupy
-
-    name = "strile_holds_nan" if "!=" in test else "strile_holds_value"
-    return cupy.ReductionKernel("T x, T value", "bool found", test, "a || b", "found = a", "false", name)

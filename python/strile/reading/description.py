@@ -284,7 +284,6 @@ def _pixels(
         added["mask_source"] = facts.mask_source
     elif facts.mask_source == "image" and mosaic is None and level.orientation == 1:
         added["mask_dropped"] = "image"
-    compared = tuple(entry.value if entry is not None else None for entry in declared)
     request = Request(
         # A chunk may be read by a process that works in another folder.
         source=call.source if call.chunks is None else call.source.anywhere(),
@@ -298,8 +297,8 @@ def _pixels(
         stored=stored,
         floating=floating,
         masking=masking,
-        looked_for=_shown(compared, declared, stored, level, inverted) if first is not None else (),
-        stated=compared[0] if len(compared) == 1 else None,
+        # As it is stored; bands of a mosaic may have values of their own.
+        looked_for=None if first is None else declared[0].value if len(declared) == 1 and declared[0] is not None else "nodata",
         scaling=scaling,
         dtype=dtype,
         max_pixels=call.max_pixels,

@@ -67,20 +67,26 @@ class GridRequest:
             for source, dtype, version in zip(self.sources, self.types, self.versions, strict=True)
         ]
 
-    def options(self, window: Window) -> ReadOptions:
+    def options(self, window: Window, look_for: int | float | None = None) -> ReadOptions:
         """Those of the core."""
         row, column, row1, column1 = window
         place = Place(window=(column, row, column1 - column, row1 - row), bands=self.bands, onto=self.onto)
-        meaning = Meaning(masked=self.masked, unpack=self.unpack, float_type=self.floating)
+        meaning = Meaning(masked=self.masked, unpack=self.unpack, float_type=self.floating, look_for=look_for)
         layout = Layout(interleave="band" if self.flat else "pixel")
         return ReadOptions(place, meaning, layout, cuda.execution(self), device=cuda.place(self.gpu))
 
     def read(self, window: Window, *, datasets: Sequence[Any] | None = None, progress: Any = None) -> Any:
         """The pixels of a window of the grid, (row0, col0, row1, col1)."""
-        raster = _core.read_onto(list(datasets or self.datasets()), self.options(window), progress=progress)
+        return self.searched(window, None, datasets=datasets, progress=progress)[0]
+
+    def searched(
+        self, window: Window, value: int | float | None, *, datasets: Sequence[Any] | None = None, progress: Any = None
+    ) -> tuple[Any, bool | None]:
+        """The same, and whether they hold a value (NaN if missing pixels became NaN); None without one."""
+        raster = _core.read_onto(list(datasets or self.datasets()), self.options(window, value), progress=progress)
         array = cuda.array(raster) if self.gpu else raster.numpy()
         array = array[0] if self.flat else array
-        return array.astype(self.dtype, copy=False)
+        return array.astype(self.dtype, copy=False), raster.found
 
 
 def is_wanted(given: dict[str, Any]) -> bool:
@@ -224,9 +230,8 @@ def _coordinates(grid: Grid, like: Any) -> dict[str, Any]:
 
 def _eager(description: Description, datasets: list[Any], progress: Any) -> xr.DataArray:
     request: Any = description.request
-    array = request.read(description.window, datasets=datasets, progress=progress)
     attrs = dict(description.attrs)
-    if "nodata" in attrs:
-        value = float("nan") if attrs["masked_nodata"] else attrs["nodata"]
-        attrs["nodata_pixels_present"] = cuda.contains(array, value)
+    array, present = request.searched(description.window, attrs.get("nodata"), datasets=datasets, progress=progress)
+    if present is not None:
+        attrs["nodata_pixels_present"] = present
     return labelled(array, description, attrs)

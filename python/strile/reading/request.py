@@ -65,8 +65,7 @@ class Request:
     stored: np.dtype
     floating: np.dtype | None
     masking: Masking | None
-    looked_for: tuple[int | float | None, ...]
-    stated: int | float | None
+    looked_for: int | float | Literal["nodata"] | None
     scaling: tuple[float, float] | None
     dtype: np.dtype
     max_pixels: int | None
@@ -96,7 +95,7 @@ class Request:
         size = max(dtype.itemsize for dtype in (self.stored, self.floating or self.stored, self.dtype))
         dataset.check_size(samples, samples * size, max_pixels=self.max_pixels)
 
-    def options(self, window: Window, look_for: int | float | None = None) -> ReadOptions:
+    def options(self, window: Window, look_for: int | float | Literal["nodata"] | None = None) -> ReadOptions:
         """Those of the core's `read` and `plan`."""
         row, column, row1, column1 = self.turn.stored(window)
         by_core = self._by_core
@@ -139,9 +138,7 @@ class Request:
         they hold nodata, masked or not. `holes` takes the names of sources that a mosaic went on without, and why."""
         source = self.dataset() if dataset is None else dataset
         self.check(source, window)
-        look = look and bool(self.looked_for)
-        sought = self.stated if look else None
-        raster = source.read(self.options(window, sought), progress=progress)
+        raster = source.read(self.options(window, self.looked_for if look else None), progress=progress)
         array = cuda.array(raster) if self.gpu else raster.numpy()
         if self.missing == "warn":
             self._warn_of_holes(raster.holes)
@@ -149,18 +146,7 @@ class Request:
                 holes.update(raster.holes)
         if self._inverted_here:
             array = self.inverted_from - array
-        array = array[0] if self.flat else array
-        if not look:
-            return array, None
-        # The core looks while it decodes: for one value, in pixels that no mask changes afterwards.
-        return array, self._holds_nodata(array) if raster.found is None else raster.found
-
-    def _holds_nodata(self, array: Any) -> bool:
-        if self._by_core:
-            return cuda.contains(array, float("nan"))
-        if len(self.looked_for) == 1:
-            return cuda.contains(array, self.looked_for[0])
-        return any(cuda.contains(array[..., band], value) for band, value in enumerate(self.looked_for))
+        return array[0] if self.flat else array, raster.found
 
     def finished(self, array: Any, *, promoted: bool = True) -> Any:
         """Masked, scaled and cast. `promoted=False` leaves pixels as they are where none was without data."""

@@ -29,6 +29,7 @@ CASES = {
     "nodata of each band": ((nodata(1), nodata(2), nodata(3)), ""),
     "nodata of the second band": (("", nodata(2)), ""),
     "nodata and alpha": ((nodata(1), "", "", ALPHA), ""),
+    "nodata and alpha in turn": (("", nodata(2), "", ALPHA, nodata(3), ""), ""),
     "mask band": (("", ""), MASK),
     "mask band and nodata": ((nodata(1), nodata(2)), MASK),
 }
@@ -43,7 +44,7 @@ def path(request: Any, tmp_path: Path) -> Path:
     with rasterio.open(tmp_path / "a.tif", "w", crs="EPSG:32633", transform=place, **profile) as file:
         file.write(pixels)
     inside = "".join(BAND.format(n=n, said=said) for n, said in enumerate(bands, 1))
-    text = f'<VRTDataset rasterXSize="30" rasterYSize="20"><GeoTransform>0,1,0,20,0,-1</GeoTransform>{inside}{mask}</VRTDataset>'
+    text = f'<VRTDataset rasterXSize="30" rasterYSize="20"><SRS>EPSG:32633</SRS><GeoTransform>0,1,0,20,0,-1</GeoTransform>{inside}{mask}</VRTDataset>'
     made = tmp_path / "a.vrt"
     made.write_text(text)
     return made
@@ -59,6 +60,11 @@ def test_masks_of_the_handle(path: Path) -> None:
             expected, found = theirs.read(bands, masked=True), ours.read(bands, masked=True)
             np.testing.assert_array_equal(np.ma.getmaskarray(found), np.ma.getmaskarray(expected))
             np.testing.assert_array_equal(found.data, expected.data)
+            out = np.empty_like(expected.data)
+            filled = ours.read(bands, masked=True, out=out)
+            assert np.shares_memory(filled, out)
+            np.testing.assert_array_equal(np.ma.getmaskarray(filled), np.ma.getmaskarray(expected))
+            np.testing.assert_array_equal(out, expected.data)
 
 
 def test_masked_pixels_of_the_engine_and_open_geotiff(path: Path) -> None:
@@ -84,3 +90,44 @@ def test_masked_pixels_of_the_core(path: Path) -> None:
     batch = strile.read_batch([path], windows, masked=True).numpy()
     for found, (_, column, row, width, height) in zip(batch, windows, strict=True):
         np.testing.assert_array_equal(found, expected[:, row : row + height, column : column + width])
+
+
+def test_masked_pixels_in_memory_of_the_caller_and_on_a_grid(path: Path) -> None:
+    """On the grid of its own pixels a mosaic has the pixels that it has without one. There nodata values count before a mask band,
+    and alpha that masks all bands masks itself."""
+    with rasterio.open(path) as file:
+        masks, pixels, nodatas = file.read_masks(), file.read().astype(np.float32), file.nodatavals
+        alpha = [at for at, meaning in enumerate(file.colorinterp) if meaning.name == "alpha"]
+    expected = np.where(masks == 0, np.nan, pixels)
+    out = np.empty_like(expected)
+    assert strile.read(path, masked=True, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    batch = np.empty((1, *expected.shape), np.float32)
+    strile.read_batch([path], [(0, 0, 0, 30, 20)], masked=True, out=batch)
+    np.testing.assert_array_equal(batch[0], expected)
+    on_grid = expected.copy()
+    if set(nodatas) == {None}:
+        for band in alpha:
+            on_grid[band] = np.where(pixels[band] == 0, np.nan, pixels[band])
+    elif not alpha:
+        for band, value in enumerate(nodatas):
+            hidden = masks[band] == 0 if value is None else pixels[band] == value
+            on_grid[band] = np.where(hidden, np.nan, pixels[band])
+    grid = strile.Grid("EPSG:32633", (1, 0, 0, 0, -1, 20), (20, 30))
+    found = strile.read(path, masked=True, grid=grid)
+    np.testing.assert_array_equal(found.numpy(), on_grid)
+    strile.read(path, masked=True, grid=grid, out=out)
+    np.testing.assert_array_equal(out, on_grid)
+
+
+def test_whether_nodata_is_present_is_counted_by_the_read(path: Path) -> None:
+    with rasterio.open(path) as file:
+        pixels, nodatas = np.moveaxis(file.read(), 0, -1), file.nodatavals
+    present = any(value is not None and (pixels[..., band] == value).any() for band, value in enumerate(nodatas))
+    opened = strile.open_geotiff(path, band_nodata="first")
+    if nodatas[0] is None:
+        assert "nodata" not in opened.attrs or len(set(nodatas) - {None}) > 1
+    if "nodata" in opened.attrs:
+        assert opened.attrs["nodata_pixels_present"] is True and present
+        masked = strile.open_geotiff(path, masked=True, band_nodata="first")
+        assert masked.attrs["nodata_pixels_present"] is bool(np.isnan(masked.values).any())

@@ -3,7 +3,10 @@
 use super::jobs::{Float, Uint, job, layout, noise, run, task};
 use super::kinds::{Kind, kinds};
 use std::sync::Arc;
-use strile_engine::{BlockLayout, BlockTask, Convert, DecodeJob, Engine, Fill, OutputSpec, Sought, Strides};
+use strile_engine::{
+    BlockLayout, BlockTask, Context, Convert, DecodeJob, Engine, EngineError, Fill, FindJob, FindPart,
+    Location, OutputSpec, Sought, Strides,
+};
 use strile_tiff::DataType;
 use strile_tiff::SampleFormat::{ComplexFloat, Int};
 
@@ -183,6 +186,54 @@ pub(super) fn converted_samples_are_searched(engine: &dyn Engine) {
                 let output = output.looking_for(Sought::nan(target)).unwrap();
                 let report = run(engine, job(&block, vec![task(&block, 0)]), bytes, &output);
                 assert_eq!(report.found, Some(wanted), "{target}, {:?}", kind.spec.strides);
+            }
+        }
+    }
+}
+
+/// Finished pixels are searched band by band, each band for its own value.
+pub(super) fn finished_pixels_are_searched(engine: &dyn Engine) {
+    let sizes = [(1, 1), (33, 7), (129, 5)];
+    for (turn, (format, bits)) in
+        [(Uint, 8), (Int, 16), (Float, 32), (Float, 64), (ComplexFloat, 64)].into_iter().enumerate()
+    {
+        for ((columns, rows), bands) in sizes.into_iter().flat_map(|size| [(size, 1), (size, 3)]) {
+            let block = layout(columns, rows, bands, format, bits);
+            let size = block.data_type.size();
+            let value = &specials(block.data_type)[turn % 2];
+            // Nothing but the last sample is the value.
+            let other = vec![0x5A; size];
+            let mut bytes = other.repeat(usize::from(bands) * (columns * rows) as usize);
+            let last = bytes.len() - size;
+            bytes[last..].copy_from_slice(value);
+            let [own, absent] =
+                [value, &vec![0x33; size]].map(|value| Sought::new(block.data_type, &fill_of(value)));
+            let part = |first_band, bands, sought| FindPart { first_band, bands, sought };
+            let count = u32::from(bands);
+            let jobs = [
+                (FindJob::all(count, own), true),
+                (FindJob::all(count, absent), false),
+                (FindJob { parts: vec![part(count - 1, 1, own)] }, true),
+                (FindJob { parts: vec![part(0, count - 1, own), part(count - 1, 1, absent)] }, false),
+                (FindJob { parts: vec![part(0, count - 1, absent), part(count - 1, 1, own)] }, true),
+                (FindJob::default(), false),
+            ];
+            for kind in kinds(engine, block.data_type, count, (rows, columns)) {
+                if engine.location() != Location::Host && !kind.on_device {
+                    continue;
+                }
+                let output = kind.output(engine);
+                run(engine, job(&block, vec![task(&block, 0)]), &bytes, &output);
+                for (job, wanted) in &jobs {
+                    let found = engine.find(job, &output, &Context::default()).unwrap();
+                    assert_eq!(found, *wanted, "{}, {:?}: {job:?}", block.sample, kind.spec);
+                }
+                let beyond = FindJob { parts: vec![part(count, 1, own)] };
+                let refused = engine.find(&beyond, &output, &Context::default());
+                assert!(matches!(refused, Err(EngineError::Mismatch { .. })), "{refused:?}");
+                let context = Context::default();
+                context.cancel.cancel();
+                assert_eq!(engine.find(&jobs[0].0, &output, &context), Err(EngineError::Cancelled));
             }
         }
     }

@@ -87,7 +87,8 @@ fn changed(change: Change, data_type: DataType, pixel: &[u8]) -> Vec<u8> {
                 _ => byte(any(sample)),
             })
             .collect(),
-        Change::Differs(value) => {
+        Change::Differs(_) => {
+            let value = value_of(data_type);
             let real = if matches!(data_type, DataType::C64 | DataType::C128) { size / 2 } else { size };
             let is = |sample: &[u8]| {
                 let (a, b) = (&sample[..real], &value.0[..real]);
@@ -147,7 +148,8 @@ fn check(
     let data_type = block.data_type;
     let pixel = data_type.size() * bands as usize;
     let mut bytes = noise(block.decoded_len(size.1).unwrap());
-    if let Change::Differs(value) = change {
+    if let Change::Differs(_) = change {
+        let value = value_of(data_type);
         for (at, sample) in bytes.chunks_mut(data_type.size()).enumerate().filter(|(at, _)| at % 7 < 4) {
             sample.copy_from_slice(&value.0[..data_type.size()]);
             // The other zero, and another NaN.
@@ -202,6 +204,20 @@ fn check(
     }
 }
 
+/// The value that `Differs` compares samples of a type with.
+fn value_of(data_type: DataType) -> Fill {
+    let mut fill = Fill::default();
+    let bytes: &[u8] = match data_type {
+        DataType::F16 => &0x7E00u16.to_ne_bytes(),
+        DataType::F32 => &0f32.to_ne_bytes(),
+        DataType::F64 => &f64::NAN.to_ne_bytes(),
+        DataType::C64 => &2.5f32.to_ne_bytes(),
+        _ => &[0xC3; 16],
+    };
+    fill.0[..bytes.len()].copy_from_slice(bytes);
+    fill
+}
+
 pub(super) fn images_are_turned_every_way(engine: &dyn Engine) {
     let mut at = 0;
     for sample in TYPES {
@@ -213,22 +229,12 @@ pub(super) fn images_are_turned_every_way(engine: &dyn Engine) {
 }
 
 pub(super) fn samples_are_changed_and_turned(engine: &dyn Engine) {
-    let fill = |bytes: &[u8]| {
-        let mut fill = Fill::default();
-        fill.0[..bytes.len()].copy_from_slice(bytes);
-        fill
-    };
     let mut at = 0;
     for sample in TYPES {
-        let value = match sample {
-            (Float, 16) => fill(&0x7E00u16.to_ne_bytes()),
-            (Float, 32) => fill(&0f32.to_ne_bytes()),
-            (Float, 64) => fill(&f64::NAN.to_ne_bytes()),
-            (ComplexFloat, 64) => fill(&2.5f32.to_ne_bytes()),
-            _ => fill(&[0xC3; 16]),
-        };
+        let data_type = layout(1, 1, 1, sample.0, sample.1).data_type;
+        let differs = Change::differs(data_type, &value_of(data_type));
         let (whole, part) = (Change::Invert(sample.1.min(64)), Change::Invert(sample.1.min(64) / 2 + 1));
-        for change in [whole, part, Change::NotZero, Change::Alpha, Change::Differs(value)] {
+        for change in [whole, part, Change::NotZero, Change::Alpha, differs] {
             for orientation in [1, 1, 4, 6] {
                 check(engine, sample, change, orientation, at);
                 at += 1;
@@ -249,7 +255,8 @@ pub(super) fn a_finish_job_must_fit_its_pixels(engine: &dyn Engine) {
     };
     refused(&turned, Some(&pixels));
     refused(&turned, None);
-    refused(&FinishJob { change: Change::Differs(Fill::default()), ..FinishJob::default() }, Some(&pixels));
+    let differs = Change::differs(DataType::U8, &Fill::default());
+    refused(&FinishJob { change: differs, ..FinishJob::default() }, Some(&pixels));
     let context = Context::default();
     context.cancel.cancel();
     let inverted = FinishJob { change: Change::Invert(8), ..FinishJob::default() };

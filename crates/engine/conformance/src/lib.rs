@@ -67,6 +67,7 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("only_real_samples_are_converted", convert::only_real_samples_are_converted),
     ("a_value_is_found_where_it_is_written", find::a_value_is_found_where_it_is_written),
     ("converted_samples_are_searched", find::converted_samples_are_searched),
+    ("finished_pixels_are_searched", find::finished_pixels_are_searched),
     ("images_are_turned_every_way", finish::images_are_turned_every_way),
     ("samples_are_changed_and_turned", finish::samples_are_changed_and_turned),
     ("a_finish_job_must_fit_its_pixels", finish::a_finish_job_must_fit_its_pixels),
@@ -159,6 +160,7 @@ macro_rules! for_each_engine {
                 only_real_samples_are_converted
                 a_value_is_found_where_it_is_written
                 converted_samples_are_searched
+                finished_pixels_are_searched
                 images_are_turned_every_way
                 samples_are_changed_and_turned
                 a_finish_job_must_fit_its_pixels

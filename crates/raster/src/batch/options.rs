@@ -1,7 +1,7 @@
 //! What can be chosen for a batch, and every default.
 
 use crate::grid::{Grid, Onto, WarpOptions};
-use crate::options::{Execution, FloatType, Meaning, execution_setters, limits, passed_on, setters};
+use crate::options::{Execution, FloatType, LookFor, Meaning, execution_setters, limits, passed_on, setters};
 use std::sync::Arc;
 use strile_engine::Sampling;
 use strile_tiff::gdal::NoData;
@@ -66,8 +66,8 @@ impl BatchOptions {
         meaning: unpack: bool,
         /// Sets the sample type of the result. `None` chooses it by the types of the files.
         meaning: float_type: impl Into<Option<FloatType>>,
-        /// Searches for a value while pixels are decoded.
-        meaning: look_for: NoData,
+        /// Searches for a value.
+        meaning: look_for: impl Into<LookFor>,
     }
 
     execution_setters!();

@@ -1,6 +1,6 @@
 //! What the samples of a result mean.
 
-use super::setters::{limits, setters};
+use super::setters::setters;
 use strile_tiff::gdal::NoData;
 
 /// Sample type of masked or unpacked results.
@@ -14,14 +14,29 @@ pub enum FloatType {
     Float64,
 }
 
+/// What is searched for in the pixels of a read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum LookFor {
+    /// This value, in all bands.
+    Value(NoData),
+    /// The nodata value of each band: that of its file, or that of the band of a mosaic. Bands without one are not searched.
+    Nodata,
+}
+
+impl From<NoData> for LookFor {
+    fn from(value: NoData) -> Self {
+        Self::Value(value)
+    }
+}
+
 /// Says what becomes of stored values: NaN for missing pixels, scale and offset, the sample type.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Meaning {
     /// Replaces missing pixels with NaN. The nodata value says which pixels are missing, else the mask image, else alpha.
     /// The result is `float32` if that type holds every stored value (up to 16 bits, and 32-bit floats), else `float64`.
-    /// Files without nodata, mask and alpha are returned unchanged. Bands of one VRT cannot be read together if some have a
-    /// nodata value and others are masked by alpha.
+    /// Files without nodata, mask and alpha are returned unchanged.
     pub masked: bool,
     /// Masks like `masked`, and converts the other samples to stored × scale + offset. All bands that are read must have the
     /// same scale and offset. Files without any of these are returned unchanged.
@@ -30,11 +45,11 @@ pub struct Meaning {
     pub float_type: Option<FloatType>,
     /// Inverts images whose 0 is white. By default values are returned as they are stored.
     pub invert_min_is_white: bool,
-    /// Searches for a value, such as nodata, while pixels are decoded. `found` of the
-    /// [report](crate::Pixels::report) says whether any band contains it. The value is compared with stored values, or with
-    /// NaN if missing pixels became NaN. `found` is `None` if pixels change after they were decoded: if a mask image or
-    /// alpha says which pixels are missing, in resampled batches, and in reads onto a grid.
-    pub look_for: Option<NoData>,
+    /// Searches for a value, such as nodata. `found` of the [report](crate::Pixels::report) says whether any band contains it.
+    /// The value is compared with stored values, or with NaN if missing pixels became NaN. In reads onto a grid,
+    /// [`LookFor::Nodata`] is the value of pixels that no file fills. Pixels are searched while they are decoded. If they
+    /// change afterwards, because a mask is applied or because they are resampled or warped, the result is searched.
+    pub look_for: Option<LookFor>,
 }
 
 impl Meaning {
@@ -59,9 +74,11 @@ impl Meaning {
         invert_min_is_white: bool,
     }
 
-    limits! {
-        /// Searches for a value while pixels are decoded.
-        look_for: NoData,
+    /// Searches for a value.
+    #[must_use]
+    pub fn look_for(mut self, look_for: impl Into<LookFor>) -> Self {
+        self.look_for = Some(look_for.into());
+        self
     }
 
     /// Whether missing pixels become NaN.

@@ -8,13 +8,12 @@ mod setters;
 
 pub use execution::{DirectIo, Execution, Nvcomp, OnFault, Processor};
 pub use layout::{Interleave, Layout};
-pub use meaning::{FloatType, Meaning};
+pub use meaning::{FloatType, LookFor, Meaning};
 pub use place::{Layer, Place};
 pub(crate) use setters::{execution_setters, limits, passed_on, setters};
 
 use crate::Window;
 use crate::grid::{Grid, WarpOptions};
-use strile_tiff::gdal::NoData;
 
 /// Says which pixels are read, what becomes of them, in which order they are returned, and how the read is carried out. All
 /// fields have defaults. The setters of the parts are also setters of `ReadOptions`.
@@ -87,8 +86,8 @@ impl ReadOptions {
         meaning: float_type: impl Into<Option<FloatType>>,
         /// Inverts images whose 0 is white.
         meaning: invert_min_is_white: bool,
-        /// Searches for a value while pixels are decoded.
-        meaning: look_for: NoData,
+        /// Searches for a value.
+        meaning: look_for: impl Into<LookFor>,
         /// Sets the order of bands.
         layout: interleave: Interleave,
         /// Rotates or mirrors the result as tag Orientation says.

@@ -49,6 +49,9 @@ impl Planned {
         let apart = self.sheets.iter().any(Sheet::is_apart);
         let (output, sheets) = (len(&self.output), if apart { len_of(&self.sheets) } else { 0 });
         let masks = self.masks.iter().map(|masks| len(&masks.spec)).fold(0, u64::saturating_add);
+        // The mask of one band, if each has its own.
+        let by_band = self.sheets.iter().any(|sheet| matches!(sheet.then, Then::AnyDiffers(_)));
+        let masks = masks.saturating_add(if by_band { output } else { 0 });
         let at = |place: Location, bytes: u64, here: bool| {
             if (place == Location::Host) == here { bytes } else { 0 }
         };

@@ -9,8 +9,9 @@ use crate::dataset::Dataset;
 use crate::source::Source;
 use crate::window::Window;
 use std::sync::Arc;
-use strile_engine::Fill;
+use strile_engine::{Fill, MaskWindow, Sought};
 use strile_tiff::DataType;
+use strile_tiff::gdal::NoData;
 
 /// A window of a mosaic.
 pub(crate) struct Canvas {
@@ -26,8 +27,10 @@ pub(crate) struct Canvas {
     pub(crate) bands: Vec<u16>,
     /// For each of them the value where no source lies.
     pub(crate) fills: Vec<Fill>,
-    /// The sample that does not count when windows are resampled.
-    pub(crate) nodata: Option<Fill>,
+    /// The nodata value of each band that is read. That of the first does not count when windows are resampled.
+    pub(crate) nodatas: Vec<Option<NoData>>,
+    /// Of a mask by nodata: the samples that are missing, one for all bands, or one for each.
+    pub(crate) missing: Vec<Sought>,
     /// How samples become floats: one for all bands, or one for each; empty if they stay as they are.
     pub(crate) unpackings: Vec<Unpacking>,
     /// What says which pixels are missing, if it is not a value.
@@ -49,10 +52,8 @@ pub(crate) struct CanvasMask {
     pub(crate) canvas: Canvas,
     /// The mask band or alpha.
     pub(crate) missing: Missing,
-    /// The bands of the window that it belongs to: the first, from 0, and how many.
-    pub(crate) bands: (u32, u32),
-    /// A band of the window that stays as it is, from 0: the alpha that the mask is.
-    pub(crate) spared: Option<u32>,
+    /// The bands of the window that it belongs to, in runs: the first, from 0, and how many.
+    pub(crate) runs: Vec<(u32, u32)>,
 }
 
 /// Where the pixels inside the mosaic come from.
@@ -93,6 +94,14 @@ pub(crate) struct Gap {
     pub(crate) fill: Fill,
 }
 
+impl CanvasMask {
+    /// The bands that it belongs to, as an engine takes them.
+    pub(super) fn windows(&self) -> Vec<MaskWindow> {
+        let window = |&(first_band, bands): &(u32, u32)| MaskWindow { first_band, bands, spared: None };
+        self.runs.iter().map(window).collect()
+    }
+}
+
 impl Canvas {
     pub(super) fn tiles(&self) -> &[Tile] {
         match &self.content {
@@ -108,6 +117,11 @@ impl Canvas {
         }
     }
 
+    /// The sample that does not count when windows are resampled.
+    pub(super) fn nodata(&self) -> Option<Fill> {
+        self.nodatas.first().copied().flatten().and_then(|value| value.to_sample(self.data_type)).map(Fill)
+    }
+
     /// How samples of a band, from 0, become floats.
     pub(super) fn unpacking(&self, band: u32) -> Option<Unpacking> {
         self.unpackings.get(band as usize).or(self.unpackings.first()).copied()
@@ -118,6 +132,12 @@ impl Canvas {
         let first = first as usize;
         let own = self.bands.get(first..first.saturating_add(count)).filter(|_| self.unpackings.len() > 1);
         own.unwrap_or(&self.bands)
+    }
+
+    /// Whether its mask is that of some of its bands alone.
+    pub(super) fn is_masked_in_part(&self) -> bool {
+        let whole = u32::try_from(self.bands.len()).unwrap_or(u32::MAX);
+        self.mask.as_ref().is_some_and(|mask| mask.runs != [(0, whole)])
     }
 
     /// This canvas, and that of its mask.

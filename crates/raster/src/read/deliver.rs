@@ -3,7 +3,6 @@
 
 use crate::error::{Error, Result};
 use crate::options::Interleave;
-use crate::raster::Raster;
 use crate::window::Window;
 use std::sync::Arc;
 use strile_engine::{
@@ -13,13 +12,6 @@ use strile_engine::{
 
 /// Bytes of a block: small enough for many threads and for any batch.
 const BLOCK_BYTES: u64 = 4 << 20;
-
-/// Writes `raster` to an output with its type and shape and any strides, in memory the engine writes.
-pub(crate) fn deliver(raster: Raster, engine: &dyn Engine, output: &Output, context: &Context) -> Result<()> {
-    let job =
-        stored_job(output.spec(), raster.interleave, Some).ok_or(Error::Engine(EngineError::Abandoned))?;
-    submit(job, Encoded::Staged(Arc::new(Arena::from_vec(raster.pixels))), engine, output, context)
-}
 
 /// Copies contiguous pixels in host memory to an output of the same shape in memory the engine writes.
 pub(crate) fn moved_to(

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::window::Window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use strile_engine::{Fill, MaskJob, OutputSpec, WarpBlend, WarpMap, WarpRect, WarpSampling, WarpWindow};
+use strile_engine::{Fill, MaskWindow, OutputSpec, WarpBlend, WarpMap, WarpRect, WarpSampling, WarpWindow};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
@@ -90,6 +90,8 @@ struct Kind {
     data_type: DataType,
     nodata: Option<Fill>,
     mask: Option<DataType>,
+    /// Whether the mask is that of some bands alone: it is applied before the window is laid.
+    is_in_part: bool,
 }
 
 /// What windows are decoded into, and their masks.
@@ -120,10 +122,11 @@ impl Laying {
         let kinds = self.kinds(asked, (groups, slots, canvases), common);
         let avoid = self.fill.map(|_| fill);
         // Files that lie on each other are laid one after the other.
-        let mut classes: BTreeMap<(usize, String, Option<String>), Vec<usize>> = BTreeMap::new();
+        let mut classes: BTreeMap<(usize, String, Option<String>, bool), Vec<usize>> = BTreeMap::new();
         for (at, kind) in kinds.iter().enumerate() {
             let depth = self.windows.get(at).map_or(at, |lay| lay.depth);
-            let key = (depth, kind.data_type.to_string(), kind.mask.map(|mask| mask.to_string()));
+            let mask = kind.mask.map(|mask| mask.to_string());
+            let key = (depth, kind.data_type.to_string(), mask, kind.is_in_part);
             classes.entry(key).or_default().push(at);
         }
         let (mut sheets, mut masks) = (Vec::new(), Vec::new());
@@ -146,8 +149,11 @@ impl Laying {
                         }
                     }
                     let spec = OutputSpec::band_first(mask, count, rows, columns).map_err(refuse)?;
-                    let job = MaskJob { windows: Vec::new(), value: Fill::default() };
-                    masks.push(Masks { sheet: sheets.len(), spec, job });
+                    let mut made = Masks { sheet: sheets.len(), of: kind.data_type, spec, jobs: Vec::new() };
+                    if kind.is_in_part {
+                        in_part(&mut made, &windows, canvases, bands);
+                    }
+                    masks.push(made);
                 }
                 let of_window = |(&at, place): (&usize, u32)| {
                     let (lay, kind) = self.windows.get(at).zip(kinds.get(at))?;
@@ -168,7 +174,10 @@ impl Laying {
         (groups, slots, canvases): (&[Group<'_>], &[Slot], &[(usize, Laid<'_>)]),
         common: DataType,
     ) -> Vec<Kind> {
-        let mut kinds = vec![Kind { data_type: common, nodata: None, mask: None }; asked.requests.len()];
+        let mut kinds = vec![
+            Kind { data_type: common, nodata: None, mask: None, is_in_part: false };
+            asked.requests.len()
+        ];
         let nan = NoData::Float(f64::NAN).to_sample(common).map(Fill);
         for group in groups {
             let stored = group.facts.layout.data_type;
@@ -191,11 +200,24 @@ impl Laying {
             if let Some(kind) = kinds.get_mut(*window) {
                 (kind.data_type, kind.nodata) = match asked.meaning.is_masked() {
                     true => (common, nan),
-                    false => (canvas.data_type, given.or(canvas.nodata)),
+                    false => (canvas.data_type, given.or(canvas.nodata())),
                 };
                 kind.mask = canvas.mask.as_ref().map(|mask| mask.canvas.data_type);
+                kind.is_in_part = canvas.is_masked_in_part();
             }
         }
         kinds
+    }
+}
+
+/// Adds the masks of windows of mosaics that are those of some of their bands alone.
+fn in_part(masks: &mut Masks, windows: &[usize], canvases: &[(usize, Laid<'_>)], bands: u32) {
+    for (&window, place) in windows.iter().zip(0u32..) {
+        let laid = canvases.iter().find(|(at, _)| *at == window);
+        let own = laid.and_then(|(_, laid)| laid.canvas.mask.as_ref()).map(|mask| mask.windows());
+        let first = place.saturating_mul(bands);
+        let own = own.unwrap_or_default().into_iter();
+        let own = own.map(|own| MaskWindow { first_band: first.saturating_add(own.first_band), ..own });
+        masks.add(&own.collect::<Vec<_>>());
     }
 }

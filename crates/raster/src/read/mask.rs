@@ -4,11 +4,9 @@
 //! between for alpha between.
 
 use super::steps::Step;
-use crate::error::{Error, Result};
 use crate::options::{Interleave, Layer, Meaning, ReadOptions};
 use crate::raster::Raster;
-use strile_engine::memory::try_filled;
-use strile_engine::{Context, EngineError, Fill};
+use strile_engine::Fill;
 use strile_tiff::{DataType, ExtraSample, Image};
 
 /// Where the validity of pixels comes from.
@@ -62,14 +60,6 @@ impl MaskSource {
     }
 }
 
-/// A mask of `width` × `height` pixels, all of them valid.
-pub(crate) fn all_valid((width, height): (u32, u32), context: &Context) -> Result<Raster> {
-    let len = u64::from(width).saturating_mul(u64::from(height));
-    let _lease = context.take(len, "the mask")?;
-    let len = usize::try_from(len).map_err(|_| Error::Engine(EngineError::Abandoned))?;
-    Ok(mask(height, width, try_filled(255, len, "the mask")?))
-}
-
 /// The mask that alpha means: 16 bits scaled to 8, other types as they are where they have 8 bits, else
 /// valid where not 0.
 pub(crate) fn from_alpha(alpha: Raster) -> Raster {
@@ -92,23 +82,6 @@ pub(crate) fn from_alpha(alpha: Raster) -> Raster {
     };
     let pixels = alpha.pixels.chunks_exact(alpha.data_type.size()).map(scaled).collect();
     mask(alpha.rows, alpha.columns, pixels)
-}
-
-/// The mask of pixels whose missing ones are 0 in every band.
-pub(super) fn from_zeros(raster: &Raster, context: &Context) -> Result<Raster> {
-    let plane = u64::from(raster.rows).saturating_mul(u64::from(raster.columns));
-    let _lease = context.take(plane, "the mask")?;
-    let plane = usize::try_from(plane).map_err(|_| Error::Engine(EngineError::Abandoned))?;
-    let mut pixels = try_filled(0, plane, "the mask")?;
-    let size = raster.data_type.size();
-    for band in raster.pixels.chunks_exact(plane.saturating_mul(size).max(1)) {
-        for (valid, sample) in pixels.iter_mut().zip(band.chunks_exact(size)) {
-            if sample.iter().any(|byte| *byte != 0) {
-                *valid = 255;
-            }
-        }
-    }
-    Ok(mask(raster.rows, raster.columns, pixels))
 }
 
 /// Equal as values: every NaN is the nodata NaN, and both zeros are one.

@@ -8,7 +8,8 @@
 //! Planned    what the cache has (`cached`), engine, batches (`planned`, `cut`)
 //! ReadPlan   for callers that ask: byte ranges, memory, decoders, as the engine says (`ask`, `plan`); printable (`explain`)
 //! run        stage or pull, submit, wait (`run`, `stage`, `together`)
-//! steps      masks, resampling, then inversion, orientation and masks as pixels (`steps`), by the engine (`reading`)
+//! steps      masks, resampling, then inversion, orientation and masks as pixels (`steps`), by the engine (`reading`);
+//!            values that are looked for (`look`)
 //! ```
 //!
 //! `doors` has the reads of one window; `batch` those of many.
@@ -30,6 +31,7 @@ mod lay;
 mod layout;
 mod limits;
 mod locate;
+mod look;
 mod mask;
 mod onto;
 mod onto_cut;
@@ -52,7 +54,7 @@ mod together;
 mod under;
 mod unpack;
 
-pub use crate::options::{Execution, FloatType, Interleave, Layout, Meaning, OnFault, Place};
+pub use crate::options::{Execution, FloatType, Interleave, Layout, LookFor, Meaning, OnFault, Place};
 pub use crate::pieces::{PieceLimits, Pieces};
 pub use area::Area;
 pub(crate) use area::Frame;
@@ -64,7 +66,7 @@ pub(crate) use layout::layout_of;
 pub(crate) use limits::{Size, check_result};
 pub(crate) use locate::{Fetched, locate, table_entries};
 pub use mask::MaskSource;
-pub(crate) use mask::{all_valid, from_alpha, same};
+pub(crate) use mask::{from_alpha, same};
 pub(crate) use onto::OntoRead;
 pub use onto_doors::{files_onto, plan_onto, read_onto, read_onto_device, read_onto_into};
 pub(crate) use part::rows_of_part;

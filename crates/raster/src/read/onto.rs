@@ -11,7 +11,7 @@ use super::limits::{Size, check_result};
 use super::onto_cut::{Part, Seen};
 use super::onto_mask::pixels_of;
 use super::plan::ReadPlan;
-use super::reading::{Done, Reading, len};
+use super::reading::{Done, Reading, len, place_of};
 use super::request::{Asked, Request};
 use super::run::WindowFault;
 use super::squares::side_by_side;
@@ -300,7 +300,9 @@ impl<'a> OntoRead<'a> {
             parts,
         });
         if self.is_mask {
-            plan.after.push("the mask where the result has a value on the host".to_owned());
+            plan.after.push(format!("the mask where the result has a value {}", place_of(to)));
+        } else if self.options.meaning.look_for.is_some() {
+            plan.after.push(format!("searched for a value {}", place_of(plan.destination)));
         }
         Ok(plan)
     }
@@ -441,6 +443,7 @@ impl<'a> OntoRead<'a> {
         for boxes in cut.empty.chunks(FILLED_AT_ONCE) {
             fill_boxes(engine.as_ref(), &output, (boxes, self.count()), given.fill, self.context)?;
         }
+        report.found = self.look_in(&output, engine.as_ref(), given.fill)?;
         Ok(Ran { output, engine, report, faults })
     }
 
@@ -459,8 +462,8 @@ impl<'a> OntoRead<'a> {
         let warp = &self.onto.warp;
         let is_masked = self.options.meaning.is_masked();
         let nodata = match warp.nodata {
-            Some(given) => Some(given),
-            None => first.of.nodata(self.options.place.bands.as_deref())?,
+            None if !is_masked => first.of.nodata(self.options.place.bands.as_deref())?,
+            given => given,
         };
         let mut laying = Laying {
             size: self.size(),

@@ -1,22 +1,25 @@
 //! The mask of what is read onto a grid: 255 where a pixel of the result has a value, else 0.
 //!
 //! Pixels are read with a fill value of 0, which no value becomes (`WarpWindow::avoid`): a pixel whose bands are all 0 is
-//! missing. So the mask has the pixels of a read with the same method, and no type has to be read as floats.
+//! missing. So the mask has the pixels of a read with the same method, and no type has to be read as floats. Mosaics whose bands
+//! differ in nodata are read as floats: a pixel whose bands are all NaN is missing. The mask is made where the pixels are.
 
-use super::deliver::deliver;
-use super::mask::{MaskSource, from_zeros};
+use super::mask::MaskSource;
 use super::onto::{Holes, OntoRead};
-use super::reading::Done;
+use super::reading::{Done, len};
 use super::run::WindowFault;
+use super::sheet::differs;
 use crate::device::Choice;
 use crate::error::{Error, Result};
 use crate::grid::Onto;
 use crate::input::InputRef;
-use crate::options::{Interleave, Layer, Meaning, ReadOptions};
+use crate::options::{Interleave, Layer, LookFor, Meaning, ReadOptions};
 use crate::pixels::Pixels;
-use crate::raster::Raster;
 use std::sync::Arc;
-use strile_engine::{Engine, Fill, Location, Output, Report};
+use strile_engine::{
+    Convert, Engine, EngineError, Fill, FindJob, Location, Output, OutputError, OutputSpec, Parts, Report,
+    SharedPixels, Sought,
+};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
@@ -29,58 +32,123 @@ pub(super) fn pixels_of(inputs: &[InputRef<'_>], options: &ReadOptions, onto: &O
     // Nodata is a matter of each band; what else is missing, is in all of them.
     let bands = if by_value { None } else { Some(vec![1]) };
     let mut onto = onto.clone();
-    onto.warp.fill = Some(NoData::Float(0.0));
+    let masked = onto.warp.nodata.is_none() && are_integers_apart(inputs);
+    onto.warp.fill = (!masked).then_some(NoData::Float(0.0));
     onto.warp.data_type = None;
     let mut options = options.clone().layer(Layer::Pixels).interleave(Interleave::BandFirst);
     options.place.bands = bands;
     options.place.onto = Some(Arc::new(onto));
-    options.meaning = Meaning { masked: false, unpack: false, look_for: None, ..options.meaning };
+    options.meaning = Meaning { masked, unpack: false, float_type: None, look_for: None, ..options.meaning };
     Ok(options)
+}
+
+/// Whether a mosaic has bands that differ in nodata, and all files store whole numbers, which are no NaN.
+fn are_integers_apart(inputs: &[InputRef<'_>]) -> bool {
+    let is_whole = |input: &InputRef<'_>| match input {
+        InputRef::Vrt(vrt) => is_integer(vrt.data_type()),
+        InputRef::Tiff(dataset) => {
+            let full = dataset.pages().first().and_then(|page| page.full());
+            full.and_then(|level| level.image.sample.data_type()).is_some_and(is_integer)
+        }
+    };
+    inputs.iter().any(|input| input.nodata(None).is_err()) && inputs.iter().all(is_whole)
+}
+
+fn is_integer(data_type: DataType) -> bool {
+    !matches!(data_type, DataType::C64 | DataType::C128) && !Convert::gives(data_type)
 }
 
 impl OntoRead<'_> {
     /// Reads the mask into new memory where it is wanted.
     pub(super) fn mask(&self, to: Location) -> Result<Pixels> {
-        let (raster, report, faults, holes) = self.made_mask()?;
-        let pixels = match to {
-            Location::Host => Pixels::of_raster(raster, report, faults),
-            Location::Cuda(index) => {
-                let engine = self.holder(index)?;
-                let spec = raster.spec().map_err(|error| self.refuse(error.to_string()))?;
-                let output = engine.output(spec, self.context)?;
-                deliver(raster, engine.as_ref(), &output, self.context)?;
-                let done = Done { output, report, faults, engine };
-                Pixels::of_done(done, None, (Interleave::BandFirst, Fill::default()))?
-            }
-        };
+        let (pixels, done, holes) = self.decoded(to)?;
+        let engine = self.engine_of(&done);
+        let spec = self.mask_spec(pixels.spec())?;
+        let need = if to == Location::Host { len(&spec) } else { 0 };
+        let _lease = self.context.take(need, "the mask")?;
+        let output = engine.output(spec, self.context)?;
+        engine.finish(&differs(self.missing(pixels.spec())), Some(&pixels), &output, self.context)?;
+        let Read { report, faults, .. } = done;
+        let done = Done { output, report, faults, engine };
+        let pixels = Pixels::of_done(done, None, (Interleave::BandFirst, Fill::default()))?;
         let (transform, crs) = self.place();
         Ok(Pixels { holes, levels: self.levels(), ..pixels.placed(transform, crs) })
     }
 
     /// Reads the mask into an output, which must have its type and shape.
     pub(super) fn mask_into(&self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
-        let (raster, report, faults, _) = self.made_mask()?;
-        let have = output.spec();
-        let want = raster.spec().map_err(|error| self.refuse(error.to_string()))?;
-        self.check_shape(have, &want)?;
-        let engine: Arc<dyn Engine> = match output.location() {
-            Location::Host => Choice::cpu("a copy in memory").engine,
-            Location::Cuda(index) => self.holder(index)?,
-        };
-        deliver(raster, engine.as_ref(), output, self.context)?;
-        Ok((report, faults))
+        let (pixels, done, _) = self.decoded(output.location())?;
+        self.check_shape(output.spec(), &self.mask_spec(pixels.spec())?)?;
+        let job = differs(self.missing(pixels.spec()));
+        self.engine_of(&done).finish(&job, Some(&pixels), output, self.context)?;
+        Ok((done.report, done.faults))
     }
 
-    fn made_mask(&self) -> Result<(Raster, Report, Vec<WindowFault>, Holes)> {
+    /// Reads the pixels that the mask is made of.
+    fn decoded(&self, to: Location) -> Result<(SharedPixels, Read, Holes)> {
         let is_complex = |data_type: DataType| matches!(data_type, DataType::C64 | DataType::C128);
         let complex = self.stored().find(|(_, data_type)| data_type.is_some_and(is_complex));
         if let Some((name, Some(data_type))) = complex {
             let problem = format!("masks of {data_type} samples are not put onto a grid; read the pixels");
             return Err(Error::Request { file: name.to_owned(), problem });
         }
-        let (done, _, holes) = self.read(Location::Host)?;
-        let raster = Raster::from_output(done.output, Interleave::BandFirst, Fill::default())?;
-        let mask = from_zeros(&raster, self.context)?;
-        Ok((mask, done.report, done.faults, holes))
+        let (Done { output, report, faults, engine }, _, holes) = self.read(to)?;
+        let spec = output.spec().clone();
+        let pixels = match output.device_bytes() {
+            Some(bytes) => SharedPixels::on_device(spec, bytes.clone()),
+            None => SharedPixels::new(spec, Arc::new(output.into_vec().ok_or(EngineError::Abandoned)?)),
+        };
+        let pixels = pixels.map_err(|error| self.refuse(error.to_string()))?;
+        Ok((pixels, Read { to, report, faults, engine }, holes))
     }
+
+    /// The engine of the memory that pixels were read into.
+    fn engine_of(&self, read: &Read) -> Arc<dyn Engine> {
+        match read.to {
+            Location::Host => Choice::cpu("a mask in memory").engine,
+            Location::Cuda(_) => Arc::clone(&read.engine),
+        }
+    }
+
+    fn mask_spec(&self, pixels: &OutputSpec) -> Result<OutputSpec> {
+        let spec = OutputSpec::band_first(DataType::U8, 1, pixels.rows, pixels.columns);
+        spec.map_err(|error: OutputError| self.refuse(error.to_string()))
+    }
+
+    /// The sample of a missing pixel: NaN, or 0, all of its bits.
+    fn missing(&self, pixels: &OutputSpec) -> Sought {
+        match self.options.meaning.is_masked() {
+            true => Sought::nan(pixels.data_type),
+            false => Sought { mask: u64::MAX, low: 0, span: 0, parts: Parts::One },
+        }
+    }
+
+    /// Looks for a value in the result, if one is asked for; `fill` is the sample of pixels that no file fills.
+    pub(super) fn look_in(&self, output: &Output, engine: &dyn Engine, fill: Fill) -> Result<Option<bool>> {
+        let Some(look_for) = self.options.meaning.look_for else { return Ok(None) };
+        let OutputSpec { data_type, bands, .. } = *output.spec();
+        let sample = match look_for {
+            _ if self.options.meaning.is_masked() && Convert::gives(data_type) => {
+                return Ok(Some(engine.find(
+                    &FindJob::all(bands, Sought::nan(data_type)),
+                    output,
+                    self.context,
+                )?));
+            }
+            LookFor::Value(value) => value.to_sample(data_type).map(Fill),
+            LookFor::Nodata => Some(fill),
+        };
+        // A value that no sample can have is not there.
+        let Some(sample) = sample else { return Ok(Some(false)) };
+        let job = FindJob::all(bands, Sought::new(data_type, &sample));
+        Ok(Some(engine.find(&job, output, self.context)?))
+    }
+}
+
+/// What is known of pixels that a mask is made of.
+struct Read {
+    to: Location,
+    report: Report,
+    faults: Vec<WindowFault>,
+    engine: Arc<dyn Engine>,
 }

@@ -50,8 +50,8 @@ pub enum Fetch {
     Staged,
 }
 
-/// Memory a read takes, in bytes and at most. Finding and blending sources of mosaics before the read, and making the
-/// masks of mosaics after it, are not counted; nor is what damaged blocks cost, or what a decoder takes because a stream asks for it.
+/// Memory a read takes, in bytes and at most. Finding and blending sources of mosaics before the read is not counted; nor is
+/// what damaged blocks cost, or what a decoder takes because a stream asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryNeed {
     /// The result.

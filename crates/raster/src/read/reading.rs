@@ -9,7 +9,7 @@ use super::planned::{Given, Planned};
 use super::ranges::fetched_len;
 use super::request::{Asked, purpose};
 use super::run::{WindowFault, run};
-use super::sheet::{Masks, Sheet, Then, len_of};
+use super::sheet::{Masks, Sheet, Then, differs, len_of};
 use super::tasks::Located;
 use crate::cache::Cache;
 use crate::device::{self, Choice, Work};
@@ -19,9 +19,11 @@ use crate::options::OnFault;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
-    Context, Engine, EngineError, Lease, Location, Output, OutputError, OutputSpec, Report, ResampleJob,
-    Sampling, SharedPixels, Span, Support, WarpJob, WarpSampling,
+    Change, Context, Engine, EngineError, Fill, FinishJob, Lease, Location, MaskJob, MaskWindow, Output,
+    OutputError, OutputSpec, Report, ResampleJob, Sampling, SharedPixels, Sought, Span, Support, Turn,
+    WarpJob, WarpSampling,
 };
+use strile_tiff::DataType;
 
 /// A planned read, and the engine that will do it.
 pub(crate) struct Reading<'a> {
@@ -35,6 +37,8 @@ pub(crate) struct Reading<'a> {
     after: Vec<String>,
     /// Index of the layout that most bytes are decoded of.
     heaviest: u32,
+    /// Bands of a window, before its last step.
+    bands: u32,
     /// Whether the memory of the result is leased already.
     is_held: bool,
     context: &'a Context,
@@ -106,7 +110,11 @@ impl<'a> Reading<'a> {
         }
         let by_host = !after.is_empty() || choice.engine.location() == Location::Host;
         let destination = if by_host { Location::Host } else { to };
-        let steps = asked.steps.iter().map(|step| step.explained(destination));
+        let mut steps: Vec<_> = asked.steps.iter().map(|step| step.explained(destination)).collect();
+        let [_, bands, ..] = located.shape;
+        if asked.laying.is_none() && asked.is_searched_after(&located.sheets, &located.masks, bands) {
+            steps.push(format!("searched for a value {}", place_of(destination)));
+        }
         after.splice(..0, steps);
         if destination != to {
             fits()?;
@@ -115,7 +123,7 @@ impl<'a> Reading<'a> {
         let given = Given { convert: first.convert, fill: first.fill, batch: asked.batch.is_some() };
         let cached = Cached::take(&mut located, &choice, asked.execution.cache, context)?;
         let planned = Planned::new((located, cached), &choice, given, destination);
-        Ok(Self { asked, to, choice, planned, first, after, heaviest, is_held, context })
+        Ok(Self { asked, to, choice, planned, first, after, heaviest, bands, is_held, context })
     }
 
     /// Returns the plan, with what the engine says of it.
@@ -201,7 +209,7 @@ impl<'a> Reading<'a> {
     fn read_once_into(mut self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
         let sheets = std::mem::take(&mut self.planned.sheets);
         let masks = std::mem::take(&mut self.planned.masks);
-        let Self { asked, choice, planned, context, .. } = self;
+        let Self { asked, choice, planned, bands, context, .. } = self;
         let reader = Reader { asked, engine: choice.engine.as_ref(), context };
         let resampled = sheets.iter().any(|sheet| sheet.then.is_resampled());
         let apart = sheets.iter().any(Sheet::is_apart);
@@ -209,9 +217,8 @@ impl<'a> Reading<'a> {
         let host = Choice::cpu("pixels in host memory").engine;
         let own = resampled || output.location() == reader.engine.location();
         let holder = if own { reader.engine } else { host.as_ref() };
-        // A value that no sample can have is looked for by no output, and is not there.
-        let looks = asked.meaning.look_for.is_some() && !resampled && masks.is_empty();
-        let [_, bands, ..] = planned.shape;
+        let looks = asked.meaning.look_for.is_some();
+        let after = asked.is_searched_after(&sheets, &masks, bands);
         let made = |sheet: &Sheet| holder.scratch(sheet.spec.clone(), context);
         let (_lease, decoded) = match apart {
             true => {
@@ -227,6 +234,9 @@ impl<'a> Reading<'a> {
         let memory: Vec<&Output> = if apart { decoded.iter().collect() } else { vec![output] };
         if asked.laying.is_some() {
             let Decoded { done, masks, _lease } = reader.decoded(planned, &memory, masks)?;
+            let (applied, masks): (Vec<_>, Vec<_>) =
+                masks.into_iter().partition(|(of, _)| !of.jobs.is_empty());
+            reader.apply(applied, &memory)?;
             let mut masks: BTreeMap<usize, SharedPixels> =
                 masks.into_iter().map(|(of, m)| (of.sheet, m)).collect();
             for (at, (sheet, decoded)) in sheets.into_iter().zip(decoded).enumerate() {
@@ -235,15 +245,32 @@ impl<'a> Reading<'a> {
             return Ok(done);
         }
         let mut done = reader.masked(planned, &memory, masks)?;
+        // A value that no sample can have is looked for by no output, and is not there.
         done.0.found = looks.then(|| done.0.found.unwrap_or(false));
-        if let Some(job) = sheets.first().and_then(|sheet| sheet.then.finish()) {
+        let find = |engine: &dyn Engine, pixels: &Output| {
+            engine.find(&asked.find_job(pixels.spec(), bands), pixels, context)
+        };
+        if let Some(pixels) = memory.first().filter(|_| after && !resampled) {
+            done.0.found = Some(find(holder, pixels)?);
+        }
+        if let Some((job, then)) = sheets.first().and_then(|sheet| Some((sheet.then.finish()?, &sheet.then)))
+        {
             let decoded = decoded.into_iter().next();
             let pixels = decoded.map(|decoded| reader.pixels(decoded.spec().clone(), decoded)).transpose()?;
-            holder.finish(&job, pixels.as_ref(), output, context)?;
+            match (then, pixels) {
+                (Then::AnyDiffers(missing), Some(pixels)) => {
+                    reader.any_differs(missing, &pixels, holder, output)?;
+                }
+                (_, pixels) => holder.finish(&job, pixels.as_ref(), output, context)?,
+            }
             return Ok(done);
         }
         for (sheet, decoded) in sheets.into_iter().zip(decoded) {
             reader.resample(sheet, decoded, bands, output)?;
+        }
+        if after && resampled {
+            let own = output.location() == reader.engine.location();
+            done.0.found = Some(find(if own { reader.engine } else { host.as_ref() }, output)?);
         }
         Ok(done)
     }
@@ -289,15 +316,54 @@ impl Reader<'_> {
         sheets: &[&Output],
         masks: Vec<Masks>,
     ) -> Result<(Report, Vec<WindowFault>)> {
+        let Decoded { done, masks, _lease } = self.decoded(planned, sheets, masks)?;
+        self.apply(masks, sheets)?;
+        Ok(done)
+    }
+
+    /// Applies masks to the sheets that they are of.
+    fn apply(&self, masks: Vec<(Masks, SharedPixels)>, sheets: &[&Output]) -> Result<()> {
         let host = Choice::cpu("masks in host memory").engine;
         let place = sheets.first().map_or(Location::Host, |sheet| sheet.location());
         let engine = if place == self.engine.location() { self.engine } else { host.as_ref() };
-        let Decoded { done, masks, _lease } = self.decoded(planned, sheets, masks)?;
-        for (Masks { sheet, job, .. }, made) in masks {
+        for (Masks { sheet, jobs, .. }, made) in masks {
             let sheet = sheets.get(sheet).ok_or(EngineError::Abandoned)?;
-            engine.mask(&job, &made, sheet, self.context)?;
+            for job in jobs {
+                engine.mask(&job, &made, sheet, self.context)?;
+            }
         }
-        Ok(done)
+        Ok(())
+    }
+
+    /// Makes a mask of pixels: valid where a band differs from what is missing in it.
+    fn any_differs(
+        &self,
+        missing: &[Sought],
+        pixels: &SharedPixels,
+        engine: &dyn Engine,
+        output: &Output,
+    ) -> Result<()> {
+        let OutputSpec { rows, columns, .. } = *output.spec();
+        let spec = OutputSpec::band_first(DataType::U8, 1, rows, columns);
+        let spec = spec.map_err(|error| self.asked.refuse(error.to_string()))?;
+        let _lease = self.take(engine.location(), len(&spec), "the mask of a band")?;
+        for (&missing, band) in missing.iter().zip(0u32..) {
+            let own = pixels.band(band).ok_or(EngineError::Abandoned)?;
+            if band == 0 {
+                engine.finish(&differs(missing), Some(&own), output, self.context)?;
+                continue;
+            }
+            // Valid in this band: 0 in a mask that makes pixels valid where it is 0.
+            let valid = engine.scratch(spec.clone(), self.context)?;
+            engine.finish(&differs(missing), Some(&own), &valid, self.context)?;
+            let inverted = FinishJob { change: Change::Invert(8), turn: Turn::default() };
+            engine.finish(&inverted, None, &valid, self.context)?;
+            let valid = self.pixels(spec.clone(), valid)?;
+            let window = MaskWindow { first_band: 0, bands: 1, spared: None };
+            let job = MaskJob { windows: vec![window], value: Fill([u8::MAX; 16]) };
+            engine.mask(&job, &valid, output, self.context)?;
+        }
+        Ok(())
     }
 
     /// Runs the plan, and returns masks, which are decoded where the pixels are.
@@ -395,6 +461,14 @@ impl Reader<'_> {
         };
         let bands: Vec<u32> = windows.into_iter().flat_map(bands_of).collect();
         place_bands(there, &bands, self.engine, output, self.context)
+    }
+}
+
+/// Where a step is done, in words.
+pub(super) fn place_of(place: Location) -> String {
+    match place {
+        Location::Host => "on the host".to_owned(),
+        Location::Cuda(index) => format!("on cuda:{index}"),
     }
 }
 

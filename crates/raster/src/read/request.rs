@@ -6,14 +6,13 @@
 use super::area::{Area, Frame};
 use super::canvas::Canvas;
 use super::lay::Laying;
-use super::sheet::Sheet;
 use super::steps::Step;
 use crate::dataset::Dataset;
 use crate::error::Error;
 use crate::options::{Execution, Interleave, Meaning, Place, ReadOptions};
 use std::borrow::Cow;
 use std::fmt;
-use strile_engine::{Convert, Fill, Sampling, Sought};
+use strile_engine::Sampling;
 use strile_tiff::gdal::NoData;
 
 /// What a window is of.
@@ -130,16 +129,6 @@ impl Asked<'_> {
     /// A problem of the read as a whole.
     pub(crate) fn refuse(&self, problem: String) -> Error {
         Error::Request { file: self.name(), problem }
-    }
-
-    /// What is looked for in a sheet, after its samples were converted and before its last step; `None` if it is resampled.
-    pub(super) fn sought(&self, sheet: &Sheet) -> Option<Sought> {
-        let value = self.meaning.look_for.filter(|_| !sheet.then.is_resampled())?;
-        let data_type = sheet.spec.data_type;
-        if self.meaning.is_masked() && Convert::gives(data_type) {
-            return Some(Sought::nan(data_type));
-        }
-        value.to_sample(data_type).map(|sample| Sought::new(data_type, &Fill(sample)))
     }
 
     /// Adds the place of a request in its batch to an error; the errors of a single window stay as they are.

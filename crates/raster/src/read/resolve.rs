@@ -15,7 +15,7 @@ use crate::options::{FloatType, Interleave, Layer, Meaning};
 use crate::source::Source;
 use crate::window::Window;
 use std::sync::Arc;
-use strile_engine::{Convert, Fill, MaskJob, MaskWindow, OutputSpec, ResampleWindow, Sampling};
+use strile_engine::{Change, Convert, Fill, MaskWindow, OutputSpec, ResampleWindow, Sampling, Sought};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
@@ -214,9 +214,14 @@ impl<'a> Asked<'a> {
             }
             None => {
                 let windows = (0..frames.len()).collect();
-                let fill = groups.first().map(|group| group.facts.layout.extras.fill);
-                let job = job_of(self.steps, fill.unwrap_or_default());
-                let then = if job.is_nothing() { Then::Nothing } else { Then::Finish(job) };
+                let missing = self.missing(&groups, data_type);
+                let nowhere = Sought::new(data_type, &Fill::default());
+                let job = job_of(self.steps, missing.first().copied().unwrap_or(nowhere));
+                let then = match job.change {
+                    _ if job.is_nothing() => Then::Nothing,
+                    Change::Differs(_) if missing.len() > 1 => Then::AnyDiffers(missing),
+                    _ => Then::Finish(job),
+                };
                 let spec = result.clone();
                 let (data_type, bands) = job.change.gives(spec.data_type, spec.bands);
                 result = self.spec(data_type, bands, job.turn.size((columns, rows)))?;
@@ -227,6 +232,18 @@ impl<'a> Asked<'a> {
         let (masks, masked) = self.masks((&groups, &slots, &canvases), &sheets, (data_type, bands))?;
         let sources = sources.list;
         Ok(Resolved { groups, sources, shape, result, sheets, masks, masked, slots, frames, canvases })
+    }
+
+    /// The samples that a mask by nodata takes for missing: one for all bands, or one for each.
+    fn missing(&self, groups: &[Group<'_>], data_type: DataType) -> Vec<Sought> {
+        match self.requests.first().and_then(Request::canvas) {
+            Some(canvas) => canvas.missing.clone(),
+            None => {
+                let fill = groups.first().map(|group| group.facts.layout.extras.fill).unwrap_or_default();
+                let change = Change::differs(data_type, &fill);
+                change.sought(data_type).into_iter().map(|(sought, _)| sought).collect()
+            }
+        }
     }
 
     fn spec(&self, data_type: DataType, bands: u32, (columns, rows): (u32, u32)) -> Result<OutputSpec> {
@@ -296,7 +313,7 @@ impl<'a> Asked<'a> {
             let stored = canvas.data_type;
             let fill = canvas.fills.first().copied().unwrap_or_default();
             let fill = self.edge((stored, fill), convert, data_type)?;
-            let nodata = canvas.nodata.filter(|_| !self.meaning.is_masked());
+            let nodata = canvas.nodata().filter(|_| !self.meaning.is_masked());
             set(*window, nodata.and_then(|sample| converted(sample, stored, convert)), fill);
         }
         Ok(patches)
@@ -345,20 +362,17 @@ impl<'a> Asked<'a> {
         let mut masks: Vec<Masks> = Vec::new();
         let mut masked = vec![None; self.requests.len()];
         let places = places_of(sheets);
-        let value = NoData::Float(f64::NAN).to_sample(data_type).map(Fill).unwrap_or_default();
         // The window of each mask, the type of its samples, and the bands that it belongs to, counted in the window.
-        let mut all: Vec<(usize, DataType, MaskWindow)> = Vec::new();
+        let mut all: Vec<(usize, DataType, Vec<MaskWindow>)> = Vec::new();
         for Group { facts, members, role, .. } in groups {
             let Role::Mask(spared) = *role else { continue };
             let windows = members.iter().filter_map(|&at| slots.get(at)).map(|slot| slot.window);
             let own = MaskWindow { first_band: 0, bands, spared };
-            all.extend(windows.map(|window| (window, facts.layout.data_type, own)));
+            all.extend(windows.map(|window| (window, facts.layout.data_type, vec![own])));
         }
         for (window, Laid { canvas, .. }) in canvases {
             let Some(mask) = &canvas.mask else { continue };
-            let (first_band, bands) = mask.bands;
-            let own = MaskWindow { first_band, bands, spared: mask.spared };
-            all.push((*window, mask.canvas.data_type, own));
+            all.push((*window, mask.canvas.data_type, mask.windows()));
         }
         for (window, stored, own) in all {
             let Some(&(sheet, place)) = places.get(window) else { continue };
@@ -369,23 +383,22 @@ impl<'a> Asked<'a> {
                 .position(|known| (known.sheet, known.spec.data_type) == (sheet as usize, stored));
             let at = at.unwrap_or(masks.len());
             if at == masks.len() {
-                let job = MaskJob { windows: Vec::new(), value };
                 let spec = OutputSpec { data_type: stored, ..of.spec.clone() };
-                masks.push(Masks { sheet: sheet as usize, spec, job });
+                masks.push(Masks { sheet: sheet as usize, of: data_type, spec, jobs: Vec::new() });
             }
             let Some(known) = masks.get_mut(at) else { continue };
-            let band = u32::try_from(known.job.windows.len()).unwrap_or(u32::MAX);
-            known.job.windows.push(MaskWindow {
+            let in_sheet = |own: MaskWindow| MaskWindow {
                 first_band: in_sheet(own.first_band),
                 bands: own.bands,
                 spared: own.spared.map(in_sheet),
-            });
+            };
+            let band = known.add(&own.into_iter().map(in_sheet).collect::<Vec<_>>());
             if let (Some(masked), Ok(at)) = (masked.get_mut(window), u32::try_from(at)) {
                 *masked = Some((at, band));
             }
         }
-        for Masks { spec, job, .. } in &mut masks {
-            let bands = u32::try_from(job.windows.len()).unwrap_or(u32::MAX);
+        for Masks { spec, jobs, .. } in &mut masks {
+            let bands = jobs.first().and_then(|job| u32::try_from(job.windows.len()).ok()).unwrap_or(0);
             let made = OutputSpec::band_first(spec.data_type, bands, spec.rows, spec.columns);
             *spec = made.map_err(|error| self.refuse(error.to_string()))?;
         }

@@ -5,7 +5,11 @@
 //! sizes lie in sheets of their own, and all sheets together have less than four times the pixels of the windows.
 
 use std::collections::BTreeMap;
-use strile_engine::{FinishJob, MaskJob, OutputSpec, ResampleWindow, WarpWindow};
+use strile_engine::{
+    Change, Fill, FinishJob, MaskJob, MaskWindow, OutputSpec, ResampleWindow, Sought, Turn, WarpWindow,
+};
+use strile_tiff::DataType;
+use strile_tiff::gdal::NoData;
 
 /// Windows that lie in one shape.
 #[derive(Debug)]
@@ -24,6 +28,8 @@ pub(super) enum Then {
     Nothing,
     /// Their samples are changed, or they are turned.
     Finish(FinishJob),
+    /// They become a mask: valid where a band differs from what is missing in it.
+    AnyDiffers(Vec<Sought>),
     /// They are made another size.
     Resample(Vec<ResampleWindow>),
     /// They are laid onto a grid.
@@ -44,10 +50,19 @@ impl Then {
         matches!(self, Self::Resample(_) | Self::Warp(_))
     }
 
-    /// Their last step, if they have one.
+    /// Their last step, if they have one; that of the first band if each has its own.
     pub(super) fn finish(&self) -> Option<FinishJob> {
-        if let Self::Finish(job) = self { Some(*job) } else { None }
+        match self {
+            Self::Finish(job) => Some(*job),
+            Self::AnyDiffers(missing) => missing.first().map(|sought| differs(*sought)),
+            Self::Nothing | Self::Resample(_) | Self::Warp(_) => None,
+        }
     }
+}
+
+/// The step that finds where pixels differ from what is missing.
+pub(super) fn differs(missing: Sought) -> FinishJob {
+    FinishJob { change: Change::Differs(missing), turn: Turn::default() }
 }
 
 /// The masks of windows that lie in one sheet.
@@ -55,9 +70,28 @@ impl Then {
 pub(super) struct Masks {
     /// The sheet whose windows they are of.
     pub(super) sheet: usize,
+    /// The type of its samples.
+    pub(super) of: DataType,
     /// One band per window.
     pub(super) spec: OutputSpec,
-    pub(super) job: MaskJob,
+    /// How they are applied, one after the other; none if they say what counts when windows are laid onto a grid.
+    pub(super) jobs: Vec<MaskJob>,
+}
+
+impl Masks {
+    /// Adds the mask of a window, which belongs to these bands of the sheet; returns its band.
+    pub(super) fn add(&mut self, windows: &[MaskWindow]) -> u32 {
+        let band = self.jobs.iter().map(|job| job.windows.len()).max().unwrap_or(0);
+        let nothing = MaskWindow { first_band: 0, bands: 0, spared: None };
+        let value = NoData::Float(f64::NAN).to_sample(self.of).map(Fill).unwrap_or_default();
+        while self.jobs.len() < windows.len().max(1) {
+            self.jobs.push(MaskJob { windows: vec![nothing; band], value });
+        }
+        for (at, job) in self.jobs.iter_mut().enumerate() {
+            job.windows.push(windows.get(at).copied().unwrap_or(nothing));
+        }
+        u32::try_from(band).unwrap_or(u32::MAX)
+    }
 }
 
 /// The bytes of all of them.

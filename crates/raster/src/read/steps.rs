@@ -2,9 +2,10 @@
 //! nodata. They are planned with the read, and the engine of the memory that pixels are decoded into does all of them at
 //! once (`Engine::finish`).
 
+use super::reading::place_of;
 use crate::options::{Layer, Layout, Meaning, ReadOptions};
 use std::fmt;
-use strile_engine::{Change, Fill, FinishJob, Location, Turn};
+use strile_engine::{Change, FinishJob, Location, Sought, Turn};
 use strile_tiff::{Image, Photometric, SampleFormat};
 
 /// One step.
@@ -33,8 +34,8 @@ pub(super) fn steps(image: &Image, options: &ReadOptions) -> Vec<Step> {
     change.into_iter().chain(turn).collect()
 }
 
-/// All steps as the job of an engine; `fill` is the nodata value as it is stored.
-pub(super) fn job_of(steps: &[Step], fill: Fill) -> FinishJob {
+/// All steps as the job of an engine; `missing` is the nodata value as it is stored.
+pub(super) fn job_of(steps: &[Step], missing: Sought) -> FinishJob {
     let mut job = FinishJob::default();
     for step in steps {
         match *step {
@@ -42,7 +43,7 @@ pub(super) fn job_of(steps: &[Step], fill: Fill) -> FinishJob {
             Step::Invert(bits) => job.change = Change::Invert(bits),
             Step::Turn(orientation) => job.turn = Turn::of_orientation(orientation),
             Step::MaskOfAlpha(_) => job.change = Change::Alpha,
-            Step::MaskOfNodata => job.change = Change::Differs(fill),
+            Step::MaskOfNodata => job.change = Change::Differs(missing),
         }
     }
     job
@@ -51,10 +52,7 @@ pub(super) fn job_of(steps: &[Step], fill: Fill) -> FinishJob {
 impl Step {
     /// The step in words, and where it is done.
     pub(super) fn explained(self, place: Location) -> String {
-        match place {
-            Location::Host => format!("{self} on the host"),
-            Location::Cuda(index) => format!("{self} on cuda:{index}"),
-        }
+        format!("{self} {}", place_of(place))
     }
 }
 

@@ -479,7 +479,7 @@ impl Asked<'_> {
         }
         let sought = |memory: usize| {
             let sheet = sheets.get(memory).filter(|_| masks.is_empty())?;
-            self.sought(sheet)
+            self.sought(sheet, shape[1])
         };
         let plain = |memory: usize| Target { memory, convert: None, sought: sought(memory) };
         let per_sheet = u32::try_from(converts.len()).unwrap_or(u32::MAX).saturating_add(FILLED + 1);

@@ -16,7 +16,7 @@ use crate::window::Window;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, mpsc};
-use strile_engine::{Cancel, Fill, Lease, ReadAt, Span};
+use strile_engine::{Cancel, Fill, Lease, ReadAt, Sought, Span};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
@@ -37,6 +37,8 @@ pub(crate) struct Wanted {
     frame: Frame,
     inside: Option<Window>,
     pub(super) conversions: Conversions,
+    /// Of a mask by nodata: the samples that are missing.
+    pub(super) missing: Vec<Sought>,
     /// `false` for a plan: nothing is blended.
     pixels: bool,
 }
@@ -150,7 +152,8 @@ impl Vrt {
     ) -> Result<Wanted> {
         let which = bands.iter().map(|&band| Which::Band(band)).collect();
         let conversions = self.conversions(bands, place, meaning)?;
-        Ok(Wanted { which, bands: bands.to_vec(), frame, inside, conversions, pixels })
+        let missing = Vec::new();
+        Ok(Wanted { which, bands: bands.to_vec(), frame, inside, conversions, missing, pixels })
     }
 
     /// The mask band of a window.
@@ -162,6 +165,7 @@ impl Vrt {
             frame,
             inside,
             conversions: Conversions::default(),
+            missing: Vec::new(),
             pixels,
         }
     }
@@ -195,8 +199,8 @@ impl Vrt {
 
     /// Finds what a window and its mask are made of, and blends their layers.
     pub(crate) fn made(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Made> {
-        let Some(by) = wanted.conversions.mask else { return self.made_alone(wanted, call) };
-        let MaskBy { which, missing, bands, spared } = by;
+        let Some(by) = &wanted.conversions.mask else { return self.made_alone(wanted, call) };
+        let MaskBy { which, missing, ref runs } = *by;
         let Wanted { frame, inside, pixels, .. } = *wanted;
         let number = if let Which::Band(band) = which { band } else { 1 };
         let mask = Wanted {
@@ -205,6 +209,7 @@ impl Vrt {
             frame,
             inside,
             conversions: Conversions::default(),
+            missing: Vec::new(),
             pixels,
         };
         let before = call.faults();
@@ -217,7 +222,7 @@ impl Vrt {
             if call.set_aside().len() != known {
                 continue;
             }
-            made.canvas.mask = Some(Box::new(CanvasMask { canvas, missing, bands, spared }));
+            made.canvas.mask = Some(Box::new(CanvasMask { canvas, missing, runs: runs.clone() }));
             made.sources += sources;
             made._leases.extend(_leases);
             made._expanded.extend(_expanded);
@@ -281,7 +286,7 @@ impl Vrt {
         let fills: Vec<Fill> = bands().map(|band| Fill(band.fill)).collect();
         let is_mask = wanted.which.first() == Some(&Which::Mask);
         let data_type = bands().next().map_or(DataType::U8, |band| band.data_type);
-        let nodata = wanted.bands.first().filter(|_| !is_mask).and_then(|&band| self.nodata(band));
+        let nodata = |band: &u16| self.nodata(*band).filter(|_| !is_mask);
         Canvas {
             name: self.name.clone(),
             mosaic: std::ptr::from_ref(self).addr(),
@@ -289,7 +294,8 @@ impl Vrt {
             data_type,
             bands: wanted.bands.clone(),
             fills,
-            nodata: nodata.and_then(|nodata| nodata.to_sample(data_type)).map(Fill),
+            nodatas: wanted.bands.iter().map(nodata).collect(),
+            missing: wanted.missing.clone(),
             unpackings: wanted.conversions.unpackings.clone(),
             mask: None,
             frame: wanted.frame,

@@ -5,21 +5,18 @@
 use super::Vrt;
 use super::call::{Call, Share, Shared, Work};
 use super::canvas::{Made, Wanted};
-use super::number::{Number, reader};
-use super::opened::is_nodata;
-use crate::error::{Error, Result};
+use crate::device::Choice;
+use crate::error::Result;
 use crate::input::InputRef;
 use crate::options::{Interleave, Layer, Meaning, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;
 use crate::read::{
-    Asked, Canvas, Content, Done, Frame, MaskSource, OntoRead, ReadPlan, Reading, Request, Step, WindowFault,
-    all_valid,
+    Asked, Canvas, Content, Done, Frame, Gap, MaskSource, OntoRead, ReadPlan, Reading, Request, Step,
+    WindowFault,
 };
-use crate::source::MemorySource;
 use crate::window::Window;
-use std::sync::Arc;
-use strile_engine::{Context, EngineError, Fill, LocatedFault, Location, Output, Report};
+use strile_engine::{Context, Fill, Location, Output, Report};
 use strile_tiff::DataType;
 
 /// A request that was checked.
@@ -51,28 +48,16 @@ impl Vrt {
         let work = self.work();
         let shared = Shared::new(self, &options.execution, context, &work);
         let call = shared.call();
-        let (mut after, mut steps) = (Vec::new(), Vec::new());
-        let wanted = match options.place.layer {
-            Layer::Pixels => checked.pixels(&checked.bands, false)?,
-            Layer::Mask => match self.mask_source() {
-                MaskSource::Image => self.wanted_mask(checked.window, false),
-                MaskSource::Alpha(band) => {
-                    steps.push(Step::MaskOfAlpha(band));
-                    checked.pixels(&[band], false)?
-                }
-                MaskSource::NoData => {
-                    after.push("the mask where a band differs from nodata on the host".to_owned());
-                    checked.pixels(&(1..=self.bands()).collect::<Vec<_>>(), false)?
-                }
-                // A mask that needs no pixel is explained by the pixels that it is of.
-                MaskSource::AllValid => checked.pixels(&checked.bands, false)?,
-            },
+        let (wanted, steps) = match checked.wanted(false)? {
+            Some((wanted, step)) => (wanted, Vec::from_iter(step)),
+            // A mask that needs no pixel is explained by the pixels that it is of.
+            None => (checked.pixels(&checked.bands, false)?, Vec::new()),
         };
         self.allow(&wanted, &call);
         let made = self.made(&wanted, &call)?;
         let requests = [Request::of_mosaic(&made.canvas, None)];
         let asked = Asked::one(&requests, &checked.given).steps(&steps);
-        Reading::new(asked, to, after, context).and_then(Reading::explained)
+        Reading::new(asked, to, Vec::new(), context).and_then(Reading::explained)
     }
 
     /// Reads pixels into new host memory. [`Pixels::holes`] are the sources that it went on without.
@@ -87,15 +72,8 @@ impl Vrt {
         }
         let checked = self.checked(options)?;
         let shared = Shared::new(self, &options.execution, context, work);
-        let raster = {
-            let call = shared.call();
-            let raster = match options.place.layer {
-                Layer::Pixels => checked.host(&checked.pixels(&checked.bands, true)?, &call),
-                Layer::Mask => checked.mask(&call),
-            };
-            raster?
-        };
-        self.told(Pixels::of_raster(raster, Report::default(), Vec::new()), options, &shared)
+        let (raster, report) = checked.host(&shared.call())?;
+        self.told(Pixels::of_raster(raster, report, Vec::new()), options, &shared)
     }
 
     /// Adds what is known of the read beside its pixels.
@@ -132,19 +110,14 @@ impl Vrt {
 
     /// Reads pixels into the caller's output, which must have the type and shape that the read gives. The engine of a GPU
     /// writes an output on that GPU.
-    pub fn read_into(
-        &self,
-        output: &Output,
-        options: &ReadOptions,
-        context: &Context,
-    ) -> Result<Vec<LocatedFault>> {
+    pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
         if options.place.onto.is_some() {
-            return Ok(OntoRead::new(&[InputRef::Vrt(self)], options, context)?.laid_into(output)?.faults);
+            return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.laid_into(output);
         }
         let checked = self.checked(options)?;
         let work = self.work();
         let shared = Shared::new(self, &options.execution, context, &work);
-        {
+        let report = {
             let call = shared.call();
             let read = checked.read(output.location(), &call, |reading| {
                 let (have, gives) = (output.spec(), &reading.planned.output);
@@ -155,12 +128,11 @@ impl Vrt {
                     let (have, gives) = (shape(have), shape(gives));
                     return Err(self.refuse(format!("the output is {have}, the read gives {gives}")));
                 }
-                let (_, faults): (Report, _) = reading.delivered_into(output)?;
-                Ok(((), faults))
+                reading.delivered_into(output)
             });
-            read?;
-        }
-        Ok(shared.into_faults())
+            read?
+        };
+        Ok(Report { faults: shared.into_faults(), ..report })
     }
 
     /// Checks a request.
@@ -177,23 +149,35 @@ impl Vrt {
         let given = ReadOptions { place: Place::default(), meaning, ..*options };
         Ok(Checked { vrt: self, window, bands, options, given })
     }
-
-    /// Valid where a band is not its nodata.
-    fn valid(&self, band: u16, raster: &Raster) -> Raster {
-        let nodata = self.nodata(band).map(|nodata| Number::Double(nodata.as_f64()));
-        let number = reader(raster.data_type);
-        let samples = raster.pixels.chunks_exact(raster.data_type.size());
-        let valid = |sample| nodata.is_none_or(|nodata| !is_nodata(number(sample).0, nodata));
-        let pixels = samples.map(|sample| if valid(sample) { 255 } else { 0 }).collect();
-        Raster { data_type: DataType::U8, pixels, fill: Fill::default(), ..*raster }
-    }
 }
 
-impl<'a> Checked<'a> {
+impl Checked<'_> {
     /// Bands of the window; `pixels` is `false` for a plan.
     fn pixels(&self, bands: &[u16], pixels: bool) -> Result<Wanted> {
         let place = (Frame::exactly(self.window), Some(self.window));
         self.vrt.wanted(bands, place, (&self.options.place, &self.options.meaning), pixels)
+    }
+
+    /// What is read, pixels or a mask, and the step that makes the mask of it. `None` is a mask that needs no pixel: all of it is
+    /// valid. `pixels` is `false` for a plan.
+    fn wanted(&self, pixels: bool) -> Result<Option<(Wanted, Option<Step>)>> {
+        let vrt = self.vrt;
+        if self.options.place.layer == Layer::Pixels {
+            return Ok(Some((self.pixels(&self.bands, pixels)?, None)));
+        }
+        Ok(match vrt.mask_source() {
+            MaskSource::Image => Some((vrt.wanted_mask(self.window, pixels), None)),
+            MaskSource::Alpha(band) => Some((self.pixels(&[band], pixels)?, Some(Step::MaskOfAlpha(band)))),
+            MaskSource::NoData => match vrt.missing_samples() {
+                Some(missing) => {
+                    let mut all = self.pixels(&(1..=vrt.bands()).collect::<Vec<_>>(), pixels)?;
+                    all.missing = missing;
+                    Some((all, Some(Step::MaskOfNodata)))
+                }
+                None => None,
+            },
+            MaskSource::AllValid => None,
+        })
     }
 
     /// Makes the window and gives it to `read`: again without sources that prove damaged, if these are only to be warned of.
@@ -223,98 +207,70 @@ impl<'a> Checked<'a> {
         call: &Call<'_>,
         mut read: impl FnMut(Reading<'_>) -> Result<(R, Vec<WindowFault>)>,
     ) -> Result<R> {
-        let (bands, steps) = match (self.options.place.layer, self.vrt.mask_source()) {
-            (Layer::Pixels, _) => (self.bands.clone(), Vec::new()),
-            (Layer::Mask, MaskSource::Alpha(band)) => (vec![band], vec![Step::MaskOfAlpha(band)]),
-            (Layer::Mask, MaskSource::Image | MaskSource::NoData | MaskSource::AllValid) => {
-                // The mask is made on the host, and read from there like what was blended.
-                let raster = self.mask(call)?;
-                let asked = (&self.of_mask(raster), &self.given, &[][..]);
-                return planned(asked, to, 0, call, |reading| read(reading).map(|(done, _)| done));
-            }
+        let Some((wanted, step)) = self.wanted(true)? else {
+            let asked = (&self.all_valid(), &self.given, &[][..]);
+            return planned(asked, to, 0, call, |reading| read(reading).map(|(done, _)| done));
         };
-        let wanted = self.pixels(&bands, true)?;
         self.made(&wanted, call, |made| {
             let made = made.ready();
-            let asked = (&made.canvas, &self.given, &steps[..]);
+            let asked = (&made.canvas, &self.given, step.as_slice());
             let (done, faults) = planned(asked, to, made.sources, call, &mut read)?;
             call.found_by(faults);
             Ok(done)
         })
     }
 
-    /// Pixels in host memory.
-    fn host(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Raster> {
-        let (interleave, is_masked) = (self.given.layout.interleave, self.given.meaning.is_masked());
-        self.made(wanted, call, |mut made| {
-            if interleave == Interleave::BandFirst
-                && !is_masked
-                && let Some(raster) = made.blended.take()
-            {
-                return Ok(raster);
-            }
-            let made = made.ready();
-            let asked = (&made.canvas, &self.given, &[][..]);
-            planned(asked, Location::Host, made.sources, call, |reading| {
-                let fill = reading.planned.fill();
-                let Done { output, faults, .. } = reading.read()?;
-                call.found_by(faults);
-                Raster::from_output(output, interleave, fill)
-            })
+    /// Pixels or a mask in host memory.
+    fn host(&self, call: &Call<'_>) -> Result<(Raster, Report)> {
+        let interleave = self.given.layout.interleave;
+        let is_stored = interleave == Interleave::BandFirst && !self.given.meaning.is_masked();
+        let Some((wanted, None)) = self.wanted(true)?.filter(|_| is_stored) else {
+            return self.read(Location::Host, call, |reading| self.raster(reading));
+        };
+        self.made(&wanted, call, |mut made| {
+            let Some(raster) = made.blended.take() else {
+                let made = made.ready();
+                let asked = (&made.canvas, &self.given, &[][..]);
+                return planned(asked, Location::Host, made.sources, call, |reading| {
+                    let (raster, faults) = self.raster(reading)?;
+                    call.found_by(faults);
+                    Ok(raster)
+                });
+            };
+            // What was blended is the result.
+            let requests = [Request::of_mosaic(&made.canvas, None)];
+            let engine = Choice::cpu("pixels in host memory").engine;
+            let asked = Asked::one(&requests, &self.given);
+            let (raster, found) = asked.look_in(raster, engine.as_ref(), call.context())?;
+            Ok((raster, Report { found, ..Report::default() }))
         })
     }
 
-    /// The mask, in host memory.
-    fn mask(&self, call: &Call<'_>) -> Result<Raster> {
-        let (vrt, Window { width, height, .. }) = (self.vrt, self.window);
-        let lease = || call.take(u64::from(width) * u64::from(height), "the mask");
-        // The read gives back what it took; the pixels stay until they are a mask.
-        let held = |band: &Raster| call.take(band.pixels.len() as u64, "the band of a mask");
-        let given = self.given.clone().interleave(Interleave::BandFirst);
-        let by_bands = Checked { vrt, window: self.window, bands: Vec::new(), options: self.options, given };
-        let band = |band: u16| by_bands.host(&by_bands.pixels(&[band], true)?, call);
-        let mask = match vrt.mask_source() {
-            MaskSource::Image => by_bands.host(&vrt.wanted_mask(self.window, true), call)?,
-            MaskSource::Alpha(_) => by_bands.read(Location::Host, call, |reading| {
-                let Done { output, faults, .. } = reading.read()?;
-                Ok((Raster::from_output(output, Interleave::BandFirst, Fill::default())?, faults))
-            })?,
-            MaskSource::AllValid => all_valid((width, height), call.context())?,
-            MaskSource::NoData => {
-                let _lease = lease()?;
-                let mut valid: Option<Raster> = None;
-                for number in 1..=vrt.bands() {
-                    let pixels = band(number)?;
-                    let _held = held(&pixels)?;
-                    let _next = valid.as_ref().map(|_| lease()).transpose()?;
-                    let next = vrt.valid(number, &pixels);
-                    match &mut valid {
-                        None => valid = Some(next),
-                        Some(all) => all.pixels.iter_mut().zip(next.pixels).for_each(|(a, b)| *a |= b),
-                    }
-                }
-                valid.ok_or(Error::Engine(EngineError::Abandoned))?
-            }
-        };
-        // Of one band both are the same.
-        Ok(Raster { interleave: self.options.layout.interleave, ..mask })
+    /// Reads into host memory.
+    fn raster(&self, reading: Reading<'_>) -> Result<((Raster, Report), Vec<WindowFault>)> {
+        let fill = reading.planned.fill();
+        let Done { output, report, faults, .. } = reading.read()?;
+        Ok(((Raster::from_output(output, self.given.layout.interleave, fill)?, report), faults))
     }
 
-    /// A mask in host memory as a window.
-    fn of_mask(&self, mask: Raster) -> Canvas {
+    /// The mask of a window without missing pixels.
+    fn all_valid(&self) -> Canvas {
+        let whole = Window::full(self.window.width, self.window.height);
+        let gaps = vec![Gap { at: whole, bands: (0, 1), fill: Fill([u8::MAX; 16]) }];
         Canvas {
             name: self.vrt.name.clone(),
             mosaic: std::ptr::from_ref(self.vrt).addr(),
             image: (self.vrt.width, self.vrt.height),
-            data_type: mask.data_type,
+            data_type: DataType::U8,
             bands: vec![1],
             fills: vec![Fill::default()],
-            nodata: None,
+            nodatas: Vec::new(),
+            missing: Vec::new(),
             unpackings: Vec::new(),
             mask: None,
             frame: Frame::exactly(self.window),
             inside: Some(self.window),
-            content: Content::Blended(Arc::new(MemorySource::new(self.vrt.name.clone(), mask.pixels))),
+            content: Content::Files { tiles: Vec::new(), gaps },
             blended: 0,
             named: Vec::new(),
         }

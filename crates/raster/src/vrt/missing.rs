@@ -2,10 +2,13 @@
 
 use super::Vrt;
 use super::expand::Which;
+use super::number::{Number, reader};
+use super::opened::is_nodata;
 use crate::error::Result;
 use crate::options::{Layer, Meaning, Place};
 use crate::read::{Missing, Unpacking, scaling};
-use strile_engine::{Convert, Fill};
+use strile_engine::{Convert, Fill, Sought};
+use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
 /// What becomes of the samples of some bands.
@@ -18,14 +21,12 @@ pub(super) struct Conversions {
 }
 
 /// A mask, and the bands that it belongs to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct MaskBy {
     pub(super) which: Which,
     pub(super) missing: Missing,
-    /// The first of the bands that are read, from 0, and how many.
-    pub(super) bands: (u32, u32),
-    /// One of the bands that are read that stays as it is, from 0: the alpha itself.
-    pub(super) spared: Option<u32>,
+    /// Which of the bands that are read, in runs: the first, from 0, and how many.
+    pub(super) runs: Vec<(u32, u32)>,
 }
 
 impl Vrt {
@@ -40,20 +41,33 @@ impl Vrt {
         let stored = self.data_type();
         let refuse = |problem| self.refuse(problem);
         let scaled = if meaning.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
-        let mask = self.mask_by(bands)?;
+        let mask = self.mask_by(bands);
         let sample = |value: NoData| value.to_sample(stored).map(Fill);
         // Values do not count beside a mask band.
         let value =
             |band: &u16| self.nodata(*band).filter(|value| !self.has_mask() && sample(*value).is_some());
         let values: Vec<Option<NoData>> = bands.iter().map(value).collect();
+        self.converted(&values, mask, scaled, meaning)
+    }
+
+    /// The conversions of bands that have these nodata values, and a mask beside them.
+    fn converted(
+        &self,
+        values: &[Option<NoData>],
+        mask: Option<MaskBy>,
+        scaled: Option<(f64, f64)>,
+        meaning: &Meaning,
+    ) -> Result<Conversions> {
+        let stored = self.data_type();
         let first = values.iter().flatten().next().map(|value| Missing::Value(*value));
-        let missing = mask.map(|mask| mask.missing).or(first).unwrap_or(Missing::None);
-        let Some(all) = Unpacking::new(stored, missing, scaled, meaning.float_type).map_err(refuse)? else {
+        let missing = mask.as_ref().map(|mask| mask.missing).or(first).unwrap_or(Missing::None);
+        let all = Unpacking::new(stored, missing, scaled, meaning.float_type);
+        let Some(all) = all.map_err(|problem| self.refuse(problem))? else {
             return Ok(Conversions::default());
         };
         let own = |value: &Option<NoData>| {
-            let convert = Convert { nodata: value.and_then(sample), ..all.convert };
-            Unpacking { convert, ..all }
+            let nodata = value.and_then(|value| value.to_sample(stored)).map(Fill);
+            Unpacking { convert: Convert { nodata, ..all.convert }, ..all }
         };
         let mut unpackings: Vec<Unpacking> = values.iter().map(own).collect();
         let first = unpackings.first().map(|unpacking| unpacking.convert);
@@ -70,51 +84,171 @@ impl Vrt {
         meaning: &Meaning,
         given: Option<NoData>,
     ) -> Result<Conversions> {
-        let nodata = given.map_or_else(|| self.one_nodata(bands), |given| Ok(Some(given)))?;
+        let scaled = || match meaning.unpack {
+            true => scaling(&self.metadata, bands).map_err(|problem| self.refuse(problem)),
+            false => Ok(None),
+        };
+        let nodata = match (given, self.one_nodata(bands)) {
+            (Some(given), _) => Some(given),
+            (None, Ok(nodata)) => nodata,
+            // Values of their own become NaN. Bands without one have the mask.
+            (None, Err(_)) if meaning.is_masked() => {
+                let values: Vec<Option<NoData>> = bands.iter().map(|&band| self.nodata(band)).collect();
+                return self.converted(&values, self.mask_beside_values(bands), scaled()?, meaning);
+            }
+            (None, Err(error)) => return Err(error),
+        };
         let alpha = || self.alpha().map(|alpha| (Which::Band(alpha), Missing::Alpha(alpha)));
         let which = match nodata {
             Some(_) => None,
             None if self.has_mask() => Some((Which::Mask, Missing::Image)),
             None => alpha(),
         };
-        let all = (0, u32::try_from(bands.len()).unwrap_or(u32::MAX));
-        let mask = which.map(|(which, missing)| MaskBy { which, missing, bands: all, spared: None });
+        let all = (0, number(bands.len()));
+        let mask = which.map(|(which, missing)| MaskBy { which, missing, runs: vec![all] });
         let missing = nodata.map_or(Missing::None, Missing::Value);
-        let missing = mask.map_or(missing, |mask| mask.missing);
-        let refuse = |problem| self.refuse(problem);
+        let missing = mask.as_ref().map_or(missing, |mask| mask.missing);
         let unpacking = match meaning.is_masked() {
-            true => {
-                let scaled =
-                    if meaning.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
-                Unpacking::new(self.data_type(), missing, scaled, meaning.float_type).map_err(refuse)?
-            }
+            true => Unpacking::new(self.data_type(), missing, scaled()?, meaning.float_type)
+                .map_err(|problem| self.refuse(problem))?,
             false => None,
         };
         Ok(Conversions { unpackings: unpacking.into_iter().collect(), mask })
     }
 
     /// The mask of some bands. Alpha is that of bands without a nodata value.
-    fn mask_by(&self, bands: &[u16]) -> Result<Option<MaskBy>> {
-        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        if self.has_mask() {
-            let bands = (0, number(bands.len()));
-            return Ok(Some(MaskBy { which: Which::Mask, missing: Missing::Image, bands, spared: None }));
-        }
-        let Some(alpha) = self.alpha() else { return Ok(None) };
-        let by_alpha = |band: &u16| *band != alpha && self.nodata(*band).is_none();
-        let ends = bands.iter().position(by_alpha).zip(bands.iter().rposition(by_alpha));
-        let Some((first, last)) = ends else { return Ok(None) };
-        let run = bands.get(first..=last).unwrap_or_default();
-        let mut others = run.iter().enumerate().filter(|(_, band)| !by_alpha(band));
-        let spared = match (others.next(), others.next()) {
-            (None, _) => None,
-            (Some((at, band)), None) if *band == alpha => Some(number(first + at)),
-            _ => {
-                let problem = "some of its bands have a nodata value and some are masked by alpha: read them one at a time";
-                return Err(self.refuse(problem.into()));
+    fn mask_by(&self, bands: &[u16]) -> Option<MaskBy> {
+        match self.has_mask() {
+            true => {
+                let runs = vec![(0, number(bands.len()))];
+                Some(MaskBy { which: Which::Mask, missing: Missing::Image, runs })
             }
+            false => self.mask_beside_values(bands),
+        }
+    }
+
+    /// The mask of those bands that have no nodata value: the mask band, or alpha, which does not mask itself.
+    fn mask_beside_values(&self, bands: &[u16]) -> Option<MaskBy> {
+        let (which, missing) = match (self.has_mask(), self.alpha()) {
+            (true, _) => (Which::Mask, Missing::Image),
+            (false, Some(alpha)) => (Which::Band(alpha), Missing::Alpha(alpha)),
+            (false, None) => return None,
         };
-        let (which, bands) = (Which::Band(alpha), (number(first), number(run.len())));
-        Ok(Some(MaskBy { which, missing: Missing::Alpha(alpha), bands, spared }))
+        let is_masked = |band: u16| which != Which::Band(band) && self.nodata(band).is_none();
+        let runs = runs(bands.iter().map(|&band| is_masked(band)));
+        (!runs.is_empty()).then_some(MaskBy { which, missing, runs })
+    }
+
+    /// What is missing in each band of a mask by nodata: one for all bands, or one for each. `None` if a band has no value that
+    /// its samples could have, so that all pixels are valid.
+    pub(super) fn missing_samples(&self) -> Option<Vec<Sought>> {
+        let data_type = self.data_type();
+        let of_band = |band: u16| self.nodata(band).and_then(|value| near(value, data_type));
+        let mut all = (1..=self.bands()).map(of_band).collect::<Option<Vec<_>>>()?;
+        let first = all.first().copied();
+        if all.iter().all(|sought| Some(*sought) == first) {
+            all.truncate(1);
+        }
+        Some(all)
+    }
+}
+
+fn number(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// Where a list is true: the first of each run, and how many.
+fn runs(list: impl Iterator<Item = bool>) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for (at, _) in (0u32..).zip(list).filter(|(_, is)| *is) {
+        match runs.last_mut() {
+            Some((first, count)) if *first + *count == at => *count += 1,
+            _ => runs.push((at, 1)),
+        }
+    }
+    runs
+}
+
+/// The samples of a type that are taken for a nodata value: whole numbers that equal it, and reals that are near it, as GDAL
+/// compares them. `None` if there are none.
+fn near(value: NoData, data_type: DataType) -> Option<Sought> {
+    let is_near = |bits: u64| {
+        let bytes = bits.to_ne_bytes();
+        let at = if cfg!(target_endian = "big") { 8 - real_of(data_type).size().min(8) } else { 0 };
+        let (number, _) = reader(real_of(data_type))(bytes.get(at..).unwrap_or_default());
+        is_nodata(number, Number::Double(value.as_f64()))
+    };
+    let sample = value.to_sample(data_type);
+    let exact = Sought::new(real_of(data_type), &Fill(sample?));
+    let (is_real, infinity) = match real_of(data_type) {
+        DataType::F16 => (true, 0x7C00),
+        DataType::F32 => (true, 0x7F80_0000),
+        DataType::F64 => (true, 0x7FF0_0000_0000_0000),
+        _ => (false, 0),
+    };
+    let (sign, magnitude) = (exact.low & !(exact.mask >> 1), exact.low & (exact.mask >> 1));
+    // Zeros, NaN and infinity have no neighbours; others have them on both sides, all of the same sign.
+    if !is_real || exact.span > 0 || exact.low == 0 || magnitude >= infinity {
+        return Some(exact);
+    }
+    let last = |mut near: u64, mut far: u64| {
+        while near.abs_diff(far) > 1 {
+            let middle = near.midpoint(far);
+            if is_near(sign | middle) { near = middle } else { far = middle }
+        }
+        near
+    };
+    let (low, high) = (last(magnitude, 0), last(magnitude, infinity));
+    Some(Sought { low: sign | low, span: high - low, ..exact })
+}
+
+/// The type of the numbers of samples that are compared: of complex ones the real part.
+fn real_of(data_type: DataType) -> DataType {
+    match data_type {
+        DataType::C64 => DataType::F32,
+        DataType::C128 => DataType::F64,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_where_a_list_is_true() {
+        let of = |text: &str| runs(text.bytes().map(|byte| byte == b'x'));
+        assert_eq!(of("xx.x..xxx"), [(0, 2), (3, 1), (6, 3)]);
+        assert_eq!((of(""), of("...")), (vec![], vec![]));
+    }
+
+    /// The rule of GDAL, sample by sample, at both ends of the range and around them.
+    #[test]
+    fn reals_near_nodata_are_a_range_of_bits() {
+        let finds = |sought: Sought, bits: u64| (bits & sought.mask).wrapping_sub(sought.low) <= sought.span;
+        for value in [-9999.0, 1.5, -3.4e38, f64::from(f32::MAX), 1e-40, 1e30, 0.0, f64::NAN, f64::INFINITY] {
+            let sought = near(NoData::Float(value), DataType::F32).unwrap();
+            let nodata = Number::Double(value);
+            let around =
+                |bits: u32| (0..40).flat_map(move |by| [bits.wrapping_sub(by), bits.wrapping_add(by)]);
+            #[expect(clippy::cast_possible_truncation, reason = "bits of 32")]
+            let ends =
+                [sought.low as u32, (sought.low + sought.span) as u32, 0, 1 << 31, f32::INFINITY.to_bits()];
+            for bits in ends.into_iter().flat_map(around) {
+                let wanted = is_nodata(Number::Single(f32::from_bits(bits)), nodata);
+                assert_eq!(finds(sought, bits.into()), wanted, "{value} {bits:x}");
+            }
+        }
+        for value in [-9999.0f64, 1e-300, 2.5] {
+            let sought = near(NoData::Float(value), DataType::F64).unwrap();
+            for bits in [sought.low, sought.low + sought.span] {
+                for bits in [bits - 1, bits, bits + 1] {
+                    let wanted = is_nodata(Number::Double(f64::from_bits(bits)), Number::Double(value));
+                    assert_eq!(finds(sought, bits), wanted, "{value} {bits:x}");
+                }
+            }
+        }
+        assert_eq!(near(NoData::Float(0.5), DataType::U8), None);
+        assert_eq!(near(NoData::Integer(7), DataType::U8).map(|sought| sought.span), Some(0));
     }
 }

@@ -12,6 +12,7 @@ mod batches;
 mod engines;
 mod hardening;
 mod limits;
+mod looked_for;
 mod masked;
 mod onto;
 

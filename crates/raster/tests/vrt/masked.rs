@@ -15,7 +15,7 @@ use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
 
 /// What says which pixels of a band are missing.
 #[derive(Clone, Copy)]
-enum Rule {
+pub(crate) enum Rule {
     Nothing,
     Value(u16),
     Mask,
@@ -30,7 +30,7 @@ fn with_zeros(folder: &Folder, name: &str, bits: u16) {
 }
 
 /// Mosaics, with the rule of each band, and whether their masks are blended.
-fn mosaics(folder: &Folder) -> Vec<(PathBuf, Vec<Rule>, bool)> {
+pub(crate) fn mosaics(folder: &Folder) -> Vec<(PathBuf, Vec<Rule>, bool)> {
     use Rule::{Mask, Nothing, Value};
     tiles(folder, 4, &[Codec::Deflate, Codec::Lzw]);
     with_zeros(folder, "mask.tif", 8);
@@ -88,6 +88,23 @@ fn mosaics(folder: &Folder) -> Vec<(PathBuf, Vec<Rule>, bool)> {
                 &[value(nine), ("", pixels("2")), ("<ColorInterp>Alpha</ColorInterp>", over("alpha.tif"))],
             ),
             vec![Value(9), Mask, Nothing],
+            false,
+        ),
+        // A value and alpha mask bands in turn.
+        (
+            mosaic(
+                folder,
+                "turns.vrt",
+                &[
+                    ("", pixels("1")),
+                    value(seven),
+                    ("", pixels("2")),
+                    ("<ColorInterp>Alpha</ColorInterp>", over("alpha.tif")),
+                    value(nine),
+                    ("", pixels("1")),
+                ],
+            ),
+            vec![Mask, Value(7), Mask, Nothing, Value(9), Mask],
             false,
         ),
     ]
@@ -186,18 +203,60 @@ fn masked_windows_of_mosaics_come_in_batches() {
     }
 }
 
+/// The mask by the nodata values of bands: 0 where every band is its own value.
 #[test]
-fn bands_that_a_value_and_alpha_mask_in_turn_are_refused() {
-    let folder = Folder::new("by-rules-in-turn");
-    tiles(&folder, 2, &[Codec::Deflate]);
-    let own = |file| vec![copied(file, "1", (0, 0))];
-    let alpha = ("<ColorInterp>Alpha</ColorInterp>", own("1.tif"));
-    let value = ("<NoDataValue>7</NoDataValue>", own("0.tif"));
-    let vrt = open(&mosaic(&folder, "in.vrt", &[("", own("0.tif")), value, ("", own("0.tif")), alpha]));
-    let options = ReadOptions::new().masked(true);
-    let error = vrt.read(&options, &Context::default()).unwrap_err().to_string();
-    assert!(error.contains("read them one at a time"), "{error}");
-    for band in 1..=4 {
-        vrt.read(&options.clone().bands([band]), &Context::default()).unwrap();
+fn the_mask_is_where_a_band_differs_from_its_nodata() {
+    let folder = Folder::new("by-values");
+    let context = Context::default();
+    tiles(&folder, 3, &[Codec::Deflate]);
+    let own = |file, band| vec![copied(file, band, (3, 2))];
+    let value = |text| (text, own("0.tif", "1"));
+    let (seven, nine) = ("<NoDataValue>7</NoDataValue>", "<NoDataValue>9</NoDataValue>");
+    let none = ("", own("0.tif", "2"));
+    let cases = [
+        ("one.vrt", vec![value(seven)]),
+        ("same.vrt", vec![value(nine), (nine, own("1.tif", "2"))]),
+        ("apart.vrt", vec![value(seven), (nine, own("1.tif", "2")), (seven, own("2.tif", "1"))]),
+        ("without.vrt", vec![value(seven), none]),
+        ("never.vrt", vec![value(seven), ("<NoDataValue>0.5</NoDataValue>", own("1.tif", "1"))]),
+    ];
+    for (name, bands) in cases {
+        let vrt = open(&mosaic(&folder, name, &bands));
+        for window in [None, Some(Window::new(0, 30, 60, 40))] {
+            let mut options = ReadOptions::new().decode_on(Processor::Cpu);
+            options.place.window = window;
+            let stored = vrt.read(&options, &context).unwrap();
+            let samples = stored.samples::<u16>().unwrap();
+            let plane = samples.len() / usize::from(vrt.bands());
+            let is_missing = |at: usize| {
+                (1..=vrt.bands()).all(|band| {
+                    let sample = samples[usize::from(band - 1) * plane + at];
+                    vrt.nodata(band).is_some_and(|nodata| nodata.as_f64() == f64::from(sample))
+                })
+            };
+            let expected: Vec<u8> = (0..plane).map(|at| if is_missing(at) { 0 } else { 255 }).collect();
+            let is_masked = !matches!(name, "without.vrt" | "never.vrt");
+            // Outside of its sources a mosaic has the nodata value.
+            assert_eq!(expected.contains(&0), is_masked, "{name}");
+            assert!(expected.contains(&255), "{name}");
+            for engine in [Processor::Cpu, device()] {
+                let mask = options.clone().layer(Layer::Mask).decode_on(engine);
+                let found = vrt.read(&mask, &context).unwrap();
+                assert!(found.bytes().unwrap() == expected, "{name} {window:?} by {engine:?}");
+                let there = vrt.read_on_device(0, &mask, &context).unwrap();
+                let plan = vrt.plan_on_device(0, &mask, &context).unwrap();
+                let words = plan.to_string();
+                if is_masked && engine != Processor::Cpu {
+                    assert!(words.contains("the mask where a band differs from nodata on cuda:0"), "{words}");
+                }
+                assert!(
+                    there.into_host(&context).unwrap().bytes().unwrap() == expected,
+                    "{name} by {engine:?}"
+                );
+                let output = Output::new(found.spec().unwrap()).unwrap();
+                vrt.read_into(&output, &mask, &context).unwrap();
+                assert!(output.into_vec().unwrap() == expected, "{name} {window:?} by {engine:?}");
+            }
+        }
     }
 }

@@ -1,0 +1,99 @@
+//! Values that are looked for in the pixels of a read: while they are decoded, or in the result if samples change later.
+
+use super::request::{Asked, Of, Request};
+use super::sheet::{Masks, Sheet};
+use crate::error::Result;
+use crate::options::LookFor;
+use crate::raster::Raster;
+use strile_engine::{
+    Context, Convert, Engine, EngineError, Fill, FindJob, FindPart, Output, OutputError, OutputSpec, Sought,
+};
+use strile_tiff::DataType;
+use strile_tiff::gdal::NoData;
+
+/// What the bands of a read are searched for, after their samples were converted.
+enum Wanted {
+    /// The same in all of them; `None` is a value that no sample has.
+    Alike(Option<Sought>),
+    /// Band after band, of all windows.
+    Each(Vec<Option<Sought>>),
+}
+
+impl Asked<'_> {
+    /// What each of `bands` bands of each window is searched for, in samples of a type; `None` if nothing is looked for.
+    fn wanted(&self, data_type: DataType, bands: u32) -> Option<Wanted> {
+        let sought =
+            |value: NoData| value.to_sample(data_type).map(|sample| Sought::new(data_type, &Fill(sample)));
+        Some(match self.meaning.look_for? {
+            _ if self.meaning.is_masked() && Convert::gives(data_type) => {
+                Wanted::Alike(Some(Sought::nan(data_type)))
+            }
+            LookFor::Value(value) => Wanted::Alike(sought(value)),
+            LookFor::Nodata => {
+                let of_band = |request: &Request<'_>, band: u32| match request.of {
+                    Of::File(dataset) => dataset.metadata().nodata,
+                    Of::Mosaic(canvas) => canvas.nodatas.get(band as usize).copied().flatten(),
+                };
+                let of_window = |request| (0..bands).map(move |band| of_band(request, band).and_then(sought));
+                let all: Vec<_> = self.requests.iter().flat_map(of_window).collect();
+                let first = all.first().copied().flatten();
+                match all.iter().all(|sought| *sought == first) {
+                    true => Wanted::Alike(first),
+                    false => Wanted::Each(all),
+                }
+            }
+        })
+    }
+
+    /// What is looked for in a sheet while it is decoded, after samples were converted and before the last step; `None` if its
+    /// windows are resampled, or if bands differ in what they are searched for.
+    pub(super) fn sought(&self, sheet: &Sheet, bands: u32) -> Option<Sought> {
+        match self.wanted(sheet.spec.data_type, bands).filter(|_| !sheet.then.is_resampled())? {
+            Wanted::Alike(sought) => sought,
+            Wanted::Each(_) => None,
+        }
+    }
+
+    /// Whether the result is searched after it was decoded.
+    pub(super) fn is_searched_after(&self, sheets: &[Sheet], masks: &[Masks], bands: u32) -> bool {
+        let Some(sheet) = sheets.first() else { return false };
+        match self.wanted(sheet.spec.data_type, bands) {
+            None => false,
+            Some(Wanted::Each(_)) => true,
+            Some(Wanted::Alike(_)) => !masks.is_empty() || sheet.then.is_resampled(),
+        }
+    }
+
+    /// The search of pixels that have `bands` bands per window.
+    pub(super) fn find_job(&self, spec: &OutputSpec, bands: u32) -> FindJob {
+        match self.wanted(spec.data_type, bands) {
+            Some(Wanted::Alike(Some(sought))) => FindJob::all(spec.bands, sought),
+            None | Some(Wanted::Alike(None)) => FindJob::default(),
+            Some(Wanted::Each(all)) => {
+                let part = |(first_band, sought): (u32, Option<Sought>)| {
+                    Some(FindPart { first_band, bands: 1, sought: sought? })
+                };
+                FindJob { parts: (0u32..).zip(all).filter_map(part).collect() }
+            }
+        }
+    }
+
+    /// Looks in pixels that are in host memory already. Returns them, and whether they hold the value, if one is looked for.
+    pub(crate) fn look_in(
+        &self,
+        mut raster: Raster,
+        engine: &dyn Engine,
+        context: &Context,
+    ) -> Result<(Raster, Option<bool>)> {
+        if self.meaning.look_for.is_none() {
+            return Ok((raster, None));
+        }
+        let refuse = |error: OutputError| self.refuse(error.to_string());
+        let job = self.find_job(&raster.spec().map_err(refuse)?, raster.bands);
+        let pixels = std::mem::take(&mut raster.pixels);
+        let output = Output::from_vec(raster.spec().map_err(refuse)?, pixels).map_err(refuse)?;
+        let found = engine.find(&job, &output, context)?;
+        raster.pixels = output.into_vec().ok_or(EngineError::Abandoned)?;
+        Ok((raster, Some(found)))
+    }
+}
