@@ -123,22 +123,21 @@ class Request:
 
     def read(self, window: Window, *, dataset: Any = None, progress: Any = None) -> Any:
         """The pixels of a window, as the result has them."""
-        array, _ = self.decoded(window, dataset=dataset, progress=progress)
-        return self.finished(array)
+        source = self.dataset() if dataset is None else dataset
+        self.check(source, window)
+        return self.finished(self.decoded(window, source, progress=progress)[0])
 
     def decoded(
         self,
         window: Window,
+        source: Any,
         *,
-        dataset: Any = None,
         progress: Any = None,
         holes: dict[str, str] | None = None,
         look: bool = False,
     ) -> tuple[Any, bool | None]:
-        """The pixels as the core gives them, before anything is compared, scaled or cast, and with `look` whether
+        """The pixels of an open source as the core gives them, before anything is compared, scaled or cast, and with `look` whether
         they hold nodata, masked or not. `holes` takes the names of sources that a mosaic went on without, and why."""
-        source = self.dataset() if dataset is None else dataset
-        self.check(source, window)
         look = look and bool(self.looked_for)
         sought = self.stated if look else None
         raster = source.read(self.options(window, sought), progress=progress)
@@ -162,12 +161,12 @@ class Request:
             return cuda.contains(array, self.looked_for[0])
         return any(cuda.contains(array[..., band], value) for band, value in enumerate(self.looked_for))
 
-    def finished(self, array: Any, *, promoted: bool = True) -> Any:
-        """Masked, scaled and cast. `promoted=False` leaves pixels as they are where none was without data."""
+    def finished(self, array: Any, *, promoted: bool = True, complete: bool = False) -> Any:
+        """Masked, scaled and cast. `promoted=False` leaves pixels as they are; `complete`: none is without data, so that none is masked."""
         raw = array
         if promoted and self.floating is not None and array.dtype != self.floating:
             array = array.astype(self.floating)
-        if promoted and self.masking is not None and self.masking.how == "values":
+        if promoted and not complete and self.masking is not None and self.masking.how == "values":
             values = self.masking.values
             if len(values) == 1:
                 _mask(array, raw, values[0])
