@@ -3,9 +3,9 @@
 use crate::array::View;
 use crate::dataset::{Dataset, warn};
 use crate::error::refused;
-use crate::keys::shown;
+use crate::given::{Value, shown, word};
 use crate::raster::{Raster, told_by_window};
-use crate::request::{Execution, Meaning, Place, number, word};
+use crate::request::{Execution, Meaning, Place};
 use crate::{call, device, remote};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -86,7 +86,7 @@ impl Headers {
 /// A limit of `Headers`, where one is given.
 fn limit<T: TryFrom<i128>>(name: &str, given: Option<&Bound<'_, PyAny>>, usual: T) -> PyResult<T> {
     let Some(value) = given else { return Ok(usual) };
-    let number = crate::keys::integer(value).and_then(|number| T::try_from(number).ok());
+    let number = crate::given::integer(value).and_then(|number| T::try_from(number).ok());
     number.ok_or_else(|| refused(format!("{name} is {}: expected a whole number, 0 or more", shown(value))))
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn read_batch<'py>(
     size: Option<(u32, u32)>,
     sufficient: bool,
     resampling: &str,
-    fill: Option<&Bound<'py, PyAny>>,
+    fill: Option<Value>,
     polygons: Vec<Clipped<'py>>,
     device: Option<&str>,
     out: Option<&Bound<'py, PyAny>>,
@@ -220,7 +220,7 @@ pub(crate) fn read_batch<'py>(
     options.meaning = meaning.map(|meaning| meaning.0).unwrap_or_default();
     options.onto = place.onto.clone();
     options.sampling = word("resampling", resampling, &SAMPLINGS)?;
-    options.fill = number(fill, "fill")?;
+    options.fill = fill.map(|value| value.0);
     options.size = size;
     let polygons = polygons_of(&polygons, windows.len())?;
     let windows = windows_of(kind, &windows, (place.page, place.bands.as_deref()), polygons)?;

@@ -2,7 +2,7 @@
 
 use crate::call;
 use crate::error::refused;
-use crate::keys::{integer, shown};
+use crate::given::{integer, shown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;

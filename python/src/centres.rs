@@ -1,7 +1,7 @@
 //! Where an array lies: its transform and its coordinates as `to_geotiff` takes them.
 
 use crate::error::strile_error;
-use crate::keys::{elements, float, shown};
+use crate::given::{elements, float, shown};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use strile::error::InvalidValue;

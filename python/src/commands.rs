@@ -3,8 +3,8 @@
 use crate::call;
 use crate::dataset::Dataset;
 use crate::device;
-use crate::error::refused;
-use crate::write_options::{resampling_named, resamplings};
+use crate::given::word;
+use crate::write_options::resampling_named;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
@@ -34,13 +34,12 @@ pub(crate) fn add_overviews<'py>(
     memory: Option<u64>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let codecs: Vec<&str> = Compression::ALL.iter().map(|codec| codec.name()).collect();
-    let codec = |name: &str| Compression::ALL.iter().copied().find(|codec| codec.name() == name);
+    let codecs: Vec<_> = Compression::ALL.iter().map(|codec| (codec.name(), *codec)).collect();
     let options = OverviewOptions {
         count,
         factors: levels,
-        resampling: word("resampling", resampling, &resamplings(), resampling_named)?,
-        compression: word("compression", compression, &codecs, codec)?,
+        resampling: resampling.map(|name| resampling_named("resampling", name)).transpose()?,
+        compression: compression.map(|name| word("compression", name, &codecs)).transpose()?,
         external,
         rebuild,
         max_pixels,
@@ -167,16 +166,4 @@ pub(crate) fn told<'py>(
     dict.set_item("levels", report.levels)?;
     dict.set_item("warnings", warnings)?;
     Ok(dict)
-}
-
-/// What a word means, if there is one; `words` are those that are known.
-fn word<T>(
-    name: &str,
-    given: Option<&str>,
-    words: &[&str],
-    read: impl FnOnce(&str) -> Option<T>,
-) -> PyResult<Option<T>> {
-    let Some(given) = given else { return Ok(None) };
-    let wrong = || refused(format!("{name}: expected one of {}, got '{given}'", words.join(", ")));
-    read(given).map(Some).ok_or_else(wrong)
 }

@@ -1,136 +1,108 @@
-//! Whether an array holds a value: `contains`.
+//! Values in arrays: `contains` says whether one is there, `count_missing` how many samples are NaN or nodata.
 //!
-//! The value is compared exactly: whole numbers never by way of floats, and a float that the type of the array cannot
-//! hold is in none. NaN means any NaN; the zeros are one value; of complex samples the real part is meant, with no
-//! imaginary one, or a NaN in either.
+//! The rule is that of reads (`strile::engine::Sought`): both zeros are one value, NaN is every NaN, and of complex samples the real part
+//! is compared. Values are compared exactly: one that the type of the array cannot hold is not there.
 
 #![expect(unsafe_code, reason = "memory of arrays is taken by address")]
 
 use crate::array::View;
 use crate::error::refused;
-use crate::keys::{float, integer, shown};
+use crate::given::Value;
 use crate::{call, device};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
-use strile::tiff::{from_half, to_half};
+use std::sync::atomic::{AtomicU64, Ordering};
+use strile::engine::{Fill, Parts, Sought};
+use strile::tiff::gdal::NoData;
 use strile::{DataType, Location};
 
 /// Bytes that a thread is worth having for.
 const SHARE: usize = 4 << 20;
 /// Samples between looks whether another thread has found it.
 const STEP: usize = 1 << 16;
+/// Samples that are counted together: short sums, so that it is done by vectors.
+const TOGETHER: usize = 1024;
 
 /// Whether an array in host memory holds a value.
 #[pyfunction]
-pub(crate) fn contains(py: Python<'_>, array: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn contains(py: Python<'_>, array: &Bound<'_, PyAny>, value: Value) -> PyResult<bool> {
+    let view = on_host(array)?;
+    let Some(sought) = sought(value.0, view.data_type) else { return Ok(false) };
+    Ok(counted(py, &view, [Some(sought)], true)? != [0])
+}
+
+/// How many samples of an array in host memory are NaN, and how many equal a value.
+#[pyfunction]
+pub(crate) fn count_missing(py: Python<'_>, array: &Bound<'_, PyAny>, value: Value) -> PyResult<(u64, u64)> {
+    let view = on_host(array)?;
+    let [nan, equal] = [NoData::Float(f64::NAN), value.0].map(|value| sought(value, view.data_type));
+    let repeated = view.shape.iter().zip(&view.strides).filter(|(_, stride)| **stride == 0);
+    let repeats: u64 = repeated.map(|(count, _)| *count).product();
+    let [nans, equal] = counted(py, &view, [nan, equal], false)?;
+    Ok((nans * repeats, equal * repeats))
+}
+
+fn on_host(array: &Bound<'_, PyAny>) -> PyResult<View> {
     let view = View::new(array, None)?;
-    if view.location != Location::Host {
-        let place = device::name(view.location);
-        return Err(refused(format!("the array is on {place}, expected one in host memory")));
+    match view.location {
+        Location::Host => Ok(view),
+        place => {
+            Err(refused(format!("expected an array in host memory, got one on {}", device::name(place))))
+        }
     }
-    let Some(wanted) = Wanted::of(value, view.data_type)? else { return Ok(false) };
+}
+
+/// What finds a value in samples of a type; `None` where no sample equals it.
+fn sought(value: NoData, data_type: DataType) -> Option<Sought> {
+    let rounded = value.for_type(data_type)?;
+    let is_exact = match value {
+        NoData::Integer(whole) => rounded.as_integer() == Some(whole),
+        NoData::Float(number) => rounded.as_f64() == number || number.is_nan(),
+    };
+    let sample = value.to_sample(data_type).filter(|_| is_exact)?;
+    Some(Sought::new(data_type, &Fill(sample)))
+}
+
+/// How many samples each finds; an axis that repeats samples is counted once. `any`: ends where there is one.
+fn counted<const N: usize>(
+    py: Python<'_>,
+    view: &View,
+    sought: [Option<Sought>; N],
+    any: bool,
+) -> PyResult<[u64; N]> {
     if view.shape.contains(&0) {
-        return Ok(false);
+        return Ok([0; N]);
     }
-    let grid = Grid::of(&view)?;
-    call::detached(py, || search(&grid, view.data_type, wanted))
-}
-
-/// What a sample is compared with.
-#[derive(Clone, Copy)]
-pub(crate) enum Wanted {
-    /// The low bytes of a whole number, as its type has them.
-    Bits(u64),
-    /// A float that the type holds, or NaN.
-    Float(f64),
-}
-
-impl Wanted {
-    /// `None` where the type cannot hold the value.
-    pub(crate) fn of(value: &Bound<'_, PyAny>, data_type: DataType) -> PyResult<Option<Self>> {
-        use DataType as D;
-        let whole = integer(value);
-        let number = match whole {
-            Some(_) => 0.0,
-            None => float(value)
-                .ok_or_else(|| PyTypeError::new_err(format!("value {}: expected a number", shown(value))))?,
-        };
-        let is_float = matches!(data_type, D::F16 | D::F32 | D::F64 | D::C64 | D::C128);
-        if is_float {
-            let number = whole.map_or(Some(number), exact);
-            return Ok(number.filter(|number| holds(data_type, *number)).map(Self::Float));
-        }
-        let whole = whole.or_else(|| exact_integer(number));
-        macro_rules! bits {
-            ($type:ty) => {
-                whole.and_then(|whole| <$type>::try_from(whole).ok()).map(|v| {
-                    let mut low = [0; 8];
-                    low.iter_mut().zip(v.to_le_bytes()).for_each(|(to, from)| *to = from);
-                    u64::from_le_bytes(low)
-                })
-            };
-        }
-        let bits = match data_type {
-            D::U8 => bits!(u8),
-            D::I8 => bits!(i8),
-            D::U16 => bits!(u16),
-            D::I16 => bits!(i16),
-            D::U32 => bits!(u32),
-            D::I32 => bits!(i32),
-            D::U64 => bits!(u64),
-            D::I64 => bits!(i64),
-            D::F16 | D::F32 | D::F64 | D::C64 | D::C128 => None,
-        };
-        Ok(bits.map(Self::Bits))
-    }
-}
-
-/// The float that is exactly this whole number.
-fn exact(whole: i128) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "looked at in the next line")]
-    let number = whole as f64;
-    (exact_integer(number) == Some(whole)).then_some(number)
-}
-
-/// The whole number that is exactly this float.
-fn exact_integer(number: f64) -> Option<i128> {
-    const LIMIT: f64 = 1.0e38;
-    if number.fract() != 0.0 || number.abs() >= LIMIT {
-        return None;
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "a whole number within the limit")]
-    let whole = number as i128;
-    Some(whole)
-}
-
-/// Whether a type of floats has a value.
-fn holds(data_type: DataType, number: f64) -> bool {
-    #[expect(clippy::cast_possible_truncation, reason = "looked at for what it loses")]
-    let single = number as f32;
-    let is_single = f64::from(single) == number || number.is_nan();
-    match data_type {
-        DataType::F16 => number.is_nan() || from_half(to_half(number)) == number,
-        DataType::F32 | DataType::C64 => is_single,
-        _ => true,
-    }
+    let grid = Grid::of(view)?;
+    let size = view.data_type.size();
+    let found = [(); N].map(|()| AtomicU64::new(0));
+    call::detached(py, || {
+        grid.visit(size, |address, count| {
+            let mut is_found = false;
+            for (sought, found) in sought.iter().zip(&found) {
+                let here = sought.map_or(0, |sought| sought_in(address, count, grid.apart, size, sought));
+                is_found |= found.fetch_add(here, Ordering::Relaxed) + here > 0;
+            }
+            any && is_found
+        });
+    })?;
+    Ok(found.map(AtomicU64::into_inner))
 }
 
 /// Rows of samples that lie at equal distances.
-pub(crate) struct Grid {
+struct Grid {
     /// The first sample of each row is found by these: how many, and how far apart in bytes.
     outer: Vec<(usize, isize)>,
     rows: usize,
     /// Samples of a row, and their distance in bytes.
     count: usize,
-    step: isize,
+    apart: usize,
     /// Of the first sample.
     address: usize,
 }
 
 impl Grid {
     /// An array with its axes put in the order of memory, and joined where there is nothing between them.
-    pub(crate) fn of(view: &View) -> PyResult<Self> {
+    fn of(view: &View) -> PyResult<Self> {
         let large = |_| refused("the array is larger than memory can address");
         let mut axes: Vec<(usize, isize)> = Vec::new();
         let mut address = view.address;
@@ -161,11 +133,11 @@ impl Grid {
         let size = isize::try_from(view.data_type.size()).map_err(large)?;
         let (count, step) = joined.pop().unwrap_or((1, size));
         let rows = joined.iter().map(|&(count, _)| count).product();
-        Ok(Self { outer: joined, rows, count, step, address })
+        Ok(Self { outer: joined, rows, count, apart: step.unsigned_abs(), address })
     }
 
     /// Gives all samples to `look`, on all cores: the address of the first, and how many. Ends early where it says so.
-    pub(crate) fn visit(&self, size: usize, look: impl Fn(usize, usize) -> bool + Sync) {
+    fn visit(&self, size: usize, look: impl Fn(usize, usize) -> bool + Sync) {
         let shares = (self.rows * self.count).saturating_mul(size) / SHARE;
         // The number of cores takes longer to ask for than a small array to search.
         let threads = match shares {
@@ -186,7 +158,7 @@ impl Grid {
                 }
                 for piece in first..pieces.min(first + taken) {
                     let (row, start) = (piece / pieces_per_row, piece % pieces_per_row * STEP);
-                    let address = self.row(row) + start * self.step.unsigned_abs();
+                    let address = self.row(row) + start * self.apart;
                     if look(address, self.count.min(start + STEP) - start) {
                         return;
                     }
@@ -202,11 +174,6 @@ impl Grid {
         });
     }
 
-    /// The distance of two samples in bytes.
-    pub(crate) fn step(&self) -> usize {
-        self.step.unsigned_abs()
-    }
-
     /// The address of the first sample of a row.
     fn row(&self, mut row: usize) -> usize {
         let mut offset = 0;
@@ -218,67 +185,44 @@ impl Grid {
     }
 }
 
-fn search(grid: &Grid, data_type: DataType, wanted: Wanted) -> bool {
-    let found = AtomicBool::new(false);
-    grid.visit(data_type.size(), |address, count| {
-        if in_row(address, count, grid.step, data_type, wanted) {
-            found.store(true, Ordering::Relaxed);
-        }
-        found.load(Ordering::Relaxed)
-    });
-    found.into_inner()
-}
-
-/// Looks at `count` samples `step` bytes apart.
-fn in_row(address: usize, count: usize, step: isize, data_type: DataType, wanted: Wanted) -> bool {
-    use DataType as D;
-    macro_rules! any {
-        ($type:ty, $is:expr) => {{
-            let start = std::ptr::with_exposed_provenance::<$type>(address);
-            let is = $is;
-            let apart = step.unsigned_abs();
-            if apart == size_of::<$type>() && start.is_aligned() {
-                // SAFETY: the array says that these samples are there, one after the other, and is kept during the
-                // search; any bits are a value of the type.
-                let samples = unsafe { std::slice::from_raw_parts(start, count) };
-                // Without a way out in between, so that it is done by vectors.
-                samples.chunks(1024).any(|part| part.iter().fold(false, |any, &sample| any | is(sample)))
-            } else {
-                // SAFETY: as above, `step` bytes apart.
-                (0..count).any(|at| is(unsafe { start.byte_add(at * apart).read_unaligned() }))
+/// How many of `count` samples of `size` bytes, `apart` bytes apart, are sought.
+fn sought_in(address: usize, count: usize, apart: usize, size: usize, sought: Sought) -> u64 {
+    macro_rules! counted {
+        ($number:ty) => {{
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "bits of a number of that size; the largest has all of them"
+            )]
+            let (mask, low, span) = (sought.mask as $number, sought.low as $number, sought.span as $number);
+            let is = |number: $number| (number & mask).wrapping_sub(low) <= span;
+            match sought.parts {
+                Parts::One => in_row(address, count, apart, is),
+                Parts::Either => in_row(address, count, apart, |[a, b]: [$number; 2]| is(a) | is(b)),
+                Parts::FirstAndZero => {
+                    in_row(address, count, apart, |[a, b]: [$number; 2]| is(a) & (b << 1 == 0))
+                }
             }
         }};
     }
-    match wanted {
-        Wanted::Bits(bits) => match data_type.size() {
-            1 => any!(u8, |sample: u8| u64::from(sample) == bits),
-            2 => any!(u16, |sample: u16| u64::from(sample) == bits),
-            4 => any!(u32, |sample: u32| u64::from(sample) == bits),
-            _ => any!(u64, |sample: u64| sample == bits),
-        },
-        Wanted::Float(number) if number.is_nan() => match data_type {
-            D::F16 => any!(u16, |sample: u16| sample & 0x7fff > 0x7c00),
-            D::F32 => any!(f32, |sample: f32| sample.is_nan()),
-            D::C64 => any!([f32; 2], |[real, imaginary]: [f32; 2]| real.is_nan() | imaginary.is_nan()),
-            D::C128 => any!([f64; 2], |[real, imaginary]: [f64; 2]| real.is_nan() | imaginary.is_nan()),
-            _ => any!(f64, |sample: f64| sample.is_nan()),
-        },
-        Wanted::Float(number) => {
-            #[expect(clippy::cast_possible_truncation, reason = "the type holds it exactly")]
-            let single = number as f32;
-            match data_type {
-                D::F16 => {
-                    let bits = to_half(number);
-                    let is_zero = number == 0.0;
-                    any!(u16, |sample: u16| sample == bits || (is_zero && sample & 0x7fff == 0))
-                }
-                D::F32 => any!(f32, |sample: f32| sample == single),
-                D::C64 => any!([f32; 2], |[real, imaginary]: [f32; 2]| (real == single) & (imaginary == 0.0)),
-                D::C128 => {
-                    any!([f64; 2], |[real, imaginary]: [f64; 2]| (real == number) & (imaginary == 0.0))
-                }
-                _ => any!(f64, |sample: f64| sample == number),
-            }
-        }
+    match if sought.parts == Parts::One { size } else { size / 2 } {
+        1 => counted!(u8),
+        2 => counted!(u16),
+        4 => counted!(u32),
+        _ => counted!(u64),
+    }
+}
+
+/// How many of `count` numbers, `apart` bytes apart, pass a test.
+fn in_row<T: Copy>(address: usize, count: usize, apart: usize, is: impl Fn(T) -> bool) -> u64 {
+    let start = std::ptr::with_exposed_provenance::<T>(address);
+    if apart == size_of::<T>() && start.is_aligned() {
+        // SAFETY: the array says that these samples are there, one after the other, and is kept during the search; any bits are a
+        // value of the type.
+        let samples = unsafe { std::slice::from_raw_parts(start, count) };
+        let some = |part: &[T]| part.iter().fold(0_u32, |found, &sample| found + u32::from(is(sample)));
+        samples.chunks(TOGETHER).map(|part| u64::from(some(part))).sum()
+    } else {
+        // SAFETY: as above, `apart` bytes apart.
+        (0..count).map(|at| u64::from(is(unsafe { start.byte_add(at * apart).read_unaligned() }))).sum()
     }
 }

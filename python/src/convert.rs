@@ -4,10 +4,10 @@ use crate::call::{self, Count, Watch};
 use crate::commands::told;
 use crate::dataset::Dataset;
 use crate::error::refused;
-use crate::keys::{Keys, Keywords, elements, float, integer, optional, text};
+use crate::given::{Float, Int, Row, Value, word};
 use crate::remote;
-use crate::write_options::{resampling_named, resamplings};
-use crate::{crs, device, request, sink};
+use crate::write_options::{FORMATS, resampling_named};
+use crate::{crs, device, onto, request, sink};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::num::NonZeroUsize;
@@ -19,7 +19,6 @@ use strile::convert::{
 };
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::GeoTransform;
-use strile::write::Format;
 use strile::{Context, Window};
 
 /// Writes (part of) an opened file as another; see `_core.pyi`.
@@ -133,162 +132,153 @@ pub(crate) struct ConvertOptions {
     notes: strile::write::CreationNotes,
 }
 
+/// Text, or a whole number in its place.
+#[derive(FromPyObject)]
+enum WordOrNumber {
+    Word(String),
+    Number(Int<i128>),
+}
+
+impl WordOrNumber {
+    fn text(self) -> String {
+        match self {
+            Self::Word(word) => word,
+            Self::Number(Int(number)) => number.to_string(),
+        }
+    }
+}
+
+/// A nodata value, or `none` for none.
+#[derive(FromPyObject)]
+enum GivenNoData {
+    Number(Value),
+    Word(String),
+}
+
 #[pymethods]
 impl ConvertOptions {
     #[new]
-    #[pyo3(signature = (**keywords))]
-    fn new(py: Python<'_>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let keywords = Keywords::of(py, keywords)?;
-        let (options, notes) = call::guarded(py, || convert_options(keywords.dict(py)))?;
+    #[pyo3(signature = (*, format=None, profile=None, creation_options=Vec::new(), page=0, level=0, window=None, bands=None,
+                        max_pixels=None, crs=None, transform=None, nodata=None, decode_on="auto", encode_on="auto",
+                        overview_resampling=None, reproducible=false, reencode=false, srcwin=None, projwin=None, bbox=None,
+                        polygon=None, polygon_crs=None, crop_to_polygon=false, epo=false, outsize=None, tr=None,
+                        resampling=None, ovr=None, dtype=None, scale=Vec::new(), exponent=Vec::new(), unscale=false,
+                        expand=None, colorinterp=Vec::new(), metadata=Vec::new(), a_scale=None, a_offset=None, a_ullr=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn new(
+        format: Option<&str>,
+        profile: Option<&str>,
+        creation_options: Vec<(String, String)>,
+        page: usize,
+        level: usize,
+        window: Option<(u32, u32, u32, u32)>,
+        bands: Option<Vec<u16>>,
+        max_pixels: Option<u64>,
+        crs: Option<&Bound<'_, PyAny>>,
+        transform: Option<Row<Float, 6>>,
+        nodata: Option<GivenNoData>,
+        decode_on: &str,
+        encode_on: &str,
+        overview_resampling: Option<&str>,
+        reproducible: bool,
+        reencode: bool,
+        srcwin: Option<Row<Float, 4>>,
+        projwin: Option<Row<Float, 4>>,
+        bbox: Option<Row<Float, 4>>,
+        polygon: Option<&str>,
+        polygon_crs: Option<&Bound<'_, PyAny>>,
+        crop_to_polygon: bool,
+        epo: bool,
+        outsize: Option<Row<WordOrNumber, 2>>,
+        tr: Option<Row<Float, 2>>,
+        resampling: Option<&str>,
+        ovr: Option<WordOrNumber>,
+        dtype: Option<&str>,
+        scale: Vec<(Option<u16>, Vec<f64>)>,
+        exponent: Vec<(Option<u16>, f64)>,
+        unscale: bool,
+        expand: Option<&str>,
+        colorinterp: Vec<(u16, String)>,
+        metadata: Vec<(String, String)>,
+        a_scale: Option<Float>,
+        a_offset: Option<Float>,
+        a_ullr: Option<Row<Float, 4>>,
+    ) -> PyResult<Self> {
+        let mut options = strile::ConvertOptions::default();
+        if let Some(profile) = profile {
+            options.set_profile(profile).map_err(refused)?;
+        }
+        if let Some(format) = format {
+            options.write.format = word("format", format, &FORMATS)?;
+        }
+        let notes = options.set_creation_options(&creation_options).map_err(refused)?;
+        let read = &mut options.read;
+        (read.place.page, read.place.level, read.place.bands) = (page, level, bands);
+        read.place.window = window.map(|(x, y, width, height)| Window::new(x, y, width, height));
+        read.execution.max_pixels = max_pixels;
+        read.execution.max_block_bytes = request::max_block_bytes()?;
+        read.execution.decode_on = device::processor("decode_on", decode_on)?;
+        options.write.encode_on = device::processor("encode_on", encode_on)?;
+        if let Some(name) = overview_resampling {
+            options.write.resampling = Some(resampling_named("overview_resampling", name)?);
+        }
+        options.write.reproducible = reproducible;
+        options.reencode = reencode;
+        options.crs = crs.map(crs::parse).transpose()?;
+        options.transform = transform.map(|numbers| GeoTransform::from_coefficients(numbers.numbers()));
+        options.nodata = nodata.map(nodata_of).transpose()?;
+        options.area = area(srcwin, projwin, bbox)?;
+        options.polygon = polygon.map(|text| onto::polygon(text, polygon_crs)).transpose()?.map(Arc::new);
+        options.crop_to_polygon = crop_to_polygon;
+        options.whole_area = epo;
+        options.size = match (outsize, tr) {
+            (Some(_), Some(_)) => {
+                return Err(refused("`outsize` and `tr` cannot be combined: both set the size"));
+            }
+            (Some(Row([columns, rows])), None) => {
+                let side = |side: WordOrNumber| side.text().parse::<Side>().map_err(refused);
+                Some(ConvertSize::Sides(side(columns)?, side(rows)?))
+            }
+            (None, Some(Row([Float(across), Float(down)]))) => Some(ConvertSize::Resolution(across, down)),
+            (None, None) => None,
+        };
+        if let Some(name) = resampling {
+            options.resampling = name.parse().map_err(refused)?;
+        }
+        if let Some(level) = ovr {
+            options.source_level = level.text().parse().map_err(refused)?;
+        }
+        options.data_type = dtype.map(|name| data_type_named(name).map_err(refused)).transpose()?;
+        options.rescale = rescales(&scale, &exponent).map_err(refused)?;
+        options.unscale = unscale;
+        options.expand = expand.map(|name| name.parse().map_err(refused)).transpose()?;
+        (options.colours, options.items) = (colorinterp, metadata);
+        (options.scale, options.offset) = (a_scale.map(|scale| scale.0), a_offset.map(|offset| offset.0));
+        options.corners = a_ullr.map(Row::numbers);
         Ok(Self { options, notes })
     }
 }
 
-fn convert_options(
-    dict: &Bound<'_, PyDict>,
-) -> PyResult<(strile::ConvertOptions, strile::write::CreationNotes)> {
-    let mut keys = Keys::new("convert", dict);
-    let mut options = strile::ConvertOptions::default();
-    let format = keys.word("format", &["gtiff", "cog"], |word| match word {
-        "gtiff" => Some(Format::GeoTiff),
-        "cog" => Some(Format::Cog),
-        _ => None,
-    })?;
-    if let Some(profile) = keys.text("profile")? {
-        options.set_profile(&profile).map_err(refused)?;
+/// The part that one of three options names.
+fn area(
+    srcwin: Option<Row<Float, 4>>,
+    projwin: Option<Row<Float, 4>>,
+    bbox: Option<Row<Float, 4>>,
+) -> PyResult<Option<ConvertArea>> {
+    let pixels = srcwin.map(|numbers| ConvertArea::Pixels(numbers.numbers()));
+    let corners = projwin.map(|numbers| ConvertArea::Corners(numbers.numbers()));
+    let bounds = bbox.map(|numbers| ConvertArea::Bounds(numbers.numbers()));
+    match [pixels, corners, bounds].into_iter().flatten().collect::<Vec<_>>().as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        _ => Err(refused("`srcwin`, `projwin` and `bbox` cannot be combined: each says which part to write")),
     }
-    if let Some(format) = format {
-        options.write.format = format;
-    }
-    let creation = keys.list("creation_options", "a list of (name, value)", |value| {
-        let pair = elements(value)?;
-        let [name, value] = pair.as_slice() else { return None };
-        Some((text(name)?, text(value)?))
-    })?;
-    let notes = options.set_creation_options(&creation.unwrap_or_default()).map_err(refused)?;
-    options.read.place.page = keys.integer("page", "the number of a page, from 0")?.unwrap_or(0);
-    let level: Option<usize> = keys.integer("level", "0 for the full image, 1 for its first overview")?;
-    options.read.place.level = level.unwrap_or(0);
-    options.read.place.window = keys
-        .typed("window", "(column, row, width, height)", |value| {
-            value.extract::<(u32, u32, u32, u32)>().ok()
-        })?
-        .map(|(x, y, width, height)| Window::new(x, y, width, height));
-    options.read.place.bands =
-        keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?;
-    options.read.execution.max_pixels = keys.integer("max_pixels", "a number of samples")?;
-    options.read.execution.max_block_bytes = request::max_block_bytes()?;
-    options.crs = keys.get("crs")?.map(|definition| crs::parse(&definition)).transpose()?;
-    options.transform = keys
-        .typed("transform", "six numbers (a, b, c, d, e, f)", |value| {
-            let values: Vec<f64> = elements(value)?.iter().map(float).collect::<Option<_>>()?;
-            values.try_into().ok()
-        })?
-        .map(GeoTransform::from_coefficients);
-    options.nodata = keys.typed("nodata", "a number, or 'none'", |value| match text(value).as_deref() {
-        Some("none") => Some(None),
-        Some(_) => None,
-        None => {
-            let whole = integer(value).map(NoData::Integer);
-            whole.or_else(|| float(value).map(NoData::Float)).map(Some)
-        }
-    })?;
-    if let Some(name) = keys.text("decode_on")? {
-        options.read.execution.decode_on = device::processor("decode_on", &name)?;
-    }
-    if let Some(name) = keys.text("encode_on")? {
-        options.write.encode_on = device::processor("encode_on", &name)?;
-    }
-    options.write.resampling =
-        keys.word("overview_resampling", &resamplings(), resampling_named)?.or(options.write.resampling);
-    options.write.reproducible = keys.flag("reproducible")?.unwrap_or(false);
-    options.reencode = keys.flag("reencode")?.unwrap_or(false);
-    changes(&mut keys, &mut options)?;
-    keys.finish()?;
-    Ok((options, notes))
 }
 
-/// What happens to pixels and what is said of them differently, by the names of gdal_translate.
-fn changes(keys: &mut Keys<'_, '_>, options: &mut strile::ConvertOptions) -> PyResult<()> {
-    let four = |value: &Bound<'_, PyAny>| <[f64; 4]>::try_from(numbers(value)?).ok();
-    let srcwin = keys.typed("srcwin", "four numbers (column, row, width, height)", four)?;
-    let projwin = keys.typed("projwin", "four numbers (ulx, uly, lrx, lry)", four)?;
-    let bbox = keys.typed("bbox", "four numbers (west, south, east, north)", four)?;
-    let areas =
-        [srcwin.map(ConvertArea::Pixels), projwin.map(ConvertArea::Corners), bbox.map(ConvertArea::Bounds)];
-    if areas.iter().flatten().count() > 1 {
-        return Err(refused(
-            "`srcwin`, `projwin` and `bbox` cannot be combined: each says which part to write",
-        ));
+fn nodata_of(given: GivenNoData) -> PyResult<Option<NoData>> {
+    match given {
+        GivenNoData::Number(Value(value)) => Ok(Some(value)),
+        GivenNoData::Word(word) if word == "none" => Ok(None),
+        GivenNoData::Word(word) => Err(refused(format!("nodata is {word:?}: expected a number, or 'none'"))),
     }
-    options.area = areas.into_iter().flatten().next();
-    let crs = keys.get("polygon_crs")?;
-    if let Some(polygon) = keys.text("polygon")? {
-        options.polygon = Some(Arc::new(crate::onto::polygon(&polygon, crs.as_ref())?));
-    }
-    options.crop_to_polygon = keys.flag("crop_to_polygon")?.unwrap_or(false);
-    options.whole_area = keys.flag("epo")?.unwrap_or(false);
-    let sides = keys.list("outsize", "a width and a height: pixels, '50%', or 0", |value| {
-        text(value).or_else(|| integer(value).map(|pixels| pixels.to_string()))
-    })?;
-    let tr = keys.typed("tr", "two numbers (width, height of a pixel)", |value| {
-        <[f64; 2]>::try_from(numbers(value)?).ok()
-    })?;
-    options.size = match (sides.as_deref(), tr) {
-        (Some(_), Some(_)) => {
-            return Err(refused("`outsize` and `tr` cannot be combined: both set the size"));
-        }
-        (Some([columns, rows]), None) => {
-            let side = |text: &String| text.parse::<Side>().map_err(refused);
-            Some(ConvertSize::Sides(side(columns)?, side(rows)?))
-        }
-        (Some(_), None) => return Err(refused("`outsize` expects a width and a height")),
-        (None, Some([across, down])) => Some(ConvertSize::Resolution(across, down)),
-        (None, None) => None,
-    };
-    if let Some(name) = keys.text("resampling")? {
-        options.resampling = name.parse().map_err(refused)?;
-    }
-    let level = keys.typed("ovr", "'auto', 'none', or an overview from 0", |value| {
-        text(value).or_else(|| integer(value).map(|level| level.to_string()))
-    })?;
-    if let Some(level) = level {
-        options.source_level = level.parse().map_err(refused)?;
-    }
-    options.data_type =
-        keys.text("dtype")?.map(|name| data_type_named(&name).map_err(refused)).transpose()?;
-    let scales = keys.list("scale", "pairs of a band (or None) and numbers", |value| {
-        let pair = elements(value)?;
-        let [band, ranges] = pair.as_slice() else { return None };
-        Some((optional(band, |band| band.extract().ok())?, numbers(ranges)?))
-    })?;
-    let exponents = keys.list("exponent", "pairs of a band (or None) and a number", |value| {
-        let pair = elements(value)?;
-        let [band, power] = pair.as_slice() else { return None };
-        Some((optional(band, |band| band.extract().ok())?, float(power)?))
-    })?;
-    options.rescale =
-        rescales(&scales.unwrap_or_default(), &exponents.unwrap_or_default()).map_err(refused)?;
-    options.unscale = keys.flag("unscale")?.unwrap_or(false);
-    options.expand = keys.text("expand")?.map(|name| name.parse().map_err(refused)).transpose()?;
-    let colours = keys.list("colorinterp", "pairs of a band and a name", |value| {
-        let pair = elements(value)?;
-        let [band, name] = pair.as_slice() else { return None };
-        Some((band.extract().ok()?, text(name)?))
-    })?;
-    options.colours = colours.unwrap_or_default();
-    let items = keys.list("metadata", "pairs of a name and a value", |value| {
-        let pair = elements(value)?;
-        let [name, value] = pair.as_slice() else { return None };
-        Some((text(name)?, text(value)?))
-    })?;
-    options.items = items.unwrap_or_default();
-    options.scale = keys.float("a_scale")?;
-    options.offset = keys.float("a_offset")?;
-    options.corners = keys.typed("a_ullr", "four numbers (ulx, uly, lrx, lry)", four)?;
-    Ok(())
-}
-
-fn numbers(value: &Bound<'_, PyAny>) -> Option<Vec<f64>> {
-    elements(value)?.iter().map(float).collect()
 }

@@ -3,7 +3,7 @@
 use crate::call;
 use crate::error::strile_error;
 use crate::facts;
-use crate::keys::{integer, shown, text};
+use crate::given::{integer, shown, text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,7 +22,8 @@ pub(crate) fn parse(definition: &Bound<'_, PyAny>) -> PyResult<Crs> {
         let problem = format!("reference system {}: expected an EPSG code or text", shown(definition));
         return Err(PyTypeError::new_err(problem));
     };
-    Crs::from_user_input(&given).map_err(|problem| {
+    let found = call::guarded(py, || Ok(Crs::from_user_input(&given)))?;
+    found.map_err(|problem| {
         let code = given.trim().trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == ':');
         let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_digit());
         let class = if is_code { "InvalidCRSCodeError" } else { "UnparseableCRSError" };

@@ -6,7 +6,7 @@
 use crate::crs;
 use crate::dataset::Dataset;
 use crate::error::refused;
-use crate::keys::{elements, float, integer, shown};
+use crate::given::{elements, float, integer, shown};
 use crate::{call, facts};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

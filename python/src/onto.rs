@@ -4,11 +4,10 @@ use crate::call;
 use crate::dataset::Dataset;
 use crate::error::refused;
 use crate::facts;
-use crate::grid::{Grid, datum_shift, system};
-use crate::keys::{Keys, shown};
-use crate::request::number;
+use crate::given::{Float, Int, Value, shown, word};
+use crate::grid::{Grid, system};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyType};
 use std::sync::Arc;
 use strile::grid::{
     DemSampling, PlacedBy, Placing, Polygon, RpcDem, Top, WarpFile, WarpOptions, files_onto, name_of,
@@ -31,7 +30,8 @@ impl Onto {
     #[pyo3(signature = (grid, **keywords))]
     fn new(grid: Bound<'_, Grid>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<Self> {
         let keywords = keywords.unwrap_or_else(|| PyDict::new(grid.py()));
-        let onto = strile::grid::Onto { grid: grid.get().0.clone(), warp: warp_options(&keywords)? };
+        let warp = PyType::new::<Warp>(grid.py()).call((), Some(&keywords))?.cast_into::<Warp>()?;
+        let onto = strile::grid::Onto { grid: grid.get().0.clone(), warp: warp.get().0.clone() };
         Ok(Self { onto: Arc::new(onto), grid: grid.unbind(), keywords: keywords.unbind() })
     }
 
@@ -75,40 +75,49 @@ impl Onto {
     }
 }
 
-/// How pixels get onto a grid, by the keywords of `Onto`.
-fn warp_options(keywords: &Bound<'_, PyDict>) -> PyResult<WarpOptions> {
-    let mut keys = Keys::new("a read onto a grid", keywords);
-    let mut warp = WarpOptions::new();
-    if let Some(name) = keys.text("resampling")? {
-        let found = sampling_named(&name);
-        warp.resampling = found.map_err(|problem| refused(format!("resampling: {problem}")))?;
+/// How pixels get onto a grid: takes the keywords of `Onto`.
+#[pyclass(frozen)]
+struct Warp(WarpOptions);
+
+#[pymethods]
+impl Warp {
+    #[new]
+    #[pyo3(signature = (*, resampling="nearest", tolerance=None, level=None, datum_shift="required", source_crs=None, nodata=None,
+                        fill=None, dtype=None, top="last", polygon=None, polygon_crs=None, order=None, tps=false, rpc=false,
+                        rpc_height=None, rpc_dem=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn new(
+        resampling: &str,
+        tolerance: Option<Float>,
+        level: Option<Int<usize>>,
+        datum_shift: &str,
+        source_crs: Option<&Bound<'_, PyAny>>,
+        nodata: Option<Value>,
+        fill: Option<Value>,
+        dtype: Option<&str>,
+        top: &str,
+        polygon: Option<&str>,
+        polygon_crs: Option<&Bound<'_, PyAny>>,
+        order: Option<i64>,
+        tps: bool,
+        rpc: bool,
+        rpc_height: Option<Float>,
+        rpc_dem: Option<Dem>,
+    ) -> PyResult<Self> {
+        let mut warp = WarpOptions::new();
+        let method = sampling_named(resampling);
+        warp.resampling = method.map_err(|problem| refused(format!("resampling: {problem}")))?;
+        warp.tolerance = tolerance.map_or(warp.tolerance, |pixels| pixels.0);
+        warp.level = level.map(|level| level.0);
+        warp.datum_shift = crate::grid::datum_shift(datum_shift)?;
+        warp.source_crs = source_crs.map(system).transpose()?;
+        (warp.nodata, warp.fill) = (nodata.map(|value| value.0), fill.map(|value| value.0));
+        warp.data_type = dtype.map(crate::dataset::data_type).transpose()?;
+        warp.top = word("top", top, &[("first", Top::First), ("last", Top::Last)])?;
+        warp.polygon = polygon.map(|text| self::polygon(text, polygon_crs)).transpose()?.map(Arc::new);
+        warp.placing = placing(order, (tps, rpc), rpc_height.map(|height| height.0), rpc_dem)?;
+        Ok(Self(warp))
     }
-    warp.tolerance = keys.float("tolerance")?.unwrap_or(warp.tolerance);
-    warp.level = keys.integer("level", "0 for full resolution, k for the k-th overview, or None")?;
-    if let Some(word) = keys.text("datum_shift")? {
-        warp.datum_shift = datum_shift(&word)?;
-    }
-    warp.source_crs = keys.get("source_crs")?.map(|crs| system(&crs)).transpose()?;
-    warp.nodata = number(keys.get("nodata")?.as_ref(), "nodata")?;
-    warp.fill = number(keys.get("fill")?.as_ref(), "fill")?;
-    if let Some(name) = keys.text("dtype")? {
-        warp.data_type = Some(crate::dataset::data_type(&name)?);
-    }
-    let top = keys.word("top", &["first", "last"], |word| match word {
-        "first" => Some(Top::First),
-        "last" => Some(Top::Last),
-        _ => None,
-    })?;
-    warp.top = top.unwrap_or_default();
-    let text = keys.text("polygon")?;
-    let crs = keys.get("polygon_crs")?;
-    warp.polygon = text.map(|text| polygon(&text, crs.as_ref())).transpose()?.map(Arc::new);
-    let order = keys.integer("order", "the order of a polynomial, 1 to 3")?;
-    let ways = (keys.flag("tps")?.unwrap_or(false), keys.flag("rpc")?.unwrap_or(false));
-    let dem = keys.typed("rpc_dem", "a path, a method and a height", |value| value.extract().ok())?;
-    warp.placing = placing(order, ways, keys.float("rpc_height")?, dem)?;
-    keys.finish()?;
-    Ok(warp)
 }
 
 /// An elevation model: its path, how heights are interpolated, and the height where it has none.

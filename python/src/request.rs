@@ -5,15 +5,13 @@
 
 use crate::array::{Axes, View};
 use crate::error::refused;
-use crate::keys::{float, integer, shown};
+use crate::given::{Int, Row, Value, ints, word};
 use crate::onto::Onto;
 use crate::{call, device};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use strile::engine::Output;
 use strile::read::{self, FloatType, Interleave, OnFault};
-use strile::tiff::gdal::NoData;
 use strile::{Context, Layer, Location, Window};
 
 /// Which pixels are read.
@@ -24,24 +22,21 @@ pub(crate) struct Place(pub(crate) read::Place);
 #[pymethods]
 impl Place {
     #[new]
-    #[pyo3(signature = (*, page=None, level=None, reduce=None, window=None, bands=None, layer="pixels", onto=None))]
+    #[pyo3(signature = (*, page=Int(0), level=Int(0), reduce=Int(0), window=None, bands=None, layer="pixels", onto=None))]
     fn new(
-        page: Option<&Bound<'_, PyAny>>,
-        level: Option<&Bound<'_, PyAny>>,
-        reduce: Option<&Bound<'_, PyAny>>,
-        window: Option<&Bound<'_, PyAny>>,
-        bands: Option<&Bound<'_, PyAny>>,
+        page: Int<usize>,
+        level: Int<usize>,
+        reduce: Int<u8>,
+        window: Option<Row<Int<u32>, 4>>,
+        bands: Option<Vec<Int<u16>>>,
         layer: &str,
         onto: Option<&Onto>,
     ) -> PyResult<Self> {
         let mut place = read::Place::new();
-        place.page = taken(page, "page", "the number of a page, from 0")?.unwrap_or(0);
-        place.level = taken(level, "level", "0 for full resolution, k for the k-th overview")?.unwrap_or(0);
-        place.reduce = taken(reduce, "reduce", "a number of halvings, from 0")?.unwrap_or(0);
-        let window: Option<(u32, u32, u32, u32)> =
-            taken(window, "window", "(column, row, width, height) in whole numbers from 0 to 4,294,967,295")?;
-        place.window = window.map(|(column, row, width, height)| Window::new(column, row, width, height));
-        place.bands = taken(bands, "bands", "numbers of bands, from 1")?;
+        (place.page, place.level, place.reduce) = (page.0, level.0, reduce.0);
+        place.window =
+            window.map(|Row([column, row, width, height])| Window::new(column.0, row.0, width.0, height.0));
+        place.bands = bands.map(ints);
         place.layer = word("layer", layer, &[("pixels", Layer::Pixels), ("mask", Layer::Mask)])?;
         place.onto = onto.map(|onto| Arc::clone(&onto.onto));
         Ok(Self(place))
@@ -62,7 +57,7 @@ impl Meaning {
         unpack: bool,
         float_type: Option<&str>,
         invert_white: bool,
-        look_for: Option<&Bound<'_, PyAny>>,
+        look_for: Option<Value>,
     ) -> PyResult<Self> {
         let floats = [
             ("float16", FloatType::Float16),
@@ -72,10 +67,14 @@ impl Meaning {
         let mut meaning =
             read::Meaning::new().masked(masked).unpack(unpack).invert_min_is_white(invert_white);
         meaning.float_type = float_type.map(|name| word("float_type", name, &floats)).transpose()?;
+<<<<<<< HEAD
         meaning.look_for = match look_for.and_then(|given| given.extract::<&str>().ok()) {
             Some(name) => Some(word("look_for", name, &[("nodata", read::LookFor::Nodata)])?),
             None => number(look_for, "look_for")?.map(read::LookFor::Value),
         };
+=======
+        meaning.look_for = look_for.map(|value| value.0);
+>>>>>>> python
         Ok(Self(meaning))
     }
 }
@@ -135,22 +134,21 @@ impl Execution {
     fn new(
         decode_on: &str,
         on_fault: &str,
-        max_pixels: Option<&Bound<'_, PyAny>>,
-        max_cloud_bytes: Option<&Bound<'_, PyAny>>,
+        max_pixels: Option<Int<u64>>,
+        max_cloud_bytes: Option<Int<u64>>,
         cache: &str,
-        device_memory: Option<&Bound<'_, PyAny>>,
-        memory: Option<&Bound<'_, PyAny>>,
-        threads: Option<&Bound<'_, PyAny>>,
+        device_memory: Option<Int<u64>>,
+        memory: Option<Int<u64>>,
+        threads: Option<Int<usize>>,
     ) -> PyResult<Self> {
         device::processor("decode_on", decode_on)?;
         let faults = [("fail", OnFault::Fail), ("fill", OnFault::Fill)];
         let cache = cache.parse().map_err(|error| refused(format!("cache: {error}")))?;
         let mut options = read::Execution::new().on_fault(word("on_fault", on_fault, &faults)?).cache(cache);
-        options.max_pixels = taken(max_pixels, "max_pixels", "a number of samples, or None")?;
-        options.max_cloud_bytes = taken(max_cloud_bytes, "max_cloud_bytes", "a number of bytes, or None")?;
-        options.device_memory = taken(device_memory, "device_memory", "a number of bytes, or None")?;
-        let memory = taken(memory, "memory", "a number of bytes, or None")?;
-        let threads = taken(threads, "threads", "a number of threads, or None")?;
+        options.max_pixels = max_pixels.map(|samples| samples.0);
+        options.max_cloud_bytes = max_cloud_bytes.map(|bytes| bytes.0);
+        options.device_memory = device_memory.map(|bytes| bytes.0);
+        let (memory, threads) = (memory.map(|bytes| bytes.0), threads.map(|threads| threads.0));
         Ok(Self { options, decode_on: decode_on.to_owned(), memory, threads })
     }
 }
@@ -218,40 +216,4 @@ pub(crate) fn max_block_bytes() -> PyResult<Option<u64>> {
     let number = text.trim().parse::<u64>().ok().filter(|number| *number > 0);
     let wrong = || refused(format!("{NAME} is `{text}`: expected a whole number above 0"));
     number.map(Some).ok_or_else(wrong)
-}
-
-/// A number of Python or numpy; whole numbers stay whole.
-pub(crate) fn number(given: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Option<NoData>> {
-    let Some(value) = given else { return Ok(None) };
-    let number = integer(value).map(NoData::Integer).or_else(|| float(value).map(NoData::Float));
-    let wrong = || PyTypeError::new_err(format!("{name} is {}: expected a number, or None", shown(value)));
-    number.map(Some).ok_or_else(wrong)
-}
-
-/// The value of an option. One that cannot be taken is named with its option.
-fn taken<'a, 'py, T: FromPyObject<'a, 'py>>(
-    given: Option<&'a Bound<'py, PyAny>>,
-    name: &str,
-    expected: &str,
-) -> PyResult<Option<T>> {
-    let Some(value) = given else { return Ok(None) };
-    value.extract::<T>().map(Some).map_err(|error| {
-        let (error, py): (PyErr, _) = (error.into(), value.py());
-        let sentence = || format!("{name} is {}: expected {expected}", shown(value));
-        if error.is_instance_of::<PyTypeError>(py) {
-            PyTypeError::new_err(sentence())
-        } else if error.is_instance_of::<PyOverflowError>(py) {
-            refused(sentence())
-        } else {
-            error
-        }
-    })
-}
-
-/// One of a few words.
-pub(crate) fn word<T: Copy>(what: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
-    words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value).ok_or_else(|| {
-        let expected: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        refused(format!("{what} `{found}`: expected {}", expected.join(" or ")))
-    })
 }

@@ -1,10 +1,10 @@
 //! `RasterSpec`: what is written, and what an array says about it in its attributes.
 
-use crate::call;
 use crate::crs;
 use crate::error::{refused, strile_error};
-use crate::keys::{Keys, Keywords, elements, float, integer, optional, shown, text};
+use crate::given::{Float, Int, Row, Value, elements, float, integer, ints, shown, text, word};
 use crate::tags;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 use strile::tiff::Photometric;
@@ -21,30 +21,147 @@ pub(crate) struct RasterSpec {
     /// What is not written, in words.
     #[pyo3(get)]
     warnings: Vec<String>,
-    keywords: Keywords,
+}
+
+/// A name, a value, a domain, and the band (from 1) that it is about.
+#[derive(FromPyObject)]
+enum Item {
+    OfBand(String, String, Option<String>, Option<Int<u32>>),
+    OfFile(String, String, Option<String>),
+}
+
+/// A photometric interpretation by its number, or "auto" for that of the file of the array.
+#[derive(FromPyObject)]
+enum GivenPhotometric {
+    Number(Int<i128>),
+    Word(String),
+}
+
+/// Of colours, what the keywords state.
+struct OwnColours {
+    photometric: Option<GivenPhotometric>,
+    alpha: bool,
+    extra: Option<Vec<u16>>,
+    table: Option<Vec<u16>>,
+    overviews: bool,
+}
+
+/// Which items of the file that an array was read from hold for it.
+struct KeptItems {
+    dropped: Vec<String>,
+    statistics: bool,
+    scaling: bool,
+    changed: bool,
 }
 
 #[pymethods]
 impl RasterSpec {
     #[new]
-    #[pyo3(signature = (**keywords))]
-    fn new(py: Python<'_>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let keywords = Keywords::of(py, keywords)?;
-        let (spec, warnings) = call::guarded(py, || raster(keywords.dict(py)))?;
-        Ok(Self { spec, warnings, keywords })
+    #[pyo3(signature = (*, width, height, bands, dtype, mask=false, transform=None, gcps=Vec::new(), area_or_point=None, crs=None,
+                        crs_citation=None, nodata=None, nodata_text=None, categories=Vec::new(), band_descriptions=None,
+                        band_units=None, scales=None, offsets=None, items=Vec::new(), extra_tags=None, photometric=None,
+                        alpha=false, extra_samples=None, colormap=None, attrs=None, source_bands=None,
+                        dropped_items=Vec::new(), statistics=true, scaling=true, changed=false, overviews=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn new(
+        py: Python<'_>,
+        width: Int<u32>,
+        height: Int<u32>,
+        bands: Int<u16>,
+        dtype: &str,
+        mask: bool,
+        transform: Option<Row<Float, 6>>,
+        gcps: Vec<Row<Float, 5>>,
+        area_or_point: Option<&str>,
+        crs: Option<&Bound<'_, PyAny>>,
+        crs_citation: Option<String>,
+        nodata: Option<Value>,
+        nodata_text: Option<String>,
+        categories: Vec<String>,
+        band_descriptions: Option<Vec<Option<String>>>,
+        band_units: Option<Vec<Option<String>>>,
+        scales: Option<Vec<Option<Float>>>,
+        offsets: Option<Vec<Option<Float>>>,
+        items: Vec<Item>,
+        extra_tags: Option<Vec<Bound<'_, PyAny>>>,
+        photometric: Option<GivenPhotometric>,
+        alpha: bool,
+        extra_samples: Option<Vec<Int<u16>>>,
+        colormap: Option<Vec<Int<u16>>>,
+        attrs: Option<Bound<'_, PyMapping>>,
+        source_bands: Option<Vec<Int<u32>>>,
+        dropped_items: Vec<String>,
+        statistics: bool,
+        scaling: bool,
+        changed: bool,
+        overviews: bool,
+    ) -> PyResult<Self> {
+        let (Int(width), Int(height), Int(bands)) = (width, height, bands);
+        for (side, name) in [(width, "width"), (height, "height"), (u32::from(bands), "bands")] {
+            if side == 0 {
+                return Err(refused(format!("{name} is 0: expected at least 1")));
+            }
+        }
+        let data_type = crate::dataset::data_type(dtype)?;
+        let mut spec = strile::RasterSpec::new(width, height, bands, data_type);
+        let mut warnings = Vec::new();
+        spec.mask = mask;
+        let georeference = &mut spec.metadata.georeference;
+        georeference.transform = transform.map(|numbers| GeoTransform::from_coefficients(numbers.numbers()));
+        let kinds = [("area", AreaOrPoint::Area), ("point", AreaOrPoint::Point)];
+        georeference.area_or_point =
+            area_or_point.map(|kind| word("area_or_point", kind, &kinds)).transpose()?;
+        for (number, point) in (1..).zip(gcps) {
+            let [row, column, x, y, z] = point.numbers();
+            georeference.gcps.push(Gcp { column, row, x, y, z, id: format!("{number}") });
+        }
+        georeference.crs = crs.map(crs::parse).transpose()?;
+        if let Some(name) = crs_citation {
+            // A system that nothing is known of but what it is called.
+            let (epsg, horizontal_epsg, wkt, unit, vertical) = (None, None, None, None, None);
+            georeference.crs =
+                Some(Crs { epsg, horizontal_epsg, wkt, name, kind: CrsKind::Other, unit, vertical });
+        }
+        if !georeference.gcps.is_empty() && georeference.transform.is_none() {
+            georeference.gcp_crs = georeference.crs.take();
+        }
+        if let Some(text) = nodata_text {
+            // A value that no sample has: the file states it, and it marks nothing.
+            spec.extra_fields.push((Tag::GDAL_NODATA, FieldValue::Text(text)));
+        }
+        spec.metadata.categories = categories;
+        let mut own = vec![BandMetadata::default(); usize::from(bands)];
+        each("band_descriptions", band_descriptions, &mut own, |band| &mut band.description)?;
+        each("band_units", band_units, &mut own, |band| &mut band.unit)?;
+        each("scales", scales.map(floats), &mut own, |band| &mut band.scale)?;
+        each("offsets", offsets.map(floats), &mut own, |band| &mut band.offset)?;
+        spec.metadata.bands = own;
+        for item in items {
+            add(item, &mut spec)?;
+        }
+        let source_bands = source_bands.map(ints);
+        extra_fields(extra_tags.unwrap_or_default(), &mut spec)?;
+        let stated = PyDict::new(py);
+        if let Some(attrs) = attrs {
+            stated.update(&attrs)?;
+        }
+        let attrs = Attrs(stated);
+        let tagged = stated_tags(&attrs, &mut spec)?;
+        let (extra, table) = (extra_samples.map(ints), colormap.map(ints));
+        let own = OwnColours { photometric, alpha, extra, table, overviews };
+        colours(own, &attrs, &mut spec, tagged, (source_bands.clone(), &mut warnings))?;
+        let kept = KeptItems { dropped: dropped_items, statistics, scaling, changed };
+        stated_items(kept, &attrs, &mut spec, (source_bands, &mut warnings))?;
+        let is_white = spec.photometric == Some(Photometric::MinIsWhite);
+        let nodata = nodata.map(|Value(value)| checked_nodata(value, data_type)).transpose()?;
+        spec.metadata.nodata = nodata.map(|value| if is_white { value.inverted(data_type) } else { value });
+        Ok(Self { spec, warnings })
     }
 
     /// The part of the raster inside a window.
-    fn part(&self, py: Python<'_>, row: u32, column: u32, height: u32, width: u32) -> PyResult<Self> {
+    fn part(&self, row: u32, column: u32, height: u32, width: u32) -> Self {
         let part = self.spec.part(&Window::new(column, row, width, height));
-        let keywords = self.keywords.with(py, None)?;
-        keywords.set_item("width", width)?;
-        keywords.set_item("height", height)?;
-        let georeference = &part.metadata.georeference;
-        keywords.set_item("transform", georeference.transform.map(|t| (t.a, t.b, t.c, t.d, t.e, t.f)))?;
-        let gcps: Vec<_> = georeference.gcps.iter().map(|p| (p.row, p.column, p.x, p.y, p.z)).collect();
-        keywords.set_item("gcps", gcps)?;
-        Ok(Self { spec: part, warnings: self.warnings.clone(), keywords: Keywords::of(py, Some(&keywords))? })
+        Self { spec: part, warnings: self.warnings.clone() }
     }
 
     #[getter]
@@ -63,76 +180,43 @@ impl RasterSpec {
     fn has_palette(&self) -> bool {
         self.spec.colour_map.is_some()
     }
-
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> ((), Bound<'py, PyDict>) {
-        ((), self.keywords.dict(py).clone())
-    }
 }
 
-fn raster(dict: &Bound<'_, PyDict>) -> PyResult<(strile::RasterSpec, Vec<String>)> {
-    let py = dict.py();
-    let mut keys = Keys::new("raster", dict);
-    let mut sides = [0_u32; 2];
-    for (side, key) in sides.iter_mut().zip(["width", "height"]) {
-        let value = keys.integer(key, "a number of pixels from 1 on")?;
-        *side = keys.needed(key, value)?;
-        if *side == 0 {
-            return Err(keys.refused(py, key, "expected a number of pixels from 1 on, got 0"));
-        }
+/// Attributes of an array, by name.
+struct Attrs<'py>(Bound<'py, PyDict>);
+
+impl<'py> Attrs<'py> {
+    /// The value of an attribute; `None` where there is none or it is None.
+    fn get(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(self.0.get_item(name)?.filter(|value| !value.is_none()))
     }
-    let bands = keys.integer("bands", "a number of bands from 1 to 65535")?;
-    let bands: u16 = keys.needed("bands", bands)?;
-    if bands == 0 {
-        return Err(keys.refused(py, "bands", "expected a number of bands from 1 to 65535, got 0"));
+
+    fn text(&self, name: &str) -> PyResult<Option<String>> {
+        Ok(self.get(name)?.and_then(|value| text(&value)).filter(|text| !text.is_empty()))
     }
-    let names: Vec<&str> = DataType::ALL.iter().map(|data_type| data_type.name()).collect();
-    let data_type = keys
-        .word("dtype", &names, |name| DataType::ALL.into_iter().find(|data_type| data_type.name() == name))?;
-    let data_type = keys.needed("dtype", data_type)?;
-    let [width, height] = sides;
-    let mut spec = strile::RasterSpec::new(width, height, bands, data_type);
-    let mut warnings = Vec::new();
-    spec.mask = keys.flag("mask")?.unwrap_or(false);
-    georeference(&mut keys, &mut spec)?;
-    if let Some(text) = keys.text("nodata_text")? {
-        // A value that no sample has: the file states it, and it marks nothing.
-        spec.extra_fields.push((Tag::GDAL_NODATA, FieldValue::Text(text)));
+
+    /// An attribute as `read` takes it; what it does not take is of the wrong type.
+    fn typed<T>(
+        &self,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(&Bound<'py, PyAny>) -> Option<T>,
+    ) -> PyResult<Option<T>> {
+        let Some(value) = self.get(name)? else { return Ok(None) };
+        let wrong =
+            || PyTypeError::new_err(format!("attrs['{name}'] is {}: expected {expected}", shown(&value)));
+        read(&value).map(Some).ok_or_else(wrong)
     }
-    spec.metadata.categories = keys.list("categories", "a list of names", text)?.unwrap_or_default();
-    bands_and_items(&mut keys, &mut spec)?;
-    let band = |value: &Bound<'_, PyAny>| integer(value).and_then(|number| u32::try_from(number).ok());
-    let source_bands = keys.list("source_bands", "a list of band numbers from 0", band)?;
-    extra_tags(&mut keys, &mut spec)?;
-    let stated = keys.typed("attrs", "a mapping", |value| {
-        let stated = PyDict::new(py);
-        stated.update(value.cast::<PyMapping>().ok()?).ok().map(|()| stated)
-    })?;
-    let stated = stated.unwrap_or_else(|| PyDict::new(py));
-    let mut attrs = Keys::new("attrs", &stated);
-    let tagged = stated_tags(&mut attrs, &mut spec)?;
-    colours(&mut keys, &mut attrs, &mut spec, tagged, (source_bands.clone(), &mut warnings))?;
-    stated_items(&mut keys, &mut attrs, &mut spec, (source_bands, &mut warnings))?;
-    let is_white = spec.photometric == Some(Photometric::MinIsWhite);
-    let nodata = nodata(&mut keys, data_type)?;
-    spec.metadata.nodata = nodata.map(|value| if is_white { value.inverted(data_type) } else { value });
-    keys.finish()?;
-    Ok((spec, warnings))
 }
 
 /// Items of the file that the array was read from, below those of the raster's own.
 fn stated_items(
-    keys: &mut Keys<'_, '_>,
-    attrs: &mut Keys<'_, '_>,
+    KeptItems { dropped, statistics, scaling, changed }: KeptItems,
+    attrs: &Attrs<'_>,
     spec: &mut strile::RasterSpec,
     (bands, warnings): (Option<Vec<u32>>, &mut Vec<String>),
 ) -> PyResult<()> {
-    let dropped = keys.list("dropped_items", "a list of names", text)?.unwrap_or_default();
-    let statistics = keys.flag("statistics")?.unwrap_or(true);
-    let scaling = keys.flag("scaling")?.unwrap_or(true);
-    let changed = keys.flag("changed")?.unwrap_or(false);
-    let written =
-        attrs.get("gdal_metadata_xml")?.and_then(|value| text(&value)).filter(|text| !text.is_empty());
-    let mut stated = match (written, attrs.get("gdal_metadata")?) {
+    let mut stated = match (attrs.text("gdal_metadata_xml")?, attrs.get("gdal_metadata")?) {
         (Some(text), _) => StatedItems::from_text(&text),
         (None, Some(items)) => StatedItems::from_items(items_of(&items)?),
         (None, None) => return Ok(()),
@@ -177,7 +261,7 @@ fn items_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Option<u32>, Stri
 
 /// Tags of the file that the array was read from, but for those that the raster states itself. Returns what they say about colours:
 /// the photometric interpretation, the meaning of further samples, the colour table.
-fn stated_tags(attrs: &mut Keys<'_, '_>, spec: &mut strile::RasterSpec) -> PyResult<[Option<Vec<u16>>; 3]> {
+fn stated_tags(attrs: &Attrs<'_>, spec: &mut strile::RasterSpec) -> PyResult<[Option<Vec<u16>>; 3]> {
     let form = "a list of (tag, type, count, value)";
     let mut tagged = [None, None, None];
     let places = [Tag::PhotometricInterpretation, Tag::ExtraSamples, Tag::ColorMap];
@@ -204,8 +288,7 @@ fn stated_tags(attrs: &mut Keys<'_, '_>, spec: &mut strile::RasterSpec) -> PyRes
     if let Some(unit) = unit {
         put(spec, Tag::ResolutionUnit, FieldValue::short(unit));
     }
-    let description = attrs.get("image_description")?.and_then(|value| text(&value));
-    if let Some(description) = description.filter(|description| !description.is_empty()) {
+    if let Some(description) = attrs.text("image_description")? {
         put(spec, Tag::ImageDescription, FieldValue::Text(description));
     }
     Ok(tagged)
@@ -220,25 +303,27 @@ fn put(spec: &mut strile::RasterSpec, tag: Tag, value: FieldValue) {
 
 /// The photometric interpretation: that of the tags, the one that was chosen, or with "auto" what the file of the array had.
 fn colours(
-    keys: &mut Keys<'_, '_>,
-    attrs: &mut Keys<'_, '_>,
+    own: OwnColours,
+    attrs: &Attrs<'_>,
     spec: &mut strile::RasterSpec,
     [tag, extra, table]: [Option<Vec<u16>>; 3],
     (bands, warnings): (Option<Vec<u32>>, &mut Vec<String>),
 ) -> PyResult<()> {
-    let short = |value: &Bound<'_, PyAny>| u16::try_from(integer(value)?).ok();
-    let samples = |value: &Bound<'_, PyAny>| short(value).filter(|meaning| *meaning <= 2);
-    let (alpha, overviews) = (keys.flag("alpha")?.unwrap_or(false), keys.flag("overviews")?.unwrap_or(false));
-    let own_extra = keys.list("extra_samples", "a list of 0, 1 and 2", samples)?;
-    let form = "whole numbers from 0 to 65535: all reds, then greens, then blues";
-    let own_table = keys.list("colormap", form, short)?;
-    let is_auto = |value: &Bound<'_, PyAny>| text(value).is_some_and(|word| word == "auto");
-    let chosen = match keys.get("photometric")? {
-        Some(value) if is_auto(&value) => None,
-        Some(_) => keys.integer::<u16>("photometric", "a number of TIFF's table")?,
+    let OwnColours { photometric, alpha, extra: own_extra, table: own_table, overviews } = own;
+    if own_extra.iter().flatten().any(|meaning| *meaning > 2) {
+        return Err(refused("extra_samples: expected a list of 0, 1 and 2"));
+    }
+    let chosen = match photometric {
+        Some(GivenPhotometric::Word(word)) if word == "auto" => None,
+        Some(GivenPhotometric::Number(Int(number))) if u16::try_from(number).is_ok() => {
+            u16::try_from(number).ok()
+        }
+        Some(_) => return Err(refused("photometric: expected 'auto', or a number of TIFF's table")),
         None if own_extra.is_none() && own_table.is_none() => return Ok(()),
         None => None,
     };
+    let short = |value: &Bound<'_, PyAny>| u16::try_from(integer(value)?).ok();
+    let form = "whole numbers from 0 to 65535: all reds, then greens, then blues";
     let listed = |value: &Bound<'_, PyAny>| match short(value) {
         Some(one) => Some(vec![one]),
         None => elements(value)?.iter().map(short).collect(),
@@ -261,7 +346,7 @@ fn colours(
     let fits = stated.apply(spec).map_err(|problem| match problem {
         ColoursError::Invalid(problem) => refused(problem),
         ColoursError::Unsupported(problem) => {
-            strile_error(keys.py(), "UnsupportedGeoTIFFFeatureError", problem)
+            strile_error(attrs.0.py(), "UnsupportedGeoTIFFFeatureError", problem)
         }
     })?;
     if !fits {
@@ -275,112 +360,35 @@ fn colours(
     Ok(())
 }
 
-fn georeference(keys: &mut Keys<'_, '_>, spec: &mut strile::RasterSpec) -> PyResult<()> {
-    let georeference = &mut spec.metadata.georeference;
-    georeference.transform = keys
-        .typed("transform", "six numbers (a, b, c, d, e, f)", |value| {
-            let values: Vec<f64> = elements(value)?.iter().map(float).collect::<Option<_>>()?;
-            values.try_into().ok()
-        })?
-        .map(GeoTransform::from_coefficients);
-    georeference.area_or_point = keys.word("area_or_point", &["area", "point"], |word| match word {
-        "area" => Some(AreaOrPoint::Area),
-        "point" => Some(AreaOrPoint::Point),
-        _ => None,
-    })?;
-    let gcps = keys.list("gcps", "a list of (row, column, x, y, z)", |value| {
-        let values: Vec<f64> = elements(value)?.iter().map(float).collect::<Option<_>>()?;
-        <[f64; 5]>::try_from(values).ok()
-    })?;
-    for (number, [row, column, x, y, z]) in (1..).zip(gcps.unwrap_or_default()) {
-        georeference.gcps.push(Gcp { column, row, x, y, z, id: format!("{number}") });
-    }
-    georeference.crs = keys.get("crs")?.map(|definition| crs::parse(&definition)).transpose()?;
-    if let Some(name) = keys.text("crs_citation")? {
-        // A system that nothing is known of but what it is called.
-        let (epsg, horizontal_epsg, wkt, unit, vertical) = (None, None, None, None, None);
-        georeference.crs =
-            Some(Crs { epsg, horizontal_epsg, wkt, name, kind: CrsKind::Other, unit, vertical });
-    }
-    if !georeference.gcps.is_empty() && georeference.transform.is_none() {
-        georeference.gcp_crs = georeference.crs.take();
-    }
-    Ok(())
-}
-
-/// Whole numbers exactly, others as they are; one that the type has no value near is refused.
-fn nodata(keys: &mut Keys<'_, '_>, data_type: DataType) -> PyResult<Option<NoData>> {
-    let Some(value) = keys.get("nodata")? else { return Ok(None) };
-    let given = match integer(&value) {
-        Some(number) => NoData::Integer(number),
-        None => {
-            let number = float(&value).ok_or_else(|| keys.wrong_type("nodata", &value, "a number"))?;
-            NoData::Float(number)
-        }
-    };
+/// A nodata value, checked: one that the type has no value near is refused.
+fn checked_nodata(given: NoData, data_type: DataType) -> PyResult<NoData> {
     use DataType as D;
     let is_float = matches!(data_type, D::F16 | D::F32 | D::F64 | D::C64 | D::C128);
-    let is_whole = given.as_integer().is_some();
-    if given.for_type(data_type).is_none() || !(is_float || is_whole) {
-        return Err(keys.out_of_range("nodata", &value, &format!("a value of {}", data_type.name())));
+    if given.for_type(data_type).is_none() || !(is_float || given.as_integer().is_some()) {
+        return Err(refused(format!(
+            "nodata is {}: expected a value of {}",
+            given.to_text(),
+            data_type.name()
+        )));
     }
-    Ok(Some(given))
+    Ok(given)
 }
 
-/// What is said of bands and of the whole.
-fn bands_and_items(keys: &mut Keys<'_, '_>, spec: &mut strile::RasterSpec) -> PyResult<()> {
-    let mut bands = vec![BandMetadata::default(); usize::from(spec.bands)];
-    for (key, of) in [
-        ("band_descriptions", (|band| &mut band.description) as fn(&mut BandMetadata) -> &mut Option<String>),
-        ("band_units", |band| &mut band.unit),
-    ] {
-        if let Some(values) = keys.list(key, "a list of texts or None", |value| optional(value, text))? {
-            each(keys, key, values, &mut bands, of)?;
-        }
-    }
-    for (key, of) in [
-        ("scales", (|band| &mut band.scale) as fn(&mut BandMetadata) -> &mut Option<f64>),
-        ("offsets", |band| &mut band.offset),
-    ] {
-        if let Some(values) = keys.list(key, "a list of numbers or None", |value| optional(value, float))? {
-            each(keys, key, values, &mut bands, of)?;
-        }
-    }
-    let form = "a list of (name, value, domain) or (name, value, domain, band)";
-    for (name, value, domain, band) in keys.list("items", form, item)?.unwrap_or_default() {
-        match band {
-            None => {
-                spec.metadata.items.push(MetadataItem { name, domain, sample: None, role: None, value });
-            }
-            Some(number) => {
-                let at =
-                    usize::try_from(number).ok().and_then(|number| bands.get_mut(number.checked_sub(1)?));
-                let Some(band) = at else {
-                    let problem = format!("expected a band from 1 to {}, got {number}", spec.bands);
-                    return Err(keys.refused(keys.py(), "items", &problem));
-                };
-                match domain.is_empty() {
-                    true => band.items.push((name, value)),
-                    false => band.domain_items.push((domain, name, value)),
-                }
-            }
-        }
-    }
-    spec.metadata.bands = bands;
-    Ok(())
+fn floats(values: Vec<Option<Float>>) -> Vec<Option<f64>> {
+    values.into_iter().map(|value| value.map(|Float(number)| number)).collect()
 }
 
-/// Sets one value of each band.
+/// Sets one value of each band, if there are any.
 fn each<T>(
-    keys: &Keys<'_, '_>,
-    key: &'static str,
-    values: Vec<Option<T>>,
+    name: &str,
+    values: Option<Vec<Option<T>>>,
     bands: &mut [BandMetadata],
     of: fn(&mut BandMetadata) -> &mut Option<T>,
 ) -> PyResult<()> {
+    let Some(values) = values else { return Ok(()) };
     if values.len() != bands.len() {
-        let problem = format!("expected one value for each of {} bands, got {}", bands.len(), values.len());
-        return Err(keys.refused(keys.py(), key, &problem));
+        let (count, found) = (bands.len(), values.len());
+        return Err(refused(format!("{name}: expected one value for each of {count} bands, got {found}")));
     }
     for (band, value) in bands.iter_mut().zip(values) {
         *of(band) = value;
@@ -388,27 +396,37 @@ fn each<T>(
     Ok(())
 }
 
-type Item = (String, String, String, Option<i128>);
-
-fn item(value: &Bound<'_, PyAny>) -> Option<Item> {
-    let parts = elements(value)?;
-    let (name, value, domain, band) = match parts.as_slice() {
-        [name, value, domain] => (name, value, domain, None),
-        [name, value, domain, band] => (name, value, domain, optional(band, integer)?),
-        _ => return None,
+/// Adds an item of a band or of the whole.
+fn add(item: Item, spec: &mut strile::RasterSpec) -> PyResult<()> {
+    let (name, value, domain, band) = match item {
+        Item::OfBand(name, value, domain, band) => (name, value, domain, band),
+        Item::OfFile(name, value, domain) => (name, value, domain, None),
     };
-    Some((text(name)?, text(value)?, optional(domain, text)?.unwrap_or_default(), band))
-}
-
-fn extra_tags(keys: &mut Keys<'_, '_>, spec: &mut strile::RasterSpec) -> PyResult<()> {
-    let py = keys.py();
-    let Some(given) = keys.typed("extra_tags", "a list of (tag, type, count, value)", elements)? else {
+    let domain = domain.unwrap_or_default();
+    let Some(Int(number)) = band else {
+        spec.metadata.items.push(MetadataItem { name, domain, sample: None, role: None, value });
         return Ok(());
     };
+    let count = spec.bands;
+    let at =
+        usize::try_from(number).ok().and_then(|number| spec.metadata.bands.get_mut(number.checked_sub(1)?));
+    let Some(band) = at else {
+        return Err(refused(format!("items: expected a band from 1 to {count}, got {number}")));
+    };
+    match domain.is_empty() {
+        true => band.items.push((name, value)),
+        false => band.domain_items.push((domain, name, value)),
+    }
+    Ok(())
+}
+
+/// Adds further tags, each (tag, type, count, value).
+fn extra_fields(given: Vec<Bound<'_, PyAny>>, spec: &mut strile::RasterSpec) -> PyResult<()> {
     for field in given {
-        let (tag, value) = tags::field(&field).map_err(|problem| keys.refused(py, "extra_tags", &problem))?;
+        let (tag, value) =
+            tags::field(&field).map_err(|problem| refused(format!("extra_tags: {problem}")))?;
         if spec.extra_fields.iter().any(|(known, _)| *known == tag) {
-            return Err(keys.refused(py, "extra_tags", &format!("{tag} is given twice")));
+            return Err(refused(format!("extra_tags: {tag} is given twice")));
         }
         spec.extra_fields.push((tag, value));
     }

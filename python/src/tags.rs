@@ -4,7 +4,7 @@
 //! row or as pairs (over, under), or one number.
 //! Bytes are made in the order of this machine; the library turns them where the file has the other.
 
-use crate::keys::{elements, float, integer, shown, text};
+use crate::given::{elements, float, integer, shown, text};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use strile::tiff::{ByteOrder, FieldType, FieldValue, Tag};

@@ -1,16 +1,20 @@
 //! `WriteOptions`: how a raster is written.
 
-use crate::call;
 use crate::device;
-use crate::keys::{Keys, Keywords, elements, integer, text};
-use crate::remote;
+use crate::error::refused;
+use crate::given::{Float, Int, Row, ints, word};
+use crate::remote::{self, Remote};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use strile::io::RemoteOptions;
-use strile::tiff::LercWrapper;
-use strile::tiff::{Planar, Predictor};
+use strile::tiff::{LercWrapper, Planar, Predictor};
 use strile::write::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice};
 use strile::{Compression, Resampling};
+
+/// Names of formats.
+pub(crate) const FORMATS: [(&str, Format); 2] = [("gtiff", Format::GeoTiff), ("cog", Format::Cog)];
+const PLANARS: [(&str, Planar); 2] = [("contig", Planar::Chunky), ("separate", Planar::Separate)];
+const BIG_TIFFS: [(&str, BigTiff); 4] =
+    [("auto", BigTiff::IfNeeded), ("yes", BigTiff::Yes), ("no", BigTiff::No), ("if_safer", BigTiff::IfSafer)];
 
 /// What a target is given beside the file.
 #[derive(Clone)]
@@ -26,151 +30,135 @@ pub(crate) struct TargetOptions {
 pub(crate) struct WriteOptions {
     pub(crate) options: strile::WriteOptions,
     pub(crate) target: TargetOptions,
-    keywords: Keywords,
+}
+
+#[derive(FromPyObject)]
+enum GivenPredictor {
+    Word(String),
+    Number(Int<i128>),
+}
+
+#[derive(FromPyObject)]
+enum GivenOverviews {
+    Word(String),
+    Count(Int<i128>),
+    Factors(Vec<Int<i128>>),
 }
 
 #[pymethods]
 impl WriteOptions {
     #[new]
-    #[pyo3(signature = (**keywords))]
-    fn new(py: Python<'_>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let keywords = Keywords::of(py, keywords)?;
-        let (options, target) = call::guarded(py, || options(keywords.dict(py)))?;
-        Ok(Self { options, target, keywords })
+    #[pyo3(signature = (*, format="gtiff", compression=None, level=None, quality=None, lossless=None, max_error=None,
+                        predictor=None, tile=None, strip_rows=None, planar="contig", sparse=false, bigtiff="auto",
+                        overviews=None, resampling=None, bits=None, nan_to_nodata=false, spooled=false, buffer=None,
+                        reproducible=false, encode_on="auto", sidecars=true, remote=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn new(
+        format: &str,
+        compression: Option<&str>,
+        level: Option<Int<i32>>,
+        quality: Option<Int<u8>>,
+        lossless: Option<bool>,
+        max_error: Option<Float>,
+        predictor: Option<GivenPredictor>,
+        tile: Option<Row<Int<u32>, 2>>,
+        strip_rows: Option<Int<u32>>,
+        planar: &str,
+        sparse: bool,
+        bigtiff: &str,
+        overviews: Option<GivenOverviews>,
+        resampling: Option<&str>,
+        bits: Option<Int<u16>>,
+        nan_to_nodata: bool,
+        spooled: bool,
+        buffer: Option<Int<u64>>,
+        reproducible: bool,
+        encode_on: &str,
+        sidecars: bool,
+        remote: Option<&Bound<'_, Remote>>,
+    ) -> PyResult<Self> {
+        let blocks = match (tile, strip_rows) {
+            (None, None) => BlockChoice::Auto,
+            (Some(Row([Int(width), Int(height)])), None) => BlockChoice::Tiles { width, height },
+            (None, Some(Int(rows))) => BlockChoice::Strips { rows },
+            (Some(_), Some(_)) => {
+                return Err(refused("strip_rows cannot be combined with tile: a file has tiles or strips"));
+            }
+        };
+        let usual = strile::WriteOptions::default();
+        let (compression, lerc) = compression.map_or(Ok((usual.compression, usual.lerc)), codec)?;
+        let options = strile::WriteOptions {
+            format: word("format", format, &FORMATS)?,
+            compression,
+            lerc,
+            level: level.map(|level| level.0),
+            quality: quality.map(|quality| quality.0),
+            lossless,
+            max_error: max_error.map_or(0.0, |error| error.0),
+            predictor: predictor.map_or(Ok(usual.predictor), predictor_of)?,
+            blocks,
+            planar: word("planar", planar, &PLANARS)?,
+            sparse,
+            big_tiff: word("bigtiff", bigtiff, &BIG_TIFFS)?,
+            overviews: overviews.map_or(Ok(Overviews::Auto), overviews_of)?,
+            resampling: resampling.map(|name| resampling_named("resampling", name)).transpose()?,
+            bits: bits.map(|bits| bits.0),
+            nan_to_nodata,
+            spooled,
+            buffer: buffer.map(|bytes| bytes.0),
+            reproducible,
+            encode_on: device::processor("encode_on", encode_on)?,
+            ..usual
+        };
+        Ok(Self { options, target: TargetOptions { sidecars, remote: remote::target_options(remote) } })
     }
-
-    /// The same options, but for some.
-    #[pyo3(signature = (**changes))]
-    fn replace(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        Self::new(py, Some(&self.keywords.with(py, changes)?))
-    }
-
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> ((), Bound<'py, PyDict>) {
-        ((), self.keywords.dict(py).clone())
-    }
-}
-
-fn options(dict: &Bound<'_, PyDict>) -> PyResult<(strile::WriteOptions, TargetOptions)> {
-    let mut keys = Keys::new("options", dict);
-    let mut options = strile::WriteOptions::default();
-    let format = keys.word("format", &["gtiff", "cog"], |word| match word {
-        "gtiff" => Some(Format::GeoTiff),
-        "cog" => Some(Format::Cog),
-        _ => None,
-    })?;
-    options.format = format.unwrap_or_default();
-    codec(&mut keys, &mut options)?;
-    options.blocks = blocks(&mut keys)?;
-    let planar = keys.word("planar", &["contig", "separate"], |word| match word {
-        "contig" => Some(Planar::Chunky),
-        "separate" => Some(Planar::Separate),
-        _ => None,
-    })?;
-    options.planar = planar.unwrap_or(options.planar);
-    options.sparse = keys.flag("sparse")?.unwrap_or(false);
-    let big = keys.word("bigtiff", &["auto", "yes", "no", "if_safer"], |word| match word {
-        "auto" => Some(BigTiff::IfNeeded),
-        "yes" => Some(BigTiff::Yes),
-        "no" => Some(BigTiff::No),
-        "if_safer" => Some(BigTiff::IfSafer),
-        _ => None,
-    })?;
-    options.big_tiff = big.unwrap_or_default();
-    options.overviews = overviews(&mut keys)?;
-    options.resampling = keys.word("resampling", &resamplings(), resampling_named)?;
-    options.bits = keys.integer("bits", "a number of bits")?;
-    options.nan_to_nodata = keys.flag("nan_to_nodata")?.unwrap_or(false);
-    options.spooled = keys.flag("spooled")?.unwrap_or(false);
-    options.buffer = keys.integer("buffer", "a number of bytes")?;
-    options.reproducible = keys.flag("reproducible")?.unwrap_or(false);
-    if let Some(name) = keys.text("encode_on")? {
-        options.encode_on = device::processor("encode_on", &name)?;
-    }
-    let sidecars = keys.flag("sidecars")?.unwrap_or(true);
-    let reached =
-        keys.typed("remote", "RemoteOptions", |value| value.cast::<remote::Remote>().ok().cloned())?;
-    keys.finish()?;
-    Ok((options, TargetOptions { sidecars, remote: remote::target_options(reached.as_ref()) }))
-}
-
-/// Names of the ways to reduce pixels.
-pub(crate) fn resamplings() -> Vec<&'static str> {
-    Resampling::ALL.map(Resampling::name).into_iter().chain(["mean"]).collect()
 }
 
 /// The way to reduce pixels of a name.
-pub(crate) fn resampling_named(name: &str) -> Option<Resampling> {
-    let name = if name == "mean" { Resampling::Average.name() } else { name };
-    Resampling::ALL.into_iter().find(|method| method.name() == name)
+pub(crate) fn resampling_named(option: &str, name: &str) -> PyResult<Resampling> {
+    let mean = [("mean", Resampling::Average)];
+    let all = Resampling::ALL.map(|method| (method.name(), method));
+    word(option, name, &[all.as_slice(), &mean].concat())
 }
 
-fn codec(keys: &mut Keys<'_, '_>, options: &mut strile::WriteOptions) -> PyResult<()> {
-    let names: Vec<&str> =
-        Compression::ALL.iter().map(|codec| codec.name()).chain(["lerc_deflate", "lerc_zstd"]).collect();
-    let codec = keys.word("compression", &names, |word| match word {
-        "lerc_deflate" => Some((Compression::Lerc, LercWrapper::Deflate)),
-        "lerc_zstd" => Some((Compression::Lerc, LercWrapper::Zstd)),
-        _ => {
-            let codec = Compression::ALL.iter().copied().find(|codec| codec.name() == word);
-            codec.map(|codec| (codec, LercWrapper::None))
+fn codec(name: &str) -> PyResult<(Compression, LercWrapper)> {
+    let packed = [
+        ("lerc_deflate", (Compression::Lerc, LercWrapper::Deflate)),
+        ("lerc_zstd", (Compression::Lerc, LercWrapper::Zstd)),
+    ];
+    let all = Compression::ALL.iter().map(|codec| (codec.name(), (*codec, LercWrapper::None)));
+    word("compression", name, &all.chain(packed).collect::<Vec<_>>())
+}
+
+fn predictor_of(given: GivenPredictor) -> PyResult<PredictorChoice> {
+    let wrong = |shown: String| Err(refused(format!("predictor is {shown}: expected 'auto', 1, 2 or 3")));
+    match given {
+        GivenPredictor::Word(word) if word == "auto" => Ok(PredictorChoice::Auto),
+        GivenPredictor::Word(word) => wrong(word),
+        GivenPredictor::Number(Int(1)) => Ok(PredictorChoice::Fixed(Predictor::None)),
+        GivenPredictor::Number(Int(2)) => Ok(PredictorChoice::Fixed(Predictor::Horizontal)),
+        GivenPredictor::Number(Int(3)) => Ok(PredictorChoice::Fixed(Predictor::FloatingPoint)),
+        GivenPredictor::Number(Int(number)) => wrong(number.to_string()),
+    }
+}
+
+fn overviews_of(given: GivenOverviews) -> PyResult<Overviews> {
+    let wrong = || {
+        refused(
+            "overviews: expected 'auto', 'none', a number of overviews, or their factors: powers of two from 2 on, each larger \
+             than the one before",
+        )
+    };
+    match given {
+        GivenOverviews::Word(word) if word == "auto" => Ok(Overviews::Auto),
+        GivenOverviews::Word(word) if word == "none" => Ok(Overviews::None),
+        GivenOverviews::Word(_) => Err(wrong()),
+        GivenOverviews::Count(Int(0)) => Ok(Overviews::None),
+        GivenOverviews::Count(Int(count)) => u32::try_from(count).map(Overviews::Count).map_err(|_| wrong()),
+        GivenOverviews::Factors(factors) => {
+            let factors: Option<Vec<u32>> =
+                ints(factors).into_iter().map(|factor| u32::try_from(factor).ok()).collect();
+            factors.and_then(|factors| Overviews::factors(&factors)).ok_or_else(wrong)
         }
-    })?;
-    (options.compression, options.lerc) = codec.unwrap_or((options.compression, options.lerc));
-    options.level = keys.integer("level", "a level of the codec")?;
-    options.quality = keys.integer("quality", "a number from 1 to 100")?;
-    options.lossless = keys.flag("lossless")?;
-    options.max_error = keys.float("max_error")?.unwrap_or(0.0);
-    if let Some(value) = keys.get("predictor")? {
-        let expected = "'auto', 1, 2 or 3";
-        options.predictor = match (text(&value).as_deref(), integer(&value)) {
-            (Some("auto"), _) => PredictorChoice::Auto,
-            (_, Some(1)) => PredictorChoice::Fixed(Predictor::None),
-            (_, Some(2)) => PredictorChoice::Fixed(Predictor::Horizontal),
-            (_, Some(3)) => PredictorChoice::Fixed(Predictor::FloatingPoint),
-            (None, None) => return Err(keys.wrong_type("predictor", &value, expected)),
-            _ => return Err(keys.out_of_range("predictor", &value, expected)),
-        };
-    }
-    Ok(())
-}
-
-fn blocks(keys: &mut Keys<'_, '_>) -> PyResult<BlockChoice> {
-    let tile = keys.typed("tile", "(width, height) in pixels", |value| {
-        let sides: Vec<u32> =
-            elements(value)?.iter().map(|side| u32::try_from(integer(side)?).ok()).collect::<Option<_>>()?;
-        <[u32; 2]>::try_from(sides).ok()
-    })?;
-    let rows = keys.integer::<u32>("strip_rows", "a number of rows")?;
-    match (tile, rows) {
-        (None, None) => Ok(BlockChoice::Auto),
-        (Some([width, height]), None) => Ok(BlockChoice::Tiles { width, height }),
-        (None, Some(rows)) => Ok(BlockChoice::Strips { rows }),
-        (Some(_), Some(_)) => {
-            Err(keys.refused(keys.py(), "strip_rows", "given beside `tile`; a file has tiles or strips"))
-        }
-    }
-}
-
-fn overviews(keys: &mut Keys<'_, '_>) -> PyResult<Overviews> {
-    let Some(value) = keys.get("overviews")? else { return Ok(Overviews::Auto) };
-    let expected = "'auto', 'none', a number of overviews, or their factors as [2, 8]";
-    if let Some(found) = elements(&value) {
-        let factors: Option<Vec<_>> = found.iter().map(integer).collect();
-        let factors = factors.ok_or_else(|| keys.wrong_type("overviews", &value, expected))?;
-        let factors: Option<Vec<u32>> =
-            factors.into_iter().map(|factor| u32::try_from(factor).ok()).collect();
-        let expected = "powers of two from 2 on, each larger than the one before";
-        return factors
-            .and_then(|factors| Overviews::factors(&factors))
-            .ok_or_else(|| keys.out_of_range("overviews", &value, expected));
-    }
-    match (text(&value).as_deref(), integer(&value)) {
-        (Some("auto"), _) => Ok(Overviews::Auto),
-        (Some("none"), _) => Ok(Overviews::None),
-        (None, Some(count)) => u32::try_from(count)
-            .map(|count| if count == 0 { Overviews::None } else { Overviews::Count(count) })
-            .map_err(|_| keys.out_of_range("overviews", &value, expected)),
-        (Some(_), _) => Err(keys.out_of_range("overviews", &value, expected)),
-        (None, None) => Err(keys.wrong_type("overviews", &value, expected)),
     }
 }

@@ -8,45 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .constants import (
-    GEOREF_STATUS_CRS_ONLY,
-    GEOREF_STATUS_FULL,
-    GEOREF_STATUS_NONE,
-    GEOREF_STATUS_ROTATED_DROPPED,
-    GEOREF_STATUS_TRANSFORM_ONLY,
-    GEOREF_STATUS_VALUES,
-    SUPPORTED_FEATURES,
-)
-from .errors import (
-    ClosedError,
-    CloudSizeLimitError,
-    ConflictingCRSError,
-    ConflictingNodataError,
-    DegeneratePixelSizeError,
-    DeviceError,
-    DuplicateIFDTagError,
-    ForkedError,
-    GeoTIFFAmbiguousMetadataError,
-    GeoTIFFFallbackWarning,
-    InconsistentGeoKeysError,
-    InternalError,
-    InvalidCRSCodeError,
-    InvalidIntegerNodataError,
-    MalformedScaleOffsetError,
-    MixedBandMetadataError,
-    NonRepresentableEPSGCRSError,
-    NonUniformCoordsError,
-    PixelSafetyLimitError,
-    RemoteStableSourcesOnlyError,
-    RotatedTransformError,
-    StrileError,
-    UnknownCRSModelTypeError,
-    UnparseableCRSError,
-    UnsafeURLError,
-    UnsupportedGeoTIFFFeatureError,
-    VRTStableSourcesOnlyError,
-    VRTUnsupportedError,
-)
+from .constants import *
+from .errors import *
 from .imported import when_imported
 
 if TYPE_CHECKING:
@@ -81,39 +44,24 @@ if TYPE_CHECKING:
     from .viewer import View, view
     from .write import to_geotiff
 
-# Where each name lives that is loaded when it is first used. No module of the package has the name of a
+# Names by the module that they are loaded from when they are first used. No module of the package has the name of a
 # public function: importing it would put the module in the function's place.
 _LAZY = {
-    "Dataset": "dataset",
-    "Grid": "_core",
-    "Headers": "_core",
-    "Plan": "_core",
-    "Raster": "_core",
-    "View": "viewer",
-    "Window": "pixel_window",
-    "add_overviews": "commands",
-    "cache_stats": "_core",
-    "clear_cache": "_core",
-    "compare": "commands",
-    "convert": "commands",
-    "convert_many": "commands",
-    "devices": "_core",
-    "info": "commands",
-    "open": "dataset",
-    "open_geotiff": "opening",
-    "plan": "planning",
-    "prefetch": "batch",
-    "read": "dataset",
-    "read_batch": "batch",
-    "remove_overviews": "commands",
-    "sample": "commands",
-    "set_cache_folder": "_core",
-    "set_cache_limit": "_core",
-    "to_geotiff": "write",
-    "validate_cog": "commands",
-    "view": "viewer",
-    "vrt": "mosaic",
-    "write_header_index": "header_index",
+    name: module
+    for module, names in {
+        "_core": ("Grid", "Headers", "Plan", "Raster", "cache_stats", "clear_cache", "devices", "set_cache_folder", "set_cache_limit"),
+        "batch": ("prefetch", "read_batch"),
+        "commands": ("add_overviews", "compare", "convert", "convert_many", "info", "remove_overviews", "sample", "validate_cog"),
+        "dataset": ("Dataset", "open", "read"),
+        "header_index": ("write_header_index",),
+        "mosaic": ("vrt",),
+        "opening": ("open_geotiff",),
+        "pixel_window": ("Window",),
+        "planning": ("plan",),
+        "viewer": ("View", "view"),
+        "write": ("to_geotiff",),
+    }.items()
+    for name in names
 }
 
 __all__ = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -36,35 +36,6 @@ KEPT = "strile"
 
 class StrileBackend(BackendEntrypoint):
     description = "GeoTIFF, Cloud-Optimized GeoTIFF and VRT mosaics, on the CPU or a GPU"
-    open_dataset_parameters: ClassVar[Any] = (
-        "filename_or_obj",
-        "drop_variables",
-        "masked",
-        "mask_and_scale",
-        "parse_coordinates",
-        "default_name",
-        "band_as_variable",
-        "overview_level",
-        "reduce",
-        "device",
-        "decode_on",
-        "max_pixels",
-        "allow_outside",
-        "allowed_roots",
-        "allowed_hosts",
-        "storage_options",
-        "anonymous",
-        "store",
-        "sidecars",
-        "grid",
-        "like",
-        "var",
-        "coregister",
-        "auto_reproject",
-        "resampling",
-        "tolerance",
-        "datum_shift",
-    )
 
     def open_dataset(
         self,

@@ -229,7 +229,7 @@ def _convert_options(given: Mapping[str, Any]) -> ConvertOptions:
         "colorinterp": _made("colorinterp", lambda: _colours(given["colorinterp"]), given["colorinterp"]),
         "max_pixels": pixel_limit(given["max_pixels"]),
     }
-    return ConvertOptions(**options)
+    return ConvertOptions(**{name: value for name, value in options.items() if value is not None})
 
 
 _EXPECTED = {

@@ -6,7 +6,7 @@ follows from one field. Readers of pixels, the xarray engine and the handle all 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 Transform = tuple[float, float, float, float, float, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
     """One resolution of an image: the full one, or an overview."""
 
@@ -27,7 +27,7 @@ class Level:
     block: tuple[int, int]
     tiled: bool
     compression: str
-    compression_code: int
+    compression_code: int | None = None
     predictor: int
     photometric: int
     planar: str
@@ -35,8 +35,8 @@ class Level:
     extra_samples: tuple[int, ...]
     sidecar: bool
     has_mask: bool
-    largest_block: int | None
-    georeference: dict[str, Any] | None
+    largest_block: int | None = None
+    georeference: dict[str, Any] | None = None
 
     @property
     def fewer_bits(self) -> int | None:
@@ -53,83 +53,66 @@ class Level:
         return replace(self, width=width, height=height, block=(block[0], block[1]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Crs:
     """A reference system as the file states it."""
 
-    epsg: int | None
-    horizontal_epsg: int | None
-    wkt: str | None
-    name: str | None
     kind: str
+    epsg: int | None = None
+    horizontal_epsg: int | None = None
+    wkt: str | None = None
+    name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
     """What is said of one band."""
 
-    description: str | None
-    unit: str | None
-    scale: float | None
-    offset: float | None
-    items: dict[str, str]
+    description: str | None = None
+    unit: str | None = None
+    scale: float | None = None
+    offset: float | None = None
+    items: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """All that is known of a file without reading pixels. `transform` is that of pixel corners, as stored:
     before the orientation is applied."""
 
     kind: str
-    byte_order: str
-    bigtiff: bool
+    byte_order: str = "little"
+    bigtiff: bool = False
     pages: tuple[tuple[Level, ...], ...]
-    nodata: int | float | None
-    nodata_text: str | None
-    transform: Transform | None
-    area_or_point: str | None
-    crs: Crs | None
-    gcps: tuple[tuple[float, float, float, float, float], ...]
-    geokeys: dict[int, Any]
-    bands: tuple[Band, ...]
-    items: tuple[tuple[str, str, str | None], ...]
-    categories: tuple[str, ...]
-    mask_source: str
-    colours: tuple[str | None, ...]
+    nodata: int | float | None = None
+    nodata_text: str | None = None
+    transform: Transform | None = None
+    area_or_point: str | None = None
+    crs: Crs | None = None
+    gcps: tuple[tuple[float, float, float, float, float], ...] = ()
+    geokeys: dict[int, Any] = field(default_factory=dict)
+    bands: tuple[Band, ...] = ()
+    items: tuple[tuple[str, str, str | None], ...] = ()
+    categories: tuple[str, ...] = ()
+    mask_source: str = "none"
+    colours: tuple[str | None, ...] = ()
     """What each band stands for, in GDAL's words."""
-    warnings: tuple[tuple[str, str, str], ...]
+    warnings: tuple[tuple[str, str, str], ...] = ()
 
     @staticmethod
     def of(dataset: Any) -> Facts:
         """The facts of a `strile._core.Dataset`, made once per open file."""
         memo = dataset.memo
         if "facts" not in memo:
-            memo["facts"] = Facts._made(dataset.facts)
+            raw = dataset.facts
+            parts: dict[str, Any] = {
+                "pages": tuple(tuple(_record(Level, level) for level in page["levels"]) for page in raw["pages"]),
+                "crs": None if raw.get("crs") is None else _record(Crs, raw["crs"]),
+                "bands": tuple(_record(Band, band) for band in raw.get("bands") or ()),
+            }
+            memo["facts"] = _record(Facts, raw | parts)
         facts: Facts = memo["facts"]
         return facts
-
-    @staticmethod
-    def _made(raw: dict[str, Any]) -> Facts:
-        crs = raw.get("crs")
-        return Facts(
-            kind=raw["kind"],
-            byte_order=raw.get("byte_order", "little"),
-            bigtiff=raw.get("bigtiff", False),
-            pages=tuple(tuple(_record(Level, level) for level in page["levels"]) for page in raw["pages"]),
-            nodata=raw.get("nodata"),
-            nodata_text=raw.get("nodata_text"),
-            transform=_optional_tuple(raw.get("transform")),
-            area_or_point=raw.get("area_or_point"),
-            crs=None if crs is None else _record(Crs, crs),
-            gcps=tuple(raw.get("gcps") or ()),
-            geokeys=dict(raw.get("geokeys") or {}),
-            bands=tuple(_record(Band, band) for band in raw.get("bands") or ()),
-            items=tuple(raw.get("items") or ()),
-            categories=tuple(raw.get("categories") or ()),
-            mask_source=raw.get("mask_source", "none"),
-            colours=tuple(raw.get("colours") or ()),
-            warnings=tuple(raw.get("warnings") or ()),
-        )
 
     @property
     def scales(self) -> tuple[float, ...]:
@@ -151,10 +134,6 @@ class Facts:
 
 
 def _record(kind: type, raw: dict[str, Any]) -> Any:
-    values = {field.name: raw.get(field.name) for field in fields(kind)}
-    frozen = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return kind(**frozen)
-
-
-def _optional_tuple(value: Any) -> Any:
-    return None if value is None else tuple(float(number) for number in value)
+    """A record of what the core tells. What it does not tell, or tells as None, has its default."""
+    told = {one.name: raw[one.name] for one in fields(kind) if raw.get(one.name) is not None}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()})

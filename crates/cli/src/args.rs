@@ -419,25 +419,33 @@ pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString>
     for warning in renamed::replace(&mut words, first).iter().filter(|_| !renamed::is_quiet(&words)) {
         eprintln!("warning: {warning}");
     }
-    let known: &[(&str, &str)] = match words.get(first).and_then(|word| word.to_str()) {
+    let known = match words.get(first).and_then(|word| word.to_str()) {
         Some("convert") => {
             let rest = words.split_off(first + 1);
             words.extend(convert::with_long_options(&rest));
             return words;
         }
-        Some("vrt") => &vrt::GDAL,
-        Some("warp") => &warp::GDAL,
-        Some("overview") => &overview::GDAL,
-        Some("info") => &info::GDAL,
-        Some("dump") => &[],
+        Some("vrt") => vrt::GDAL,
+        Some("warp") => warp::GDAL,
+        Some("overview") => overview::GDAL,
+        Some("info") => info::GDAL,
+        Some("dump") => "",
         _ => return words,
     };
     for word in words.iter_mut().skip(first).take_while(|word| *word != "--") {
-        if let Some((_, long)) = known.iter().chain(&cutline::GDAL).find(|(short, _)| word == short) {
-            *word = OsString::from(long);
+        if let Some(long) = long_option(&word.to_string_lossy(), known) {
+            *word = long.into();
         }
     }
     words
+}
+
+/// An option among GDAL's `names`, or of cutlines, as clap has it: with two dashes and without underscores.
+fn long_option(word: &str, names: &str) -> Option<String> {
+    let name = word.strip_prefix('-')?;
+    let name = name.strip_prefix('-').unwrap_or(name);
+    let mut known = names.split_whitespace().chain(cutline::GDAL.split_whitespace());
+    known.any(|known| known == name).then(|| format!("--{}", name.replace('_', "-")))
 }
 
 /// Returns why a command line cannot be run that has an option of GDAL's which the command does not have, or a command that

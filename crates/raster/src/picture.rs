@@ -1,6 +1,6 @@
 //! Samples as 8-bit pictures: grey, colours or a palette, stretched between percentiles, missing pixels transparent.
 //!
-//! `Stretch` is the arithmetic. `Picture` decides from what a file says which bands are drawn and how; it is given pieces
+//! `Stretch` is the arithmetic. `Drawing` decides from what a file says which bands are drawn and how; it is given pieces
 //! twice, first to see their values, then to draw them.
 
 use crate::convert::{colours_as_read, has_grey_table};
@@ -84,7 +84,7 @@ fn shade(stretch: Option<Stretch>, value: f64) -> u8 {
 }
 
 /// How a request is drawn.
-pub struct Picture {
+pub struct Drawing {
     /// The bands to read, from 1: those that are drawn, then alpha.
     pub bands: Vec<u16>,
     /// Whether the mask has to be read, too.
@@ -100,7 +100,7 @@ pub struct Picture {
     rows_seen: u32,
 }
 
-impl Picture {
+impl Drawing {
     /// Decides how a request for `data_type` samples of an image of this size is drawn: by its palette, as grey, or by the
     /// first three bands. A band is alpha only if the file says so.
     pub fn plan(

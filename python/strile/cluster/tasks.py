@@ -47,8 +47,8 @@ class Job:
     target: str
     folder: str
     in_files: bool
-    raster: _core.RasterSpec
-    options: _core.WriteOptions
+    raster: dict[str, Any]
+    options: dict[str, Any]
     size: tuple[int, int]
     steps: Steps
     gpu: bool
@@ -200,7 +200,7 @@ def _handed_on(beyond: Any, job: Job) -> Any:
     if beyond is None:
         return None
     samples, shape, _ = beyond
-    return np.frombuffer(samples, dtype=job.raster.dtype).reshape(shape)
+    return np.frombuffer(samples, dtype=job.raster["dtype"]).reshape(shape)
 
 
 def planned(job: Job, device: str) -> Any:
@@ -222,7 +222,8 @@ class _Key:
 
 @lru_cache(maxsize=4)
 def _planned(key: _Key) -> Any:
-    return _core.Parts(key.job.raster, key.job.options.replace(encode_on=key.device), key.job.size)
+    options = _core.WriteOptions(**{**key.job.options, "encode_on": key.device})
+    return _core.Parts(_core.RasterSpec(**key.job.raster), options, key.job.size)
 
 
 def _device(job: Job, arrays: list[Any]) -> str:

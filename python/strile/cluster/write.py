@@ -147,14 +147,14 @@ def _planned(
         # Where a chunk is cut into parts it is there as a whole.
         largest = max((rows, columns), chunk, key=math.prod)
         _check_memory(largest, block, pixel, found.room)
-    options = options_of(raster, arguments, "cpu").replace(
-        buffer=max(arguments.buffer, 1 << 20) if gpu else min(max(room // 4, 1 << 20), 64 << 20),
+    options = options_of(raster, arguments, "cpu") | {
+        "buffer": max(arguments.buffer, 1 << 20) if gpu else min(max(room // 4, 1 << 20), 64 << 20),
         # One encoder for all, whatever each worker has: that of a local write by the CPU, or the portable one.
-        reproducible=arguments.reproducible or gpu,
-    )
-    plan = _core.Parts(raster.spec, options, (columns, rows))
-    options = options.replace(bigtiff="yes" if plan.is_big else "no")
-    parts = _core.Parts(raster.spec, options, (columns, rows))
+        "reproducible": arguments.reproducible or gpu,
+    }
+    plan = _core.Parts(raster.spec, _core.WriteOptions(**options), (columns, rows))
+    options["bigtiff"] = "yes" if plan.is_big else "no"
+    parts = _core.Parts(raster.spec, _core.WriteOptions(**options), (columns, rows))
     pixels = layout.height * layout.width
     styled = output.wants_style(raster, arguments, target)
     aux = output.aux_of(raster, arguments, None, styled)
@@ -163,7 +163,7 @@ def _planned(
         target=redacted(target.opened) if target.local is None else _absolute(target.local),
         folder=folder or "",
         in_files=folder is not None and pixels * layout.bands * raster.dtype.itemsize > arguments.buffer // 4,
-        raster=raster.spec,
+        raster=raster.keys,
         options=options,
         size=(columns, rows),
         steps=output.steps_of(raster, "cpu", None),

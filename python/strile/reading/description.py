@@ -6,6 +6,8 @@ can be refused is refused before work begins. The one thing that only pixels can
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,58 +41,49 @@ class Description:
     sources: list[dict[str, Any]]
     original_shape: tuple[int, ...]
     """The shape of the whole file at full resolution, with all bands."""
-    preferred: tuple[int, int]
-    """Rows and columns of a chunk of whole blocks."""
+    level: Level | None
+    """The level that is read; None for a grid, which has no blocks."""
     bits: int | None
     """Stored bits of a sample, where its type has more."""
     tables: sidecars.Tables | None
 
+    @property
+    def preferred(self) -> tuple[int, int]:
+        """Rows and columns of a chunk of some dozens of MiB, of whole blocks if there are any."""
+        from ..conventions import preferred_chunks, square_chunk
+
+        if self.level is None:
+            side = square_chunk(self.request.dtype.itemsize * len(self.request.bands))
+            return side, side
+        chosen = preferred_chunks(self.level, self.request.dtype.itemsize)
+        return chosen["y"], chosen["x"]
+
 
 def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) -> Description:
     """The result of a call on an open source; `mosaic` is what a VRT says of its bands."""
-    facts = Facts.of(dataset)
-    name = str(call.source)
-    level = _level(facts, call.level, name).halved(call.reduce)
-    bands = _bands(call.band, level.bands, mosaic is not None, name)
-    flat = len(bands) == 1
+    known = _known(call, dataset, mosaic)
+    level, request = known.level, known.request
+    flat = request.flat
     if level.orientation != 1 and (call.window is not None or call.bbox is not None):
         raise StrileError(
-            f"{name} has orientation {level.orientation} and a window of it is ambiguous: read it "
+            f"{call.source} has orientation {level.orientation} and a window of it is ambiguous: read it "
             "whole and slice"
         )
-
-    grid = _core.placement(dataset, call.level, call.reduce, allow_rotated=call.allow_rotated)
-    height, width = (level.width, level.height) if level.orientation > 4 else (level.height, level.width)
-    window = _window(call, grid, height, width, name)
+    window = _window(call, known)
     row, column, row1, column1 = window
-
-    stored = np.dtype(level.dtype if mosaic is None else mosaic.dtype or level.dtype)
-    inverted = level.photometric == _WHITE_IS_ZERO and mosaic is None
-    _served(stored, inverted, name)
-    _core.check_tables(dataset, call.level)
-    attrs: dict[str, Any] = _core.placed(
-        dataset,
-        grid,
-        call.level,
-        row,
-        column,
+    attrs = {key: deepcopy(value) if isinstance(value, dict | list) else value for key, value in known.attrs.items()}
+    if not call.parse_coordinates:
         # Coordinates would say where the window begins.
-        shifted=not call.parse_coordinates,
-        allow_unparseable_crs=call.allow_unparseable_crs,
-    )
-    attrs |= _core.stated(dataset, call.level)
-    if call.band is not None and level.bands > 1:
-        attrs["source_band"] = call.band
-
-    request, added = _pixels(call, facts, level, dataset, bands, stored, inverted, mosaic)
-    attrs |= added
-    categories, tables = sidecars.categories(dataset, stacklevel=5)
-    attrs |= categories
+        attrs |= _placed(call, dataset, known.grid, row, column)
+    elif "transform" in attrs:
+        attrs["transform"] = known.grid.at(row, column)
+    if known.problems:
+        sidecars.warn(dataset.name, ".aux.xml", known.problems, stacklevel=4)
 
     holes: list[dict[str, Any]] = []
     sources: list[dict[str, Any]] = []
     if mosaic is not None:
-        holes, sources = vrt.needed(dataset, call, bands, window)
+        holes, sources = vrt.needed(dataset, call, request.bands, window)
         if holes:
             attrs["vrt_holes"] = holes
     _fits(request, window, call, dataset)
@@ -99,37 +92,111 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
 
     coords: dict[str, Any] = {}
     if call.parse_coordinates:
-        coords = {"y": _labels(grid, row, row1, "y"), "x": _labels(grid, column, column1, "x")}
+        coords = {"y": _labels(known.grid, row, row1, "y"), "x": _labels(known.grid, column, column1, "x")}
     if not flat:
-        coords["band"] = np.arange(len(bands), dtype=np.int64)
+        coords["band"] = np.arange(len(request.bands), dtype=np.int64)
     shape = (row1 - row, column1 - column)
     return Description(
         window=window,
         dims=("y", "x") if flat else ("y", "x", "band"),
-        shape=shape if flat else (*shape, len(bands)),
+        shape=shape if flat else (*shape, len(request.bands)),
         coords=coords,
         attrs=attrs,
         name=call.default_name if call.default_name is not None else call.source.stem,
         request=request,
         holes=holes,
         sources=sources,
-        original_shape=_whole_shape(facts.level()),
-        preferred=_preferred(level, request.dtype),
+        original_shape=_whole_shape(Facts.of(dataset).level()),
+        level=level,
         bits=None if mosaic is not None else level.fewer_bits,
-        tables=tables,
+        tables=known.tables,
+    )
+
+
+@dataclass(frozen=True)
+class Known:
+    """What calls on an open file have in common whatever their window."""
+
+    level: Level
+    grid: _core.Placement
+    size: tuple[int, int]
+    """Rows and columns, after the orientation is applied."""
+    request: Request
+    attrs: dict[str, Any]
+    tables: sidecars.Tables | None
+    problems: list[str]
+    """What is ignored of a sidecar: warned about in every call."""
+
+
+MOST_KNOWN = 64
+"""Kinds of calls that are kept for an open file."""
+
+
+def _known(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None) -> Known:
+    """Found out once per open local file and kind of call: it takes longer than a small read."""
+    source = call.source
+    if mosaic is not None or source.is_object or source.is_remote:
+        return _found(call, dataset, mosaic)
+    memo = dataset.memo.setdefault("known", {})
+    key = (
+        source.location, source.sidecars, call.level, call.reduce, call.band, call.dtype, call.masked, call.unpack, call.gpu,
+        call.chunks is None, call.max_pixels, call.max_cloud_bytes, call.allow_rotated, call.allow_unparseable_crs, call.allow_invalid_nodata,
+    )  # fmt: skip
+    known: Known | None = memo.get(key)
+    if known is None:
+        known = _found(call, dataset, None)
+        # A reference system without WKT is warned about by each call.
+        if "crs" not in known.attrs or "crs_wkt" in known.attrs:
+            if len(memo) >= MOST_KNOWN:
+                memo.clear()
+            memo[key] = known
+    return known
+
+
+def _found(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None) -> Known:
+    facts = Facts.of(dataset)
+    name = str(call.source)
+    level = _level(facts, call.level, name).halved(call.reduce)
+    bands = _bands(call.band, level.bands, mosaic is not None, name)
+    grid = _core.placement(dataset, call.level, call.reduce, allow_rotated=call.allow_rotated)
+    stored = np.dtype(level.dtype if mosaic is None else mosaic.dtype or level.dtype)
+    inverted = level.photometric == _WHITE_IS_ZERO and mosaic is None
+    _served(stored, inverted, name)
+    _core.check_tables(dataset, call.level)
+    attrs = _placed(call, dataset, grid, 0, 0) | _core.stated(dataset, call.level)
+    if call.band is not None and level.bands > 1:
+        attrs["source_band"] = call.band
+    request, added = _pixels(call, facts, level, dataset, bands, stored, inverted, mosaic)
+    categories, text, problems = _core.categories(dataset)
+    return Known(
+        level=level,
+        grid=grid,
+        size=(level.width, level.height) if level.orientation > 4 else (level.height, level.width),
+        request=request,
+        attrs=attrs | added | categories,
+        tables=None if text is None else sidecars.Tables(text, dict(categories)),
+        problems=problems,
+    )
+
+
+def _placed(call: Arguments, dataset: Any, grid: _core.Placement, row: int, column: int) -> dict[str, Any]:
+    """Attributes: the georeference of a window that begins at a pixel."""
+    return _core.placed(
+        dataset, grid, call.level, row, column, shifted=not call.parse_coordinates, allow_unparseable_crs=call.allow_unparseable_crs
     )
 
 
 def labelled(array: Any, description: Description, attrs: dict[str, Any]) -> xarray.DataArray:
-    """The result as a DataArray. Its indexes are made here: xarray would make each of them several times."""
+    """The result as a DataArray. Its indexes are made here and passed as they are: xarray would make each of them several times, which takes
+    longer than a small read."""
     import pandas  # type: ignore[import-untyped]
     import xarray
-    from xarray.indexes import PandasIndex
+    from xarray.indexes import Index, PandasIndex
 
-    indexes = {name: PandasIndex(pandas.Index(labels), name) for name, labels in description.coords.items()}
-    variables = {name: variable for index in indexes.values() for name, variable in index.create_variables().items()}
-    coords = xarray.Coordinates(variables, indexes=indexes)
-    return xarray.DataArray(array, dims=description.dims, coords=coords, attrs=attrs, name=description.name)
+    indexes: dict[Hashable, Index] = {name: PandasIndex(pandas.Index(labels, copy=False), name) for name, labels in description.coords.items()}
+    coords = {name: variable for index in indexes.values() for name, variable in index.create_variables().items()}
+    variable = xarray.Variable(description.dims, array, attrs)
+    return xarray.DataArray(variable, coords, name=description.name, indexes=indexes, fastpath=True)
 
 
 def _labels(grid: Any, first: int, stop: int, axis: str) -> np.ndarray:
@@ -146,13 +213,6 @@ def _labels(grid: Any, first: int, stop: int, axis: str) -> np.ndarray:
 def _whole_shape(full: Level) -> tuple[int, ...]:
     height, width = (full.width, full.height) if full.orientation > 4 else (full.height, full.width)
     return (height, width) if full.bands == 1 else (height, width, full.bands)
-
-
-def _preferred(level: Level, dtype: np.dtype) -> tuple[int, int]:
-    from ..conventions import preferred_chunks
-
-    chosen = preferred_chunks(level, dtype.itemsize)
-    return chosen["y"], chosen["x"]
 
 
 def _fits(request: Request, window: Window, call: Arguments, dataset: Any) -> None:
@@ -198,15 +258,16 @@ def _bands(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, 
     return (band + 1,)
 
 
-def _window(call: Arguments, grid: Any, height: int, width: int, name: str) -> Window:
+def _window(call: Arguments, known: Known) -> Window:
+    height, width = known.size
     if call.bbox is not None:
-        return grid.window_of(call.bbox, height, width)
+        return known.grid.window_of(call.bbox, height, width)
     if call.window is None:
         return (0, 0, height, width)
     row, column, row1, column1 = call.window
     if not (0 <= row < row1 <= height and 0 <= column < column1 <= width):
         raise StrileError(
-            f"window {call.window} lies outside {name} ({height} rows and {width} columns) or is empty: expected (row0, col0, "
+            f"window {call.window} lies outside {call.source} ({height} rows and {width} columns) or is empty: expected (row0, col0, "
             "row1, col1) inside it"
         )
     return call.window

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 def read(description: Description, dataset: Any, progress: Any) -> xarray.DataArray:
     request = description.request
     lost: dict[str, str] = {}
-    array, present = request.decoded(
-        description.window, dataset=dataset, progress=progress, holes=lost, look=True
-    )
+    array, present = request.decoded(description.window, dataset, progress=progress, holes=lost, look=True)
     attrs = dict(description.attrs)
     if lost:
         # Damage that only decoding finds is among it.
@@ -30,7 +28,7 @@ def read(description: Description, dataset: Any, progress: Any) -> xarray.DataAr
         if request.source.is_vrt and not present and request.scaling is None and array.dtype.kind in "iu":
             promoted = request.masking is None
             attrs["masked_nodata"] = attrs["masked_nodata"] and promoted
-    array = request.finished(array, promoted=promoted)
+    array = request.finished(array, promoted=promoted, complete=present is False)
     if not promoted and array.dtype != request.dtype and "nodata_dtype_cast" in attrs:
         array = array.astype(request.dtype)
     return labelled(array, description, attrs)

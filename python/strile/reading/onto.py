@@ -13,7 +13,6 @@ import numpy as np
 
 from .. import _core
 from .._core import Layout, Meaning, Onto, Place, ReadOptions
-from ..conventions import square_chunk
 from ..errors import StrileError
 from ..facts import Facts
 from ..onto import PLACED, grid_of, is_usual, onto_of, told
@@ -194,7 +193,6 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     coords = _coordinates(grid, given["like"]) if call.parse_coordinates else {}
     if not flat:
         coords["band"] = np.arange(len(bands), dtype=np.int64)
-    side = square_chunk(dtype.itemsize * len(bands))
     full = first.level()
     return Description(
         window=(0, 0, height, width),
@@ -207,7 +205,7 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
         holes=[],
         sources=[],
         original_shape=(full.height, full.width) if full.bands == 1 else (full.height, full.width, full.bands),
-        preferred=(side, side),
+        level=None,
         bits=None,
         tables=None,
     )

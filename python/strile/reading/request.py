@@ -122,22 +122,21 @@ class Request:
 
     def read(self, window: Window, *, dataset: Any = None, progress: Any = None) -> Any:
         """The pixels of a window, as the result has them."""
-        array, _ = self.decoded(window, dataset=dataset, progress=progress)
-        return self.finished(array)
+        source = self.dataset() if dataset is None else dataset
+        self.check(source, window)
+        return self.finished(self.decoded(window, source, progress=progress)[0])
 
     def decoded(
         self,
         window: Window,
+        source: Any,
         *,
-        dataset: Any = None,
         progress: Any = None,
         holes: dict[str, str] | None = None,
         look: bool = False,
     ) -> tuple[Any, bool | None]:
-        """The pixels as the core gives them, before anything is compared, scaled or cast, and with `look` whether
+        """The pixels of an open source as the core gives them, before anything is compared, scaled or cast, and with `look` whether
         they hold nodata, masked or not. `holes` takes the names of sources that a mosaic went on without, and why."""
-        source = self.dataset() if dataset is None else dataset
-        self.check(source, window)
         raster = source.read(self.options(window, self.looked_for if look else None), progress=progress)
         array = cuda.array(raster) if self.gpu else raster.numpy()
         if self.missing == "warn":
@@ -148,12 +147,12 @@ class Request:
             array = self.inverted_from - array
         return array[0] if self.flat else array, raster.found
 
-    def finished(self, array: Any, *, promoted: bool = True) -> Any:
-        """Masked, scaled and cast. `promoted=False` leaves pixels as they are where none was without data."""
+    def finished(self, array: Any, *, promoted: bool = True, complete: bool = False) -> Any:
+        """Masked, scaled and cast. `promoted=False` leaves pixels as they are; `complete`: none is without data, so that none is masked."""
         raw = array
         if promoted and self.floating is not None and array.dtype != self.floating:
             array = array.astype(self.floating)
-        if promoted and self.masking is not None and self.masking.how == "values":
+        if promoted and not complete and self.masking is not None and self.masking.how == "values":
             values = self.masking.values
             if len(values) == 1:
                 _mask(array, raw, values[0])

@@ -15,21 +15,7 @@ from .. import _core
 from ..asked import choice_of, is_bool, storage_options_of, truth_of, whole
 from ..errors import StrileError
 
-CODECS = {
-    "none": "none",
-    "deflate": "deflate",
-    "lzw": "lzw",
-    "packbits": "packbits",
-    "zstd": "zstd",
-    "lz4": "lz4",
-    "lzma": "lzma",
-    "lerc": "lerc",
-    "jpeg": "jpeg",
-    "jpeg2000": "jpeg2000",
-    "j2k": "jpeg2000",
-    "webp": "webp",
-}
-"""Names of codecs, and what the core calls them."""
+CODECS = ("none", "deflate", "lzw", "packbits", "zstd", "lz4", "lzma", "lerc", "jpeg", "jpeg2000", "j2k", "webp")
 
 LEVELS = {"deflate": (1, 9), "zstd": (1, 22), "lzma": (0, 9)}
 """Lowest and highest level; a codec that is not here has none."""
@@ -40,21 +26,8 @@ QUALITIES = ("jpeg", "webp", "jpeg2000")
 PREDICTED = ("deflate", "lzw", "zstd", "lz4", "lzma", "packbits")
 """Codecs that take bytes as they are, so that a predictor can stand before them."""
 
-RESAMPLINGS = {
-    "mean": "average",
-    "average": "average",
-    "nearest": "nearest",
-    "min": "min",
-    "max": "max",
-    "median": "median",
-    "mode": "mode",
-    "cubic": "cubic",
-    "bilinear": "bilinear",
-    "gauss": "gauss",
-    "lanczos": "lanczos",
-    "rms": "rms",
-}
-"""Ways to make an overview, and what the core calls them."""
+RESAMPLINGS = ("mean", "average", "nearest", "min", "max", "median", "mode", "cubic", "bilinear", "gauss", "lanczos", "rms")
+"""Ways to make an overview."""
 
 PHOTOMETRICS = {"auto": None, "minisblack": 1, "miniswhite": 0, "rgb": 2, "rgba": 2}
 
@@ -157,7 +130,7 @@ def _compression(name: Any) -> str:
         raise StrileError("compression 'jxl' is read but not written: there is no free encoder; use webp or jpeg2000")
     if name.lower() not in CODECS:
         raise StrileError(f"compression {name!r} is not known: expected one of {', '.join(CODECS)}")
-    return CODECS[name.lower()]
+    return "jpeg2000" if name.lower() == "j2k" else name.lower()
 
 
 def _level(level: Any, compression: str) -> int | None:
@@ -252,7 +225,7 @@ def _resampling(name: Any) -> str:
         raise StrileError(
             f"overview_resampling={name!r} is not known: expected one of {', '.join(RESAMPLINGS)}"
         )
-    return RESAMPLINGS[name.lower()]
+    return name.lower()
 
 
 def _buffer(value: Any) -> int:

@@ -18,10 +18,10 @@ from ..errors import DeviceError, GeoTIFFFallbackWarning, StrileError
 from ..extras import require
 from ..reading.shown import redacted
 from ..reading.storage import is_bucket, storage_of
-from . import pieces, sidecars
+from . import sidecars
 from .arguments import WriteArguments
 from .pixels import Statistics, Steps, stream_of
-from .raster import RasterToWrite, options_of
+from .raster import Piece, RasterToWrite, options_of
 from .stream import StreamPlan, plan_stream
 
 Progress = Callable[[int, int], object]
@@ -152,15 +152,16 @@ def write_file(
     if raster.is_lazy:
         plan = plan_stream(raster, arguments)
         buffer = plan.core_buffer if device == "cpu" else max(arguments.buffer, 1 << 20)
-        options = options.replace(spooled=plan.spooled, buffer=buffer)
+        options |= {"spooled": plan.spooled, "buffer": buffer}
     remote = storage_of(target.opened, arguments.storage_options).for_core(target.opened) if target.bucket else None
-    options = options.replace(sidecars=target.local is not None or target.bucket, remote=remote)
+    options |= {"sidecars": target.local is not None or target.bucket, "remote": remote}
     statistics = gathered(raster, arguments, target)
     steps = steps_of(raster, device, statistics)
     rows = arguments.tile_size if arguments.tiled else 256
-    writer = _core.Writer(target.opened, raster.spec, options)
+    writer = _core.Writer(target.opened, raster.spec, _core.WriteOptions(**options))
     try:
-        source = pieces.whole(raster) if plan is None else plan.pieces(raster, rows)
+        # An array that is there is one piece: the core cuts it, and copies nothing.
+        source = [Piece(raster.array, 0, 0)] if plan is None else plan.pieces(raster, rows)
         for piece in source:
             mask = None if raster.mask is None else raster.mask.of(piece.array, piece.row, piece.column)
             stored = steps.apply(piece.array)

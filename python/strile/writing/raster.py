@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Raster, RasterSpec, WriteOptions
+from .._core import Raster, RasterSpec
 from ..dataset import Dataset
 from ..errors import StrileError
 from ..reading.mask import FileMask
@@ -54,6 +54,8 @@ class RasterToWrite:
     bits: int | None
     tables: tuple[str, tuple[int, ...]] | None
     categories: tuple[tuple[str, ...], tuple[Any, ...]]
+    keys: dict[str, Any]
+    """Keywords of the core's `RasterSpec`."""
     spec: RasterSpec
 
     @property
@@ -63,6 +65,15 @@ class RasterToWrite:
     @property
     def device(self) -> int | None:
         return device_of(self.array)
+
+
+@dataclass(slots=True)
+class Piece:
+    """Some pixels on their way to the writer, all bands of them, and where their first one lies."""
+
+    array: Any
+    row: int
+    column: int
 
 
 def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> RasterToWrite:
@@ -98,23 +109,23 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         else:
             check_kept(value, dtype, None if nodata is None else "nodata", attrs)
             keys["nodata_text"] = str(value)
-    spec = RasterSpec(
-        width=layout.width,
-        height=layout.height,
-        bands=layout.bands,
-        dtype=dtype.name,
-        attrs={key: attrs[key] for key in STATED if key in attrs},
-        statistics=said.whole,
-        scaling=arguments.pack or attrs.get("mask_and_scale_dtype") is None,
-        changed=not said.unchanged and not arguments.pack and bool(attrs.get("gdal_metadata_xml")),
-        photometric="auto" if arguments.photometric is None else arguments.photometric,
-        alpha=arguments.alpha,
-        overviews=arguments.cog or bool(arguments.overview_levels),
-        mask=mask is not None,
-        transform=place.transform,
-        gcps=place.gcps,
-        **keys,
-    )
+    keys |= {
+        "width": layout.width,
+        "height": layout.height,
+        "bands": layout.bands,
+        "dtype": dtype.name,
+        "attrs": {key: attrs[key] for key in STATED if key in attrs},
+        "statistics": said.whole,
+        "scaling": arguments.pack or attrs.get("mask_and_scale_dtype") is None,
+        "changed": not said.unchanged and not arguments.pack and bool(attrs.get("gdal_metadata_xml")),
+        "photometric": "auto" if arguments.photometric is None else arguments.photometric,
+        "alpha": arguments.alpha,
+        "overviews": arguments.cog or bool(arguments.overview_levels),
+        "mask": mask is not None,
+        "transform": place.transform,
+        "gcps": place.gcps or (),
+    }
+    spec = RasterSpec(**keys)
     for message in spec.warnings:
         warnings.warn(message, UserWarning, stacklevel=3)
     return RasterToWrite(
@@ -131,6 +142,7 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         bits=said.bits if _holds(dtype, said.bits) and arguments.compression not in WHOLE_BYTES else None,
         tables=_tables(said, layout.bands),
         categories=_categories(attrs),
+        keys=keys,
         spec=spec,
     )
 
@@ -157,9 +169,9 @@ def _holds(dtype: np.dtype[Any], bits: int | None) -> bool:
     return bits is not None and dtype.kind == "u" and dtype.itemsize * 4 < max(bits, 5) < dtype.itemsize * 8
 
 
-def options_of(raster: RasterToWrite, arguments: WriteArguments, device: str) -> WriteOptions:
-    """The core's options for a raster."""
-    return WriteOptions(
+def options_of(raster: RasterToWrite, arguments: WriteArguments, device: str) -> dict[str, Any]:
+    """Keywords of the core's `WriteOptions` for a raster."""
+    return dict(
         format="cog" if arguments.cog else "gtiff",
         compression=arguments.compression,
         level=arguments.level,

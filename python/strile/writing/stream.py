@@ -28,8 +28,7 @@ from typing import Any
 from ..errors import StrileError
 from .arguments import WriteArguments
 from .graph import Groups
-from .pieces import Piece
-from .raster import RasterToWrite
+from .raster import Piece, RasterToWrite
 
 log = logging.getLogger("strile")
 

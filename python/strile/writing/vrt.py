@@ -18,9 +18,8 @@ from ..errors import StrileError, UnsupportedGeoTIFFFeatureError
 from . import sidecars
 from .arguments import WriteArguments
 from .output import Progress, Target, aux_of, device_for, gathered, put_style, steps_of, wants_style
-from .pieces import Piece
 from .pixels import stream_of
-from .raster import RasterToWrite, options_of
+from .raster import Piece, RasterToWrite, options_of
 from .stream import plan_stream
 
 
@@ -144,7 +143,8 @@ def _write_tile(
     array, mask = pixels
     folder, device = place
     spec = raster.spec.part(tile.row, tile.column, tile.height, tile.width)
-    writer = _core.Writer(os.path.join(folder, tile.name), spec, options_of(raster, arguments, device))
+    options = _core.WriteOptions(**options_of(raster, arguments, device))
+    writer = _core.Writer(os.path.join(folder, tile.name), spec, options)
     try:
         writer.write(array, 0, 0, axes=raster.layout.axes, mask=mask, stream=stream_of(array))
         names, colours = raster.categories

@@ -23,7 +23,13 @@ from strile.errors import ClosedError, StrileError
 TYPES = (
     "uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64 complex64 complex128".split()
 )
-TILES = _core.WriteOptions(tile=(16, 16), compression="deflate")
+
+
+def tiles(**more: Any) -> _core.WriteOptions:
+    return _core.WriteOptions(tile=(16, 16), compression="deflate", **more)
+
+
+TILES = tiles()
 
 
 def pixels(dtype: str, *shape: int) -> np.ndarray:
@@ -76,7 +82,7 @@ def unaligned(array: np.ndarray) -> np.ndarray:
 def test_every_type_and_order_of_axes_arrives(dtype: str, axes: str, tmp_path: Path) -> None:
     shape = {"yx": (37, 45), "byx": (3, 37, 45), "yxb": (37, 45, 3)}[axes]
     array = pixels(dtype, *shape)
-    write(tmp_path / "a.tif", array, axes, TILES.replace(planar="contig"))
+    write(tmp_path / "a.tif", array, axes, tiles(planar="contig"))
     found = tifffile.imread(tmp_path / "a.tif")
     expected = np.moveaxis(array, 0, -1) if axes == "byx" else array
     assert found.dtype == (np.uint8 if dtype == "bool" else array.dtype)
@@ -120,8 +126,8 @@ def test_an_array_in_the_order_of_memory_is_not_copied(tmp_path: Path) -> None:
     ("options", "any_order"),
     [
         (TILES, False),
-        (TILES.replace(format="cog"), True),
-        (TILES.replace(spooled=True), True),
+        (tiles(format="cog"), True),
+        (tiles(spooled=True), True),
         (_core.WriteOptions(strip_rows=8), False),
     ],
 )
@@ -142,7 +148,7 @@ def test_pieces(options: _core.WriteOptions, any_order: bool, tmp_path: Path) ->
 
 def test_a_cloud_optimized_file_is_one_to_gdal(tmp_path: Path) -> None:
     array = pixels("uint8", 100, 130)
-    report = write(tmp_path / "a.tif", array, options=TILES.replace(format="cog", resampling="mean"))
+    report = write(tmp_path / "a.tif", array, options=tiles(format="cog", resampling="mean"))
     with rasterio.open(tmp_path / "a.tif") as read:
         assert read.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
         assert len(read.overviews(1)) == report["levels"] - 1 == 4
@@ -152,7 +158,7 @@ def test_a_cloud_optimized_file_is_one_to_gdal(tmp_path: Path) -> None:
 def test_sparse_blocks_and_levels(tmp_path: Path) -> None:
     array = np.zeros((64, 64), "uint8")
     array[0, 0] = 255
-    report = write(tmp_path / "a.tif", array, options=TILES.replace(sparse=True, overviews=2))
+    report = write(tmp_path / "a.tif", array, options=tiles(sparse=True, overviews=2))
     assert (report["levels"], report["blocks"]) == (3, 16 + 4 + 1)
     assert report["sparse"] == 15 + 3
     np.testing.assert_array_equal(tifffile.imread(tmp_path / "a.tif"), array)
@@ -182,14 +188,14 @@ class OnlyWrites:
         return None if self.most is None else len(self.taken[-1])
 
 
-@pytest.mark.parametrize("options", [TILES, TILES.replace(format="cog")])
-def test_objects_get_the_bytes_of_the_file(options: _core.WriteOptions, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["gtiff", "cog"])
+def test_objects_get_the_bytes_of_the_file(form: Any, tmp_path: Path) -> None:
     array = pixels("uint16", 3, 60, 70)
-    write(tmp_path / "a.tif", array, "byx", options.replace(spooled=True))
+    write(tmp_path / "a.tif", array, "byx", tiles(format=form, spooled=True))
     expected = (tmp_path / "a.tif").read_bytes()
     memory, plain, slow = io.BytesIO(), OnlyWrites(), OnlyWrites(1000)
     for target in (memory, plain, slow):
-        report = write(target, array, "byx", options)
+        report = write(target, array, "byx", tiles(format=form))
         assert report["file_len"] == len(expected)
     assert memory.getvalue() == b"".join(plain.taken) == b"".join(slow.taken) == expected
 
@@ -305,7 +311,7 @@ def test_one_thread_at_a_time(tmp_path: Path) -> None:
 
 def test_progress_grows_to_the_whole(tmp_path: Path) -> None:
     array, seen = pixels("uint8", 64, 64), []
-    writer = _core.Writer(tmp_path / "a.tif", raster_of(array), TILES.replace(format="cog"))
+    writer = _core.Writer(tmp_path / "a.tif", raster_of(array), tiles(format="cog"))
     for row in range(0, 64, 16):
         writer.write(array[row : row + 16], row, 0, axes="yx", progress=lambda *now: seen.append(now))
     writer.finish(lambda *now: seen.append(now))
@@ -340,14 +346,14 @@ def test_a_sidecar_of_gdal_is_joined_with_that_of_the_writer(tmp_path: Path) -> 
 @pytest.mark.parametrize("to_file", [True, False])
 def test_no_place_for_a_sidecar(to_file: bool, tmp_path: Path) -> None:
     target = tmp_path / "a.tif" if to_file else io.BytesIO()
-    writer = _core.Writer(target, raster_of(GOOD), TILES.replace(sidecars=False))
+    writer = _core.Writer(target, raster_of(GOOD), tiles(sidecars=False))
     with pytest.raises(StrileError, match="no place beside it"):
         writer.sidecar(".note", b"beside")
     assert left(tmp_path) == []
 
 
 def test_what_has_no_place_without_sidecars_is_told(tmp_path: Path) -> None:
-    report = write(tmp_path / "a.tif", GOOD, options=TILES.replace(sidecars=False), categories=["a", "b"])
+    report = write(tmp_path / "a.tif", GOOD, options=tiles(sidecars=False), categories=["a", "b"])
     assert any(".aux.xml" in warning for warning in report["warnings"])
     assert left(tmp_path) == ["a.tif"]
 
@@ -361,7 +367,7 @@ def test_memory_is_asked_for_first(tmp_path: Path) -> None:
 
 
 def test_what_it_says_of_itself(tmp_path: Path) -> None:
-    writer = _core.Writer(tmp_path / "a.tif", raster_of(GOOD), TILES.replace(encode_on="cpu"))
+    writer = _core.Writer(tmp_path / "a.tif", raster_of(GOOD), tiles(encode_on="cpu"))
     assert writer.device == "cpu" and writer.encoder[0] == "cpu" and writer.blocks == 9
     assert "9 tiles of 16 × 16" in writer.explain()
     writer.abort()

@@ -256,7 +256,7 @@ def test_colours(tmp_path: Path) -> None:
 def test_what_has_to_be_said(missing: str) -> None:
     raster = {"width": 5, "height": 5, "bands": 1, "dtype": "uint8"}
     del raster[missing]
-    with pytest.raises(TypeError, match=f"`{missing}`"):
+    with pytest.raises(TypeError, match=f"'{missing}'"):
         _core.RasterSpec(**raster)
 
 
@@ -274,9 +274,9 @@ def test_what_has_to_be_said(missing: str) -> None:
         ("dtype", 5, TypeError),
         ("mask", "yes", TypeError),
         ("photometric", -1, StrileError),
-        ("extra_samples", [7], TypeError),
+        ("extra_samples", [7], StrileError),
         ("colormap", [(1, 2)], TypeError),
-        ("colormap", [70000], TypeError),
+        ("colormap", [70000], StrileError),
         ("nodata", 256, StrileError),
         ("nodata", math.nan, StrileError),
         ("nodata", 1.5, StrileError),

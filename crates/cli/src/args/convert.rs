@@ -235,36 +235,8 @@ fn colours(given: &[String]) -> Result<Vec<(u16, String)>, String> {
 }
 
 /// Options of gdal_translate, which begin with one dash.
-const GDAL: [(&str, &str); 28] = [
-    ("-of", "--of"),
-    ("-co", "--co"),
-    ("-srcwin", "--srcwin"),
-    ("-projwin", "--projwin"),
-    ("-projwin_srs", "--projwin-srs"),
-    ("--projwin_srs", "--projwin-srs"),
-    ("-epo", "--epo"),
-    ("-eco", "--eco"),
-    ("-outsize", "--outsize"),
-    ("-tr", "--tr"),
-    ("-ovr", "--ovr"),
-    ("-ot", "--ot"),
-    ("-unscale", "--unscale"),
-    ("-expand", "--expand"),
-    ("-colorinterp", "--colorinterp"),
-    ("-mo", "--mo"),
-    ("-a_scale", "--a-scale"),
-    ("-a_offset", "--a-offset"),
-    ("-a_srs", "--a-srs"),
-    ("-a_nodata", "--a-nodata"),
-    ("-a_ullr", "--a-ullr"),
-    ("-a_gt", "--a-gt"),
-    ("-exponent", "--exponent"),
-    ("-band", "--band"),
-    ("-overwrite", "--overwrite"),
-    ("-quiet", "--quiet"),
-    ("--a_srs", "--a-srs"),
-    ("--a_nodata", "--a-nodata"),
-];
+const GDAL: &str = "of co srcwin projwin projwin_srs epo eco outsize tr ovr ot unscale expand colorinterp mo a_scale \
+    a_offset a_srs a_nodata a_ullr a_gt exponent band overwrite quiet";
 
 /// Options of gdal_translate that strile does not have, and what there is instead.
 const UNAVAILABLE: [(&str, &str); 20] = [
@@ -337,10 +309,7 @@ pub(super) fn with_long_options(words: &[OsString]) -> Vec<OsString> {
             out.push(format!("--{option}={band}:{}", value.to_string_lossy()).into());
             continue;
         }
-        match GDAL.iter().chain(&super::cutline::GDAL).find(|(short, _)| *short == text) {
-            Some((_, long)) => out.push(long.into()),
-            None => out.push(word.clone()),
-        }
+        out.push(super::long_option(text, GDAL).map_or_else(|| word.clone(), OsString::from));
     }
     out
 }

@@ -18,10 +18,4 @@ pub struct CutlineArgs {
 }
 
 /// Its options as GDAL writes them, which begin with one dash.
-pub(super) const GDAL: [(&str, &str); 5] = [
-    ("-cutline", "--cutline"),
-    ("-cutline_srs", "--cutline-srs"),
-    ("-crop_to_cutline", "--crop-to-cutline"),
-    ("--cutline_srs", "--cutline-srs"),
-    ("--crop_to_cutline", "--crop-to-cutline"),
-];
+pub(super) const GDAL: &str = "cutline cutline_srs crop_to_cutline";

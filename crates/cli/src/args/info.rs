@@ -44,5 +44,4 @@ pub struct InfoArgs {
 }
 
 /// Options of gdalinfo, which begin with one dash.
-pub(super) const GDAL: [(&str, &str); 4] =
-    [("-stats", "--stats"), ("-hist", "--hist"), ("-checksum", "--checksum"), ("-json", "--json")];
+pub(super) const GDAL: &str = "stats hist checksum json";

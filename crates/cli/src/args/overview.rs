@@ -54,13 +54,5 @@ pub struct OverviewArgs {
 }
 
 /// Options of gdaladdo, which begin with one dash. Those that `strile overview` does not have are refused by name.
-pub(super) const GDAL: [(&str, &str); 8] = [
-    ("-clean", "--clean"),
-    ("-ro", "--ro"),
-    ("-b", "--b"),
-    ("-minsize", "--minsize"),
-    ("-partial-refresh-from-source-timestamp", "--partial-refresh-from-source-timestamp"),
-    ("-partial-refresh-from-projwin", "--partial-refresh-from-projwin"),
-    ("-partial-refresh-from-source-extent", "--partial-refresh-from-source-extent"),
-    ("-oo", "--oo"),
-];
+pub(super) const GDAL: &str = "clean ro b minsize partial-refresh-from-source-timestamp partial-refresh-from-projwin partial- \
+    refresh-from-source-extent oo";

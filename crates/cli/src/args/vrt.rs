@@ -40,7 +40,7 @@ pub struct VrtArgs {
     #[arg(long, value_name = "V", value_parser = parse_nodata, allow_hyphen_values = true)]
     pub nodata: Option<Nodata>,
     /// Store absolute paths
-    #[arg(long)]
+    #[arg(long, alias = "write-absolute-path")]
     pub absolute: bool,
     /// Replace OUTPUT if it exists
     #[arg(long)]
@@ -48,30 +48,6 @@ pub struct VrtArgs {
 }
 
 /// Options of gdalbuildvrt, which begin with one dash. Those that `strile vrt` does not have are refused by name.
-pub(super) const GDAL: [(&str, &str); 25] = [
-    ("-separate", "--separate"),
-    ("-te", "--te"),
-    ("-tr", "--tr"),
-    ("-input_file_list", "--input-file-list"),
-    ("-overwrite", "--overwrite"),
-    ("-write_absolute_path", "--absolute"),
-    ("-tileindex", "--tileindex"),
-    ("-resolution", "--resolution"),
-    ("-tap", "--tap"),
-    ("-sd", "--sd"),
-    ("-allow_projection_difference", "--allow-projection-difference"),
-    ("-optim", "--optim"),
-    ("-addalpha", "--addalpha"),
-    ("-hidenodata", "--hidenodata"),
-    ("-srcnodata", "--srcnodata"),
-    ("-vrtnodata", "--vrtnodata"),
-    ("-ignore_srcmaskband", "--ignore-srcmaskband"),
-    ("-nodata_max_mask_threshold", "--nodata-max-mask-threshold"),
-    ("-a_srs", "--a-srs"),
-    ("-oo", "--oo"),
-    ("-co", "--co"),
-    ("-of", "--of"),
-    ("-strict", "--strict"),
-    ("-non_strict", "--non-strict"),
-    ("-program", "--program"),
-];
+pub(super) const GDAL: &str = "separate te tr input_file_list overwrite write_absolute_path tileindex resolution tap sd \
+    allow_projection_difference optim addalpha hidenodata srcnodata vrtnodata ignore_srcmaskband \
+    nodata_max_mask_threshold a_srs oo co of strict non_strict program";

@@ -220,30 +220,8 @@ fn parse_datum_shift(text: &str) -> Result<DatumShift, String> {
 }
 
 /// Options of gdalwarp, which begin with one dash.
-pub(super) const GDAL: [(&str, &str); 22] = [
-    ("-t_srs", "--t-srs"),
-    ("-s_srs", "--s-srs"),
-    ("-order", "--order"),
-    ("-tps", "--tps"),
-    ("-rpc", "--rpc"),
-    ("-to", "--to"),
-    ("-te", "--te"),
-    ("-te_srs", "--te-srs"),
-    ("-tr", "--tr"),
-    ("-ts", "--ts"),
-    ("-tap", "--tap"),
-    ("-ovr", "--ovr"),
-    ("-dstnodata", "--dstnodata"),
-    ("-srcnodata", "--srcnodata"),
-    ("-et", "--et"),
-    ("-ot", "--ot"),
-    ("-of", "--of"),
-    ("-co", "--co"),
-    ("-overwrite", "--overwrite"),
-    ("--t_srs", "--t-srs"),
-    ("--s_srs", "--s-srs"),
-    ("--te_srs", "--te-srs"),
-];
+pub(super) const GDAL: &str =
+    "t_srs s_srs order tps rpc to te te_srs tr ts tap ovr dstnodata srcnodata et ot of co overwrite";
 
 /// Options of gdalwarp that strile does not have, and what there is instead.
 const UNAVAILABLE: [(&str, &str); 20] = [

@@ -12,7 +12,7 @@ pub use headers::{
     Colours, Component, DHT, DQT, DRI, EOI, Frame, SOS, Segment, check_inks, check_scans, complete, frame,
     segment_at, segments,
 };
-pub use picture::{Picture, Plane, Scan, ScanData, ScanPart, parse};
+pub use picture::{Plane, Scan, ScanData, ScanPart, SequentialJpeg, parse};
 pub use tables::{
     Class, HuffmanCode, HuffmanTable, HuffmanTables, Quantisation, ZIGZAG, huffman_tables,
     quantisation_tables,

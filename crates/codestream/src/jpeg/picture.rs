@@ -18,7 +18,7 @@ const MOST_BYTES: u32 = 1 << 28;
 
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
+pub struct SequentialJpeg {
     /// Pixels across.
     pub width: u32,
     /// Pixels down.
@@ -72,7 +72,7 @@ pub struct ScanData {
 /// A component in a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanPart {
-    /// Its index in `Picture::planes`.
+    /// Its index in `SequentialJpeg::planes`.
     pub plane: usize,
     /// Data units of it in an MCU, across and down.
     pub units: (u32, u32),
@@ -143,7 +143,7 @@ pub fn parse(
     tables: Option<&[u8]>,
     block: StoredBlock<'_>,
     colours: Colours,
-) -> Result<Picture, BlockFault> {
+) -> Result<SequentialJpeg, BlockFault> {
     let frame = frame(src)?;
     match frame.marker {
         0xC0 | 0xC1 => {}
@@ -172,7 +172,7 @@ pub fn parse(
     }
     let (planes, scans) = Walk::new(&frame).walk(src, tables)?;
     let factors = factors(&frame);
-    Ok(Picture { width, height, factors, planes, scans, is_ycbcr })
+    Ok(SequentialJpeg { width, height, factors, planes, scans, is_ycbcr })
 }
 
 /// Largest sampling factors.

@@ -47,7 +47,7 @@ pub struct Jpeg {
 
 /// A stream that was taken apart.
 #[derive(Debug)]
-pub struct Picture {
+pub struct JpegStream {
     scans: Vec<ScanBytes>,
     plan: Arc<Plan>,
 }
@@ -84,7 +84,7 @@ impl Default for Jpeg {
 }
 
 impl Decoder for Jpeg {
-    type Picture = Picture;
+    type Picture = JpegStream;
     type Batch = Batch;
 
     fn takes(&self, layout: &BlockLayout) -> Result<(), String> {
@@ -125,7 +125,7 @@ impl Decoder for Jpeg {
         Need { bytes: 0, tables: 0, scratch: ALIGN }
     }
 
-    fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Picture, BlockFault> {
+    fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<JpegStream, BlockFault> {
         let block = StoredBlock { layout, rows };
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(picture) = known.and_then(|known| known.picture(stream, block, self.cut)) {
@@ -144,10 +144,10 @@ impl Decoder for Jpeg {
             let mcu_units = scan.units();
             scans.push(ScanBytes::new(scan.data, mcu_units, self.cut, begin));
         }
-        Ok(Picture { scans, plan })
+        Ok(JpegStream { scans, plan })
     }
 
-    fn need(&self, picture: &Picture) -> Need {
+    fn need(&self, picture: &JpegStream) -> Need {
         Need {
             bytes: picture.scans.last().map_or(0, |scan| scan.end),
             tables: picture.plan.tables(),
@@ -156,11 +156,16 @@ impl Decoder for Jpeg {
         }
     }
 
-    fn write(&self, picture: &Picture, stream: &[u8], into: &mut [u8]) {
+    fn write(&self, picture: &JpegStream, stream: &[u8], into: &mut [u8]) {
         picture.scans.iter().for_each(|scan| scan.write(stream, into));
     }
 
-    fn lay_out(&self, pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Result<Batch, Stop> {
+    fn lay_out(
+        &self,
+        pictures: &[Placed<JpegStream>],
+        room: &Room,
+        tables: &mut [u8],
+    ) -> Result<Batch, Stop> {
         tables::lay_out(pictures, room, tables)
     }
 

@@ -10,7 +10,7 @@ mod stream;
 mod template;
 
 pub use steps::Step;
-pub use stream::Picture;
+pub use stream::Jpeg2000Stream;
 
 use super::{Decoder, Need, Placed, Room, Stop};
 use crate::device::Device;
@@ -37,7 +37,7 @@ impl Batch {
 }
 
 impl Decoder for Jpeg2000 {
-    type Picture = Picture;
+    type Picture = Jpeg2000Stream;
     type Batch = Batch;
 
     fn takes(&self, layout: &BlockLayout) -> Result<(), String> {
@@ -63,27 +63,32 @@ impl Decoder for Jpeg2000 {
         Need::default()
     }
 
-    fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Picture, BlockFault> {
-        Picture::parse(stream, layout, rows)
+    fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Jpeg2000Stream, BlockFault> {
+        Jpeg2000Stream::parse(stream, layout, rows)
     }
 
     fn parsing(&self, layout: &BlockLayout, rows: u32) -> u64 {
         stream::parsing(layout, rows)
     }
 
-    fn held(&self, picture: &Picture) -> u64 {
+    fn held(&self, picture: &Jpeg2000Stream) -> u64 {
         picture.template.held()
     }
 
-    fn need(&self, picture: &Picture) -> Need {
+    fn need(&self, picture: &Jpeg2000Stream) -> Need {
         picture.need
     }
 
-    fn write(&self, picture: &Picture, stream: &[u8], into: &mut [u8]) {
+    fn write(&self, picture: &Jpeg2000Stream, stream: &[u8], into: &mut [u8]) {
         picture.template.write(stream, into);
     }
 
-    fn lay_out(&self, pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Result<Batch, Stop> {
+    fn lay_out(
+        &self,
+        pictures: &[Placed<Jpeg2000Stream>],
+        room: &Room,
+        tables: &mut [u8],
+    ) -> Result<Batch, Stop> {
         Ok(Batch { steps: steps::lay_out(pictures, room, tables)? })
     }
 

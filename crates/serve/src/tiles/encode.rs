@@ -1,6 +1,6 @@
 //! Pictures and samples as files: PNG, JPEG, WebP, NPY, GeoTIFF.
 
-use super::render::Picture;
+use super::render::TileImage;
 use crate::answer::Refusal;
 use crate::reading::Samples;
 use http::StatusCode;
@@ -58,7 +58,7 @@ fn failed(error: impl std::fmt::Display) -> Refusal {
 }
 
 /// A picture as a file.
-pub(crate) fn picture(picture: Picture, format: Format) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn picture(picture: TileImage, format: Format) -> Result<Vec<u8>, Refusal> {
     match format {
         Format::Jpeg => {
             let picture = picture.opaque();
@@ -85,7 +85,7 @@ pub(crate) fn picture(picture: Picture, format: Format) -> Result<Vec<u8>, Refus
     }
 }
 
-fn png(picture: &Picture) -> Result<Vec<u8>, Refusal> {
+fn png(picture: &TileImage) -> Result<Vec<u8>, Refusal> {
     let (pixels, channels) = picture.with_alpha();
     let mut bytes = Vec::with_capacity(pixels.len() / 2);
     let mut encoder = png::Encoder::new(&mut bytes, picture.width, picture.height);

@@ -16,7 +16,7 @@ pub(super) fn byte(value: f64) -> u8 {
 }
 
 /// A picture of 8 bits: pixel by pixel, 1 or 3 channels, and its alpha.
-pub(crate) struct Picture {
+pub(crate) struct TileImage {
     pub(crate) width: u32,
     pub(crate) height: u32,
     /// 1 or 3.
@@ -27,7 +27,7 @@ pub(crate) struct Picture {
     pub(crate) alpha: Option<Vec<u8>>,
 }
 
-impl Picture {
+impl TileImage {
     /// Channels with alpha, pixel by pixel: 1, 2, 3 or 4 of them.
     pub(crate) fn with_alpha(&self) -> (Vec<u8>, usize) {
         let Some(alpha) = &self.alpha else { return (self.colours.clone(), self.channels) };
@@ -74,7 +74,7 @@ pub(crate) enum Drawn<'a> {
 }
 
 /// Draws samples. `inverted` swaps black and white.
-pub(crate) fn draw(samples: &Samples, drawn: &Drawn<'_>, inverted: bool) -> Picture {
+pub(crate) fn draw(samples: &Samples, drawn: &Drawn<'_>, inverted: bool) -> TileImage {
     let (width, height) = (samples.width, samples.height);
     let mut alpha = samples.valid.clone();
     let mut hide = |at: usize| {
@@ -120,7 +120,7 @@ pub(crate) fn draw(samples: &Samples, drawn: &Drawn<'_>, inverted: bool) -> Pict
         }
     };
     let alpha = alpha.filter(|alpha| alpha.iter().any(|alpha| *alpha != 255));
-    Picture { width, height, channels, colours, alpha }
+    TileImage { width, height, channels, colours, alpha }
 }
 
 /// How values become bytes: by a table for small integers, else by arithmetic.

@@ -7,7 +7,7 @@ use crate::output::Sink;
 use crate::samples::to_big_endian;
 use std::io::Write as _;
 use strile::engine::LocatedFault;
-use strile::picture::Picture;
+use strile::picture::Drawing;
 use strile::read::PieceLimits;
 use strile::{DataType, Input, Layer, Pixels, ReadOptions, Window};
 
@@ -20,7 +20,7 @@ struct Form {
 /// Writes a picture: bands stretched, palettes in their colours, missing pixels transparent.
 pub fn draw(mut request: Request<'_>, sink: Sink, session: &Session) -> Result<Vec<LocatedFault>, Failure> {
     let size = (request.pieces.columns, request.pieces.rows);
-    let planned = Picture::plan(request.dataset, &request.options, size, request.pieces.data_type);
+    let planned = Drawing::plan(request.dataset, &request.options, size, request.pieces.data_type);
     let mut picture = planned.map_err(with_flags)?;
     let count = request.dataset.metadata().bands.len();
     if request.options.place.bands.is_none() && picture.bands.len() < count {
@@ -120,7 +120,7 @@ struct Masks<'a> {
 }
 
 impl<'a> Masks<'a> {
-    fn new(request: &Request<'a>, picture: &Picture) -> Self {
+    fn new(request: &Request<'a>, picture: &Drawing) -> Self {
         let mut options = request.options.clone().layer(Layer::Mask).masked(false).unpack(false);
         options.place.bands = None;
         Self {
@@ -148,7 +148,7 @@ impl<'a> Masks<'a> {
     }
 }
 
-fn stretch_note(picture: &Picture) -> String {
+fn stretch_note(picture: &Drawing) -> String {
     let of = |stretch: &Option<strile::picture::Stretch>| match stretch {
         Some(stretch) => format!("{} to {}", stretch.low, stretch.high),
         None => "0 to 255".to_owned(),

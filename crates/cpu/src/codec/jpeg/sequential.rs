@@ -15,7 +15,7 @@ use super::upsample::{Samples, Spare, ToRgb, Way, to_rgb, weave, weave_rgb};
 use super::{inverse::inverse_wide, rgb_wide::to_rgb_wide};
 use crate::codec::workspace::zeros;
 use crate::stop::Stop;
-use strile_codestream::jpeg::{Class, HuffmanTable, Picture, Plane, Scan, ZIGZAG, coded_data};
+use strile_codestream::jpeg::{Class, HuffmanTable, Plane, Scan, SequentialJpeg, ZIGZAG, coded_data};
 use strile_engine::BlockFault;
 
 /// The inverse transform: coefficients and steps of a data unit to its samples. Coefficients behind the number given, in
@@ -25,7 +25,12 @@ trait Inverse: Fn(&[i16; 64], &[i32; 64], u32) -> [[u8; 8]; 8] + Copy {}
 impl<F: Fn(&[i16; 64], &[i32; 64], u32) -> [[u8; 8]; 8] + Copy> Inverse for F {}
 
 /// Decodes the rows of a picture that `dst` has room for.
-pub(super) fn decode(src: &[u8], picture: &Picture, dst: &mut [u8], stop: &Stop) -> Result<(), BlockFault> {
+pub(super) fn decode(
+    src: &[u8],
+    picture: &SequentialJpeg,
+    dst: &mut [u8],
+    stop: &Stop,
+) -> Result<(), BlockFault> {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
@@ -39,7 +44,7 @@ pub(super) fn decode(src: &[u8], picture: &Picture, dst: &mut [u8], stop: &Stop)
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn decode_wide(src: &[u8], picture: &Picture, dst: &mut [u8], stop: &Stop) -> Result<(), BlockFault> {
+fn decode_wide(src: &[u8], picture: &SequentialJpeg, dst: &mut [u8], stop: &Stop) -> Result<(), BlockFault> {
     let inverse = |unit: &_, steps: &_, last| inverse_wide(unit, steps, last);
     decode_picture(src, picture, dst, (inverse, |y: &_, cb: &_, cr: &_| to_rgb_wide(y, cb, cr)), stop)
 }
@@ -47,7 +52,7 @@ fn decode_wide(src: &[u8], picture: &Picture, dst: &mut [u8], stop: &Stop) -> Re
 #[inline(always)]
 fn decode_picture(
     src: &[u8],
-    picture: &Picture,
+    picture: &SequentialJpeg,
     dst: &mut [u8],
     (inverse, to_rgb): (impl Inverse, impl ToRgb),
     stop: &Stop,
@@ -119,7 +124,7 @@ struct Part<'c> {
 #[inline(always)]
 fn decode_scan(
     src: &[u8],
-    picture: &Picture,
+    picture: &SequentialJpeg,
     scan: &Scan,
     planes: &mut [Samples],
     inverse: impl Inverse,

@@ -3,7 +3,7 @@
 //!
 //! Of pictures of one scan alone; what is not the same in every byte is parsed as if nothing were known.
 
-use super::Picture;
+use super::JpegStream;
 use super::cut::{Cut, ScanBytes};
 use super::plan::Plan;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Known {
     pub(super) fn new(
         stream: &[u8],
         block: StoredBlock<'_>,
-        found: &jpeg::Picture,
+        found: &jpeg::SequentialJpeg,
         plan: &Arc<Plan>,
     ) -> Option<Self> {
         let [scan] = found.scans.as_slice() else { return None };
@@ -37,11 +37,11 @@ impl Known {
     }
 
     /// The picture of a stream with these headers; `None` where it is another one, or something is wrong with it.
-    pub(super) fn picture(&self, stream: &[u8], block: StoredBlock<'_>, cut: Cut) -> Option<Picture> {
+    pub(super) fn picture(&self, stream: &[u8], block: StoredBlock<'_>, cut: Cut) -> Option<JpegStream> {
         let same =
             stream.starts_with(&self.headers) && block.rows == self.rows && *block.layout == self.layout;
         let data = same.then(|| self.scan.data_in(stream).ok())??;
         let scans = vec![ScanBytes::new(data, self.scan.units(), cut, 0)];
-        Some(Picture { scans, plan: Arc::clone(&self.plan) })
+        Some(JpegStream { scans, plan: Arc::clone(&self.plan) })
     }
 }

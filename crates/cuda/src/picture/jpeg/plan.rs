@@ -6,7 +6,9 @@ use super::abi::{JpegPicture, JpegPlane, JpegScan, JpegWay, MOST_UNITS, TABLE_EN
 use super::cut::Cut;
 use super::lookup;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
-use strile_codestream::jpeg::{Class, HuffmanTable, Picture, Plane, Quantisation, Scan, ScanPart, ZIGZAG};
+use strile_codestream::jpeg::{
+    Class, HuffmanTable, Plane, Quantisation, Scan, ScanPart, SequentialJpeg, ZIGZAG,
+};
 use strile_engine::BlockFault;
 
 /// Addresses and lengths in scratch memory are multiples of it.
@@ -66,7 +68,7 @@ fn take(scratch: &mut u64, len: u64) -> u64 {
 
 impl Plan {
     /// The plan of a picture of which `rows` rows are wanted.
-    pub(super) fn new(headers: &Picture, rows: u32, cut: Cut) -> Result<Self, BlockFault> {
+    pub(super) fn new(headers: &SequentialJpeg, rows: u32, cut: Cut) -> Result<Self, BlockFault> {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let mut plan = Self {
             picture: JpegPicture {
@@ -101,7 +103,7 @@ impl Plan {
         2 * entries + (structs + lost + self.quantisations.len() * size_of::<Quantisation>()) as u64
     }
 
-    fn add(&mut self, headers: &Picture, scan: &Scan, cut: Cut) -> Result<(), BlockFault> {
+    fn add(&mut self, headers: &SequentialJpeg, scan: &Scan, cut: Cut) -> Result<(), BlockFault> {
         let told = self.scan(scan, cut)?;
         let mut first_unit = 0;
         for part in &scan.parts {

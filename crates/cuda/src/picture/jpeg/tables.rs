@@ -2,7 +2,7 @@
 
 use super::abi::{JpegArgs, JpegPicture, JpegScan};
 use super::plan::{ALIGN, Keyed};
-use super::{Batch, Picture};
+use super::{Batch, JpegStream};
 use crate::abi::bytes_of;
 use crate::picture::{Placed, Room, Stop, too_little};
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ impl<'a> Shared<'a, '_> {
 }
 
 /// Fills the tables of a batch.
-pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, into: &mut [u8]) -> Result<Batch, Stop> {
+pub(super) fn lay_out(pictures: &[Placed<JpegStream>], room: &Room, into: &mut [u8]) -> Result<Batch, Stop> {
     let scan_count: usize = pictures.iter().map(|placed| placed.picture.plan.scans.len()).sum();
     let scans_at = (pictures.len() * size_of::<JpegPicture>()).next_multiple_of(16);
     let shared_at = (scans_at + scan_count * size_of::<JpegScan>()).next_multiple_of(16);

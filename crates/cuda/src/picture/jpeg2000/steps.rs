@@ -2,7 +2,7 @@
 
 use super::super::{Placed, Room, Stop, too_little};
 use super::abi::{Block, BlockArgs, Level, LevelArgs, Plane, Segment, Tile, TileArgs};
-use super::stream::Picture;
+use super::stream::Jpeg2000Stream;
 use super::template::{Coded, RANKS, Template};
 use crate::abi::{Plain, bytes_of};
 use crate::launch::Launch;
@@ -42,7 +42,7 @@ fn of_module(entry: &'static str, grid: (u32, u32), threads: u32) -> Launch {
 
 /// Fills tables with what a batch is.
 pub(super) fn lay_out(
-    pictures: &[Placed<Picture>],
+    pictures: &[Placed<Jpeg2000Stream>],
     room: &Room,
     tables: &mut [u8],
 ) -> Result<Vec<Step>, Stop> {
@@ -86,12 +86,12 @@ pub(super) fn lay_out(
     Ok(steps)
 }
 
-fn templates(pictures: &[Placed<Picture>]) -> impl Iterator<Item = &Template> {
+fn templates(pictures: &[Placed<Jpeg2000Stream>]) -> impl Iterator<Item = &Template> {
     pictures.iter().map(|placed| &placed.picture.template)
 }
 
 /// The planes of a wavelet level.
-fn levels(pictures: &[Placed<Picture>], index: usize, mut base: u64, planes_len: u64) -> Vec<Level> {
+fn levels(pictures: &[Placed<Jpeg2000Stream>], index: usize, mut base: u64, planes_len: u64) -> Vec<Level> {
     let mut levels = Vec::with_capacity(pictures.len());
     for made in templates(pictures) {
         let own = made.levels.get(index).map_or(&[][..], Vec::as_slice);
@@ -104,7 +104,7 @@ fn levels(pictures: &[Placed<Picture>], index: usize, mut base: u64, planes_len:
     levels
 }
 
-fn tiles(pictures: &[Placed<Picture>], mut base: u64) -> (Vec<Tile>, Vec<Plane>) {
+fn tiles(pictures: &[Placed<Jpeg2000Stream>], mut base: u64) -> (Vec<Tile>, Vec<Plane>) {
     let mut tiles = Vec::with_capacity(pictures.len());
     let mut planes = Vec::with_capacity(pictures.len());
     for placed in pictures {
@@ -181,7 +181,7 @@ impl Filled<'_> {
     /// left for the end is short.
     fn coded(
         &mut self,
-        pictures: &[Placed<Picture>],
+        pictures: &[Placed<Jpeg2000Stream>],
         of: impl Fn(&Template) -> &Coded,
         (room, mut states): (&Room, u64),
         many_warps: usize,

@@ -14,12 +14,12 @@ const MOST_BITS: u8 = 16;
 
 /// A parsed JPEG 2000 stream, ready for the kernels.
 #[derive(Debug)]
-pub struct Picture {
+pub struct Jpeg2000Stream {
     pub(super) template: Template,
     pub(super) need: Need,
 }
 
-impl Picture {
+impl Jpeg2000Stream {
     pub(super) fn parse(stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Self, BlockFault> {
         let size = jpeg2000::size(stream)?;
         let first = size.components.first().ok_or_else(|| BlockFault::corrupt("JPEG 2000: no components"))?;
