@@ -24,6 +24,7 @@ mod page;
 mod process;
 mod prose;
 mod python;
+mod races;
 mod ran;
 mod soak;
 mod spdx;
@@ -61,6 +62,7 @@ usage: cargo xtask CHORE
   licences        check the licence of every dependency against deny.toml
   file-size       list source files that are too long
   kernels         compile what is stale of crates/cuda/kernels; with --check, compare what is committed
+  races [TEST…]   look for races in the kernels: run their tests on the CPU under ThreadSanitizer, all or those named
   page            build the page of `strile view` into crates/serve/page/dist (needs npm); with --check, compare what is committed
   view [NAME…]    browser tests of `strile view`, where npm and Chromium are installed; NAMEs choose tests that contain one of them
   corpus [ARG…]   compare the release binary with the corpus's manifest; ARGs go to its check.py
@@ -109,6 +111,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
             | "test"
             | "page"
             | "view"
+            | "races"
     );
     if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
         return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
@@ -130,6 +133,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         "page" => page::run(&workspace, rest),
         "view" => view::run(&workspace, rest),
         "faults" => faults::run(&workspace, rest),
+        "races" => races::run(&workspace, rest),
         "soak" => soak::run(&workspace, rest),
         "corpus" => corpus::run(&workspace, rest),
         "bench" => bench::run(&workspace, rest),

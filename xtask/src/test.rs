@@ -192,7 +192,7 @@ fn rust_tests(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> 
     libtests(workspace, ran, &["--lib", "--bins", "--tests"])
 }
 
-fn has_nextest(workspace: &Workspace) -> bool {
+pub fn has_nextest(workspace: &Workspace) -> bool {
     process::answers(process::cargo(&workspace.root).args(["nextest", "--version"]))
 }
 

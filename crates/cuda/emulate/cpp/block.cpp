@@ -123,10 +123,12 @@ void describe_threads() {
 
 static void thread_main() {
   entered(block.scheduler);
+  races::thread_begins();
   u32 self = block.current;
   block.in_kernel = true;
   block.kernel->run(block.args);
   block.in_kernel = false;
+  races::thread_ends();
   thread_exited(self);
   for (;;) switch_fibre(block.threads[self].fibre, block.scheduler);
 }
@@ -139,6 +141,8 @@ void run_block() {
   memset(block.barriers, 0, sizeof block.barriers);
   memset(block.arrived, 0, sizeof block.arrived);
   memset(block.gone, 0xFF, sizeof block.gone);
+  races::forget_meetings();
+  if (!races::take_fibres(block.count)) return fail("no memory for stacks");
   for (u32 i = 0; i < block.count; i++) {
     prepare(block.threads[i].fibre, thread_main);
     block.gone[i / 32] &= ~(1u << (i % 32));

@@ -4,6 +4,7 @@
 #pragma once
 #include "device.h"
 #include "fibre.h"
+#include "races.h"
 
 namespace emulate {
 
@@ -23,11 +24,13 @@ struct Thread {
   u64 value, result;
   const char* file;
   int line;
+  Meeting* meeting;  // that it waits at
 };
 
 struct Barrier {
   u32 arrived, expected;  // expected 0: every live thread
   u32 predicates;
+  Meeting* meeting;
 };
 
 struct Block {

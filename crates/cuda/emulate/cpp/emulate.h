@@ -63,6 +63,32 @@ u32 barrier(Op op, u32 id, u32 threads, bool predicate, const char* file, int li
 // Lets other threads run first, sometimes: for accesses that may race on purpose.
 void maybe_yield();
 
+// What atomics and relaxed accesses read and write memory by. ThreadSanitizer does not report two of them.
+#if defined(STRILE_RACES)
+template <class T>
+static inline T load(const T* p) {
+  T v;
+  __atomic_load(p, &v, __ATOMIC_RELAXED);
+  return v;
+}
+template <class T>
+static inline void store(T* p, T v) {
+  __atomic_store(p, &v, __ATOMIC_RELAXED);
+}
+// Not seen by ThreadSanitizer.
+u32 unseen_load(const u32* p);
+#else
+template <class T>
+static inline T load(const T* p) {
+  return *(const volatile T*)p;
+}
+template <class T>
+static inline void store(T* p, T v) {
+  *(volatile T*)p = v;
+}
+static inline u32 unseen_load(const u32* p) { return load(p); }
+#endif
+
 template <class T>
 u64 pack(T v) {
   static_assert(sizeof(T) <= 8, "at most 64 bits travel between lanes");
@@ -140,8 +166,8 @@ static inline u32 __match_any_sync(u32 mask, T v, WHERE) {
   template <class T>                                     \
   static inline T name(T* p, typename Same<T>::type v) { \
     ::emulate::maybe_yield();                            \
-    T old = *p;                                          \
-    *p = expression;                                     \
+    T old = ::emulate::load(p);                          \
+    ::emulate::store(p, expression);                     \
     return old;                                          \
   }
 STRILE_ATOMIC(atomicAdd, (T)(old + v))
@@ -155,21 +181,30 @@ STRILE_ATOMIC(atomicExch, v)
 template <class T>
 static inline T atomicCAS(T* p, typename Same<T>::type expected, typename Same<T>::type v) {
   ::emulate::maybe_yield();
-  T old = *p;
-  if (old == expected) *p = v;
+  T old = ::emulate::load(p);
+  if (old == expected) ::emulate::store(p, v);
   return old;
 }
 template <class T>
 static inline T relaxed_load(const T* p) {
   static_assert(sizeof(T) <= 8, "one word");
   ::emulate::maybe_yield();
-  return *(const volatile T*)p;
+  return ::emulate::load(p);
 }
 template <class T>
 static inline void relaxed_store(T* p, typename Same<T>::type v) {
   static_assert(sizeof(T) <= 8, "one word");
   ::emulate::maybe_yield();
-  *(volatile T*)p = v;
+  ::emulate::store(p, v);
+}
+static inline u32 partial_load(const u32* p) {
+  ::emulate::maybe_yield();
+  return ::emulate::unseen_load(p);
+}
+static inline void uses([[maybe_unused]] const u8* p, [[maybe_unused]] u32 count) {
+#if defined(STRILE_RACES)
+  for (u32 i = 0; i < count; i++) (void)((const volatile u8*)p)[i];
+#endif
 }
 static inline void __threadfence() { ::emulate::maybe_yield(); }
 static inline void __threadfence_block() { ::emulate::maybe_yield(); }

@@ -13,6 +13,7 @@ struct Fibre {
       nullptr;  // of the stack, above the guard page; null for the scheduler, which runs on its caller's
   size_t size = 0;
   void* fake = nullptr;  // AddressSanitizer's
+  void* tsan = nullptr;  // ThreadSanitizer's
 #if defined(__x86_64__)
   void* stack_pointer = nullptr;
 #else

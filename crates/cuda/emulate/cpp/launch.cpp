@@ -118,6 +118,7 @@ static void run_grid(u32 grid_x, u32 grid_y) {
     u64 b = block.seed & 1 ? (start + blocks - i) % blocks : i;
     blockIdx = {(u32)(b % grid_x), (u32)(b / grid_x), 0};
     fill_shared();
+    races::fresh(__start_strile_shared, __stop_strile_shared);
     run_block();
   }
 }
@@ -178,7 +179,9 @@ EXPORT const char* strile_launch(const Launch* launch, const void* args) {
   timer_t timer;
   if (!start_watchdog(&timer, launch->seconds)) return "no timer for the watchdog";
   watch_faults();
+  races::begin(block.scheduler);
   run_grid(grid_x, grid_y);
+  races::end();
   timer_delete(timer);
   return block.failed ? block.message : nullptr;
 }

@@ -72,18 +72,31 @@ static void complete_warp(u32 warp, u32 mask) {
   }
 }
 
+static const char* file_name(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+// The meeting that lanes wait at for the same reason, or null.
+static Meeting* meeting_of(Op op, u32 mask, u32 warp) {
+  for (u32 lanes = block.arrived[warp] & mask; lanes != 0; lanes &= lanes - 1) {
+    const Thread& other = block.threads[warp * 32 + (u32)__builtin_ctz(lanes)];
+    if (other.op == op && other.mask == mask) return other.meeting;
+  }
+  return nullptr;
+}
+
 u64 warp(Op op, u32 mask, u64 value, u32 argument, u32 width, const char* file, int line) {
   u32 self = block.current, warp = self / 32, lane = self % 32;
-  const char* slash = strrchr(file, '/');
-  const char* name = slash ? slash + 1 : file;
-  if (!(mask >> lane & 1))
-    fail("%s: mask %08x does not name the calling lane (%s:%d)", name_of(op), mask, name, line);
+  if (!(mask >> lane & 1)) {
+    fail("%s: mask %08x does not name the calling lane (%s:%d)", name_of(op), mask, file_name(file), line);
+  }
   if (mask & block.gone[warp]) {
     fail("%s: mask %08x names lanes that have exited, %08x (%s:%d)", name_of(op), mask,
-         mask & block.gone[warp], name, line);
+         mask & block.gone[warp], file_name(file), line);
   }
   if (width != 1 && width != 2 && width != 4 && width != 8 && width != 16 && width != 32) {
-    fail("%s: width %u is no power of two up to 32 (%s:%d)", name_of(op), width, name, line);
+    fail("%s: width %u is no power of two up to 32 (%s:%d)", name_of(op), width, file_name(file), line);
   }
   block.in_kernel = false;
   Thread& t = block.threads[self];
@@ -95,6 +108,9 @@ u64 warp(Op op, u32 mask, u64 value, u32 argument, u32 width, const char* file, 
   t.value = value;
   t.file = file;
   t.line = line;
+  // Shuffles and votes wait for each other, too, but order no accesses to memory.
+  t.meeting = op == SYNCWARP ? meeting_of(op, mask, warp) : nullptr;
+  if (op == SYNCWARP) races::arrive(t.meeting);
   block.arrived[warp] |= 1u << lane;
   if ((block.arrived[warp] & mask) == mask) {
     bool meet = true;
@@ -105,6 +121,7 @@ u64 warp(Op op, u32 mask, u64 value, u32 argument, u32 width, const char* file, 
     if (meet) complete_warp(warp, mask);
   }
   wait();
+  if (op == SYNCWARP) races::leave(t.meeting, true);
   return t.result;
 }
 
@@ -163,6 +180,8 @@ u32 barrier(Op op, u32 id, u32 threads, bool predicate, const char* file, int li
   t.width = threads;
   t.file = file;
   t.line = line;
+  races::arrive(b.meeting);
+  t.meeting = b.meeting;
   if (op == BAR_ARRIVE) {
     make_ready(self);
   } else {
@@ -170,6 +189,7 @@ u32 barrier(Op op, u32 id, u32 threads, bool predicate, const char* file, int li
   }
   if (complete(b)) release(id);
   wait();
+  races::leave(t.meeting, op != BAR_ARRIVE);
   return (u32)t.result;
 }
 

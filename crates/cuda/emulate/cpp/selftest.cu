@@ -116,3 +116,69 @@ KERNEL(flag, 64, Args) {
   }
   atomicAdd(args.data + 1, 1);
 }
+
+// Threads hand numbers to each other, in right and in wrong order; ThreadSanitizer tells which. Every odd case lacks
+// what the case before it has.
+KERNEL(hand_over, 64, Args) {
+  SHARED(u32, table[64]);
+  const u32 t = threadIdx.x, next = t ^ 1, far = t ^ 32;
+  u32 got = 0;
+  switch (args.which) {
+    case 0:  // __syncwarp between writing and reading
+    case 1:  // a shuffle waits for the lanes, but orders no accesses
+      table[t] = t;
+      if (args.which == 0) __syncwarp();
+      if (args.which == 1) __shfl_sync(~0u, t, 0);
+      got = table[next];
+      break;
+    case 2:  // __syncwarp between reading and writing anew
+    case 3:
+      table[t] = t;
+      __syncwarp();
+      got = table[next];
+      if (args.which == 2) __syncwarp();
+      if (args.which == 3) __ballot_sync(~0u, got != 0);
+      table[t] = got;
+      break;
+    case 4:  // a barrier between warps
+    case 5:  // which __syncwarp is not
+      table[t] = t;
+      if (args.which == 4) __syncthreads();
+      if (args.which == 5) __syncwarp();
+      got = table[far];
+      break;
+    case 6:  // atomics, then a barrier
+    case 7:
+      if (t == 0) table[0] = 0;
+      __syncthreads();
+      atomicAdd(table, 1);
+      if (args.which == 6) __syncthreads();
+      got = table[0];
+      break;
+    case 8:  // a warp arrives, the other waits
+    case 9:  // and the other way round
+      if (t < 32) table[t] = t;
+      if ((t < 32) == (args.which == 8)) {
+        bar_arrive(1, 64);
+      } else {
+        bar_sync(1, 64);
+      }
+      if (t >= 32) got = table[far];
+      break;
+    case 10:  // blocks with words of their own
+    case 11:  // and with the same
+      args.data[(args.which == 10 ? blockIdx.x * 64 : 0) + t] = blockIdx.x;
+      return;
+    case 12:  // half of the lanes meet, the other half meet by themselves
+    case 13:  // one half reads what the other wrote
+      table[t] = t;
+      if (t % 32 < 16) {
+        __syncwarp(0x0000FFFFu);
+      } else {
+        __syncwarp(0xFFFF0000u);
+      }
+      got = table[args.which == 12 ? next : t ^ 16];
+      break;
+  }
+  args.data[blockIdx.x * 64 + t] = got;
+}

@@ -1,4 +1,4 @@
-//! Building a shared library out of a `.cu` file: g++, two flavours, kept by the hash of all sources it includes.
+//! Building a shared library out of a `.cu` file: g++, three flavours, kept by the hash of all sources it includes.
 #![expect(unsafe_code, reason = "asks the process for AddressSanitizer's functions")]
 
 use std::collections::BTreeSet;
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-const RUNTIME: [&str; 5] = ["launch.cpp", "block.cpp", "rendezvous.cpp", "fibre.cpp", "undefined.cpp"];
+const RUNTIME: [&str; 6] =
+    ["launch.cpp", "block.cpp", "rendezvous.cpp", "fibre.cpp", "races.cpp", "undefined.cpp"];
 const STANDIN: [&str; 6] = [
     "standin_control.cpp",
     "standin_device.cpp",
@@ -38,6 +39,8 @@ const FLAGS: [&str; 13] = [
 const CHECKS: &str = "-fsanitize=alignment,bounds,shift,signed-integer-overflow,integer-divide-by-zero,bool,enum,unreachable,return";
 /// Shared memory is in a section of its own; its variables have red zones too.
 const SANITIZE: [&str; 2] = ["-fsanitize=address", "-fsanitize-sections=strile_shared"];
+/// What the kernels are compiled with so that races are found; the runtime is not, because its own accesses are ordered.
+const RACES: &str = "-fsanitize=thread";
 
 /// The folder of this crate's C++ sources.
 pub(crate) fn cpp() -> PathBuf {
@@ -89,6 +92,24 @@ pub fn sanitized_runner() -> Result<String, String> {
     Ok(format!("env LD_PRELOAD={library} ASAN_OPTIONS={options} STRILE_SANITIZE=1"))
 }
 
+/// Whether kernels are compiled with ThreadSanitizer: the process was started with `STRILE_RACES=1`.
+pub fn watched_for_races() -> bool {
+    std::env::var_os("STRILE_RACES").is_some_and(|v| v == "1")
+}
+
+/// The environment of a process that runs kernels under ThreadSanitizer. A race in a kernel is reported on its standard
+/// error, and the process ends with code 66.
+pub fn races_environment() -> Result<[(&'static str, String); 3], String> {
+    let output =
+        Command::new("g++").arg("-print-file-name=libtsan.so").output().map_err(|e| format!("g++: {e}"))?;
+    let library = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if !library.starts_with('/') {
+        return Err("g++ has no libtsan.so".to_owned());
+    }
+    let options = "history_size=4:report_thread_leaks=0:ignore_interceptors_accesses=1".to_owned();
+    Ok([("LD_PRELOAD", library), ("TSAN_OPTIONS", options), ("STRILE_RACES", "1".to_owned())])
+}
+
 /// Where built libraries are kept: beside the running test's own build, or in the temporary folder.
 pub(crate) fn cache() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
@@ -117,14 +138,29 @@ fn closure(file: &Path, into: &mut BTreeSet<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles `main` and `others` into a library, or finds the one made before; gives its path.
-fn library(main: &Path, others: &[PathBuf], extra: &[&str]) -> Result<PathBuf, String> {
+/// Runs the compiler; `name` is the file that it is for.
+fn compile(command: &mut Command, name: &Path) -> Result<(), String> {
+    // A sanitizer of this process is none of the compiler's.
+    let output = command.env_remove("LD_PRELOAD").output().map_err(|e| format!("g++: {e}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("{} does not compile:\n{said}", name.display()));
+    }
+    if !said.trim().is_empty() {
+        eprintln!("{said}");
+    }
+    Ok(())
+}
+
+/// Compiles `main` and `others` into a library, or finds the one made before; gives its path. `of_main` are flags for
+/// `main` alone.
+fn library(main: &Path, others: &[PathBuf], extra: &[&str], of_main: &[&str]) -> Result<PathBuf, String> {
     let mut sources = BTreeSet::new();
     for file in others.iter().chain([&main.to_owned()]) {
         closure(file, &mut sources)?;
     }
     let mut hash = DefaultHasher::new();
-    (FLAGS, extra).hash(&mut hash);
+    (FLAGS, extra, of_main).hash(&mut hash);
     for source in &sources {
         source.hash(&mut hash);
         std::fs::read(source).map_err(|e| format!("{}: {e}", source.display()))?.hash(&mut hash);
@@ -135,16 +171,23 @@ fn library(main: &Path, others: &[PathBuf], extra: &[&str]) -> Result<PathBuf, S
         return Ok(path);
     }
     let partial = path.with_extension(format!("{}.partial", std::process::id()));
-    let mut command = Command::new("g++");
-    command.args(FLAGS).args(extra).arg("-I").arg(kernels()).arg("-I").arg(cpp());
-    command.args(["-x", "c++"]).arg(main).args(others).arg("-o").arg(&partial).arg("-ldl");
-    let output = command.output().map_err(|e| format!("g++: {e}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        return Err(format!("{} does not compile:\n{said}", main.display()));
+    let gcc = || {
+        let mut command = Command::new("g++");
+        command.args(FLAGS).args(extra).arg("-I").arg(kernels()).arg("-I").arg(cpp());
+        command
+    };
+    let object = partial.with_extension("o");
+    let mut command = gcc();
+    if of_main.is_empty() {
+        command.args(["-x", "c++"]).arg(main);
+    } else {
+        compile(gcc().args(of_main).args(["-c", "-x", "c++"]).arg(main).arg("-o").arg(&object), main)?;
+        command.arg(&object);
     }
-    if !said.trim().is_empty() {
-        eprintln!("{said}");
+    command.args(["-x", "c++"]).args(others).arg("-o").arg(&partial).arg("-ldl");
+    compile(&mut command, main)?;
+    if !of_main.is_empty() {
+        std::fs::remove_file(&object).map_err(|e| format!("{}: {e}", object.display()))?;
     }
     std::fs::rename(&partial, &path).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(path)
@@ -156,16 +199,19 @@ pub(crate) fn module(source: &Path) -> Result<PathBuf, String> {
         return Err(format!("there is no {}", source.display()));
     }
     let runtime: Vec<PathBuf> = RUNTIME.iter().map(|name| cpp().join(name)).collect();
+    if watched_for_races() {
+        return library(source, &runtime, &["-DSTRILE_RACES"], &[RACES]);
+    }
     let mut extra = vec![CHECKS];
     if sanitized() {
         extra.extend(SANITIZE);
     }
-    library(source, &runtime, &extra)
+    library(source, &runtime, &extra, &[])
 }
 
 /// The library that stands in for cuFile; it uses the one for the driver.
 pub(crate) fn standin_cufile() -> Result<PathBuf, String> {
-    library(&cpp().join("standin_cufile.cpp"), &[], &["-Wl,-soname,libcufile.so.0"])
+    library(&cpp().join("standin_cufile.cpp"), &[], &["-Wl,-soname,libcufile.so.0"], &[])
 }
 
 /// The library that stands in for nvCOMP of a version, with the functions of another or the same; it uses the driver's.
@@ -173,7 +219,7 @@ pub(crate) fn standin_nvcomp(version: u32, symbols: u32) -> Result<PathBuf, Stri
     let soname = format!("-Wl,-soname,libnvcomp.so.{}", version / 1000);
     let defines = [format!("-DVERSION={version}"), format!("-DSYMBOLS={symbols}")];
     let [version, symbols] = &defines;
-    library(&cpp().join("standin_nvcomp.cpp"), &[], &[&soname, version, symbols])
+    library(&cpp().join("standin_nvcomp.cpp"), &[], &[&soname, version, symbols], &[])
 }
 
 /// The library that stands in for one of NVIDIA's for pictures, of a version, with or without the function that decodes;
@@ -190,12 +236,12 @@ pub(crate) fn standin_pictures(
     if !encodes {
         extra.push("-DWITHOUT_ENCODE");
     }
-    library(&cpp().join(source), &[], &extra)
+    library(&cpp().join(source), &[], &extra, &[])
 }
 
 /// The library that stands in for the driver.
 pub(crate) fn standin() -> Result<PathBuf, String> {
     let mut files: Vec<PathBuf> = STANDIN.iter().map(|name| cpp().join(name)).collect();
     let main = files.remove(0);
-    library(&main, &files, &["-Wl,-soname,libcuda.so.1"])
+    library(&main, &files, &["-Wl,-soname,libcuda.so.1"], &[])
 }

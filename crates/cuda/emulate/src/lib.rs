@@ -48,6 +48,11 @@
 //! ([`sanitized_runner`] gives that value.) There the heap blocks of Rust (`Vec`, [`Poisoned`]) have red zones as well,
 //! so a kernel that reads one byte past a buffer ends the test with a report.
 //!
+//! Races are found by ThreadSanitizer, in the same way: [`races_environment`] gives the environment, and
+//! `cargo xtask races` runs tests in it. Each CUDA thread is a thread there. Only `__syncwarp`, barriers and the begin
+//! and end of a launch order accesses to memory: a missing one is reported with both lines, whether or not it changed a
+//! result. Races between neighbouring blocks are reported too.
+//!
 //! [`StandIn`] is a driver made of this: `libcuda.so.1` and `libcufile.so.0` whose device memory is host memory and whose
 //! launches run the emulated kernels. `StandIn::load()?.alone()` before anything asks for the driver; then the engine
 //! itself can be tested, and [`StandIn::calls`] tells what it asked of the driver. For a test of another process (the
@@ -62,7 +67,7 @@ mod nvjpeg2000;
 mod poisoned;
 mod standin;
 
-pub use compile::{sanitized, sanitized_runner};
+pub use compile::{races_environment, sanitized, sanitized_runner, watched_for_races};
 pub use garbage::Garbage;
 pub use module::{Emulator, Limits, Module};
 pub use nvcomp::{NvcompDecoder, load_nvcomp, nvcomp};
