@@ -71,11 +71,11 @@ def by_libertiff(path, threads):
 
 
 def by_strile(path, threads):
-    import numpy as np
-    from strile import _core
+    from strile._core import Dataset, Execution, ReadOptions
 
-    dataset = _core.Dataset.open(str(path))
-    return lambda: np.asarray(dataset.read(decode_on="cpu", cache="off", threads=threads))
+    dataset = Dataset.open(str(path))
+    options = ReadOptions(execution=Execution(decode_on="cpu", cache="off", threads=threads))
+    return lambda: dataset.read(options).numpy()
 
 
 def timed(read):

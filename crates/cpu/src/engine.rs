@@ -1,6 +1,6 @@
 //! `CpuEngine`: jobs on the threads of the process.
 //!
-//! A job is shared by as many workers as its context allows; each takes the next task until none is left,
+//! A job is shared by as many workers as its context allows; each takes the next task of its share until none is left,
 //! and the last to leave gives back claims and memory and completes the ticket. Blocks are independent, so
 //! neither pixels nor faults depend on how many workers there were.
 
@@ -12,6 +12,7 @@ use crate::{
     assemble, block, block::Conversion, codec, encode, find, finish, mask, plan, reduce, resample, warp,
 };
 use std::io;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -96,10 +97,10 @@ impl Engine for CpuEngine {
     ) -> Result<Ticket<Report>, EngineError> {
         let Started { running, workers, ticket, here } = Started::new(job, encoded, outputs, context)?;
         if here == Here::Copy {
-            work(running);
+            work(running, 0);
             return Ok(ticket);
         }
-        spawn(running, workers);
+        spawn(running, 0..workers);
         Ok(ticket)
     }
 
@@ -112,12 +113,12 @@ impl Engine for CpuEngine {
     ) -> Result<Report, EngineError> {
         let Started { running, workers, ticket, here } = Started::new(job, encoded, outputs, context)?;
         if here == Here::Nothing {
-            spawn(running, workers);
+            spawn(running, 0..workers);
             return ticket.wait();
         }
-        spawn(Arc::clone(&running), workers - 1);
+        spawn(Arc::clone(&running), 1..workers);
         // As on a thread of the pool: the job is lost, which the ticket says once the other workers have let go of it.
-        let _panicked = catch_unwind(AssertUnwindSafe(|| work(running)));
+        let _panicked = catch_unwind(AssertUnwindSafe(|| work(running, 0)));
         ticket.wait()
     }
 
@@ -273,7 +274,7 @@ impl Started {
         let wanted = if here == Here::Copy { 1 } else { wanted };
         let (workers, lease) = context.take_for_workers(each, wanted, "decoding scratch")?;
         let running = Arc::new(Running {
-            slots,
+            slots: slots.shared_by(workers),
             encoded,
             context: context.clone(),
             cancelled: AtomicBool::new(false),
@@ -292,14 +293,15 @@ impl Started {
     }
 }
 
-/// Gives a job to `workers` threads of the pool.
-fn spawn(running: Arc<Running>, workers: usize) {
-    for _ in 1..workers {
+/// Gives a job to threads of the pool, one per number of a worker.
+fn spawn(running: Arc<Running>, mut workers: Range<usize>) {
+    let last = workers.next_back();
+    for worker in workers {
         let running = Arc::clone(&running);
-        pool::spawn(move || work(running));
+        pool::spawn(move || work(running, worker));
     }
-    if workers > 0 {
-        pool::spawn(move || work(running));
+    if let Some(last) = last {
+        pool::spawn(move || work(running, last));
     }
 }
 
@@ -323,11 +325,11 @@ struct Running {
     crew: Crew,
 }
 
-fn work(running: Arc<Running>) {
+fn work(running: Arc<Running>, worker: usize) {
     pool::with_scratch(|scratch| {
         scratch.workspace.crew = running.crew.clone();
         scratch.workspace.lender = Some(running.context.clone());
-        while let Some(slot) = running.slots.next() {
+        while let Some(slot) = running.slots.next(worker) {
             if running.context.cancel.is_cancelled() {
                 running.cancelled.store(true, Ordering::Relaxed);
                 break;

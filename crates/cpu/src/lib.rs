@@ -1,6 +1,6 @@
 //! The CPU engine: codecs, predictors, placement.
 //!
-//! `engine` takes jobs and runs them on the threads of `pool`; `block` turns the bytes of one block into
+//! `engine` takes jobs and runs them on the threads of `pool`, which have `shares` of the blocks; `block` turns the bytes of one block into
 //! pixels: `codec` decompresses, then row by row, while the row is in the first cache, `predict` undoes the
 //! predictor, `samples` (or `ycbcr`) makes samples of bits, `cast` makes floats of them where the output
 //! converts, and `place` writes them where they belong, with the loops of `simd`, and looks for a value among them with those of `search`. `crew` has threads for a block that is
@@ -24,6 +24,7 @@ mod reduce;
 mod resample;
 mod samples;
 mod search;
+mod shares;
 mod simd;
 mod stop;
 mod warp;

@@ -1,17 +1,17 @@
 //! Who writes which part of an output, and the writing.
 //!
 //! `Slots` hands out every task of a job once, with the `Target` that is its part of the output, those of one block
-//! together. That makes writing from many threads sound: a job's tasks are disjoint (`DecodeJob::new`), jobs hold claims
+//! together (`Shares` numbers them). That makes writing from many threads sound: a job's tasks are disjoint (`DecodeJob::new`), jobs hold claims
 //! that are (`Output::claim`), and nobody else can make a target. With `simd` the only file with `unsafe`.
 
 #![expect(unsafe_code, reason = "writes into output memory that many threads share, each its own part")]
 
 use crate::cast::Cast;
 use crate::search::{holds, is_sample};
+use crate::shares::Shares;
 use crate::simd::Picker;
 use std::collections::BTreeMap;
 use std::slice;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use strile_engine::{
     BlockLayout, BlockTask, Claim, DecodeJob, EngineError, Fill, Location, Output, OutputRow, Placement,
     Sought, claim_outputs,
@@ -21,8 +21,10 @@ use strile_engine::{
 pub(crate) struct Slots {
     job: DecodeJob,
     claims: BTreeMap<u32, Claim>,
-    /// The first task that was not handed out.
-    next: AtomicUsize,
+    /// The first task of each block, where tasks of one block are placed together, and the number of tasks at the end.
+    firsts: Vec<u32>,
+    /// Which of these blocks were handed out.
+    shares: Shares,
 }
 
 /// Tasks of one block that one thread places: files may name one block for all their tiles, and others shall have work and
@@ -71,14 +73,30 @@ pub(crate) fn together(tasks: &[BlockTask], index: usize) -> Option<usize> {
     Some(1 + more.count())
 }
 
+/// Shares of the blocks between these tasks.
+fn shares_of(firsts: &[u32], workers: usize) -> Shares {
+    Shares::new(u32::try_from(firsts.len().saturating_sub(1)).unwrap_or(u32::MAX), workers)
+}
+
 impl Slots {
-    /// Checks the outputs of a job and claims the boxes it writes.
+    /// Checks the outputs of a job and claims the boxes it writes. One worker has all of it.
     pub(crate) fn new(job: DecodeJob, outputs: &[Output]) -> Result<Self, EngineError> {
         let claims = claim_outputs(&job, outputs, |location| match location {
             Location::Host => Ok(()),
             Location::Cuda(_) => Err("host memory, which the CPU engine writes"),
         })?;
-        Ok(Self { job, claims, next: AtomicUsize::new(0) })
+        let (mut firsts, mut index) = (Vec::with_capacity(job.tasks().len() + 1), 0);
+        while let Some(count) = together(job.tasks(), index) {
+            firsts.push(u32::try_from(index).map_err(|_| EngineError::Abandoned)?);
+            index += count;
+        }
+        firsts.push(u32::try_from(index).map_err(|_| EngineError::Abandoned)?);
+        Ok(Self { job, claims, shares: shares_of(&firsts, 1), firsts })
+    }
+
+    /// The same, shared by `workers`. Blocks were not handed out before.
+    pub(crate) fn shared_by(self, workers: usize) -> Self {
+        Self { shares: shares_of(&self.firsts, workers), ..self }
     }
 
     /// The job.
@@ -86,12 +104,13 @@ impl Slots {
         &self.job
     }
 
-    /// The next block, in the order of the tasks; `None` when all were handed out.
-    pub(crate) fn next(&self) -> Option<Slot<'_>> {
+    /// The next block of a worker, which is numbered from 0; `None` when all were handed out.
+    pub(crate) fn next(&self, worker: usize) -> Option<Slot<'_>> {
         let tasks = self.job.tasks();
-        let after = |index: usize| Some(index + together(tasks, index)?);
-        let index = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).ok()?;
-        let slice = tasks.get(index..index + together(tasks, index)?)?;
+        let firsts = self.firsts.get(self.shares.next(worker)? as usize..)?;
+        let &[index, end] = firsts.first_chunk()?;
+        let index = index as usize;
+        let slice = tasks.get(index..end as usize)?;
         let task = slice.first()?;
         let layout = self.job.layouts().get(task.layout as usize)?;
         let targets = slice.iter().map(|task| self.target(task, layout)).collect::<Option<Vec<_>>>()?;

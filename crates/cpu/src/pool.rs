@@ -78,6 +78,25 @@ pub(crate) struct RowScratch {
     pub floats: Vec<u8>,
 }
 
+/// Memory that a thread may keep.
+pub(crate) trait Buffer {
+    /// Bytes that it has.
+    fn bytes(&self) -> usize;
+
+    /// Leaves it empty.
+    fn give_back(&mut self);
+}
+
+impl<T> Buffer for Vec<T> {
+    fn bytes(&self) -> usize {
+        self.capacity().saturating_mul(size_of::<T>())
+    }
+
+    fn give_back(&mut self) {
+        *self = Vec::new();
+    }
+}
+
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
@@ -100,15 +119,16 @@ fn with_scratch_keeping<R>(most: usize, work: impl FnOnce(&mut Scratch) -> R) ->
     let result = work(&mut scratch);
     let Scratch { workspace, encoded, reversed, decoded, rows, kept: counted } = &mut scratch;
     let RowScratch { samples, packed, bytes, picked, floats } = rows;
-    let unwrapped = &mut workspace.unwrapped;
-    let mut buffers = [encoded, reversed, decoded, unwrapped, samples, packed, bytes, picked, floats];
-    buffers.sort_by_key(|buffer| buffer.capacity());
+    let own = [encoded, reversed, decoded, samples, packed, bytes, picked, floats];
+    let mut buffers = workspace.buffers();
+    buffers.extend(own.map(|buffer| buffer as &mut dyn Buffer));
+    buffers.sort_by_key(|buffer| buffer.bytes());
     let mut kept = 0;
     for buffer in buffers {
-        if kept + buffer.capacity() > most {
-            *buffer = Vec::new();
+        if kept + buffer.bytes() > most {
+            buffer.give_back();
         }
-        kept += buffer.capacity();
+        kept += buffer.bytes();
     }
     counted.set(kept);
     SCRATCH.set(scratch);

@@ -205,8 +205,33 @@ fn sum_dispatch(src: &[u8], dst: &mut [u8], lane: usize, distance: usize) -> usi
         (4, 16) => sum_avx2::<4, 16>(src, dst),
         (8, 8) => sum_avx2::<8, 8>(src, dst),
         (8, 16) => sum_avx2::<8, 16>(src, dst),
+        (1, 1..=32) => sum_pixels::<1, 1>(src, dst, distance),
+        (2, 1..=32) => sum_pixels::<2, 1>(src, dst, distance),
+        (4, 1..=32) => sum_pixels::<4, 1>(src, dst, distance),
+        (8, 1..=32) => sum_pixels::<8, 1>(src, dst, distance),
+        (2, 33..=64) => sum_pixels::<2, 2>(src, dst, distance),
+        (4, 33..=64) => sum_pixels::<4, 2>(src, dst, distance),
         _ => 0,
     }
+}
+
+/// Sums pixel by pixel, each of `distance` bytes, which VECTORS hold. What is stored beyond a pixel is garbage; the next one
+/// is stored over it, and what follows the last one is not counted as summed.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sum_pixels<const LANE: usize, const VECTORS: usize>(src: &[u8], dst: &mut [u8], distance: usize) -> usize {
+    let mut sums = [_mm256_setzero_si256(); VECTORS];
+    let (mut at, len) = (0, 32 * VECTORS);
+    while let (Some(from), Some(to)) = (src.get(at..at + len), dst.get_mut(at..at + len)) {
+        let vectors = from.as_chunks::<32>().0.iter().zip(to.as_chunks_mut::<32>().0);
+        for (sum, (from, to)) in sums.iter_mut().zip(vectors) {
+            *sum = add::<LANE>(*sum, load32(from));
+            // SAFETY: the array has the 32 bytes that are written; no alignment is asked.
+            unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), *sum) };
+        }
+        at += distance;
+    }
+    at
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -352,7 +377,22 @@ fn pick_avx2<const N: usize>(src: &[u8], dst: &mut [u8], shuffles: &[[u8; 16]; 4
     let (ins, _) = src.as_chunks::<16>();
     let (ins, _) = ins.as_chunks::<N>();
     let groups = ins.len().min(outs.len());
-    for (input, output) in ins.iter().zip(outs) {
+    let (ins, outs) = (&ins[..groups], &mut outs[..groups]);
+    let (pairs, last) = ins.as_chunks::<2>();
+    for ([first, second], output) in pairs.iter().zip(outs.chunks_exact_mut(2)) {
+        let both = |k: usize| {
+            let low = _mm256_castsi128_si256(load(&first[k]));
+            let shuffle = _mm256_broadcastsi128_si256(shuffles[k]);
+            _mm256_shuffle_epi8(_mm256_inserti128_si256::<1>(low, load(&second[k])), shuffle)
+        };
+        let mut x = both(0);
+        for k in 1..N {
+            x = _mm256_or_si256(x, both(k));
+        }
+        // SAFETY: the two arrays have the 32 bytes that are written; no alignment is asked.
+        unsafe { _mm256_storeu_si256(output.as_mut_ptr().cast(), x) };
+    }
+    if let ([input], Some(output)) = (last, outs.last_mut()) {
         let mut x = _mm_shuffle_epi8(load(&input[0]), shuffles[0]);
         for k in 1..N {
             x = _mm_or_si128(x, _mm_shuffle_epi8(load(&input[k]), shuffles[k]));
@@ -439,8 +479,8 @@ mod tests {
     #[test]
     fn sums_equal_the_plain_loop_for_all_lanes_widths_and_samples() {
         for lane in [1, 2, 4, 8] {
-            for samples in 1..=5 {
-                for width in 1..=200 {
+            for samples in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 16, 17, 31, 32, 33] {
+                for width in 1..=if samples > 5 { 20 } else { 200 } {
                     let src = noise(width * samples * lane);
                     let (mut fast, mut plain) = (vec![0xaa; src.len()], vec![0; src.len()]);
                     running_sum(&src, &mut fast, lane, samples * lane);

@@ -12,6 +12,8 @@ mod rgb_wide;
 mod sequential;
 mod upsample;
 
+pub(super) use sequential::Space;
+
 use super::image_shape::{StatedShape, most_rows, with_whole_image};
 use super::{StoredBlock, Workspace, lossless_jpeg};
 use strile_codestream::jpeg::{self as jpeg_stream, Colours, Component, Frame};
@@ -107,7 +109,8 @@ impl Stream<'_> {
         if frame.marker != 0xC2 && factors_divide(frame) {
             let picture = jpeg_stream::parse(self.src, self.tables, block, self.colours);
             let picture = picture.map_err(|fault| with_len(fault, dst.len()))?;
-            return sequential::decode(self.src, &picture, dst, workspace.crew.stop());
+            let Workspace { jpeg, crew, .. } = workspace;
+            return sequential::decode(self.src, &picture, dst, jpeg, crew.stop());
         }
         jpeg_stream::check_inks(self.src, frame, self.colours)?;
         // The decoder pads, or leaves as it was, what is missing of the last rows.
@@ -171,7 +174,9 @@ fn with_len(fault: BlockFault, expected: usize) -> BlockFault {
     reason = "small numbers made here"
 )]
 mod tests {
-    use super::super::testing::{decode_block, decode_rows, layout, mutants_fill_or_fault};
+    use super::super::testing::{
+        decode_block, decode_rows, kept_memory_does_not_show, layout, mutants_fill_or_fault,
+    };
     use strile_engine::{BlockLayout, FaultKind};
     use strile_tiff::{Compression, YCbCr};
 
@@ -219,6 +224,15 @@ mod tests {
         let expected: Vec<u8> = slopes().into_iter().step_by(3).collect();
         assert_close(&decode_block(grey, &layout).unwrap(), &expected, 4);
         assert_close(&decode_rows(grey, &layout, 5).unwrap(), &expected[..24 * 5], 4);
+    }
+
+    #[test]
+    fn pictures_of_one_thread_are_as_those_of_many() {
+        let mut as_ycbcr = rgb_layout();
+        as_ycbcr.extras.ycbcr = Some(YCbCr::default());
+        let grey = include_bytes!("../../tests/data/gray.jpg").as_slice();
+        let grey_layout = layout(Compression::Jpeg, (24, 16), (1, 8));
+        kept_memory_does_not_show(&[(RGB, rgb_layout()), (grey, grey_layout), (YCBCR, as_ycbcr)]);
     }
 
     #[test]

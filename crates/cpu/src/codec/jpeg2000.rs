@@ -21,8 +21,10 @@ mod segment_bits;
 mod states;
 mod wavelet;
 
-use super::StoredBlock;
+pub(super) use planes::Space;
+
 use super::image_shape::StatedShape;
+use super::{StoredBlock, Workspace};
 use crate::crew::Crew;
 use samples::Destination;
 use strile_codestream::jpeg2000::{Limits, has_subsampled_chroma, parse, size};
@@ -49,8 +51,9 @@ pub(super) fn decode(
     src: &[u8],
     dst: &mut [u8],
     block: StoredBlock<'_>,
-    crew: &Crew,
+    workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
+    let Workspace { crew, jpeg2000: space, .. } = workspace;
     let layout = block.layout;
     let reduce = layout.extras.reduce;
     let size = size(src)?;
@@ -91,12 +94,13 @@ pub(super) fn decode(
     let memory = Limits::ample_memory(most_samples, u64::from(shape.samples), src.len() as u64);
     let codestream = parse(src, Limits { reduce, most_samples, memory })?;
     let alone = Crew::alone();
-    let crew = if most_samples < WORTH_SHARING { &alone } else { crew };
-    let planes = planes::decode(src, &codestream, crew)?;
+    let crew = if most_samples < WORTH_SHARING { &alone } else { &*crew };
+    let planes = planes::decode(src, &codestream, space, crew)?;
     crew.stop().check()?;
     let destination =
         Destination { bytes: dst, width: layout.width as usize, data_type: layout.data_type, ycbcr };
     samples::write(&codestream, &planes, destination, crew)?;
+    space.keep(planes);
     crew.stop().check()
 }
 

@@ -105,7 +105,7 @@ pub fn decode(
         C::ThunderScan => thunderscan::decode(src, dst, block),
         C::OldJpeg => old_jpeg::decode(src, dst, block, workspace),
         C::Jpeg => jpeg::decode(src, dst, block, workspace),
-        C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::decode(src, dst, block, &workspace.crew),
+        C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::decode(src, dst, block, workspace),
         C::Lerc => lerc::decode(src, dst, block, workspace),
         C::Png => png::decode(src, dst, block, workspace),
         C::WebP => webp::decode(src, dst, block, workspace),

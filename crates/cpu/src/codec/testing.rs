@@ -49,6 +49,21 @@ pub(super) fn decode_rows(src: &[u8], layout: &BlockLayout, rows: u32) -> Result
     decode(src, &mut dst, StoredBlock { layout, rows }, &mut Workspace::default()).map(|()| dst)
 }
 
+/// Checks that a thread decodes blocks one after the other, forwards and backwards, to what each gives alone: memory that
+/// is kept from other blocks does not show.
+pub(super) fn kept_memory_does_not_show(blocks: &[(&[u8], BlockLayout)]) {
+    let mut workspace = Workspace::default();
+    for (src, layout) in blocks.iter().chain(blocks.iter().rev()) {
+        let alone = decode_block(src, layout).unwrap();
+        let mut dst = vec![0xAA; alone.len()];
+        decode(src, &mut dst, StoredBlock { layout, rows: layout.height }, &mut workspace).unwrap();
+        assert!(dst == alone, "{} × {} of {} samples", layout.width, layout.height, layout.samples);
+        // One that ends early leaves what it had.
+        let cut = src.get(..src.len() / 2).unwrap();
+        let _fault = decode(cut, &mut dst, StoredBlock { layout, rows: layout.height }, &mut workspace);
+    }
+}
+
 /// Lossless, and quality 75 where a codec loses anyway.
 pub(super) fn params() -> EncodeParams {
     EncodeParams { encoder: Encoder::Fast, level: 6, quality: 75, lossless: true, max_error: 0.0 }

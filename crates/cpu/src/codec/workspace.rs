@@ -6,7 +6,9 @@ use super::StoredBlock;
 use super::inflate_tables::Tables;
 use super::lzw::{Table, encode::Strings};
 use super::portable::matches::Matches;
+use super::{jpeg, jpeg2000};
 use crate::crew::Crew;
+use crate::pool::Buffer;
 use crate::stop::{LOOKS_EVERY, Stop};
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use strile_engine::memory::{NoMemory, probe};
@@ -24,6 +26,9 @@ pub struct Workspace {
     pub(crate) refused: Option<EngineError>,
     /// A blob without its wrapper.
     pub(crate) unwrapped: Vec<u8>,
+    /// Memory of pictures.
+    pub(super) jpeg: jpeg::Space,
+    pub(super) jpeg2000: jpeg2000::Space,
     deflate: Option<Decompressor>,
     zstd: Option<DCtx<'static>>,
     lzw: Option<Box<Table>>,
@@ -35,6 +40,14 @@ pub struct Workspace {
 }
 
 impl Workspace {
+    /// Its memory that grows with blocks, for the thread to keep or give back between jobs.
+    pub(crate) fn buffers(&mut self) -> Vec<&mut dyn Buffer> {
+        let mut buffers: Vec<&mut dyn Buffer> = vec![&mut self.unwrapped];
+        buffers.extend(self.jpeg.buffers().map(|buffer| buffer as &mut dyn Buffer));
+        self.jpeg2000.buffers(&mut buffers);
+        buffers
+    }
+
     /// Counts memory that a decoder is about to take, until the loan is dropped: `need` bytes, of which the job has
     /// counted `counted` with its scratch. The system is asked for it too, since most decoders abort where they get none.
     pub(super) fn lend(
@@ -126,20 +139,22 @@ pub(super) struct Loan {
     _lease: Option<Lease>,
 }
 
-/// Returns `len` zeros, or a fault if it is to stop: the system takes a while to hand out a gigabyte.
-pub(super) fn zeros<T: Copy + Default>(
+/// Makes `values` have `len` items: those that it has keep their values, others are zeros. Returns a fault if it is to stop:
+/// the system takes a while to hand out a gigabyte.
+pub(super) fn resize<T: Copy + Default>(
+    values: &mut Vec<T>,
     len: usize,
     what: &'static str,
     stop: &Stop,
-) -> Result<Vec<T>, BlockFault> {
-    let mut zeros = Vec::new();
+) -> Result<(), BlockFault> {
+    values.truncate(len);
     let no_memory = |_| out_of_memory(len.saturating_mul(size_of::<T>()), what);
-    zeros.try_reserve_exact(len).map_err(no_memory)?;
-    while zeros.len() < len {
+    values.try_reserve_exact(len - values.len()).map_err(no_memory)?;
+    while values.len() < len {
         stop.check()?;
-        zeros.resize(len.min(zeros.len() + LOOKS_EVERY), T::default());
+        values.resize(len.min(values.len() + LOOKS_EVERY), T::default());
     }
-    Ok(zeros)
+    Ok(())
 }
 
 /// A fault for memory that could not be had.

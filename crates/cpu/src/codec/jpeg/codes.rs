@@ -57,6 +57,34 @@ impl Codes {
     }
 }
 
+/// Tables of the last pictures. Tiles of one file have the same ones.
+#[derive(Default)]
+pub(super) struct KnownCodes(Vec<(HuffmanTable, Class, Codes)>);
+
+/// Tables that are kept. A picture has eight at most.
+const MOST_KNOWN: usize = 16;
+
+impl KnownCodes {
+    /// Makes tables that are not known.
+    pub(super) fn learn(&mut self, tables: &[(&HuffmanTable, Class)]) {
+        if tables.iter().any(|&(table, class)| self.get(table, class).is_none())
+            && self.0.len() + tables.len() > MOST_KNOWN
+        {
+            self.0.clear();
+        }
+        for &(table, class) in tables {
+            if self.get(table, class).is_none() {
+                self.0.push((table.clone(), class, Codes::new(table, class)));
+            }
+        }
+    }
+
+    pub(super) fn get(&self, table: &HuffmanTable, class: Class) -> Option<&Codes> {
+        let known = self.0.iter().find(|(known, of, _)| (known, *of) == (table, class));
+        known.map(|(_, _, codes)| codes)
+    }
+}
+
 /// The entry of a code without its value; `None` for symbols that stand for nothing.
 fn entry(code: HuffmanCode, class: Class) -> Option<u32> {
     let (go_on, size) = code.meaning(class)?;

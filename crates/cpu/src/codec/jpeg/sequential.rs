@@ -8,14 +8,15 @@
     expect(unsafe_code, reason = "one call of code compiled for newer machines")
 )]
 
-use super::codes::{Bits, Codes};
+use super::codes::{Bits, Codes, KnownCodes};
 use super::inverse::{flat, inverse};
 use super::upsample::{Samples, Spare, ToRgb, Way, to_rgb, weave, weave_rgb};
 #[cfg(target_arch = "x86_64")]
 use super::{inverse::inverse_wide, rgb_wide::to_rgb_wide};
-use crate::codec::workspace::zeros;
+use crate::codec::workspace::out_of_memory;
+use crate::pool::sized;
 use crate::stop::Stop;
-use strile_codestream::jpeg::{Class, HuffmanTable, Plane, Scan, SequentialJpeg, ZIGZAG, coded_data};
+use strile_codestream::jpeg::{Class, Plane, Scan, SequentialJpeg, ZIGZAG, coded_data};
 use strile_engine::BlockFault;
 
 /// The inverse transform: coefficients and steps of a data unit to its samples. Coefficients behind the number given, in
@@ -24,11 +25,31 @@ trait Inverse: Fn(&[i16; 64], &[i32; 64], u32) -> [[u8; 8]; 8] + Copy {}
 
 impl<F: Fn(&[i16; 64], &[i32; 64], u32) -> [[u8; 8]; 8] + Copy> Inverse for F {}
 
+/// Memory that is kept from picture to picture. Taking it anew for each costs pages that the system clears and takes back.
+#[derive(Default)]
+pub(crate) struct Space {
+    /// Samples of the components.
+    planes: [Vec<u8>; 4],
+    /// The coded data of a scan without stuffing.
+    data: Vec<u8>,
+    spares: [Spare; 4],
+    codes: KnownCodes,
+}
+
+impl Space {
+    /// Its memory that grows with pictures, for the thread to keep or give back.
+    pub(crate) fn buffers(&mut self) -> [&mut Vec<u8>; 5] {
+        let [a, b, c, d] = &mut self.planes;
+        [a, b, c, d, &mut self.data]
+    }
+}
+
 /// Decodes the rows of a picture that `dst` has room for.
 pub(super) fn decode(
     src: &[u8],
     picture: &SequentialJpeg,
     dst: &mut [u8],
+    space: &mut Space,
     stop: &Stop,
 ) -> Result<(), BlockFault> {
     #[cfg(target_arch = "x86_64")]
@@ -37,16 +58,23 @@ pub(super) fn decode(
         && is_x86_feature_detected!("bmi2")
     {
         // SAFETY: the machine has all of them, asked just now.
-        return unsafe { decode_wide(src, picture, dst, stop) };
+        return unsafe { decode_wide(src, picture, dst, space, stop) };
     }
-    decode_picture(src, picture, dst, (|unit, steps, _| inverse(unit, steps), to_rgb), stop)
+    decode_picture(src, picture, dst, (|unit, steps, _| inverse(unit, steps), to_rgb), space, stop)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn decode_wide(src: &[u8], picture: &SequentialJpeg, dst: &mut [u8], stop: &Stop) -> Result<(), BlockFault> {
+fn decode_wide(
+    src: &[u8],
+    picture: &SequentialJpeg,
+    dst: &mut [u8],
+    space: &mut Space,
+    stop: &Stop,
+) -> Result<(), BlockFault> {
     let inverse = |unit: &_, steps: &_, last| inverse_wide(unit, steps, last);
-    decode_picture(src, picture, dst, (inverse, |y: &_, cb: &_, cr: &_| to_rgb_wide(y, cb, cr)), stop)
+    let to_rgb = |y: &_, cb: &_, cr: &_| to_rgb_wide(y, cb, cr);
+    decode_picture(src, picture, dst, (inverse, to_rgb), space, stop)
 }
 
 #[inline(always)]
@@ -55,19 +83,29 @@ fn decode_picture(
     picture: &SequentialJpeg,
     dst: &mut [u8],
     (inverse, to_rgb): (impl Inverse, impl ToRgb),
+    space: &mut Space,
     stop: &Stop,
 ) -> Result<(), BlockFault> {
-    let planes = picture.planes.iter().map(|plane| samples_of(plane, picture.factors, stop));
-    let mut planes = planes.collect::<Result<Vec<Samples>, BlockFault>>()?;
+    let Space { planes, data, spares, codes } = space;
+    let planes = picture.planes.iter().zip(planes);
+    let planes = planes.map(|(plane, memory)| samples_of(plane, picture.factors, memory));
+    let mut planes = planes.collect::<Result<Vec<Samples<'_>>, BlockFault>>()?;
     for scan in &picture.scans {
-        decode_scan(src, picture, scan, &mut planes, inverse, stop).map_err(|wrong| match wrong {
+        // Copying the data of a large block takes a while, and so did finding them.
+        stop.check()?;
+        let len = scan.data.intervals.iter().map(|&len| len as usize).sum();
+        let data = sized(data, len).ok_or_else(|| out_of_memory(len, "the data of a JPEG scan"))?;
+        let copied = coded_data::copy(src.get(scan.data.range.clone()).unwrap_or_default(), data);
+        data.get_mut(copied..).unwrap_or_default().fill(0);
+        let tables = scan.tables();
+        codes.learn(&tables);
+        decode_scan(data, picture, scan, &mut planes, codes, inverse, stop).map_err(|wrong| match wrong {
             Wrong::Code => BlockFault::corrupt("JPEG: not a Huffman code"),
             Wrong::Truncated => BlockFault::truncated(0, dst.len()),
         })?;
     }
     let row_len = picture.width as usize * planes.len();
-    let mut spares = [Spare::default(), Spare::default(), Spare::default(), Spare::default()];
-    let [a, b, c, d] = &mut spares;
+    let [a, b, c, d] = spares;
     for (y, pixels) in dst.chunks_exact_mut(row_len.max(1)).enumerate() {
         stop.check()?;
         match planes.as_slice() {
@@ -94,13 +132,17 @@ fn decode_picture(
     Ok(())
 }
 
-/// Memory for the samples of a component, in whole data units.
-fn samples_of(plane: &Plane, factors: (u32, u32), stop: &Stop) -> Result<Samples, BlockFault> {
+/// Memory for the samples of a component, in whole data units, with any contents: scans write every unit that has samples.
+fn samples_of<'a>(
+    plane: &Plane,
+    factors: (u32, u32),
+    memory: &'a mut Vec<u8>,
+) -> Result<Samples<'a>, BlockFault> {
     let (width, height) = (plane.width as usize, plane.height as usize);
     let stride = width.next_multiple_of(8);
     let way = Way::new(factors.0 / plane.sampling.0.max(1), factors.1 / plane.sampling.1.max(1), plane.width);
     let len = stride.saturating_mul(height.next_multiple_of(8));
-    let samples = zeros(len, "the samples of a JPEG component", stop)?;
+    let samples = sized(memory, len).ok_or_else(|| out_of_memory(len, "the samples of a JPEG component"))?;
     Ok(Samples { samples, stride, width, height, way })
 }
 
@@ -121,25 +163,20 @@ struct Part<'c> {
     previous: i16,
 }
 
+/// Decodes a scan; `data` are those of all its intervals, and `known` has its tables.
 #[inline(always)]
 fn decode_scan(
-    src: &[u8],
+    data: &[u8],
     picture: &SequentialJpeg,
     scan: &Scan,
-    planes: &mut [Samples],
+    planes: &mut [Samples<'_>],
+    known: &KnownCodes,
     inverse: impl Inverse,
     stop: &Stop,
 ) -> Result<(), Wrong> {
-    let mut data = vec![0; scan.data.intervals.iter().map(|&len| len as usize).sum()];
-    coded_data::copy(src.get(scan.data.range.clone()).unwrap_or_default(), &mut data);
-    let tables = scan.tables();
-    let codes: Vec<Codes> = tables.iter().map(|&(table, class)| Codes::new(table, class)).collect();
-    let find = |table: &HuffmanTable, class| {
-        tables.iter().position(|&known| known == (table, class)).and_then(|index| codes.get(index))
-    };
     let mut parts = Vec::with_capacity(scan.parts.len());
     for part in &scan.parts {
-        let (Some(dc), Some(ac)) = (find(&part.dc, Class::Dc), find(&part.ac, Class::Ac)) else {
+        let (Some(dc), Some(ac)) = (known.get(&part.dc, Class::Dc), known.get(&part.ac, Class::Ac)) else {
             return Err(Wrong::Code);
         };
         let mut steps = [0; 64];
@@ -152,7 +189,7 @@ fn decode_scan(
         let units = (part.units.0 as usize, part.units.1 as usize);
         parts.push(Part { plane: part.plane, units, dc, ac, steps, previous: 0 });
     }
-    let mut rest = data.as_slice();
+    let mut rest = data;
     let across = scan.mcus.0 as usize;
     let (mut mcu_x, mut mcu_y) = (0, 0);
     let mut left = scan.mcus.0 * scan.mcus.1;
@@ -189,7 +226,7 @@ fn decode_scan(
 fn decode_mcu(
     bits: &mut Bits<'_>,
     part: &mut Part<'_>,
-    samples: &mut Samples,
+    samples: &mut Samples<'_>,
     (mcu_x, mcu_y): (usize, usize),
     inverse: impl Inverse,
 ) -> Result<(), Wrong> {

@@ -32,8 +32,8 @@ impl Way {
 }
 
 /// The samples of a component.
-pub(super) struct Samples {
-    pub(super) samples: Vec<u8>,
+pub(super) struct Samples<'a> {
+    pub(super) samples: &'a mut [u8],
     /// From one row to the next.
     pub(super) stride: usize,
     pub(super) width: usize,
@@ -41,7 +41,7 @@ pub(super) struct Samples {
     pub(super) way: Way,
 }
 
-impl Samples {
+impl Samples<'_> {
     fn row(&self, y: usize) -> &[u8] {
         let begin = y.min(self.height.saturating_sub(1)) * self.stride;
         self.samples.get(begin..begin + self.width).unwrap_or_default()

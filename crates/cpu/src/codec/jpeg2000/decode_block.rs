@@ -8,6 +8,7 @@
 use super::high_throughput;
 use super::passes::{COLUMNS, Cell, MOST_CELLS, MOST_CHUNKS, Passes, ROWS, Shape, position};
 use super::segment_bits::{Arithmetic, BEGINNING, Bits, PADDING, Raw};
+use crate::pool::Buffer;
 use strile_codestream::jpeg2000::{CodeBlock, Segment, Style};
 use strile_engine::BlockFault;
 
@@ -15,6 +16,7 @@ use strile_engine::BlockFault;
 const MOST_PLANES: u8 = 30;
 
 /// What a thread needs for code-blocks, used for one after the other.
+#[derive(Default)]
 pub(super) struct BlockSpace {
     cells: Vec<Cell>,
     magnitudes: Vec<[u32; 64]>,
@@ -24,13 +26,10 @@ pub(super) struct BlockSpace {
 }
 
 impl BlockSpace {
-    pub(super) fn new() -> Self {
-        Self {
-            cells: vec![Cell::default(); MOST_CELLS],
-            magnitudes: vec![[0; 64]; MOST_CHUNKS],
-            bytes: Vec::new(),
-            high_throughput: high_throughput::Space::default(),
-        }
+    /// Its memory that grows with code-blocks.
+    pub(super) fn buffers<'a>(&'a mut self, all: &mut Vec<&'a mut dyn Buffer>) {
+        all.push(&mut self.bytes);
+        self.high_throughput.buffers(all);
     }
 }
 
@@ -118,6 +117,9 @@ fn decode_any(
     let (width, height) = (usize::from(block.width), usize::from(block.height));
     let impossible = || BlockFault::corrupt(format!("JPEG 2000: a code-block of {width} x {height}"));
     let shape = Shape::new(width, height).ok_or_else(impossible)?;
+    // Code-blocks of high throughput need none.
+    space.cells.resize(MOST_CELLS, Cell::default());
+    space.magnitudes.resize(MOST_CHUNKS, [0; 64]);
     let cells = space.cells.get_mut(..shape.cells()).ok_or_else(impossible)?;
     let magnitudes = space.magnitudes.get_mut(..shape.chunks()).ok_or_else(impossible)?;
     cells.fill(Cell::default());
@@ -260,7 +262,7 @@ mod tests {
     fn decoded(bytes: &[u8], block: &CodeBlock, passes: u8) -> Result<Vec<i32>, BlockFault> {
         let mut out = vec![0; usize::from(block.width) * usize::from(block.height)];
         let segment = Segment { len: bytes.len() as u32, passes };
-        decode(&mut BlockSpace::new(), bytes, &[segment], block, Style::default(), &mut out).map(|()| out)
+        decode(&mut BlockSpace::default(), bytes, &[segment], block, Style::default(), &mut out).map(|()| out)
     }
 
     /// Coefficients whose magnitudes have up to `planes` bits, most of them fewer.

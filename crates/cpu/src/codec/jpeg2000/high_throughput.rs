@@ -12,6 +12,7 @@ mod refinement;
 mod tests;
 mod wide;
 
+use crate::pool::Buffer;
 use bits::Packed;
 use strile_codestream::jpeg2000::{CodeBlock, Segment, Style};
 use strile_engine::BlockFault;
@@ -21,6 +22,13 @@ use strile_engine::BlockFault;
 pub(super) struct Space {
     forward: Packed,
     backward: Packed,
+}
+
+impl Space {
+    /// Its memory that grows with code-blocks.
+    pub(super) fn buffers<'a>(&'a mut self, all: &mut Vec<&'a mut dyn Buffer>) {
+        all.extend([self.forward.buffer(), self.backward.buffer()]);
+    }
 }
 
 /// Decodes a code-block to half units with a sign, row by row: as many as it has coefficients.

@@ -3,11 +3,12 @@
 //! Code-blocks of all planes are shared by the threads of the block's crew; each is decoded apart and then copied into
 //! its plane, which takes a hundredth of the time, so that one lock is enough.
 
-use super::super::workspace::zeros;
+use super::super::workspace::resize;
 use super::decode_block::{self, BlockSpace};
 use super::inverse_wavelet::inverse;
 use super::lanes::{Loops, wide};
 use crate::crew::Crew;
+use crate::pool::Buffer;
 use crate::stop::Stop;
 use std::sync::{Mutex, PoisonError};
 use strile_codestream::jpeg2000::{CodeBlock, Codestream, Piece, Plane, Rect};
@@ -21,17 +22,92 @@ pub(super) enum Values {
     Floats(Vec<f32>),
 }
 
-/// The samples of all planes, before colours and level shift.
-pub(super) fn decode(stream: &[u8], codestream: &Codestream, crew: &Crew) -> Result<Vec<Values>, BlockFault> {
-    let mut planes = Vec::new();
-    for plane in &codestream.planes {
-        planes.push(zero_values(plane, crew.stop())?);
+/// Planes whose memory is kept.
+const KEPT_PLANES: usize = 4;
+
+/// Memory that is kept from picture to picture, with any contents.
+#[derive(Default)]
+pub(crate) struct Space {
+    integers: Vec<Vec<i32>>,
+    floats: Vec<Vec<f32>>,
+    /// What a thread has for code-blocks.
+    blocks: Option<Blocks>,
+}
+
+impl Space {
+    /// Its memory that grows with pictures, for the thread to keep or give back.
+    pub(crate) fn buffers<'a>(&'a mut self, all: &mut Vec<&'a mut dyn Buffer>) {
+        all.extend(self.integers.iter_mut().map(|values| values as &mut dyn Buffer));
+        all.extend(self.floats.iter_mut().map(|values| values as &mut dyn Buffer));
+        if let Some(Blocks { block, bytes, .. }) = &mut self.blocks {
+            all.push(bytes);
+            block.buffers(all);
+        }
     }
+
+    /// Keeps the memory of the first planes, which are no longer needed.
+    pub(super) fn keep(&mut self, mut planes: Vec<Values>) {
+        (self.integers, self.floats) = Default::default();
+        planes.truncate(KEPT_PLANES);
+        // The last is taken first.
+        for values in planes.into_iter().rev() {
+            match values {
+                Values::Integers(values) => self.integers.push(values),
+                Values::Floats(values) => self.floats.push(values),
+            }
+        }
+    }
+
+    /// Memory for a plane; zeros, unless code-blocks cover it wholly.
+    fn values(&mut self, plane: &Plane, covered: bool, stop: &Stop) -> Result<Values, BlockFault> {
+        fn taken<T: Copy + Default>(
+            kept: Option<Vec<T>>,
+            (len, covered): (usize, bool),
+            stop: &Stop,
+        ) -> Result<Vec<T>, BlockFault> {
+            let mut values = kept.unwrap_or_default();
+            if !covered {
+                values.clear();
+            }
+            resize(&mut values, len, "JPEG 2000 coefficients", stop).map(|()| values)
+        }
+        let wanted = (usize::try_from(area(plane)).unwrap_or(usize::MAX), covered);
+        match plane.reversible {
+            true => taken(self.integers.pop(), wanted, stop).map(Values::Integers),
+            false => taken(self.floats.pop(), wanted, stop).map(Values::Floats),
+        }
+    }
+}
+
+/// Which planes are covered by their code-blocks. These never overlap: bands and precincts are cut into them.
+fn covered(codestream: &Codestream) -> impl Iterator<Item = bool> {
+    let mut left: Vec<u64> = codestream.planes.iter().map(area).collect();
+    for block in &codestream.blocks {
+        if let Some(left) = left.get_mut(block.plane as usize) {
+            *left = left.saturating_sub(u64::from(block.width) * u64::from(block.height));
+        }
+    }
+    left.into_iter().map(|left| left == 0)
+}
+
+/// The samples of all planes, before colours and level shift.
+pub(super) fn decode(
+    stream: &[u8],
+    codestream: &Codestream,
+    kept: &mut Space,
+    crew: &Crew,
+) -> Result<Vec<Values>, BlockFault> {
+    let mut planes = Vec::new();
+    for (plane, covered) in codestream.planes.iter().zip(covered(codestream)) {
+        planes.push(kept.values(plane, covered, crew.stop())?);
+    }
+    let own = Mutex::new(&mut kept.blocks);
     let planes = Mutex::new(planes);
     let fault = Mutex::new(None);
     let blocks = codestream.blocks.iter().enumerate();
-    crew.share(blocks, Space::new, |space, (index, block)| {
-        let decoded = space.decode(stream, codestream, block);
+    let state = || Lent::of(&own);
+    crew.share(blocks, state, |space, (index, block)| {
+        let decoded = space.blocks.decode(stream, codestream, block);
         let mut fault = fault.lock().unwrap_or_else(PoisonError::into_inner);
         match decoded {
             // Of several faults, that of the first code-block, whoever found it.
@@ -44,7 +120,7 @@ pub(super) fn decode(stream: &[u8], codestream: &Codestream, crew: &Crew) -> Res
                 let mut planes = planes.lock().unwrap_or_else(PoisonError::into_inner);
                 let place = block.plane as usize;
                 if let (Some(values), Some(plane)) = (planes.get_mut(place), codestream.planes.get(place)) {
-                    wide(Put { values, stride: stride(plane), block, half_units: &space.out });
+                    wide(Put { values, stride: stride(plane), block, half_units: &space.blocks.out });
                 }
             }
         }
@@ -72,19 +148,15 @@ fn stride(plane: &Plane) -> usize {
     rect(plane).width() as usize
 }
 
-fn zero_values(plane: &Plane, stop: &Stop) -> Result<Values, BlockFault> {
+/// Samples of a plane.
+fn area(plane: &Plane) -> u64 {
     let rect = rect(plane);
-    let len = u64::from(rect.width()) * u64::from(rect.height());
-    let len = usize::try_from(len).unwrap_or(usize::MAX);
-    let what = "JPEG 2000 coefficients";
-    match plane.reversible {
-        true => zeros(len, what, stop).map(Values::Integers),
-        false => zeros(len, what, stop).map(Values::Floats),
-    }
+    u64::from(rect.width()) * u64::from(rect.height())
 }
 
 /// What a thread needs for one code-block after the other.
-struct Space {
+#[derive(Default)]
+pub(super) struct Blocks {
     block: BlockSpace,
     /// The bytes of a code-block, where they are in several pieces.
     bytes: Vec<u8>,
@@ -92,11 +164,27 @@ struct Space {
     out: Vec<i32>,
 }
 
-impl Space {
-    fn new() -> Self {
-        Self { block: BlockSpace::new(), bytes: Vec::new(), out: Vec::new() }
-    }
+/// What one thread has for the code-blocks of a picture; the first that is done leaves it to the next picture.
+struct Lent<'a, 'b> {
+    blocks: Blocks,
+    to: &'a Mutex<&'b mut Option<Blocks>>,
+}
 
+impl<'a, 'b> Lent<'a, 'b> {
+    fn of(to: &'a Mutex<&'b mut Option<Blocks>>) -> Self {
+        let kept = to.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Self { blocks: kept.unwrap_or_default(), to }
+    }
+}
+
+impl Drop for Lent<'_, '_> {
+    fn drop(&mut self) {
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        **to = Some(std::mem::take(&mut self.blocks));
+    }
+}
+
+impl Blocks {
     /// Leaves the half-units of a code-block in `out`.
     fn decode(
         &mut self,

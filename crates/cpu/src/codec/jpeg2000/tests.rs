@@ -12,8 +12,8 @@ mod crafted;
 
 use super::super::byte_testing::Random;
 use super::super::testing::{
-    check_picture, decode_block, decode_rows, encode_rows, layout, mutants_fill_or_fault, params, picture,
-    prepared, u16s,
+    check_picture, decode_block, decode_rows, encode_rows, kept_memory_does_not_show, layout,
+    mutants_fill_or_fault, params, picture, prepared, u16s,
 };
 use super::*;
 use strile_engine::{BlockLayout, FaultKind};
@@ -68,6 +68,18 @@ const LESS: [(&str, &[u64]); 9] = [
     ("segmentation", &[0x2696_59B1_142A_42AD, 0x54AF_479E_15F8_8A17]),
 ];
 
+#[test]
+fn pictures_of_one_thread_are_as_those_of_many() {
+    let pictures: Vec<_> = streams().into_iter().map(|(_, src, _)| (src, layout_of(src, 0))).collect();
+    kept_memory_does_not_show(&pictures);
+}
+
+fn with_helpers(helpers: usize) -> Workspace {
+    let mut workspace = Workspace::default();
+    workspace.crew = Crew::new(helpers);
+    workspace
+}
+
 /// The layout that a codestream fits.
 fn layout_of(stream: &[u8], reduce: u8) -> BlockLayout {
     let size = size(stream).unwrap();
@@ -104,7 +116,7 @@ fn equals_other_decoders_in_every_style() {
         for helpers in [0, 3] {
             let mut decoded = vec![0; layout.decoded_len(layout.height).unwrap()];
             let block = StoredBlock { layout: &layout, rows: layout.height };
-            decode(stream, &mut decoded, block, &Crew::new(helpers)).unwrap();
+            decode(stream, &mut decoded, block, &mut with_helpers(helpers)).unwrap();
             assert_eq!(digest(&values(&decoded, layout.data_type)), expected, "{name}");
             first = decoded;
         }
@@ -169,7 +181,7 @@ fn helpers_change_nothing() {
     let block = StoredBlock { layout: &layout.block, rows: 280 };
     for helpers in [0, 1, 5] {
         let mut decoded = vec![0; src.len()];
-        decode(&stream, &mut decoded, block, &Crew::new(helpers)).unwrap();
+        decode(&stream, &mut decoded, block, &mut with_helpers(helpers)).unwrap();
         assert!(decoded == src);
     }
 }

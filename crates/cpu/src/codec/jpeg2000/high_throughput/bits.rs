@@ -5,6 +5,8 @@
 //! The first four are packed before they are read: stuffed bits are removed, low bits come first. One load then reads
 //! many bits from any place.
 
+use crate::pool::Buffer;
+
 /// Bytes after the bits of a packed stream, so that loads near its end stay inside.
 const MARGIN: usize = 64;
 
@@ -17,6 +19,11 @@ pub(super) struct Packed {
 }
 
 impl Packed {
+    /// Its memory.
+    pub(super) fn buffer(&mut self) -> &mut dyn Buffer {
+        &mut self.bytes
+    }
+
     /// Packs a forward stream: after `0xFF` a byte has seven bits. Ones follow its end, or zeros.
     #[inline(always)]
     pub(super) fn forward(&mut self, bytes: &[u8], ones_follow: bool) {
