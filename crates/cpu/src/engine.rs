@@ -286,14 +286,14 @@ impl Started {
     }
 }
 
-/// Gives a job to `workers` threads of the pool.
+/// Gives a job to `workers` threads of the pool. Its bytes are there or in local files: whoever encodes may do it first.
 fn spawn(running: Arc<Running>, workers: usize) {
     for _ in 1..workers {
         let running = Arc::clone(&running);
-        pool::spawn(move || work(running));
+        pool::spawn_soon(move || work(running));
     }
     if workers > 0 {
-        pool::spawn(move || work(running));
+        pool::spawn_soon(move || work(running));
     }
 }
 
