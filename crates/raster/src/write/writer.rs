@@ -297,7 +297,8 @@ impl Work {
         let image = Window::full(self.flow.spec.width, self.flow.spec.height);
         let whole = self.pass == Pass::Open && window == image;
         let need = spec.len().ok().filter(|need| *need <= pixels.len());
-        let Some(need) = need.filter(|_| !whole && self.flow.reads_in_place(&spec)) else {
+        // A part of a cell that is kept in place needs its mask there, too, and masks are made into cells.
+        let Some(need) = need.filter(|_| !whole && mask.is_none() && self.flow.reads_in_place(&spec)) else {
             return self.write(&of(&pixels));
         };
         let lease = match self.flow.lease(need as u64) {
