@@ -293,15 +293,16 @@ impl Started {
     }
 }
 
-/// Gives a job to threads of the pool, one per number of a worker.
+/// Gives a job to threads of the pool, one per number of a worker. Its bytes are there or in local files, so a thread that
+/// encodes may do it first.
 fn spawn(running: Arc<Running>, mut workers: Range<usize>) {
     let last = workers.next_back();
     for worker in workers {
         let running = Arc::clone(&running);
-        pool::spawn(move || work(running, worker));
+        pool::spawn_soon(move || work(running, worker));
     }
     if let Some(last) = last {
-        pool::spawn(move || work(running, last));
+        pool::spawn_soon(move || work(running, last));
     }
 }
 

@@ -7,10 +7,12 @@
 use crate::codec::Workspace;
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{PerProcess, thread_builder};
 
@@ -165,6 +167,34 @@ pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     }
 }
 
+/// Runs `work` as `spawn` does, but before what else waits: threads that encode look for it between two blocks
+/// (`give_way`). It is for short work that makes more to encode: pixels that are reduced, or read from local files.
+/// Otherwise it would wait until all blocks under way are encoded, and the threads then for it.
+pub(crate) fn spawn_soon(work: impl FnOnce() + Send + 'static) {
+    let soon = &pool().soon;
+    soon.lock().unwrap_or_else(PoisonError::into_inner).push_back(Box::new(work));
+    // For threads that are idle. One that comes late finds nothing.
+    spawn(|| {
+        if let Some(work) = next_soon() {
+            work();
+        }
+    });
+}
+
+/// Does some work that is to be done soon, if there is any.
+pub(crate) fn give_way() {
+    if let Some(work) = next_soon() {
+        // Its own job is lost with it, and says so; the caller's goes on.
+        let _panicked = catch_unwind(AssertUnwindSafe(work));
+    }
+}
+
+fn next_soon() -> Option<Work> {
+    pool().soon.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
 /// Threads that count as being at work, until this is dropped.
 pub(crate) struct Helpers {
     count: usize,
@@ -201,6 +231,8 @@ struct Pool {
     threads: Option<ThreadPool>,
     /// Threads at work: of the pool and helpers.
     busy: AtomicUsize,
+    /// What goes before other work that waits.
+    soon: Mutex<VecDeque<Work>>,
 }
 
 fn pool() -> &'static Pool {
@@ -210,7 +242,7 @@ fn pool() -> &'static Pool {
         // A panic on a worker drops its job, whose ticket then says that it was abandoned.
         let builder = ThreadPoolBuilder::new().num_threads(threads).panic_handler(|_| {});
         let threads = builder.spawn_handler(start).build().ok();
-        Pool { threads, busy: AtomicUsize::new(0) }
+        Pool { threads, busy: AtomicUsize::new(0), soon: Mutex::default() }
     })
 }
 
@@ -245,6 +277,36 @@ mod tests {
         });
         assert_eq!(kept.join().unwrap(), KEPT_BYTES - 1);
         assert!(kept_bytes() < KEPT_BYTES - 1, "the buffers went with their thread");
+    }
+
+    /// A thread that encodes takes it, though all threads have work and more waits.
+    #[test]
+    fn what_is_to_be_done_soon_goes_before_what_waits() {
+        let all = threads();
+        let (begun, begins) = mpsc::channel();
+        let (done, is_done) = mpsc::channel();
+        let ends: Vec<mpsc::Sender<()>> = (0..all)
+            .map(|_| {
+                let (end, ended) = mpsc::channel::<()>();
+                let begun = begun.clone();
+                spawn(move || {
+                    begun.send(()).unwrap();
+                    while ended.try_recv() == Err(mpsc::TryRecvError::Empty) {
+                        give_way();
+                        std::thread::yield_now();
+                    }
+                });
+                end
+            })
+            .collect();
+        (0..all).for_each(|_| begins.recv().unwrap());
+        let (waited, later) = (done.clone(), done.clone());
+        spawn(move || waited.send("what waits").unwrap());
+        spawn_soon(|| panic!("work that is lost by itself"));
+        spawn_soon(move || later.send("soon").unwrap());
+        assert_eq!(is_done.recv().unwrap(), "soon");
+        drop(ends);
+        assert_eq!(is_done.recv().unwrap(), "what waits");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The contract between strile and its engines.
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are, `read` how they are fetched;
-//! `output` where the pixels go, `convert` what it makes of them, `sought` a value that it looks for, `location` in which memory, `claims` who may write there; `resample` windows made another size, `mask` pixels left out, `warp` windows put onto a grid, `finish` samples changed and images turned; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `output` where the pixels go, `convert` what it makes of them, `sought` a value that it looks for, `location` in which memory, `loan` memory that a caller lends, `claims` who may write there; `resample` windows made another size, `mask` pixels left out, `warp` windows put onto a grid, `finish` samples changed and images turned; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
 //! `context` and `budget` what a call may take, `machine` how much there is, `heap` under a limited address space, `memory` allocations that can fail, `per_process` what a fork must not share, `setters` of options, `trace` what happened when; `engine` the trait. What its engines must do is tested by the crate in `../conformance`.
 
@@ -19,6 +19,7 @@ mod fault;
 mod finish;
 mod heap;
 mod job;
+mod loan;
 mod location;
 mod machine;
 mod mask;
@@ -52,6 +53,7 @@ pub use fault::{BlockFault, FaultKind, LocatedFault};
 pub use finish::{Change, FinishJob, Turn};
 pub use heap::share_heap_if_limited;
 pub use job::{BlockTask, DecodeJob, JobError};
+pub use loan::{HostMemory, lend};
 pub use location::{DeviceBytes, Location};
 pub use mask::{MaskJob, MaskWindow};
 pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, Strides};

@@ -1,6 +1,6 @@
 //! Pixels that jobs read: memory with a shape, on the host or on a device, shared and never written.
 
-use crate::{DeviceBytes, EngineError, Location, OutputError, OutputSpec};
+use crate::{DeviceBytes, EngineError, HostMemory, Location, OutputError, OutputSpec};
 use std::sync::Arc;
 
 /// Host or device memory of pixels that a job encodes, reduces, resamples or warps. Clones share the memory.
@@ -14,15 +14,20 @@ pub struct SharedPixels {
 
 #[derive(Debug, Clone)]
 enum Memory {
-    Host(Arc<Vec<u8>>),
+    Host(Arc<dyn HostMemory>),
     Device(DeviceBytes),
 }
 
 impl SharedPixels {
     /// Pixels in `bytes`, which hold at least what `spec` spans.
     pub fn new(spec: OutputSpec, bytes: Arc<Vec<u8>>) -> Result<Self, OutputError> {
-        let have = bytes.len() as u64;
-        Self::checked(spec, Memory::Host(bytes), have)
+        Self::in_memory(spec, bytes)
+    }
+
+    /// Pixels in host memory of another kind, which holds at least what `spec` spans.
+    pub fn in_memory(spec: OutputSpec, memory: Arc<dyn HostMemory>) -> Result<Self, OutputError> {
+        let have = memory.bytes().len() as u64;
+        Self::checked(spec, Memory::Host(memory), have)
     }
 
     /// Pixels in the memory of a device, which holds at least what `spec` spans and must not be written to while
@@ -70,7 +75,7 @@ impl SharedPixels {
     /// of its strides. Of pixels on a device none.
     pub fn bytes(&self) -> &[u8] {
         match &self.memory {
-            Memory::Host(bytes) => bytes.get(self.offset..).unwrap_or_default(),
+            Memory::Host(memory) => memory.bytes().get(self.offset..).unwrap_or_default(),
             Memory::Device(_) => &[],
         }
     }

@@ -12,7 +12,6 @@ use crate::pool::{RowScratch, Scratch, sized};
 use strile_engine::{
     BlockFault, BlockLayout, DecodedForm, EncodeLayout, EncodeTask, FaultKind, Fill, SharedPixels,
 };
-use strile_tiff::Compression;
 
 /// A block to be encoded and the pixels it is cut from; `check` has seen that they fit.
 pub(super) struct Source<'a> {
@@ -46,11 +45,6 @@ impl Recipe {
         })
     }
 
-    /// Rows are stored as they are cut.
-    fn is_nothing(&self) -> bool {
-        self.packer == Packer::Same && self.difference == Difference::Nothing
-    }
-
     /// Makes one row; faults where a value has no place in the stored sample.
     fn row(&self, samples: &[u8], dst: &mut [u8], scratch: &mut RowScratch) -> Result<(), BlockFault> {
         let RowScratch { packed, bytes, .. } = scratch;
@@ -70,7 +64,7 @@ impl Recipe {
 pub(super) fn scratch_len(layout: &EncodeLayout, rows: u32) -> u64 {
     let bytes = |len: Option<usize>| len.map_or(u64::MAX, |len| len as u64);
     let block = &layout.block;
-    let packed = if block.compression == Compression::None { 0 } else { bytes(block.decoded_len(rows)) };
+    let packed = bytes(block.decoded_len(rows));
     let row = bytes(block.samples_len(1)).saturating_add(bytes(block.packed_row_len()).saturating_mul(2));
     packed.saturating_add(codec::bound(layout, rows)).saturating_add(row)
 }
@@ -85,28 +79,35 @@ pub(super) fn encode(
 ) -> Result<bool, BlockFault> {
     let (block, rows) = (&*source.layout.block, source.task.rows);
     let cutter = Cutter::new(source);
-    if let Some(fill) = source.layout.sparse
-        && is_sparse(&cutter, fill, &mut scratch.rows)?
-    {
+    if is_left_out(&cutter, source, scratch)? {
         return Ok(false);
     }
     let len = block.decoded_len(rows).ok_or_else(no_memory)?;
-    if block.compression == Compression::None {
-        let start = out.len();
-        out.try_reserve(len).map_err(|_| no_memory())?;
-        if recipe.is_nothing() {
-            append(&cutter, rows, out, &mut scratch.rows)?;
-            return Ok(true);
-        }
-        out.resize(start.saturating_add(len), 0);
-        pack(&cutter, recipe, out.get_mut(start..).unwrap_or_default(), &mut scratch.rows)?;
-        return Ok(true);
-    }
     let Scratch { workspace, decoded, rows: row_scratch, .. } = scratch;
     let packed = sized(decoded, len).ok_or_else(no_memory)?;
     pack(&cutter, recipe, packed, row_scratch)?;
     codec::encode(packed, out, StoredBlock { layout: block, rows }, &source.layout.params, workspace)?;
     Ok(true)
+}
+
+/// Makes a block that is stored as it is in its place; `false` where it is sparse and nothing was made.
+pub(super) fn store(
+    source: &Source<'_>,
+    recipe: &Recipe,
+    scratch: &mut Scratch,
+    place: &mut [u8],
+) -> Result<bool, BlockFault> {
+    let cutter = Cutter::new(source);
+    if is_left_out(&cutter, source, scratch)? {
+        return Ok(false);
+    }
+    pack(&cutter, recipe, place, &mut scratch.rows)?;
+    Ok(true)
+}
+
+/// Whether a block is sparse, and sparse ones are left out.
+fn is_left_out(cutter: &Cutter<'_>, source: &Source<'_>, scratch: &mut Scratch) -> Result<bool, BlockFault> {
+    source.layout.sparse.map_or(Ok(false), |fill| is_sparse(cutter, fill, &mut scratch.rows))
 }
 
 fn no_memory() -> BlockFault {
@@ -122,29 +123,6 @@ fn is_sparse(cutter: &Cutter<'_>, fill: Fill, scratch: &mut RowScratch) -> Resul
         }
     }
     Ok(true)
-}
-
-/// Appends the rows of a block that are stored as they are cut, each byte written once.
-fn append(
-    cutter: &Cutter<'_>,
-    rows: u32,
-    out: &mut Vec<u8>,
-    scratch: &mut RowScratch,
-) -> Result<(), BlockFault> {
-    let start = out.len();
-    for y in 0..cutter.image_rows() {
-        out.extend_from_slice(cutter.row(y, &mut scratch.samples).ok_or_else(no_memory)?);
-    }
-    // As in `pack`.
-    let row_len = (out.len() - start).checked_div(cutter.image_rows() as usize).unwrap_or(0);
-    let near = cutter.image_rows().next_multiple_of(NEAR).min(rows);
-    for _ in cutter.image_rows()..near {
-        out.extend_from_within(out.len() - row_len..);
-    }
-    for _ in near..rows {
-        out.extend_from_slice(cutter.far_row(&mut scratch.samples).ok_or_else(no_memory)?);
-    }
-    Ok(())
 }
 
 /// Fills `dst` with the rows of the block as its codec takes them.

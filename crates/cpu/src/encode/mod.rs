@@ -2,13 +2,14 @@
 //!
 //! A job is held against its pixels once; then as many workers as the context allows take the next task
 //! until none is left. Each appends what it encodes to bytes of its own, and the last to leave puts them
-//! together in the order of the tasks. Blocks are independent (`block`), so neither bytes nor faults depend on
-//! how many workers there were.
+//! together in the order of the tasks. Blocks that are stored as they are have known sizes: they are made in their places
+//! (`stored`). Blocks are independent (`block`), so neither bytes nor faults depend on how many workers there were.
 
 mod block;
 mod cut;
 mod difference;
 mod pack;
+mod stored;
 
 use crate::codec;
 use crate::pool::{self, Scratch};
@@ -16,12 +17,12 @@ use block::Recipe;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use stored::Places;
 use strile_engine::memory::NoMemory;
 use strile_engine::{
     Arena, BlockFault, Completion, Context, EncodeJob, EncodeLayout, EncodedBlock, EncodedBlocks,
     EngineError, FaultKind, Lease, LocatedFault, Location, SharedPixels, Span, Ticket,
 };
-use strile_tiff::Compression;
 
 /// Starts encoding. The budget lends the workers' scratch; the slab belongs to who waits for it.
 pub(crate) fn submit(
@@ -35,6 +36,7 @@ pub(crate) fn submit(
     let (completion, ticket) = Ticket::new();
     let wanted = context.threads.get().min(pool::threads()).min(job.tasks.len().max(1));
     let (workers, lease) = scratch_lease(&job, context, wanted)?;
+    let places = Places::of(&job)?;
     let running = Arc::new(Running {
         job,
         recipes,
@@ -43,9 +45,9 @@ pub(crate) fn submit(
         next: AtomicUsize::new(0),
         cancelled: AtomicBool::new(false),
         shares: Mutex::default(),
+        places,
         completion,
         lease,
-        workers,
     });
     for _ in 1..workers {
         let running = Arc::clone(&running);
@@ -75,12 +77,14 @@ struct Running {
     next: AtomicUsize,
     cancelled: AtomicBool,
     shares: Mutex<Vec<Share>>,
+    /// Where blocks go whose sizes are known; `None` where those of some are not.
+    places: Option<Places>,
     completion: Completion<EncodedBlocks>,
     lease: Lease,
-    workers: usize,
 }
 
-/// What became of a block: its place in the bytes of its worker, or `None` where it is sparse.
+/// What became of a block: its place in the bytes of its worker, or in those of all where it was known; `None` where it is
+/// sparse.
 type Outcome = Result<Option<Range<usize>>, BlockFault>;
 
 /// What one worker did.
@@ -92,7 +96,7 @@ struct Share {
 }
 
 fn work(running: Arc<Running>) {
-    let mut share = Share { bytes: running.room(), done: Vec::new() };
+    let mut share = Share::default();
     pool::with_scratch(|scratch| running.work(&mut share, scratch));
     running.shares.lock().unwrap_or_else(PoisonError::into_inner).push(share);
     // Exactly one worker is the last to let go.
@@ -102,22 +106,9 @@ fn work(running: Arc<Running>) {
 }
 
 impl Running {
-    /// Memory for the share of one of equal workers in blocks that are stored as they are, whose sizes are known. Pages
-    /// are touched as they fill.
-    fn room(&self) -> Vec<u8> {
-        let stored = |task: &strile_engine::EncodeTask| {
-            let layout = &self.job.layouts.get(task.layout as usize)?.block;
-            layout.decoded_len(task.rows).filter(|_| layout.compression == Compression::None)
-        };
-        let all: usize = self.job.tasks.iter().filter_map(stored).fold(0, usize::saturating_add);
-        let mut bytes = Vec::new();
-        // Without it, the share grows block by block.
-        let _room = bytes.try_reserve_exact(all.div_ceil(self.workers.max(1)));
-        bytes
-    }
-
     fn work(&self, share: &mut Share, scratch: &mut Scratch) {
         loop {
+            pool::give_way();
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(task) = self.job.tasks.get(index) else { return };
             if self.context.cancel.is_cancelled() {
@@ -131,17 +122,11 @@ impl Running {
             ) else {
                 return;
             };
-            let start = share.bytes.len();
             let source = block::Source { task, layout, pixels };
-            let result = block::encode(&source, recipe, scratch, &mut share.bytes);
-            let result = match result {
-                Ok(true) => Ok(Some(start..share.bytes.len())),
-                Ok(false) => Ok(None),
-                Err(fault) => Err(fault),
+            let result = match &self.places {
+                Some(places) => places.fill(index, |place| block::store(&source, recipe, scratch, place)),
+                None => share.append(|bytes| block::encode(&source, recipe, scratch, bytes)),
             };
-            if !matches!(result, Ok(Some(_))) {
-                share.bytes.truncate(start);
-            }
             share.done.push((index, result));
             if let Some(progress) = &self.context.progress {
                 progress.advance(1);
@@ -151,7 +136,7 @@ impl Running {
 
     /// Gives everything back, then completes the ticket.
     fn finish(self) {
-        let Self { job, recipes, pixels, context, next: _, cancelled, shares, completion, lease, workers: _ } =
+        let Self { job, recipes, pixels, context, next: _, cancelled, shares, places, completion, lease } =
             self;
         let shares = shares.into_inner().unwrap_or_else(PoisonError::into_inner);
         let all_done = shares.iter().map(|share| share.done.len()).sum::<usize>() == job.tasks.len();
@@ -166,7 +151,7 @@ impl Running {
             (false, Some(bytes), _) => Err(none(bytes, "encoding a block")),
             (false, None, true) => {
                 let bytes = shares.iter().map(|share| share.bytes.len() as u64).sum();
-                join(&job, shares).ok_or_else(|| none(bytes, "joining encoded blocks"))
+                join(&job, shares, places).ok_or_else(|| none(bytes, "joining encoded blocks"))
             }
             // A worker was lost to a panic.
             (false, None, false) => Err(EngineError::Abandoned),
@@ -174,26 +159,52 @@ impl Running {
     }
 }
 
-/// All shares in the order of the tasks; `None` for want of memory.
-fn join(job: &EncodeJob, mut shares: Vec<Share>) -> Option<EncodedBlocks> {
+impl Share {
+    /// Appends a block; what was appended of one that is sparse or has a fault is cut off.
+    fn append(&mut self, encode: impl FnOnce(&mut Vec<u8>) -> Result<bool, BlockFault>) -> Outcome {
+        let start = self.bytes.len();
+        let result = encode(&mut self.bytes);
+        if !matches!(result, Ok(true)) {
+            self.bytes.truncate(start);
+        }
+        result.map(|stored| stored.then(|| start..self.bytes.len()))
+    }
+
+    fn into_arena(mut self) -> Arena {
+        self.bytes.shrink_to_fit();
+        Arena::from_vec(self.bytes)
+    }
+}
+
+/// All blocks in the order of the tasks; `None` for want of memory.
+fn join(job: &EncodeJob, mut shares: Vec<Share>, places: Option<Places>) -> Option<EncodedBlocks> {
     let mut order: Vec<Option<(usize, Outcome)>> = Vec::new();
     order.try_reserve_exact(job.tasks.len()).ok()?;
     order.resize_with(job.tasks.len(), || None);
     for (number, share) in shares.iter_mut().enumerate() {
         for (index, result) in share.done.drain(..) {
-            *order.get_mut(index)? = Some((number, result));
+            *order.get_mut(index)? = Some((if places.is_some() { 0 } else { number }, result));
         }
     }
-    // One worker alone took the tasks in their order: its bytes are the slab.
-    let mut busy = shares.iter_mut().filter(|share| !share.bytes.is_empty());
-    let alone = match (busy.next(), busy.next()) {
-        (Some(share), None) => Some(std::mem::take(&mut share.bytes)),
+    // One worker alone took the tasks in their order: its bytes are the slab. So are places without gaps.
+    let full = order.iter().all(|entry| matches!(entry, Some((_, Ok(Some(_))))));
+    let in_place = places.is_none() || full;
+    let mut sources: Vec<Arena> = match places {
+        Some(places) => vec![places.rejoin()?],
+        None => shares.into_iter().map(Share::into_arena).collect(),
+    };
+    let mut busy = (0..).zip(&sources).filter(|(_, source)| !source.bytes().is_empty());
+    let whole = match (busy.next(), busy.next()) {
+        (Some((number, _)), None) if in_place => Some(number),
         _ => None,
     };
-    let joined = alone.is_none();
-    let mut slab = alone.unwrap_or_default();
-    if joined {
-        slab.try_reserve_exact(shares.iter().map(|share| share.bytes.len()).sum()).ok()?;
+    let mut slab = Vec::new();
+    if whole.is_none() {
+        let len = |(_, outcome): &(usize, Outcome)| match outcome {
+            Ok(Some(range)) => range.len(),
+            _ => 0,
+        };
+        slab.try_reserve_exact(order.iter().flatten().map(len).sum()).ok()?;
     }
     let (mut blocks, mut faults) = (Vec::new(), Vec::new());
     blocks.try_reserve_exact(job.tasks.len()).ok()?;
@@ -202,9 +213,9 @@ fn join(job: &EncodeJob, mut shares: Vec<Share>) -> Option<EncodedBlocks> {
         let span = match result {
             Ok(Some(range)) => {
                 let mut offset = range.start;
-                if joined {
+                if whole.is_none() {
                     offset = slab.len();
-                    slab.extend_from_slice(shares.get(number)?.bytes.get(range.clone())?);
+                    slab.extend_from_slice(sources.get(number)?.bytes().get(range.clone())?);
                 }
                 Some(Span { offset: offset as u64, len: range.len() as u64 })
             }
@@ -216,6 +227,9 @@ fn join(job: &EncodeJob, mut shares: Vec<Share>) -> Option<EncodedBlocks> {
         };
         blocks.push(EncodedBlock { layout: task.layout, address: task.address, span });
     }
-    slab.shrink_to_fit();
-    Some(EncodedBlocks { slab: Arena::from_vec(slab), blocks, faults })
+    let slab = match whole {
+        Some(number) => sources.swap_remove(number),
+        None => Arena::from_vec(slab),
+    };
+    Some(EncodedBlocks { slab, blocks, faults })
 }

@@ -61,9 +61,9 @@ pub(crate) fn submit(
     });
     for _ in 1..workers {
         let running = Arc::clone(&running);
-        pool::spawn(move || work(running));
+        pool::spawn_soon(move || work(running));
     }
-    pool::spawn(move || work(running));
+    pool::spawn_soon(move || work(running));
     Ok(ticket)
 }
 

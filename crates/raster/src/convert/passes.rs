@@ -8,7 +8,7 @@ use crate::input::Input;
 use crate::options::{Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::window::Window;
-use crate::write::Writer;
+use crate::write::{Piece, Writer};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use strile_engine::{Context, LocatedFault, Location, thread_builder};
@@ -33,12 +33,17 @@ impl Layers {
     }
 
     /// Gives them to the writer; returns the faults that were filled.
-    pub(crate) fn write(&self, writer: &mut Writer, target: Window) -> Result<Vec<LocatedFault>> {
-        let mut piece = self.pixels.piece(target)?;
-        piece.mask = self.mask.as_ref().map(|mask| mask.piece(target)).transpose()?.map(|mask| mask.pixels);
-        writer.write(&piece)?;
-        let mut faults = self.pixels.located_faults();
-        faults.extend(self.mask.iter().flat_map(Pixels::located_faults));
+    pub(crate) fn write(self, writer: &mut Writer, target: Window) -> Result<Vec<LocatedFault>> {
+        let Self { pixels, mask } = self;
+        let mut faults = pixels.located_faults();
+        faults.extend(mask.iter().flat_map(Pixels::located_faults));
+        let mask = mask.as_ref().map(|mask| mask.piece(target)).transpose()?.map(|mask| mask.pixels);
+        if pixels.device_bytes().is_some() {
+            writer.write(&Piece { mask, ..pixels.piece(target)? })?;
+        } else {
+            let spec = pixels.spec()?;
+            writer.write_owned((target, spec), pixels.into_bytes()?, mask)?;
+        }
         Ok(faults)
     }
 }

@@ -6,6 +6,8 @@
 //! are made and cleared, and many threads may at once. It takes two to three times the processor time of a `write`, so it
 //! is done where it was measured to win: in a file system in memory, on a machine with many cores. On ext4 with two it
 //! lost by half. Where it cannot be done, nothing is done and the caller writes as ever.
+//!
+//! `begin_sync` has the system begin to write to the disk, so that a sync at the end has little left to wait for.
 
 #![expect(unsafe_code, reason = "a file as memory")]
 
@@ -17,6 +19,7 @@ use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::sync::Mutex;
 use strile_engine::thread_builder;
 
@@ -76,6 +79,17 @@ fn write_from(file: &File, (offset, len): (u64, u64), fill: Fill<'_>) -> io::Res
         return Ok(false);
     }
     write_by(file, (offset, len), cores.min(MOST_THREADS), fill)
+}
+
+/// Has the system begin to write a part of a file to the disk. It is no promise: errors are those of the sync that follows.
+pub(super) fn begin_sync(file: &File, range: &Range<u64>) {
+    let to_signed = |number: u64| libc::off64_t::try_from(number);
+    let (Ok(start), Ok(len)) = (to_signed(range.start), to_signed(range.end.saturating_sub(range.start)))
+    else {
+        return;
+    };
+    // SAFETY: no memory is given to the call, and the file is open.
+    let _begun = unsafe { libc::sync_file_range(file.as_raw_fd(), start, len, libc::SYNC_FILE_RANGE_WRITE) };
 }
 
 /// Whether a file lies in a file system in memory.

@@ -18,16 +18,20 @@ use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use strile_engine::{
-    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, Given, Location, OutputError,
-    OutputSpec, ReduceJob, Reduced, SharedPixels, Ticket,
+    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, Given, Lease, Location,
+    OutputError, OutputSpec, ReduceJob, Reduced, SharedPixels, Ticket,
 };
-use strile_tiff::{BlockKind, DataType};
+use strile_tiff::{BlockKind, Compression, DataType};
 
 /// Batches that are encoded or wait for it at one time.
 const IN_FLIGHT: usize = 2;
 
 /// A batch is this part of the buffer: one is gathered while two are encoded, and one is reduced.
 const BATCHES: u64 = 4;
+
+/// The most bytes of a batch of blocks that are stored as they are: encoding them is copying, and what was copied is
+/// still in the caches when it is written.
+const STORED_BATCH: u64 = 8 << 20;
 
 /// Who takes encoded blocks.
 pub(crate) trait Taker {
@@ -99,10 +103,14 @@ pub(crate) struct Flow<T> {
     /// Complete cells that are not encoded yet.
     ready: Vec<Arc<Cell>>,
     ready_bytes: u64,
+    /// Cells that are, or are being, reduced and wait to be encoded: few of them are not worth a batch.
+    held: Vec<Arc<Cell>>,
+    held_bytes: u64,
     batch: u64,
     /// One job at a time: each takes the threads the call may use, and two would take twice as many.
     alone: bool,
     encoding: VecDeque<Encoding>,
+    encoding_bytes: u64,
     reducing: Option<Reducing>,
     pub(crate) blocks: u64,
     pub(crate) sparse: u64,
@@ -116,14 +124,15 @@ struct LevelWork {
 }
 
 struct Encoding {
-    /// `None` where nothing of the batch is in the file.
-    ticket: Option<Ticket<EncodedBlocks>>,
-    _cells: Vec<Arc<Cell>>,
+    ticket: Ticket<EncodedBlocks>,
+    bytes: u64,
+    cells: Vec<Arc<Cell>>,
 }
 
 struct Reducing {
     ticket: Ticket<Vec<Reduced>>,
     targets: Vec<(usize, Window)>,
+    cells: Vec<Arc<Cell>>,
 }
 
 impl<T: Taker> Flow<T> {
@@ -137,6 +146,12 @@ impl<T: Taker> Flow<T> {
         let room = options.room(engine.engine.location()).min(context.budget.limit() / 2);
         let collected = |window| Collected::new(window, &spec, plan.planar, context);
         let (first, levels) = (course.first, levels_of(&plan, &course));
+        let stored =
+            plan.levels.first().is_some_and(|level| level.image.block.compression == Compression::None);
+        let batch = match stored && engine.engine.location() == Location::Host {
+            true => (room / BATCHES).min(STORED_BATCH),
+            false => room / BATCHES,
+        };
         Ok(Self {
             beyond: course.beyond.map(collected).transpose()?,
             plan,
@@ -148,9 +163,12 @@ impl<T: Taker> Flow<T> {
             levels,
             ready: Vec::new(),
             ready_bytes: 0,
-            batch: (room / BATCHES).max(1),
+            held: Vec::new(),
+            held_bytes: 0,
+            batch: batch.max(1),
             alone: std::thread::available_parallelism().is_ok_and(|all| context.threads < all),
             encoding: VecDeque::new(),
+            encoding_bytes: 0,
             reducing: None,
             blocks: 0,
             sparse: 0,
@@ -161,7 +179,7 @@ impl<T: Taker> Flow<T> {
         level.checked_sub(self.first).and_then(|at| self.levels.get_mut(at))
     }
 
-    /// Takes pixels anew, along another course that collects nothing beyond it. All of the one before is drained.
+    /// Takes pixels anew, along another course that collects nothing beyond it. All of the one before is settled.
     pub(crate) fn follow(&mut self, course: &Course) {
         (self.first, self.levels) = (course.first, levels_of(&self.plan, course));
     }
@@ -173,13 +191,32 @@ impl<T: Taker> Flow<T> {
 
     /// Encodes and reduces all that has been given.
     pub(crate) fn drain(&mut self) -> Result<()> {
-        while !self.ready.is_empty() || self.reducing.is_some() {
-            self.flush()?;
-        }
+        self.settle()?;
         while !self.encoding.is_empty() {
             self.land()?;
         }
         Ok(())
+    }
+
+    /// Reduces all that has been given, and starts to encode the rest of it. What has come of it is taken before what
+    /// comes of pixels that are given later.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        while !self.ready.is_empty() || self.reducing.is_some() {
+            self.flush()?;
+        }
+        self.encode_held()
+    }
+
+    /// Lets go of all pixels. What is still being encoded or reduced is lost.
+    pub(crate) fn let_go(&mut self) {
+        if !self.encoding.is_empty() || self.reducing.is_some() {
+            self.context.cancel.cancel();
+        }
+        self.encoding.clear();
+        self.reducing = None;
+        self.ready.clear();
+        self.held.clear();
+        self.levels.iter_mut().filter_map(|level| level.waiting.as_mut()).for_each(Waiting::let_go);
     }
 
     /// What was reduced and is not encoded here; once.
@@ -187,8 +224,17 @@ impl<T: Taker> Flow<T> {
         self.beyond.take()
     }
 
-    /// Takes pixels of the first level.
-    pub(crate) fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
+    /// Whether the engine reads pixels of this shape where they are, in host memory that is shared with it: rows that lie
+    /// there as in a cell.
+    pub(crate) fn reads_in_place(&self, spec: &OutputSpec) -> bool {
+        let (size, strides) = (spec.data_type.size(), spec.strides);
+        let by_bands = strides.column == size && (spec.bands == 1 || strides.band > size);
+        let by_pixels = strides.band == size && strides.column == size * spec.bands as usize;
+        self.engine.engine.location() == Location::Host && (by_bands || by_pixels)
+    }
+
+    /// Takes pixels of the first level. `shared` are those of the piece again, to be read in place after the call, too.
+    pub(crate) fn write(&mut self, piece: &Piece<'_>, shared: Option<&SharedPixels>) -> Result<()> {
         let Piece { window, spec, pixels, mask } = piece;
         self.check_place(window)?;
         let found = (spec.data_type, spec.bands, spec.rows, spec.columns);
@@ -235,9 +281,9 @@ impl<T: Taker> Flow<T> {
         let mask_there = mask.as_ref().map_or(Ok(None), |mask| on_device(mask, &mask_spec))?;
         let deposit = Deposit {
             window: *window,
-            pixels: given(pixels, spec, there.as_ref()),
+            pixels: given(pixels, spec, there.as_ref().or(shared)),
             mask: mask.as_ref().map(|mask| given(mask, &mask_spec, mask_there.as_ref())),
-            lasting: false,
+            lasting: shared.is_some(),
         };
         self.deposit(self.first, &deposit, true)
     }
@@ -299,7 +345,7 @@ impl<T: Taker> Flow<T> {
             None => Ok(Vec::new()),
         })?;
         for cell in cells {
-            self.ready_bytes += cell.bytes + self.encode_memory(level);
+            self.ready_bytes += self.weight(&cell);
             self.ready.push(Arc::new(cell));
             if may_flush && self.ready_bytes >= self.batch {
                 self.flush()?;
@@ -308,27 +354,38 @@ impl<T: Taker> Flow<T> {
         Ok(())
     }
 
+    /// Takes memory for pixels until they are encoded.
+    pub(crate) fn lease(&mut self, bytes: u64) -> Result<Lease> {
+        self.with_memory(|flow| Ok(flow.context.take_kept(bytes, "pixels waiting to be encoded")?))
+    }
+
     /// Does what takes memory; where there is none, again after the batches under way have given theirs back.
     fn with_memory<R>(&mut self, mut step: impl FnMut(&mut Self) -> Result<R>) -> Result<R> {
         loop {
             match step(self) {
                 Err(Error::Memory { .. }) if !self.encoding.is_empty() => self.land()?,
+                Err(Error::Memory { .. }) if !self.held.is_empty() => self.encode_held()?,
                 done => return done,
             }
         }
     }
 
-    /// Bytes of the engine's memory that the blocks of a cell take while they are encoded. A level that is not in the
-    /// file counts like one that is: what waits to be reduced is bounded too.
-    fn encode_memory(&self, level: usize) -> u64 {
-        let Some(level) = self.plan.levels.get(level) else { return 0 };
+    /// What a cell counts in a batch: on the host its pixels, on a device the memory that it and the encoder of its blocks
+    /// take there. A level that is not in the file counts like one that is: what waits to be reduced is bounded too.
+    fn weight(&self, cell: &Cell) -> u64 {
+        let Some(level) = self.plan.levels.get(cell.level) else { return 0 };
+        if self.engine.engine.location() == Location::Host {
+            let spec = cell.pixels.spec();
+            let pixel = spec.data_type.size() as u64 * u64::from(spec.bands) + u64::from(cell.mask.is_some());
+            return u64::from(cell.window.width) * u64::from(cell.window.height) * pixel;
+        }
         let block = |layout| self.engine.engine.encode_memory(layout, level.grid.block_height);
         let image = block(&level.image).saturating_mul(u64::from(level.grid.planes));
         let all = image.saturating_add(level.mask.as_ref().map_or(0, block));
-        all.saturating_mul(u64::from(level.block_rows))
+        cell.bytes.saturating_add(all.saturating_mul(u64::from(level.block_rows)))
     }
 
-    /// Takes in what was reduced, then starts encoding and reducing all that is ready.
+    /// Takes in what was reduced, then starts reducing all that is ready, and encoding it where it is worth a batch.
     fn flush(&mut self) -> Result<()> {
         self.collect_reduced()?;
         let cells = std::mem::take(&mut self.ready);
@@ -344,14 +401,32 @@ impl<T: Taker> Flow<T> {
         if self.alone {
             self.collect_reduced()?;
         }
+        for cell in cells {
+            if self.is_encoded(&cell) {
+                self.held_bytes += self.weight(&cell);
+                self.held.push(cell);
+            }
+        }
+        if self.held_bytes >= self.batch / 2 { self.encode_held() } else { Ok(()) }
+    }
+
+    /// Starts encoding what was held, and waits for batches before it where there are too many.
+    fn encode_held(&mut self) -> Result<()> {
+        let (cells, bytes) = (std::mem::take(&mut self.held), std::mem::take(&mut self.held_bytes));
+        if cells.is_empty() {
+            return Ok(());
+        }
         let (job, pixels) = self.encode_job(&cells);
-        let ticket = match job.tasks.is_empty() {
-            true => None,
-            false => Some(self.engine.engine.encode(job, &pixels, &self.context)?),
+        let ticket = self.engine.engine.encode(job, &pixels, &self.context)?;
+        self.encoding.push_back(Encoding { ticket, bytes, cells });
+        self.encoding_bytes += bytes;
+        // Small batches, as of the last levels of a pyramid, are not waited for one by one.
+        let most = self.batch.saturating_mul(IN_FLIGHT as u64);
+        let too_many = |flow: &Self| match flow.alone {
+            true => !flow.encoding.is_empty(),
+            false => flow.encoding.len() > IN_FLIGHT && flow.encoding_bytes > most,
         };
-        self.encoding.push_back(Encoding { ticket, _cells: cells });
-        let in_flight = if self.alone { 0 } else { IN_FLIGHT };
-        while self.encoding.len() > in_flight {
+        while too_many(self) {
             self.land()?;
         }
         Ok(())
@@ -389,27 +464,33 @@ impl<T: Taker> Flow<T> {
         }
         let job = ReduceJob { method: self.plan.resampling, nodata: self.plan.nodata, tasks };
         let ticket = self.engine.engine.reduce(job, &pixels, &self.context)?;
-        self.reducing = Some(Reducing { ticket, targets });
+        self.reducing = Some(Reducing { ticket, targets, cells: cells.to_vec() });
         Ok(())
     }
 
     fn collect_reduced(&mut self) -> Result<()> {
-        let Some(Reducing { ticket, targets }) = self.reducing.take() else { return Ok(()) };
-        for (reduced, (level, window)) in ticket.wait()?.into_iter().zip(targets) {
+        let Some(Reducing { ticket, targets, cells }) = self.reducing.take() else { return Ok(()) };
+        let reduced = ticket.wait()?;
+        drop(cells);
+        for (reduced, (level, window)) in reduced.into_iter().zip(targets) {
             let (pixels, mask) = (Given::There(&reduced.pixels), reduced.mask.as_ref().map(Given::There));
             self.deposit(level, &Deposit { window, pixels, mask, lasting: true }, false)?;
         }
         Ok(())
     }
 
-    /// Whether the blocks of a cell are encoded here.
-    fn owns(&self, cell: &Cell) -> bool {
-        let level = cell.level.checked_sub(self.first).and_then(|at| self.levels.get(at));
-        level.is_some_and(|level| level.extent.own.intersection(&cell.window) == Some(cell.window))
+    /// Whether blocks of a cell are encoded here: its level is in the file, the cell in what is encoded, and not all of
+    /// its blocks come from elsewhere.
+    fn is_encoded(&self, cell: &Cell) -> bool {
+        let work = cell.level.checked_sub(self.first).and_then(|at| self.levels.get(at));
+        let own = work.is_some_and(|work| work.extent.own.intersection(&cell.window) == Some(cell.window));
+        let stored = self.plan.levels.get(cell.level).is_some_and(|level| level.stored);
+        let adopted = cell.level == 0 && matches!(self.plan.full, FullImage::Adopted(_));
+        own && stored && !(adopted && cell.mask.is_none())
     }
 
-    /// The blocks of those cells whose level is in the file, at each place the planes and then the mask. Layouts are
-    /// numbered by level, image and mask in turn.
+    /// The blocks of some cells that are encoded, at each place the planes and then the mask. Layouts are numbered by
+    /// level, image and mask in turn.
     fn encode_job(&self, cells: &[Arc<Cell>]) -> (EncodeJob, Vec<SharedPixels>) {
         let mask_of = |level: &LevelPlan| level.mask.clone().unwrap_or_else(|| level.image.clone());
         let layouts: Vec<EncodeLayout> =
@@ -417,8 +498,7 @@ impl<T: Taker> Flow<T> {
         let mut pixels = Vec::new();
         let mut tasks = Vec::new();
         for cell in cells {
-            let level = self.plan.levels.get(cell.level).filter(|level| level.stored);
-            let Some(level) = level.filter(|_| self.owns(cell)) else { continue };
+            let Some(level) = self.plan.levels.get(cell.level) else { continue };
             let image = u32::try_from(pixels.len()).unwrap_or(u32::MAX);
             pixels.push(cell.pixels.clone());
             pixels.extend(cell.mask.clone());
@@ -454,9 +534,10 @@ impl<T: Taker> Flow<T> {
 
     /// Waits for the oldest batch and stores its blocks.
     fn land(&mut self) -> Result<()> {
-        let Some(Encoding { ticket, .. }) = self.encoding.pop_front() else { return Ok(()) };
-        let Some(ticket) = ticket else { return Ok(()) };
+        let Some(Encoding { ticket, bytes, cells }) = self.encoding.pop_front() else { return Ok(()) };
+        self.encoding_bytes -= bytes;
         let encoded = ticket.wait()?;
+        drop(cells);
         if let Some(first) = encoded.faults.first() {
             let file = self.taker.name().to_owned();
             let (count, also) = (encoded.faults.len(), Box::default());

@@ -56,6 +56,11 @@ impl Waiting {
         Self { level: cells.level(), halo, places: cells.places(), image, next, kept: HashMap::new() }
     }
 
+    /// Lets go of all cells.
+    pub(crate) fn let_go(&mut self) {
+        self.kept.clear();
+    }
+
     /// What comes of a cell in the next level, where something of it is wanted.
     fn target(&self, cell: &Cell) -> Option<Window> {
         halved(&cell.window).intersection(&self.next)

@@ -46,6 +46,8 @@ pub(crate) struct Store {
     levels: Vec<Option<LevelIndex>>,
     /// Blocks of the full image go to the sink as they come.
     straight: bool,
+    /// The directories of a file whose overviews have to be put into it before the first block of its full image.
+    overviews_first: Option<Vec<(NewDirectory, Option<NewDirectory>)>>,
     appended: Option<Appended>,
     /// Bytes that went through a spool that is no more.
     spooled: u64,
@@ -97,6 +99,7 @@ impl Store {
             planar: plan.planar,
             levels: plan.levels.iter().map(LevelIndex::new).collect(),
             straight,
+            overviews_first: None,
             appended,
             spooled: 0,
             room: (BUFFER, None),
@@ -179,18 +182,21 @@ impl Store {
         self.format == Format::Cog && known && self.sink.can_patch()
     }
 
-    /// Puts the overviews, all of which have come, into a cloud-optimized file behind room for its directories. From here
-    /// on the full image goes straight.
-    pub(crate) fn place_overviews(
-        &mut self,
-        directories: &[(NewDirectory, Option<NewDirectory>)],
-    ) -> Result<()> {
+    /// Says that blocks of the full image of a cloud-optimized file come next, after the last of its overviews.
+    pub(crate) fn expect_image(&mut self, directories: Vec<(NewDirectory, Option<NewDirectory>)>) {
+        self.overviews_first = Some(directories);
+    }
+
+    /// Puts the overviews, all of which have come, into a cloud-optimized file behind room for its directories, if they
+    /// are not there yet. From here on the full image goes straight.
+    fn place_overviews(&mut self) -> Result<()> {
+        let Some(directories) = self.overviews_first.take() else { return Ok(()) };
         let missing: usize = self.levels.iter().skip(1).flatten().map(LevelIndex::missing).sum();
         if missing > 0 {
             return Err(refused(format!("{missing} blocks of overviews were never encoded")));
         }
         let follow = self.levels.iter().flatten().all(LevelIndex::masks_may_follow);
-        let mut left = self.head_len(self.ghost(follow), directories);
+        let mut left = self.head_len(self.ghost(follow), &directories);
         let zeros = vec![0; usize::try_from(left).unwrap_or(BUFFER).min(BUFFER)];
         while left > 0 {
             let count = usize::try_from(left).unwrap_or(BUFFER).min(zeros.len());
@@ -208,6 +214,9 @@ impl Store {
 
     /// Takes the blocks of a batch. Those that go to one place, one after the other, are given to it as one.
     fn put_batch(&mut self, encoded: &EncodedBlocks) -> Result<()> {
+        if encoded.blocks.iter().any(|block| block.address.level == 0) {
+            self.place_overviews()?;
+        }
         let (mut straight, mut spooled) = (Run::new(self.format), Run::new(self.format));
         let waits = self.kept.as_ref().map_or(0, Kept::len);
         for block in &encoded.blocks {
@@ -253,6 +262,9 @@ impl Store {
     /// Takes a block.
     pub(crate) fn put(&mut self, block: &Arrived<'_>) -> Result<()> {
         let level = block.address.level as usize;
+        if level == 0 {
+            self.place_overviews()?;
+        }
         let number = self.index(level)?.number(block.address, block.is_mask);
         if self.straight && level == 0 {
             return self.put_straight(number, block.bytes);
@@ -358,6 +370,7 @@ impl Store {
         if missing > 0 {
             return Err(refused(format!("{missing} blocks were never encoded")));
         }
+        self.place_overviews()?;
         match self.format {
             Format::Cog => self.finish_cog(directories)?,
             Format::GeoTiff => self.finish_plain(directories)?,

@@ -7,7 +7,7 @@ use super::fields::directories_of;
 use super::flow::{Course, Flow, Taker};
 use super::index::LevelIndex;
 use super::options::{Format, WriteOptions};
-use super::piece::Piece;
+use super::piece::{Piece, PieceBytes};
 use super::plan::{FullImage, WritePlan, plan_write};
 use super::report::WriteReport;
 use super::spec::RasterSpec;
@@ -19,7 +19,9 @@ use crate::sink::Sink;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use strile_engine::memory::probe;
-use strile_engine::{BlockAddress, Cancel, Context, Lease, Location};
+use strile_engine::{
+    BlockAddress, Cancel, Context, HostMemory, Lease, Location, OutputSpec, SharedPixels, lend,
+};
 use strile_tiff::{NewDirectory, Planar, Variant};
 
 /// Encoded overviews that wait in memory may have this part of the bytes of a raster that is in memory. They are a third
@@ -149,6 +151,16 @@ impl Writer {
         self.attempt(|work| work.write(piece))
     }
 
+    /// Takes a piece in host memory that nobody else needs: blocks are encoded out of it after the call, too.
+    pub(crate) fn write_owned(
+        &mut self,
+        (window, spec): (Window, OutputSpec),
+        pixels: Vec<u8>,
+        mask: Option<PieceBytes<'_>>,
+    ) -> Result<()> {
+        self.attempt(|work| work.write_owned((window, spec), pixels, mask))
+    }
+
     /// Takes a small file that comes to stand beside the target with it, at its name with `suffix` added; the last
     /// one of a suffix counts. What the writer itself says in `.aux.xml` is said there too.
     pub fn sidecar(&mut self, suffix: &str, bytes: Vec<u8>) -> Result<()> {
@@ -241,21 +253,70 @@ impl Work {
         Ok(Self { flow, described, pass: Pass::Open, _index: index })
     }
 
-    /// Takes a piece. One that is the whole raster is at hand until it has been taken: its overviews come first.
+    /// Takes a piece. One that is the whole raster is at hand until it has been taken: it is read where it is, and its
+    /// overviews come first.
     fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
         let image = Window::full(self.flow.spec.width, self.flow.spec.height);
-        if self.pass == Pass::Open && piece.window == image && self.takes_overviews_first() {
+        let whole = self.pass == Pass::Open && piece.window == image;
+        match &piece.pixels {
+            PieceBytes::Host(bytes) if whole && self.flow.reads_in_place(&piece.spec) => {
+                lend(bytes, |memory| {
+                    // Bytes that are too few are refused with the piece.
+                    let shared = SharedPixels::in_memory(piece.spec.clone(), memory).ok();
+                    let borrower = Borrower { work: self };
+                    borrower.work.write_whole(piece, shared.as_ref())?;
+                    borrower.work.flow.drain()
+                })
+            }
+            _ if whole => self.write_whole(piece, None),
+            _ => self.write_piece(piece, None),
+        }
+    }
+
+    /// Takes a piece that is the whole raster.
+    fn write_whole(&mut self, piece: &Piece<'_>, shared: Option<&SharedPixels>) -> Result<()> {
+        if self.takes_overviews_first() {
             self.hold_overviews(piece.pixels.len());
             if self.has_overviews() {
                 self.begin_overviews();
-                self.flow.write(piece)?;
+                self.flow.write(piece, shared)?;
             }
             self.begin_image()?;
         }
+        self.write_piece(piece, shared)
+    }
+
+    fn write_owned(
+        &mut self,
+        (window, spec): (Window, OutputSpec),
+        pixels: Vec<u8>,
+        mask: Option<PieceBytes<'_>>,
+    ) -> Result<()> {
+        let of =
+            |bytes| Piece { window, spec: spec.clone(), pixels: PieceBytes::Host(bytes), mask: mask.clone() };
+        let image = Window::full(self.flow.spec.width, self.flow.spec.height);
+        let whole = self.pass == Pass::Open && window == image;
+        let need = spec.len().ok().filter(|need| *need <= pixels.len());
+        // A part of a cell that is kept in place needs its mask there, too, and masks are made into cells.
+        let Some(need) = need.filter(|_| !whole && mask.is_none() && self.flow.reads_in_place(&spec)) else {
+            return self.write(&of(&pixels));
+        };
+        let lease = match self.flow.lease(need as u64) {
+            // Where there is no memory for all of it at a time, its blocks are copied one after the other.
+            Err(Error::Memory { .. }) => return self.write(&of(&pixels)),
+            lease => lease?,
+        };
+        let memory = Arc::new(Owned { pixels, _lease: lease });
+        let shared = SharedPixels::in_memory(spec.clone(), Arc::clone(&memory) as _);
+        let shared = shared.map_err(|error| refused(error.to_string()))?;
+        self.write_piece(&of(&memory.pixels), Some(&shared))
+    }
+
+    fn write_piece(&mut self, piece: &Piece<'_>, shared: Option<&SharedPixels>) -> Result<()> {
         if self.pass == Pass::Open {
             self.pass = Pass::Whole;
         }
-        self.flow.write(piece)
+        self.flow.write(piece, shared)
     }
 
     fn takes_overviews_first(&self) -> bool {
@@ -280,13 +341,16 @@ impl Work {
         self.pass = Pass::Overviews;
     }
 
+    /// Ends the overviews. Those that are not encoded yet are while the full image comes; they are in the file before its
+    /// first block, which comes after them.
     fn begin_image(&mut self) -> Result<()> {
+        let adopted = matches!(self.flow.plan.full, FullImage::Adopted(_));
         if self.has_overviews() {
             self.check_given()?;
-            self.flow.drain()?;
+            if adopted { self.flow.drain() } else { self.flow.settle() }?;
         }
         let directories = self.directories();
-        self.flow.taker.place_overviews(&directories)?;
+        self.flow.taker.expect_image(directories);
         self.flow.follow(&Course::image(&self.flow.plan));
         self.pass = Pass::Image;
         Ok(())
@@ -328,6 +392,30 @@ impl Work {
         let described = std::mem::take(&mut self.described);
         let Flow { plan, spec, taker, blocks, sparse, .. } = &mut self.flow;
         complete((plan, spec), described, taker, (*blocks, *sparse))
+    }
+}
+
+/// Pixels that were given away, and what lends their memory until they are encoded.
+#[derive(Debug)]
+struct Owned {
+    pixels: Vec<u8>,
+    _lease: Lease,
+}
+
+impl HostMemory for Owned {
+    fn bytes(&self) -> &[u8] {
+        &self.pixels
+    }
+}
+
+/// Work on memory that is lent for a call: however that ends, the work has let go of the memory.
+struct Borrower<'a> {
+    work: &'a mut Work,
+}
+
+impl Drop for Borrower<'_> {
+    fn drop(&mut self) {
+        self.work.flow.let_go();
     }
 }
 

@@ -12,6 +12,7 @@
 mod converted;
 mod halvings;
 mod identity;
+mod in_place;
 mod order;
 mod parts;
 mod promises;

@@ -89,7 +89,7 @@ impl Parts {
 impl PartWriter {
     /// Takes pixels of what the part needs. Pieces may have any size and come in any order; they must not overlap.
     pub fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
-        self.attempt(|flow| flow.write(piece))
+        self.attempt(|flow| flow.write(piece, None))
     }
 
     /// Where pixels are encoded, until the part is given up.

@@ -1,0 +1,126 @@
+//! Memory that a caller lends to jobs for the time of a call.
+//!
+//! Jobs run on threads that outlive the call that started them, so they read shared memory. `lend` makes shared memory of
+//! borrowed bytes without copying them: it returns only when the last reference to that memory is gone.
+
+#![expect(unsafe_code, reason = "borrowed bytes without their lifetime, until nobody has them")]
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// Bytes in host memory that are shared and never written.
+pub trait HostMemory: Send + Sync + fmt::Debug {
+    /// Returns the bytes, always the same ones.
+    fn bytes(&self) -> &[u8];
+}
+
+impl HostMemory for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+/// Lends bytes to `work` as shared memory. Returns when `work` has returned and all references to the memory are gone:
+/// `work` has to see to it that whoever still has one lets go of it.
+pub fn lend<R>(bytes: &[u8], work: impl FnOnce(Arc<dyn HostMemory>) -> R) -> R {
+    let back = Arc::new(Back::default());
+    // Waits when it is dropped, after a panic of `work` too.
+    let _waiting = Waiting(&back);
+    let (start, len) = (bytes.as_ptr(), bytes.len());
+    work(Arc::new(Lent { start, len, back: Arc::clone(&back) }))
+}
+
+/// Whether the memory has come back.
+#[derive(Default)]
+struct Back {
+    is_back: Mutex<bool>,
+    came: Condvar,
+}
+
+struct Waiting<'a>(&'a Back);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut is_back = self.0.is_back.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*is_back {
+            is_back = self.0.came.wait(is_back).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Borrowed bytes. `lend` made it and does not return before it is dropped.
+struct Lent {
+    start: *const u8,
+    len: usize,
+    back: Arc<Back>,
+}
+
+// SAFETY: the bytes are borrowed until this is dropped, and shared references to bytes may go to any thread.
+unsafe impl Send for Lent {}
+// SAFETY: as above; nothing of it changes.
+unsafe impl Sync for Lent {}
+
+impl HostMemory for Lent {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: `lend` borrows these bytes, and waits for the drop of `self`, which the returned slice borrows.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+impl fmt::Debug for Lent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} lent bytes", self.len)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        *self.back.is_back.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.back.came.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    /// Reads the memory on a thread that lets go of it late, and notes that it did.
+    fn read_late(memory: Arc<dyn HostMemory>, done: &Arc<AtomicBool>) {
+        let done = Arc::clone(done);
+        thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            assert_eq!(memory.bytes(), [1, 2, 3]);
+            done.store(true, Ordering::SeqCst);
+        });
+    }
+
+    #[test]
+    fn bytes_are_lent_until_the_last_reference_is_gone() {
+        let bytes = vec![1, 2, 3];
+        let done = Arc::new(AtomicBool::new(false));
+        let len = lend(&bytes, |memory| {
+            read_late(Arc::clone(&memory), &done);
+            memory.bytes().len()
+        });
+        assert!(done.load(Ordering::SeqCst), "the call ended while a thread read the bytes");
+        assert_eq!(len, 3);
+        assert_eq!(lend(&[], |memory| memory.bytes().len()), 0);
+    }
+
+    #[test]
+    fn a_panic_waits_too() {
+        let bytes = vec![1, 2, 3];
+        let done = Arc::new(AtomicBool::new(false));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            lend(&bytes, |memory| {
+                read_late(memory, &done);
+                panic!("the work of the test");
+            })
+        }));
+        assert!(panicked.is_err() && done.load(Ordering::SeqCst));
+    }
+}
