@@ -15,7 +15,7 @@ from .pixel_window import Window
 
 def is_bool(value: Any) -> bool:
     """Whether it is True or False, of Python or numpy."""
-    return isinstance(value, bool | np.bool_)
+    return isinstance(value, (bool, np.bool_))
 
 
 def whole(value: Any) -> int | None:
@@ -102,7 +102,7 @@ def choice_of(value: Any, name: str) -> bool | None:
 
 def truth_of(value: Any, name: str) -> bool:
     """True or False, also as 1, 0 and None."""
-    return value is not None and (whole(value) == 1 if whole(value) in (0, 1) else flag_of(value, name))
+    return value if isinstance(value, bool) else value is not None and (whole(value) == 1 if whole(value) in (0, 1) else flag_of(value, name))
 
 
 def count_of(value: Any, name: str, least: int = 1) -> int | None:

@@ -8,7 +8,8 @@ _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]+(::|://)")
 
 
 def is_uri(location: str) -> bool:
-    return _URI.match(location) is not None
+    # Most locations are paths, without a colon.
+    return ":" in location and _URI.match(location) is not None
 
 
 def shown(location: str) -> str:

@@ -10,7 +10,6 @@ import posixpath
 import threading
 import weakref
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -68,8 +67,9 @@ class Source:
             raise VRTUnsupportedError(f"{found}: a VRT is read from a path, or from an http(s), s3, gs or az URL")
         hosts = hosts_of(allowed_hosts)
         storage = storage_of(_reached(found, hosts), storage_options, anonymous)
-        found = replace(found, sidecars=sidecars, storage=storage)
-        if not (found.is_vrt and hosts) and (found.is_object or found.store is not None or not is_uri(found.location)):
+        if storage or sidecars != found.sidecars:
+            found = replace(found, sidecars=sidecars, storage=storage)
+        if storage and not (found.is_vrt and hosts) and (found.is_object or found.store is not None or not is_uri(found.location)):
             refuse(str(found), storage)
         anywhere = truth_of(allow_outside, "allow_outside")
         if isinstance(allowed_roots, (str, bytes, os.PathLike)):
@@ -129,7 +129,7 @@ class Source:
     def __repr__(self) -> str:
         return f"Source({str(self)!r})" if self.file is None else f"Source({str(self)!r}, {self.file!r})"
 
-    @cached_property
+    @property
     def shown(self) -> str:
         """The location without credentials: of a local file its path."""
         return shown(self.location) if isinstance(self.location, str) else repr(self.location)
@@ -138,19 +138,19 @@ class Source:
     def is_object(self) -> bool:
         return self.file is not None
 
-    @cached_property
+    @property
     def is_remote(self) -> bool:
         return not self.is_object and (self.store is not None or is_uri(self.location))
 
-    @cached_property
+    @property
     def by_core(self) -> bool:
         """Whether it is a URL that the core reads; other remote sources are read through a store."""
         return self.is_remote and self.store is None and service_of(self.location) is not None
 
-    @cached_property
+    @property
     def is_vrt(self) -> bool:
         path = urlsplit(self.location).path if self.by_core else self.location
-        return not self.is_object and path.lower().endswith(".vrt")
+        return self.file is None and path[-4:].lower() == ".vrt"
 
     def for_core(self) -> _core.RemoteOptions:
         """How the core reaches URLs: that of the source, and those that a VRT names."""

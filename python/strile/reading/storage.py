@@ -141,6 +141,8 @@ def is_bucket(location: str) -> bool:
 
 def storage_of(location: str, given: Any, anonymous: Any = False) -> Storage:
     """The options of a URL, checked and translated."""
+    if given is None and anonymous is False:
+        return Storage()
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"storage_options: expected a dict, got {type(given).__name__}")
     options: dict[str, Any] = dict(given or {})

@@ -33,7 +33,6 @@ PHOTOMETRICS = {"auto": None, "minisblack": 1, "miniswhite": 0, "rgb": 2, "rgba"
 
 STRIP_ROWS = 256
 TILE_SIZE = 256
-BUFFER = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
