@@ -61,8 +61,13 @@ fn check(vrt: &Vrt, name: &str, seen: &mut [bool; 2]) {
     for (look_for, masked) in cases {
         let values = values(vrt, look_for, masked);
         for (window, engine) in
-            WINDOWS.iter().flat_map(|window| [Processor::Cpu, device()].map(|e| (*window, e)))
+            WINDOWS.iter().flat_map(|window| [Processor::Cpu, device()].map(|engine| (*window, engine)))
         {
+            // Kernels are emulated, which is slow.
+            let is_whole = window.is_none() && matches!(look_for, LookFor::Nodata);
+            if engine != Processor::Cpu && !is_whole {
+                continue;
+            }
             let mut options = ReadOptions::new().look_for(look_for).masked(masked).decode_on(engine);
             options.place.window = window;
             let read = vrt.read(&options, &context).unwrap();
@@ -77,8 +82,10 @@ fn check(vrt: &Vrt, name: &str, seen: &mut [bool; 2]) {
             seen[usize::from(expected == Some(true))] = true;
             let output = Output::new(read.spec().unwrap()).unwrap();
             assert_eq!(vrt.read_into(&output, &options, &context).unwrap().found, expected, "{what}");
-            let there = vrt.read_on_device(0, &options, &context).unwrap();
-            assert_eq!(there.report.found, expected, "{what}");
+            if engine != Processor::Cpu {
+                let there = vrt.read_on_device(0, &options, &context).unwrap();
+                assert_eq!(there.report.found, expected, "{what}");
+            }
             let last = vrt.read(&options.clone().interleave(Interleave::BandLast), &context).unwrap();
             assert_eq!(last.report.found, expected, "{what}");
         }
