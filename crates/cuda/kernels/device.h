@@ -73,6 +73,11 @@ DEVICE void relaxed_store(T* p, typename Same<T>::type v) {
   *(volatile T*)p = v;
 }
 
+// The same for a word of which other threads may write some bytes meanwhile. The caller drops those, and says which it
+// uses: `uses` does nothing here, but where races are looked for these bytes must have been written before.
+DEVICE u32 partial_load(const u32* p) { return relaxed_load(p); }
+DEVICE void uses(const u8*, u32) {}
+
 // Shared memory by its 32-bit address, for loops in which the compiler would work out addresses anew every time.
 typedef u32 SharedAddress;
 

@@ -44,15 +44,16 @@ DEVICE void copy_far(const Output& out, Match match) {
   bool inside = from >= out.origin;
   u8* to = in_page(out, match.at);
   u32 left = match.len;
+  uses_bytes(out, from, min(match.len, match.distance));
 #pragma unroll 1
   for (;;) {
     u32 next = min(word + 4, last), word0, word1, word2;
     word += 8;
     u32 after = min(word, last);
     if (inside) {
-      word0 = relaxed_load((const u32*)in_page(out, word - 8));
-      word1 = relaxed_load((const u32*)in_page(out, next));
-      word2 = relaxed_load((const u32*)in_page(out, after));
+      word0 = partial_load((const u32*)in_page(out, word - 8));
+      word1 = partial_load((const u32*)in_page(out, next));
+      word2 = partial_load((const u32*)in_page(out, after));
     } else {
       word0 = *(const u32*)(out.bytes + (word - 8));
       word1 = *(const u32*)(out.bytes + next);
@@ -69,7 +70,7 @@ DEVICE void copy_far(const Output& out, Match match) {
 
 // The same where the distance is one, two or three: 48 bits hold every phase of what repeats.
 DEVICE void copy_near(const Output& out, Match match) {
-  u32 low = bytes_at(out, match.at - match.distance), high, phase = 0;
+  u32 low = bytes_at(out, match.at - match.distance, match.distance), high, phase = 0;
   if (match.distance == 3) {
     high = (low & 0xFFFFFF) >> 8;
     low = (low & 0xFFFFFF) | low << 24;
@@ -109,9 +110,10 @@ DEVICE void copy_together(const Output& out, Match match, u32 lane) {
       u32 from = source + offset;
       if (inside) {
         const u32* words = (const u32*)in_page(out, from & ~3u);
-        word = __funnelshift_r(relaxed_load(words), relaxed_load(words + 1), from * 8);
+        word = __funnelshift_r(partial_load(words), partial_load(words + 1), from * 8);
+        uses_bytes(out, from, 4);
       } else {
-        word = bytes_at(out, from);
+        word = bytes_at(out, from, 4);
       }
     } else {
 #pragma unroll 1

@@ -27,16 +27,23 @@ struct Output {
 
 DEVICE u8* in_page(const Output& out, u32 position) { return out.page + (position - out.origin); }
 
+// Says which bytes of words that are loaded are used.
+DEVICE void uses_bytes(const Output& out, u32 position, u32 count) {
+  const u32 below = position < out.origin ? out.origin - position : 0;
+  if (below < count) uses(in_page(out, position + below), count - below);
+}
+
 // The four bytes at a multiple of four. Some of them may be written at the same time, or not yet: the caller
 // takes those that are complete.
 DEVICE u32 word_at(const Output& out, u32 position) {
-  if (position >= out.origin) return relaxed_load((const u32*)in_page(out, position));
+  if (position >= out.origin) return partial_load((const u32*)in_page(out, position));
   return *(const u32*)(out.bytes + position);
 }
 
-// The four bytes at any position, of which the same holds.
-DEVICE u32 bytes_at(const Output& out, u32 position) {
+// The four bytes at any position, of which the first `count` are complete.
+DEVICE u32 bytes_at(const Output& out, u32 position, u32 count) {
   u32 word = position & ~3u;
+  uses_bytes(out, position, count);
   return __funnelshift_r(word_at(out, word), word_at(out, word + 4), position * 8);
 }
 

@@ -129,6 +129,7 @@ DEVICE void zstd_far(const ZstdOutput& out, const ZstdPiece& match) {
   const bool inside = from >= out.origin;
   u8* to = zstd_in_page(out, match.at);
   u32 word = from & ~3u, left = match.len;
+  zstd_uses(out, from, min(match.len, match.from));
 #pragma unroll 1
   for (;;) {
     const u32 next = min(word + 4, last);
@@ -136,9 +137,9 @@ DEVICE void zstd_far(const ZstdOutput& out, const ZstdPiece& match) {
     word += 8;
     const u32 after = min(word, last);
     if (inside) {
-      word0 = relaxed_load((const u32*)zstd_in_page(out, word - 8));
-      word1 = relaxed_load((const u32*)zstd_in_page(out, next));
-      word2 = relaxed_load((const u32*)zstd_in_page(out, after));
+      word0 = partial_load((const u32*)zstd_in_page(out, word - 8));
+      word1 = partial_load((const u32*)zstd_in_page(out, next));
+      word2 = partial_load((const u32*)zstd_in_page(out, after));
     } else {
       word0 = *(const u32*)(out.dst + (word - 8));
       word1 = *(const u32*)(out.dst + next);
@@ -155,7 +156,7 @@ DEVICE void zstd_far(const ZstdOutput& out, const ZstdPiece& match) {
 
 // The same where the distance is one, two or three: 48 bits hold every phase of what repeats.
 DEVICE void zstd_near(const ZstdOutput& out, const ZstdPiece& match) {
-  u32 low = zstd_four(out, match.at - match.from), high, phase = 0;
+  u32 low = zstd_four(out, match.at - match.from, match.from), high, phase = 0;
   if (match.from == 3) {
     high = (low & 0xFFFFFF) >> 8;
     low = (low & 0xFFFFFF) | low << 24;
@@ -181,7 +182,7 @@ DEVICE void zstd_together(const ZstdOutput& out, const ZstdPiece& match, u32 lan
 #pragma unroll
       for (u32 i = 0; i < ZSTD_STEPS; ++i) {
         const u32 at = base + 128 * i, first = at < match.at ? match.at - at : 0;
-        word[i] = at < end ? zstd_four(out, at + first - match.from) << first * 8 : 0;
+        word[i] = at < end ? zstd_four(out, at + first - match.from, min(end - at, 4u) - first) << first * 8 : 0;
       }
 #pragma unroll
       for (u32 i = 0; i < ZSTD_STEPS; ++i) {
@@ -199,7 +200,7 @@ DEVICE void zstd_together(const ZstdOutput& out, const ZstdPiece& match, u32 lan
       const u32 first = at < match.at ? match.at - at : 0, stop = min(end - at, 4u);
       u32 word = 0;
       if (match.from >= 128) {
-        word = zstd_four(out, at + first - match.from) << first * 8;
+        word = zstd_four(out, at + first - match.from, stop - first) << first * 8;
       } else if (match.from == 1) {
         word = zstd_byte(out, match.at - 1) * 0x01010101u;
       } else {

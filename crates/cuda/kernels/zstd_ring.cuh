@@ -53,6 +53,7 @@ DEVICE void zstd_ring_open(ZstdRing& ring, ZstdRingSource& source, i32 bit, u32 
 // Goes on to `bit`, not negative and less than 4096 below where reading was. The 4064 bits below it can then be read.
 DEVICE void zstd_ring_advance(ZstdRing& ring, ZstdRingSource& source, i32 bit, u32 lane) {
   if (bit >> 12 == source.piece) return;
+  __syncwarp();  // others may still read the piece that this one replaces
   --source.piece;
   zstd_ring_put(ring, source.ahead, source.piece - 1, lane);
   source.ahead = zstd_ring_piece(source, source.piece - 2, lane);
