@@ -57,7 +57,7 @@ impl Meaning {
         unpack: bool,
         float_type: Option<&str>,
         invert_white: bool,
-        look_for: Option<Value>,
+        look_for: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let floats = [
             ("float16", FloatType::Float16),
@@ -67,15 +67,16 @@ impl Meaning {
         let mut meaning =
             read::Meaning::new().masked(masked).unpack(unpack).invert_min_is_white(invert_white);
         meaning.float_type = float_type.map(|name| word("float_type", name, &floats)).transpose()?;
-<<<<<<< HEAD
-        meaning.look_for = match look_for.and_then(|given| given.extract::<&str>().ok()) {
-            Some(name) => Some(word("look_for", name, &[("nodata", read::LookFor::Nodata)])?),
-            None => number(look_for, "look_for")?.map(read::LookFor::Value),
-        };
-=======
-        meaning.look_for = look_for.map(|value| value.0);
->>>>>>> python
+        meaning.look_for = look_for.map(looked_for).transpose()?;
         Ok(Self(meaning))
+    }
+}
+
+/// What is looked for: the word `nodata`, or a value.
+fn looked_for(given: &Bound<'_, PyAny>) -> PyResult<read::LookFor> {
+    match given.extract::<&str>() {
+        Ok(name) => word("look_for", name, &[("nodata", read::LookFor::Nodata)]),
+        Err(_) => Ok(read::LookFor::Value(given.extract::<Value>()?.0)),
     }
 }
 
