@@ -150,5 +150,6 @@ DEVICE u32 find_header(const Split& split, u32 chunk, FindShared& shared, u32 th
     }
   }
   __syncthreads();
-  return shared.first;
+  // The first thread goes on to write it anew.
+  return thread == 0 ? shared.first : NO_SEGMENT;
 }

@@ -119,6 +119,7 @@ KERNEL(deflate_chain, 32, DecodeArgs) {
     }
   }
   if (fault == FAULT_NONE && offset != block.dst_len) fault = FAULT_OUTPUT_SHORT;
+  __syncwarp();  // all have read the fault before
   if (lane == 0) {
     split.head->fault = fault;
     split.head->end = end;

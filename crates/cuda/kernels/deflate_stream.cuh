@@ -226,6 +226,8 @@ DEVICE u32 inflate_stream(const u8* encoded, u8* decoded, const DecodeBlock& blo
   bool inside = false, final = false;
   while (inside || !final) {
     if (!inside) {
+      // Others may still read the lists, in whose memory tables are built.
+      group_sync<threads>();
       if (thread < 32) {
         u32 wrong = read_header(in, built, shared, thread);
         if (thread == 0) shared.header.fault = wrong;

@@ -240,5 +240,8 @@ fn mutants_are_right_only_if_libzstd_says_so() {
             }
         }
     }
-    assert!(accepted > 300, "{accepted} mutants were accepted: too few to tell");
+    assert!(
+        accepted * 16 > 300 * Emulator::seeds().count(),
+        "{accepted} mutants were accepted: too few to tell"
+    );
 }
