@@ -167,7 +167,7 @@ impl Share {
         if !matches!(result, Ok(true)) {
             self.bytes.truncate(start);
         }
-        result.map(|stored| stored.then(|| start..self.bytes.len()))
+        result.map(|stored| stored.then_some(start..self.bytes.len()))
     }
 
     fn into_arena(mut self) -> Arena {
