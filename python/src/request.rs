@@ -72,8 +72,8 @@ impl Meaning {
         let mut meaning =
             read::Meaning::new().masked(masked).unpack(unpack).invert_min_is_white(invert_white);
         meaning.float_type = float_type.map(|name| word("float_type", name, &floats)).transpose()?;
-        meaning.look_for = match look_for.and_then(|given| given.extract::<&str>().ok()) {
-            Some(name) => Some(word("look_for", name, &[("nodata", read::LookFor::Nodata)])?),
+        meaning.look_for = match look_for.and_then(|given| given.extract::<String>().ok()) {
+            Some(name) => Some(word("look_for", &name, &[("nodata", read::LookFor::Nodata)])?),
             None => number(look_for, "look_for")?.map(read::LookFor::Value),
         };
         Ok(Self(meaning))
