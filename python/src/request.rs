@@ -74,8 +74,8 @@ impl Meaning {
 
 /// What is looked for: the word `nodata`, or a value.
 fn looked_for(given: &Bound<'_, PyAny>) -> PyResult<read::LookFor> {
-    match given.extract::<&str>() {
-        Ok(name) => word("look_for", name, &[("nodata", read::LookFor::Nodata)]),
+    match given.extract::<String>() {
+        Ok(name) => word("look_for", &name, &[("nodata", read::LookFor::Nodata)]),
         Err(_) => Ok(read::LookFor::Value(given.extract::<Value>()?.0)),
     }
 }
