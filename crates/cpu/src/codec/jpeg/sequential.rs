@@ -25,7 +25,7 @@ trait Inverse: Fn(&[i16; 64], &[i32; 64], u32) -> [[u8; 8]; 8] + Copy {}
 
 impl<F: Fn(&[i16; 64], &[i32; 64], u32) -> [[u8; 8]; 8] + Copy> Inverse for F {}
 
-/// Memory that is kept from picture to picture. Taking it anew for each costs pages that the system clears and takes back.
+/// Memory and tables that are kept from picture to picture.
 #[derive(Default)]
 pub(crate) struct Space {
     /// Samples of the components.
