@@ -2,7 +2,7 @@
 //!
 //! A worker takes the items of its share in order, and when that is empty, the back half of the largest share that is
 //! left. So workers write far apart. If they took neighbouring blocks, all of them would write to the same fresh
-//! pages at the same time: the system clears a page of 2 MiB once for each thread that waits for it, and keeps one.
+//! pages of 2 MiB at the same time, each of which the system may clear more than once (docs/bench/log/notes.md).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
