@@ -86,11 +86,16 @@ def reasons_of(truth, pixels, places, theirs_places, ours, theirs):
     # At PROJ's places: the same method with what GDAL does in another way.
     for name, holds, values in truth.gdals(bands, places):
         yield name, holds & truth.is_one(theirs, [values])
-    if not case.tolerance:
-        yield "tie", truth.has(bands, places, theirs, (EXACT, EXACT))
+    # With the default tolerance GDAL may have PROJ's place, and strile another one.
+    yield ("approximation" if case.tolerance else "tie"), truth.has(bands, places, theirs, (EXACT, EXACT))
     with np.errstate(invalid="ignore"):
         is_near = np.abs(places - theirs_places).max((0, 1)) < APPROXIMATE if case.tolerance else np.zeros(len(bands), bool)
-    is_there = truth.has(bands, theirs_places, theirs, (MEASURED, MEASURED))
+    slack = np.full((2, len(bands)), MEASURED)
+    if truth.under.turn and case.tolerance:
+        # Within half a pixel of the edge of a raster around the Earth places are not measured.
+        sides = np.reshape(truth.under.shape[::-1], (1, 2, 1))
+        slack[((theirs_places <= 0.5) | (theirs_places >= sides - 0.5)).any(0)] = INTERPOLATED
+    is_there = truth.has(bands, theirs_places, theirs, slack)
     for _, holds, values in truth.gdals(bands, theirs_places):
         is_there |= holds & truth.is_one(theirs, [values])
     yield "approximation", is_there & is_near
