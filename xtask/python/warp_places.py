@@ -44,11 +44,19 @@ class Under:
         return ~rasterio.Affine(*case.target_transform) @ (np.asarray(there[0]), np.asarray(there[1]))
 
     def in_domain(self, column, row):
-        """As `at`, but NaN where the place does not lead back to the point."""
+        """As `at`, but NaN where the place does not lead back to the point, nor to one a turn along the equator away: cylindrical systems go on."""
         there = self.at(column, row)
-        back = self.back(*there)
-        is_same = abs(back[0] - column) < 0.01 and abs(back[1] - row) < 0.01
+        back, turn = np.array(self.back(*there)), self.turn_of_grid()
+        is_same = any((np.abs(back + turns * turn - (column, row)) < 0.01).all() for turns in (0, 1, -1))
         return there if is_same else (np.nan, np.nan)
+
+    def turn_of_grid(self):
+        """What a turn along the equator adds to columns and rows of the grid."""
+        if "turn" not in self.kept:
+            x, _ = warp_cases.transformer("EPSG:4326", self.case.target).transform([-180.0, 180.0], [0.0, 0.0])
+            ends = [np.array(~rasterio.Affine(*self.case.target_transform) @ (one, 0.0)) for one in x]
+            self.kept["turn"] = ends[1] - ends[0] if np.isfinite(ends).all() else np.zeros(2)
+        return self.kept["turn"]
 
     def whole(self, x, y):
         """Columns and rows of the raster at a point of all pixels of the grid, and whether those lead back to it."""
