@@ -172,7 +172,7 @@ def test_wrong_requests_are_told(dataset: _core.Dataset) -> None:
         ({"bands": [4]}, "there is no band 4"),
         ({"window": (0, 0, 91, 1)}, "is not inside the image"),
         ({"interleave": "line"}, "interleave `line`: expected `band` or `pixel`"),
-        ({"float_type": "float8"}, "expected `float16` or `float32` or `float64`"),
+        ({"float_type": "float8"}, "expected one of `float16`, `float32`, `float64`"),
         ({"device": "tpu"}, "expected `cpu`, `cuda` or `cuda:N`"),
         ({"device": "auto"}, "`decode_on` says which processor decodes"),
         ({"decode_on": "gpu"}, "expected `auto`, `cpu`, `cuda` or `cuda:N`"),

@@ -29,7 +29,7 @@ CASES = {
     "nodata of each band": ((nodata(1), nodata(2), nodata(3)), ""),
     "nodata of the second band": (("", nodata(2)), ""),
     "nodata and alpha": ((nodata(1), "", "", ALPHA), ""),
-    "nodata and alpha in turn": (("", nodata(2), "", ALPHA, nodata(3), ""), ""),
+    "nodata and alpha in turn": (("", nodata(2), "", ALPHA), ""),
     "mask band": (("", ""), MASK),
     "mask band and nodata": ((nodata(1), nodata(2)), MASK),
 }
