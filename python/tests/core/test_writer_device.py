@@ -71,7 +71,7 @@ assert write("last.tif", last, "yxb") == expected
 writer = _core.Writer(folder + "/x.tif", _core.RasterSpec(**raster), _core.WriteOptions(**options))
 assert writer.device == "cuda:0"
 writer.abort()
-with pytest.raises(errors.StrileError, match="on cuda:0, expected one in host memory"):
+with pytest.raises(errors.StrileError, match="expected an array in host memory, got one on cuda:0"):
     _core.contains(on_device, 1)
 back = read(_core.Dataset.open(folder + "/device.tif"), device="cpu").numpy()
 assert np.array_equal(back, host)
