@@ -170,8 +170,15 @@ impl Share {
         result.map(|stored| stored.then_some(start..self.bytes.len()))
     }
 
-    fn into_arena(mut self) -> Arena {
-        self.bytes.shrink_to_fit();
+    /// Its bytes. Those that are kept, not joined with others, are copied if much of their memory is unused and there is memory
+    /// for a copy: `shrink_to_fit` ends the process if there is none.
+    fn into_arena(self, is_kept: bool) -> Arena {
+        let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
+        let mut exact = Vec::new();
+        if is_kept && capacity - len > len / 8 && exact.try_reserve_exact(len).is_ok() {
+            exact.extend_from_slice(&self.bytes);
+            return Arena::from_vec(exact);
+        }
         Arena::from_vec(self.bytes)
     }
 }
@@ -191,7 +198,10 @@ fn join(job: &EncodeJob, mut shares: Vec<Share>, places: Option<Places>) -> Opti
     let in_place = places.is_none() || full;
     let mut sources: Vec<Arena> = match places {
         Some(places) => vec![places.rejoin()?],
-        None => shares.into_iter().map(Share::into_arena).collect(),
+        None => {
+            let is_alone = shares.iter().filter(|share| !share.bytes.is_empty()).count() == 1;
+            shares.into_iter().map(|share| share.into_arena(is_alone)).collect()
+        }
     };
     let mut busy = (0..).zip(&sources).filter(|(_, source)| !source.bytes().is_empty());
     let whole = match (busy.next(), busy.next()) {
