@@ -3,7 +3,7 @@
 //! Jobs run on threads that outlive the call that started them, so they read shared memory. `lend` makes shared memory of
 //! borrowed bytes without copying them: it returns only when the last reference to that memory is gone.
 
-#![expect(unsafe_code, reason = "borrowed bytes without their lifetime, until nobody has them")]
+#![expect(unsafe_code, reason = "borrowed bytes without their lifetime, until no job has them")]
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -21,7 +21,7 @@ impl HostMemory for Vec<u8> {
 }
 
 /// Lends bytes to `work` as shared memory. Returns when `work` has returned and all references to the memory are gone:
-/// `work` has to see to it that whoever still has one lets go of it.
+/// `work` must make every holder of a reference drop it.
 pub fn lend<R>(bytes: &[u8], work: impl FnOnce(Arc<dyn HostMemory>) -> R) -> R {
     let back = Arc::new(Back::default());
     // Waits when it is dropped, after a panic of `work` too.
