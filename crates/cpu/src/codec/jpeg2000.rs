@@ -13,6 +13,7 @@ pub(super) mod encode;
 mod high_throughput;
 mod inverse_wavelet;
 mod lanes;
+mod line_wavelet;
 mod packets;
 mod passes;
 mod planes;
@@ -36,15 +37,18 @@ const MOST_BITS: u8 = 28;
 /// Samples of a block below which helpers cost more than they do.
 const WORTH_SHARING: u64 = 1 << 16;
 
-/// Bytes that a block takes while it is decoded: what is noted of its code-blocks, its coefficients, and the samples of
-/// components once more where some are subsampled. A last strip may hold all the rows of a full one.
+/// Bytes that a block takes while it is decoded: what is noted of its code-blocks, its coefficients, memory for the wavelet of
+/// a component, and the samples of components once more where some are subsampled. A last strip may hold all the rows of a full one.
 pub(super) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     let rows = if layout.is_strip { rows.max(layout.height) } else { rows };
     let components = u64::from(layout.samples);
-    let samples = (u64::from(layout.width) * u64::from(rows)).saturating_mul(components);
+    let pixels = u64::from(layout.width) * u64::from(rows);
+    let samples = pixels.saturating_mul(components);
     // A component that is alone has a quarter of its samples where it is subsampled, or half.
     let each = if components > 1 { 8 } else { 4 };
-    samples.saturating_mul(each).saturating_add(Limits::ample_memory(samples, components, encoded))
+    let wavelet = line_wavelet::working_len(pixels);
+    let own = samples.saturating_mul(each).saturating_add(wavelet);
+    own.saturating_add(Limits::ample_memory(samples, components, encoded))
 }
 
 pub(super) fn decode(

@@ -2,7 +2,7 @@
 //!
 //! Numbers are those of `spec.md` of the codestream crate, to the bit. Rows are lifted where they lie, columns some at
 //! a time in memory that stays in the cache; either way what is lifted lies together and its neighbours too, so that
-//! loops run over whole vectors.
+//! loops run over whole vectors. Planes of one thread go line by line instead (`line_wavelet`).
 
 use super::lanes::{Loops, wide};
 use crate::crew::Crew;
@@ -15,12 +15,12 @@ const ROWS: usize = 16;
 /// Pixels of a resolution below which helpers cost more than they do.
 const WORTH_SHARING: usize = 1 << 16;
 
-const ALPHA: f32 = -1.586_134_3;
-const BETA: f32 = -0.052_980_117;
-const GAMMA: f32 = 0.882_911_1;
-const DELTA: f32 = 0.443_506_87;
-const K: f32 = 1.230_174_1;
-const INVERSE_K: f32 = 0.812_893_1;
+pub(super) const ALPHA: f32 = -1.586_134_3;
+pub(super) const BETA: f32 = -0.052_980_117;
+pub(super) const GAMMA: f32 = 0.882_911_1;
+pub(super) const DELTA: f32 = 0.443_506_87;
+pub(super) const K: f32 = 1.230_174_1;
+pub(super) const INVERSE_K: f32 = 0.812_893_1;
 
 /// What a plane holds.
 pub(super) trait Coefficient: Copy + Default + Send + Sync {
@@ -153,17 +153,17 @@ impl<T: Coefficient> Loops for Columns<'_, '_, T> {
 }
 
 /// Even places of a range.
-fn low_items(first: u32, end: u32) -> usize {
+pub(super) fn low_items(first: u32, end: u32) -> usize {
     (end.div_ceil(2) - first.div_ceil(2)) as usize
 }
 
 /// Lines of a resolution.
 #[derive(Clone, Copy)]
-struct Line {
+pub(super) struct Line {
     /// The first item is a high one.
-    odd: bool,
+    pub(super) odd: bool,
     /// How many low items.
-    low: usize,
+    pub(super) low: usize,
 }
 
 impl Line {

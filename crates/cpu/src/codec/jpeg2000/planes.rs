@@ -7,6 +7,7 @@ use super::super::workspace::resize;
 use super::decode_block::{self, BlockSpace};
 use super::inverse_wavelet::inverse;
 use super::lanes::{Loops, wide};
+use super::line_wavelet::{self, Spare, Steps};
 use crate::crew::Crew;
 use crate::pool::Buffer;
 use crate::stop::Stop;
@@ -30,6 +31,8 @@ const KEPT_PLANES: usize = 4;
 pub(crate) struct Space {
     integers: Vec<Vec<i32>>,
     floats: Vec<Vec<f32>>,
+    spare_integers: Spare<i32>,
+    spare_floats: Spare<f32>,
     /// What a thread has for code-blocks.
     blocks: Option<Blocks>,
 }
@@ -39,6 +42,8 @@ impl Space {
     pub(crate) fn buffers<'a>(&'a mut self, all: &mut Vec<&'a mut dyn Buffer>) {
         all.extend(self.integers.iter_mut().map(|values| values as &mut dyn Buffer));
         all.extend(self.floats.iter_mut().map(|values| values as &mut dyn Buffer));
+        self.spare_integers.buffers(all);
+        self.spare_floats.buffers(all);
         if let Some(Blocks { block, bytes, .. }) = &mut self.blocks {
             all.push(bytes);
             block.buffers(all);
@@ -132,11 +137,25 @@ pub(super) fn decode(
     let mut planes = planes.into_inner().unwrap_or_else(PoisonError::into_inner);
     for (values, plane) in planes.iter_mut().zip(&codestream.planes) {
         match values {
-            Values::Integers(values) => inverse(values, stride(plane), &plane.resolutions, crew),
-            Values::Floats(values) => inverse(values, stride(plane), &plane.resolutions, crew),
+            Values::Integers(values) => transform(values, plane, &mut kept.spare_integers, crew)?,
+            Values::Floats(values) => transform(values, plane, &mut kept.spare_floats, crew)?,
         }
     }
     Ok(planes)
+}
+
+/// Undoes the wavelet of a plane: line by line, or with helpers in place.
+fn transform<T: Steps>(
+    values: &mut Vec<T>,
+    plane: &Plane,
+    spare: &mut Spare<T>,
+    crew: &Crew,
+) -> Result<(), BlockFault> {
+    if area(plane) <= line_wavelet::MOST && crew.is_alone() {
+        return line_wavelet::inverse(values, spare, &plane.resolutions, crew.stop());
+    }
+    inverse(values, stride(plane), &plane.resolutions, crew);
+    Ok(())
 }
 
 /// The samples of a plane on their grid.

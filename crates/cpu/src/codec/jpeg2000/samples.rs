@@ -191,39 +191,35 @@ impl<'a> TileSamples<'a> {
             match values {
                 Values::Integers(values) => {
                     let values = values.get(line(c)).unwrap_or_default();
-                    set(row, values.iter().map(|&value| range.integer(value)));
+                    set(row, [values; 3], |value, _, _| range.integer(value));
                 }
                 Values::Floats(values) => {
                     let values = values.get(line(c)).unwrap_or_default();
-                    range.floats(values.iter().copied(), row);
+                    range.floats(row, [values; 3], |value, _, _| value);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn reversible_colours(&self, [a, b, c]: [&[i32]; 3], rows: &mut [Vec<i32>]) {
+    fn reversible_colours(&self, lines: [&[i32]; 3], rows: &mut [Vec<i32>]) {
         let [red, green, blue, ..] = rows else { return };
-        let [r, g, b_range, ..] = self.components else { return };
-        let ranges = [r, g, b_range].map(Range::of);
-        let pixels = a.iter().zip(b).zip(c).map(|((&a, &b), &c)| {
-            let green = a.wrapping_sub(b.wrapping_add(c) >> 2);
-            (c.wrapping_add(green), green, b.wrapping_add(green))
-        });
-        set(red, pixels.clone().map(|(red, _, _)| ranges[0].integer(red)));
-        set(green, pixels.clone().map(|(_, green, _)| ranges[1].integer(green)));
-        set(blue, pixels.map(|(_, _, blue)| ranges[2].integer(blue)));
+        let [r, g, b, ..] = self.components else { return };
+        let [r, g, b] = [r, g, b].map(Range::of);
+        let luma = |a: i32, b: i32, c: i32| a.wrapping_sub(b.wrapping_add(c) >> 2);
+        set(red, lines, |y, u, v| r.integer(v.wrapping_add(luma(y, u, v))));
+        set(green, lines, |y, u, v| g.integer(luma(y, u, v)));
+        set(blue, lines, |y, u, v| b.integer(u.wrapping_add(luma(y, u, v))));
     }
 
     #[inline(always)]
-    fn irreversible_colours(&self, [a, b, c]: [&[f32]; 3], rows: &mut [Vec<i32>]) {
+    fn irreversible_colours(&self, lines: [&[f32]; 3], rows: &mut [Vec<i32>]) {
         let [red, green, blue, ..] = rows else { return };
-        let [r, g, b_range, ..] = self.components else { return };
-        let ranges = [r, g, b_range].map(Range::of);
-        ranges[0].floats(a.iter().zip(c).map(|(a, c)| a + 1.402 * c), red);
-        let values = a.iter().zip(b).zip(c).map(|((a, b), c)| (a - 0.344_136 * b) - 0.714_136 * c);
-        ranges[1].floats(values, green);
-        ranges[2].floats(a.iter().zip(b).map(|(a, b)| a + 1.772 * b), blue);
+        let [r, g, b, ..] = self.components else { return };
+        let [r, g, b] = [r, g, b].map(Range::of);
+        r.floats(red, lines, |a, _, c| a + 1.402 * c);
+        g.floats(green, lines, |a, b, c| (a - 0.344_136 * b) - 0.714_136 * c);
+        b.floats(blue, lines, |a, b, _| a + 1.772 * b);
     }
 }
 
@@ -277,31 +273,37 @@ impl Range {
         Self { bits, low: -half, high: half - 1, shift: if component.signed { 0 } else { half } }
     }
 
+    /// Not by `clamp`, which looks for limits in the wrong order every time, so that loops stay scalar.
     #[inline(always)]
     fn integer(self, value: i32) -> i32 {
-        value.clamp(self.low, self.high) + self.shift
+        value.max(self.low).min(self.high) + self.shift
     }
 
-    /// Sets a row to floats, rounded.
+    /// Sets a row to floats that are made of three lines, rounded.
     #[inline(always)]
-    fn floats(self, values: impl ExactSizeIterator<Item = f32>, row: &mut Vec<i32>) {
+    fn floats(self, row: &mut Vec<i32>, lines: [&[f32]; 3], make: impl Fn(f32, f32, f32) -> f32) {
         let (low, high) = (self.low as f32, self.high as f32);
-        let values = values.map(|value| clamped(value, low, high));
         if self.bits <= MOST_BITS_TO_ADD {
             let bias = LARGE.to_bits().cast_signed() - self.shift;
-            set(row, values.map(|value| (value + LARGE).to_bits().cast_signed() - bias));
+            let whole = |value: f32| (clamped(value, low, high) + LARGE).to_bits().cast_signed() - bias;
+            set(row, lines, |a, b, c| whole(make(a, b, c)));
         } else {
-            set(row, values.map(|value| rounded(value).min(self.high) + self.shift));
+            let whole = |value: f32| rounded(clamped(value, low, high)).min(self.high) + self.shift;
+            set(row, lines, |a, b, c| whole(make(a, b, c)));
         }
     }
 }
 
-/// Sets a row to these samples.
+/// Sets a row to samples that are made of three lines. One loop makes one row, and counts: with more rows, or with iterators, the
+/// compiler may not see that they are apart and the loop stays scalar.
 #[inline(always)]
-fn set(row: &mut Vec<i32>, samples: impl ExactSizeIterator<Item = i32>) {
-    row.resize(samples.len(), 0);
-    for (to, sample) in row.iter_mut().zip(samples) {
-        *to = sample;
+#[expect(clippy::indexing_slicing, reason = "all slices are cut to the same length")]
+fn set<T: Copy>(row: &mut Vec<i32>, [a, b, c]: [&[T]; 3], make: impl Fn(T, T, T) -> i32) {
+    let count = a.len().min(b.len()).min(c.len());
+    row.resize(count, 0);
+    let (row, a, b, c) = (&mut row[..count], &a[..count], &b[..count], &c[..count]);
+    for at in 0..count {
+        row[at] = make(a[at], b[at], c[at]);
     }
 }
 

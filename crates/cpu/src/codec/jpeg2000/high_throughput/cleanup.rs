@@ -12,7 +12,7 @@ use strile_engine::BlockFault;
 /// Most bytes that runs and codes can have together.
 const MOST_SUFFIX: usize = 4079;
 /// Quads across in the widest code-block.
-const MOST_QUADS: usize = 512;
+pub(super) const MOST_QUADS: usize = 512;
 /// Coefficients across in two quads.
 pub(super) const PAIR: usize = 4;
 /// Most bytes of a coefficient: 31 bits, and those that are stuffed.
@@ -20,6 +20,7 @@ const MOST_BYTES: usize = 5;
 
 /// What is known of a quad: its code as in `FIRST_ROW`, and from bit 16 on how many bits its coefficients have.
 #[derive(Clone, Copy, Default)]
+#[repr(transparent)]
 pub(super) struct Quad(pub(super) u32);
 
 impl Quad {
@@ -36,17 +37,29 @@ pub(super) struct Magnitudes<'a> {
     pub(super) planes: u8,
 }
 
-/// Where a pass is in its streams, and what it knows of the row above.
-struct Pass<'a> {
-    codes: Reader<'a>,
+/// The quads of a row, with one that is 0 on either side.
+pub(super) type Quads = [Quad; MOST_QUADS + 2];
+/// The contexts of quads as far as the row above makes them, in their place in the index of a table.
+pub(super) type Contexts = [u32; MOST_QUADS];
+/// Exponents of the row of coefficients above, after one that is 0.
+pub(super) type Above = [u8; 2 * MOST_QUADS + 5];
+
+/// Where the codes of quads are read, and what is known of the row above.
+struct Codes<'a> {
+    bits: Reader<'a>,
     runs: Runs<'a>,
+    contexts: Contexts,
+    /// What the quad before makes of the next context.
+    west: u32,
+    /// All bits that any quad of the row has.
+    any: u32,
+}
+
+/// Where a pass is in its streams.
+struct Pass<'a> {
+    codes: Codes<'a>,
     magnitudes: Magnitudes<'a>,
-    /// The quads of a row, with one that is 0 on either side.
-    quads: [Quad; MOST_QUADS + 2],
-    /// The contexts of quads as far as the row above makes them, in their place in the index of a table.
-    contexts: [u32; MOST_QUADS],
-    /// Exponents of the row of coefficients above, after one that is 0.
-    exponents: [u8; 2 * MOST_QUADS + 5],
+    exponents: Above,
     /// The largest exponent that the bit planes allow.
     most: u32,
 }
@@ -73,110 +86,217 @@ pub(super) fn decode(
     space.forward.forward(useful, true);
     space.backward.codes(codes, half);
     let mut pass = Pass {
-        codes: space.backward.reader(),
-        runs: Runs::new(runs),
+        codes: Codes {
+            bits: space.backward.reader(),
+            runs: Runs::new(runs),
+            contexts: [0; MOST_QUADS],
+            west: 0,
+            any: 0,
+        },
         magnitudes: Magnitudes { bits: &space.forward, at: 0, planes },
-        quads: [Quad::default(); MOST_QUADS + 2],
-        contexts: [0; MOST_QUADS],
         exponents: [0; 2 * MOST_QUADS + 5],
         most: u32::from(zero_planes) + 2,
     };
-    for (index, rows) in out.chunks_mut(2 * width).enumerate() {
-        pass.row(index == 0, rows.split_at_mut(width))?;
+    let (mut one, mut other) = ([Quad::default(); MOST_QUADS + 2], [Quad::default(); MOST_QUADS + 2]);
+    let (mut quads, mut next) = (&mut one, &mut other);
+    let count = width.div_ceil(2);
+    pass.codes.first_row(quads, count);
+    let rows = out.len() / width;
+    for (index, pair) in out.chunks_mut(2 * width).enumerate() {
+        let (upper, lower) = pair.split_at_mut(width);
+        let most = pass.prepare(quads, width, !lower.is_empty())?;
+        let more = 2 * index + 2 < rows;
+        pass.row(quads, most, (upper, lower), more.then_some(&mut *next));
+        std::mem::swap(&mut quads, &mut next);
     }
     Ok(())
 }
 
 impl Pass<'_> {
-    /// Decodes a row of quads; `lower` is empty if the code-block ends within it.
+    /// Checks the codes of a row, and makes of them what its coefficients and the codes of the next row need. Returns the
+    /// most bits that a coefficient has.
     #[inline(always)]
-    fn row(&mut self, first: bool, (upper, lower): (&mut [i32], &mut [i32])) -> Result<(), BlockFault> {
-        let count = upper.len().div_ceil(2);
-        let any = if first { self.codes::<true>(count) } else { self.codes::<false>(count) };
-        let last = self.quads.get(count).copied().unwrap_or_default();
-        if lower.is_empty() && any & 0xA0 != 0 || upper.len() % 2 == 1 && last.0 & 0xC0 != 0 {
+    fn prepare(&mut self, quads: &mut Quads, width: usize, tall: bool) -> Result<u32, BlockFault> {
+        let count = width.div_ceil(2);
+        let last = quads.get(count).copied().unwrap_or_default();
+        if !tall && self.codes.any & 0xA0 != 0 || width % 2 == 1 && last.0 & 0xC0 != 0 {
             return Err(corrupt("significance outside of a code-block"));
         }
-        self.set_contexts(count);
-        let most = self.set_bounds(count);
+        self.codes.set_contexts(quads, count);
+        let most = set_bounds(quads, count, &self.exponents);
         if most > self.most {
             return Err(corrupt("an exponent is larger than the bit planes allow"));
         }
-        let quads = self.quads.get(1..).and_then(|quads| quads.get(..count.next_multiple_of(2)));
-        let quads = quads.unwrap_or_default().as_chunks::<2>().0;
-        let exponents = self.exponents.get_mut(1..).unwrap_or_default().as_chunks_mut::<PAIR>().0;
-        if !wide::row(&mut self.magnitudes, quads, most, (&mut *upper, &mut *lower), exponents) {
-            self.magnitudes.row(quads, (upper, lower), exponents);
-        }
-        Ok(())
+        Ok(most)
     }
 
-    /// Reads the codes of a row of `count` quads. Returns all bits that any of them has.
+    /// Reads the coefficients of a row of quads, and the codes of the next row beside them: what one waits for, the other
+    /// does not.
     #[inline(always)]
-    fn codes<const FIRST: bool>(&mut self, count: usize) -> u32 {
-        let (mut any, mut west) = (0, 0);
-        let quads = self.quads.get_mut(1..).unwrap_or_default();
-        let (pairs, beside) = quads.split_at_mut(count / 2 * 2);
-        let (contexts, last_context) = self.contexts.split_at(count / 2 * 2);
-        for (pair, contexts) in pairs.as_chunks_mut::<2>().0.iter_mut().zip(contexts.as_chunks::<2>().0) {
-            let bits = self.codes.peek();
-            let left = code::<FIRST>(&mut self.runs, contexts[0] | west, bits);
-            let after = bits >> (left & 7);
-            let right = code::<FIRST>(&mut self.runs, contexts[1] | left >> 16, after);
-            west = right >> 16;
-            let after = after >> (right & 7);
-            let mut mode = left >> 3 & 1 | right >> 2 & 2;
-            if FIRST && mode == 3 {
-                mode = if self.runs.event() { 5 } else { 4 };
+    fn row(
+        &mut self,
+        quads: &Quads,
+        most: u32,
+        (upper, lower): (&mut [i32], &mut [i32]),
+        next: Option<&mut Quads>,
+    ) {
+        let count = upper.len().div_ceil(2);
+        let quads = quads.get(1..).and_then(|quads| quads.get(..count.next_multiple_of(2)));
+        let quads = quads.unwrap_or_default().as_chunks::<2>().0;
+        let exponents = self.exponents.get_mut(1..).unwrap_or_default().as_chunks_mut::<PAIR>().0;
+        let Some(next) = next else {
+            if !wide::row(&mut self.magnitudes, quads, most, (&mut *upper, &mut *lower), exponents, &mut ()) {
+                self.magnitudes.row(quads, (upper, lower), exponents);
             }
-            let told = Exponents::at(mode, after);
-            self.codes.skip((left & 7) + (right & 7) + told.len());
-            let [of_left, of_right] = told.values(after);
-            *pair = [Quad(left & 0xFFFF | of_left << 16), Quad(right & 0xFFFF | of_right << 16)];
-            any |= left | right;
+            return;
+        };
+        self.codes.begin_row();
+        let mut beside = NextRow { codes: &mut self.codes, quads: &mut *next, pairs: count / 2 };
+        let rows = (&mut *upper, &mut *lower);
+        if !wide::row(&mut self.magnitudes, quads, most, rows, exponents, &mut beside) {
+            (0..count / 2).for_each(|index| beside.pair(index));
+            self.magnitudes.row(quads, (upper, lower), exponents);
         }
-        if let (1, [last, outside, ..], [context, ..]) = (count % 2, beside, last_context) {
-            let bits = self.codes.peek();
-            let left = code::<FIRST>(&mut self.runs, context | west, bits);
-            let after = bits >> (left & 7);
-            let told = Exponents::at(left >> 3 & 1, after);
-            self.codes.skip((left & 7) + told.len());
-            *last = Quad(left & 0xFFFF | told.values(after)[0] << 16);
-            *outside = Quad::default();
-            any |= left;
+        self.codes.last(next, count);
+    }
+}
+
+/// What is done beside the coefficients of a row.
+pub(super) trait Beside {
+    /// Is called once for each pair of quads, in order.
+    fn pair(&mut self, index: usize);
+}
+
+impl Beside for () {
+    #[inline(always)]
+    fn pair(&mut self, _: usize) {}
+}
+
+/// The codes of the next row, as far as its quads come in pairs.
+struct NextRow<'a, 'b> {
+    codes: &'a mut Codes<'b>,
+    quads: &'a mut Quads,
+    pairs: usize,
+}
+
+impl Beside for NextRow<'_, '_> {
+    #[inline(always)]
+    fn pair(&mut self, index: usize) {
+        if index < self.pairs {
+            self.codes.pair::<false>(self.quads, index);
         }
-        any
+    }
+}
+
+impl Codes<'_> {
+    #[inline(always)]
+    fn begin_row(&mut self) {
+        (self.west, self.any) = (0, 0);
+    }
+
+    /// Reads the codes of the first row of `count` quads.
+    #[inline(always)]
+    fn first_row(&mut self, quads: &mut Quads, count: usize) {
+        for index in 0..count / 2 {
+            self.pair::<true>(quads, index);
+        }
+        if count % 2 == 1 {
+            self.single::<true>(quads, count - 1);
+        }
+    }
+
+    /// Reads the code of the last quad of a row that is not the first, if it is not one of a pair.
+    #[inline(always)]
+    fn last(&mut self, quads: &mut Quads, count: usize) {
+        if count % 2 == 1 {
+            self.single::<false>(quads, count - 1);
+        }
+    }
+
+    /// Reads the codes of a pair of quads.
+    #[inline(always)]
+    fn pair<const FIRST: bool>(&mut self, quads: &mut Quads, index: usize) {
+        let pairs = quads.get_mut(1..).unwrap_or_default().as_chunks_mut::<2>().0;
+        let contexts = self.contexts.as_chunks::<2>().0;
+        let (Some(pair), Some(contexts)) = (pairs.get_mut(index), contexts.get(index)) else { return };
+        let bits = self.bits.peek();
+        let left = code::<FIRST>(&mut self.runs, contexts[0] | self.west, bits);
+        let after = bits >> (left & 7);
+        let right = code::<FIRST>(&mut self.runs, contexts[1] | left >> 16, after);
+        self.west = right >> 16;
+        let after = after >> (right & 7);
+        let mut mode = left >> 3 & 1 | right >> 2 & 2;
+        if FIRST && mode == 3 {
+            mode = if self.runs.event() { 5 } else { 4 };
+        }
+        let told = Exponents::at(mode, after);
+        self.bits.skip((left & 7) + (right & 7) + told.len());
+        let [of_left, of_right] = told.values(after);
+        *pair = [Quad(left & 0xFFFF | of_left << 16), Quad(right & 0xFFFF | of_right << 16)];
+        self.any |= left | right;
+    }
+
+    /// Reads the code of a quad that is the last of its row, and not of a pair.
+    #[inline(always)]
+    fn single<const FIRST: bool>(&mut self, quads: &mut Quads, index: usize) {
+        let (Some([last, outside]), Some(context)) =
+            (quads.get_mut(index + 1..).and_then(|rest| rest.first_chunk_mut()), self.contexts.get(index))
+        else {
+            return;
+        };
+        let bits = self.bits.peek();
+        let left = code::<FIRST>(&mut self.runs, context | self.west, bits);
+        let after = bits >> (left & 7);
+        let told = Exponents::at(left >> 3 & 1, after);
+        self.bits.skip((left & 7) + told.len());
+        *last = Quad(left & 0xFFFF | told.values(after)[0] << 16);
+        *outside = Quad::default();
+        self.any |= left;
     }
 
     /// Notes what a row of quads makes of the contexts of the next row.
     #[inline(always)]
-    fn set_contexts(&mut self, count: usize) {
-        let from = |start: usize| self.quads.get(start..).unwrap_or_default().iter();
-        let around = from(0).zip(from(1)).zip(from(2)).take(count);
-        for (context, ((west, own), east)) in self.contexts.iter_mut().zip(around) {
-            let left = (west.0 >> 7 | own.0 >> 5) & 1;
-            let right = (own.0 >> 7 | east.0 >> 5) & 1;
-            *context = left << 7 | right << 9;
+    fn set_contexts(&mut self, quads: &Quads, count: usize) {
+        let done = wide::contexts(quads, count, &mut self.contexts);
+        for index in done..count {
+            let around = quads.get(index..).and_then(|rest| rest.first_chunk());
+            if let (Some(context), Some(around)) = (self.contexts.get_mut(index), around) {
+                *context = context_below(around);
+            }
         }
     }
+}
 
-    /// Replaces the told exponents of a row of quads by the bits of their coefficients: where several are significant,
-    /// the row above counts too. Returns the most.
-    #[inline(always)]
-    fn set_bounds(&mut self, count: usize) -> u32 {
-        let pairs = self.exponents.as_chunks::<2>().0;
-        let above = pairs.iter().zip(pairs.get(1..).unwrap_or_default());
-        let quads = self.quads.get_mut(1..).unwrap_or_default().iter_mut().take(count);
-        let mut most = 0;
-        for (quad, ([a, b], [c, d])) in quads.zip(above) {
-            let known = u32::from(*a.max(b).max(c.max(d))).saturating_sub(1).max(1);
-            let significance = quad.0 & 0xF0;
-            let several = significance & significance.wrapping_sub(0x10) != 0;
-            quad.0 += if several { known } else { 1 } << 16;
+/// The context of the quad below the second of three, as far as these make it.
+#[inline(always)]
+pub(super) fn context_below([west, own, east]: &[Quad; 3]) -> u32 {
+    let left = (west.0 >> 7 | own.0 >> 5) & 1;
+    let right = (own.0 >> 7 | east.0 >> 5) & 1;
+    left << 7 | right << 9
+}
+
+/// Replaces the told exponents of a row of quads by the bits of their coefficients: where several are significant,
+/// the row above counts too. Returns the most.
+#[inline(always)]
+fn set_bounds(quads: &mut Quads, count: usize, exponents: &Above) -> u32 {
+    let (done, mut most) = wide::bounds(quads, count, exponents);
+    for index in done..count {
+        let above = exponents.get(2 * index..).and_then(|rest| rest.first_chunk());
+        if let (Some(quad), Some(above)) = (quads.get_mut(index + 1), above) {
+            quad.0 += bound_below(*quad, above) << 16;
             most = most.max(quad.bound());
         }
-        most
     }
+    most
+}
+
+/// Returns the predictor κ of a quad's exponent bound, from the exponents of the row above.
+#[inline(always)]
+pub(super) fn bound_below(quad: Quad, [a, b, c, d]: &[u8; 4]) -> u32 {
+    let known = u32::from(*a.max(b).max(c.max(d))).saturating_sub(1).max(1);
+    let significance = quad.0 & 0xF0;
+    let several = significance & significance.wrapping_sub(0x10) != 0;
+    if several { known } else { 1 }
 }
 
 /// Reads the code of a quad; one whose surroundings are all 0 has one only where a run ends.

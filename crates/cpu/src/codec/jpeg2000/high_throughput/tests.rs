@@ -153,7 +153,14 @@ fn wide_rows_equal_portable_rows() {
             let mut exponents = vec![[0; PAIR]; quads.len()];
             let rows = (&mut upper[..], &mut lower[..]);
             let done = is_wide
-                && wide::row(&mut magnitudes, &quads, u32::try_from(most).unwrap(), rows, &mut exponents);
+                && wide::row(
+                    &mut magnitudes,
+                    &quads,
+                    u32::try_from(most).unwrap(),
+                    rows,
+                    &mut exponents,
+                    &mut (),
+                );
             if !done {
                 magnitudes.row(&quads, (&mut upper, &mut lower), &mut exponents);
             }

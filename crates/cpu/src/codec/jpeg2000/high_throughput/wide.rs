@@ -1,11 +1,12 @@
-//! Coefficients of two quads at a time, on machines with AVX2.
+//! Rows of quads on machines with AVX2: the coefficients of two at a time, the contexts and bounds of eight.
 
 #![expect(unsafe_code, reason = "vector loads and stores through pointers, and calls of an AVX2 function")]
 
-use super::cleanup::{Magnitudes, PAIR, Quad};
+use super::cleanup::{Above, Beside, Contexts, Magnitudes, PAIR, Quad, Quads};
 
 /// Reads the coefficients of a row of quads with at most `most` bits each, and the exponents of its lower row, as
-/// `Magnitudes::row` does. Returns false and reads nothing if the machine or the number of bits does not allow it.
+/// `Magnitudes::row` does, and calls `beside` for every pair. Returns false and reads nothing if the machine or the
+/// number of bits does not allow it.
 #[inline(always)]
 pub(super) fn row(
     magnitudes: &mut Magnitudes<'_>,
@@ -13,46 +14,140 @@ pub(super) fn row(
     most: u32,
     rows: (&mut [i32], &mut [i32]),
     exponents: &mut [[u8; PAIR]],
+    beside: &mut impl Beside,
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if most <= avx2::MOST_BITS && is_x86_feature_detected!("avx2") {
-        // SAFETY: the machine has AVX2, asked just now.
-        unsafe { avx2::row(magnitudes, quads, rows, exponents) };
+    if most <= avx2::MOST_BITS && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+        // SAFETY: the machine has AVX2 and BMI2, asked just now.
+        unsafe { avx2::row(magnitudes, quads, rows, exponents, beside) };
         return true;
     }
-    _ = (magnitudes, quads, most, rows, exponents);
+    _ = (magnitudes, quads, most, rows, exponents, beside);
     false
+}
+
+/// Sets the contexts that a row of `count` quads makes for the next row. Returns how many are set.
+#[inline(always)]
+pub(super) fn contexts(quads: &Quads, count: usize, contexts: &mut Contexts) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the machine has AVX2, asked just now.
+        unsafe { avx2::contexts(quads, count, contexts) };
+        return count;
+    }
+    _ = (quads, count, contexts);
+    0
+}
+
+/// Adds to the told exponents of a row what the row above gives, for eight quads at a time. Returns how many quads are
+/// done, and the most bits that one of them has.
+#[inline(always)]
+pub(super) fn bounds(quads: &mut Quads, count: usize, exponents: &Above) -> (usize, u32) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the machine has AVX2, asked just now.
+        return (count / 8 * 8, unsafe { avx2::bounds(quads, count, exponents) });
+    }
+    _ = (quads, count, exponents);
+    (0, 0)
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::super::cleanup::{Magnitudes, PAIR, Quad, copy};
+    use super::super::cleanup::{Above, Beside, Contexts, MOST_QUADS, Magnitudes, PAIR, Quad, Quads, copy};
     use std::arch::x86_64::*;
 
     /// Most bits of a coefficient that four bytes hold, wherever its first bit is in its byte.
     pub(super) const MOST_BITS: u32 = 25;
 
-    #[target_feature(enable = "avx2")]
+    /// Loops are over numbers: iterators that are zipped are not inlined here, and would be called for every pair.
+    #[target_feature(enable = "avx2,bmi2")]
     pub(super) fn row(
         magnitudes: &mut Magnitudes<'_>,
         quads: &[[Quad; 2]],
         (upper, lower): (&mut [i32], &mut [i32]),
         exponents: &mut [[u8; PAIR]],
+        beside: &mut impl Beside,
     ) {
         let (bytes, end) = (magnitudes.bits.bytes(), magnitudes.bits.len());
         let shift = _mm_cvtsi32_si128(i32::from(magnitudes.planes) - 1);
         let mut at = magnitudes.at;
-        let mut lower = lower.chunks_mut(PAIR);
-        for ((pair, upper), exponents) in quads.iter().zip(upper.chunks_mut(PAIR)).zip(exponents) {
+        for index in 0..quads.len() {
+            beside.pair(index);
+            let (Some(pair), Some(exponents)) = (quads.get(index), exponents.get_mut(index)) else { break };
             // Ones follow the end, more of them than a pair has bits.
             at = at.min(end);
             let (values, told, len) = two_quads(pair, bytes, at, shift);
             at += len;
-            store(upper, _mm256_castsi256_si128(values));
-            store(lower.next().unwrap_or_default(), _mm256_extracti128_si256::<1>(values));
+            store(upper, index, _mm256_castsi256_si128(values));
+            store(lower, index, _mm256_extracti128_si256::<1>(values));
             *exponents = bits_of(_mm256_extracti128_si256::<1>(told)).to_le_bytes();
         }
         magnitudes.at = at;
+    }
+
+    /// Sets the contexts of at least `count` quads.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn contexts(quads: &Quads, count: usize, contexts: &mut Contexts) {
+        let one = _mm256_set1_epi32(1);
+        let mut at = 0;
+        while at < count && at + 8 <= MOST_QUADS {
+            // SAFETY: the eight quads from `at` on, and those one and two later, are among the `MOST_QUADS + 2`, which
+            // have 4 bytes each; no alignment is asked.
+            let (west, own, east) = unsafe {
+                let first = quads.as_ptr().add(at);
+                (
+                    _mm256_loadu_si256(first.cast()),
+                    _mm256_loadu_si256(first.add(1).cast()),
+                    _mm256_loadu_si256(first.add(2).cast()),
+                )
+            };
+            let left = _mm256_or_si256(_mm256_srli_epi32::<7>(west), _mm256_srli_epi32::<5>(own));
+            let right = _mm256_or_si256(_mm256_srli_epi32::<7>(own), _mm256_srli_epi32::<5>(east));
+            let left = _mm256_slli_epi32::<7>(_mm256_and_si256(left, one));
+            let right = _mm256_slli_epi32::<9>(_mm256_and_si256(right, one));
+            // SAFETY: the eight contexts from `at` on are among the `MOST_QUADS`; no alignment is asked.
+            unsafe {
+                _mm256_storeu_si256(contexts.as_mut_ptr().add(at).cast(), _mm256_or_si256(left, right))
+            };
+            at += 8;
+        }
+    }
+
+    /// Adds the bounds of eights of quads. Returns the most.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn bounds(quads: &mut Quads, count: usize, exponents: &Above) -> u32 {
+        let (one, zero) = (_mm256_set1_epi32(1), _mm256_setzero_si256());
+        let mut most = zero;
+        let mut at = 0;
+        while at + 8 <= count.min(MOST_QUADS) {
+            // SAFETY: the 18 bytes from `2 * at` on are among the `2 * MOST_QUADS + 5`; no alignment is asked.
+            let (near, far) = unsafe {
+                let first = exponents.as_ptr().add(2 * at);
+                (_mm_loadu_si128(first.cast()), _mm_loadu_si128(first.add(2).cast()))
+            };
+            let pairs = _mm_max_epu8(near, far);
+            let largest = _mm_max_epu8(pairs, _mm_srli_epi16::<8>(pairs));
+            let largest = _mm256_cvtepu16_epi32(_mm_and_si128(largest, _mm_set1_epi16(255)));
+            let known = _mm256_max_epi32(_mm256_sub_epi32(largest, one), one);
+            // SAFETY: the eight quads from `at + 1` on are among the `MOST_QUADS + 2`; no alignment is asked.
+            let place = unsafe { quads.as_mut_ptr().add(at + 1) }.cast::<__m256i>();
+            // SAFETY: as above.
+            let own = unsafe { _mm256_loadu_si256(place) };
+            let significance = _mm256_and_si256(own, _mm256_set1_epi32(0xF0));
+            let without_first = _mm256_sub_epi32(significance, _mm256_set1_epi32(0x10));
+            let one_or_none = _mm256_cmpeq_epi32(_mm256_and_si256(significance, without_first), zero);
+            let bound = _mm256_blendv_epi8(known, one, one_or_none);
+            let own = _mm256_add_epi32(own, _mm256_slli_epi32::<16>(bound));
+            // SAFETY: as above.
+            unsafe { _mm256_storeu_si256(place, own) };
+            most = _mm256_max_epi32(most, _mm256_srli_epi32::<16>(own));
+            at += 8;
+        }
+        let most = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256::<1>(most));
+        let most = _mm_max_epi32(most, _mm_shuffle_epi32::<0b00_00_11_10>(most));
+        let most = _mm_max_epi32(most, _mm_shuffle_epi32::<1>(most));
+        _mm_cvtsi128_si32(most).cast_unsigned()
     }
 
     /// Reads the coefficients of two quads whose bits begin at bit `at`. Returns them, their magnitudes as told, and how
@@ -122,14 +217,20 @@ mod avx2 {
         unsafe { _mm_loadu_si128(chunk.as_ptr().cast()) }
     }
 
-    /// A row of a pair, as far as it lies within the code-block.
+    /// The row of pair number `index`, as far as it lies within the code-block.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn store(to: &mut [i32], values: __m128i) {
+    fn store(row: &mut [i32], index: usize, values: __m128i) {
+        let at = index * PAIR;
+        if at + PAIR <= row.len() {
+            // SAFETY: the row has the four values that are written from `at` on; no alignment is asked.
+            unsafe { _mm_storeu_si128(row.as_mut_ptr().add(at).cast(), values) };
+            return;
+        }
         let mut made = [0; PAIR];
         // SAFETY: the array has the 16 bytes that are written; no alignment is asked.
         unsafe { _mm_storeu_si128(made.as_mut_ptr().cast(), values) };
-        copy(to, made);
+        copy(row.get_mut(at..).unwrap_or_default(), made);
     }
 
     /// The bits of four numbers below 2^26, one byte each.
