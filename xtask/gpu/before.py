@@ -35,7 +35,7 @@ def run(session: Session) -> dict:
     old.chmod(0o755)
     files = [row["path"] for row in meta if row["tile"] == 256]
     seconds: dict[tuple, list[float]] = {}
-    for _ in range(ROUNDS):
+    for _ in range(session.rounds(ROUNDS)):
         for way, words in WAYS.items():
             for name, command in (("old", session.older_bench(old)), ("new", [new])):
                 for path, best in measured(session, command, words, files).items():

@@ -166,7 +166,8 @@ def figure(path: str, row: dict) -> dict:
     }
 
 
-def run(session: Session, rounds: int = ROUNDS) -> dict:
+def run(session: Session) -> dict:
+    rounds = session.rounds(ROUNDS)
     program = session.program("bench")
     meta = prepare(session)
     if program is None or not meta:

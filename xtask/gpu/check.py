@@ -3,7 +3,7 @@
 
 Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench on rasters of its own), bench, growth (with tiles and
 windows, device memory, first reads), peers (unpacks them), rasters (makes them and builds the peers' programs),
-nvcomp (trusted files by nvCOMP), write (device arrays to files, memory), cogs (COGs beside plain files), written (round trips), python (the package: its tests on
+nvcomp (trusted files by nvCOMP), write (device arrays to files, memory), cogs (COGs beside plain files), arrays (host arrays by to_geotiff beside GDAL), written (round trips), python (the package: its tests on
 the device, and its calls beside the Rust ones), pictures (JPEG 2000 and JPEG tiles beside the peers), batch (many windows of
 many files beside rasterio and single reads), warp (reads onto another grid beside GDAL), small (windows of one tile, chunks of dask), remote
 (COGs of a server into a device tensor), tasks (six tasks on remote COGs beside GDAL and async-geotiff), rows (files that are not in the
@@ -27,6 +27,7 @@ import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+import arrays
 import batch
 import before
 import bench
@@ -74,7 +75,7 @@ def peers(session: Session) -> dict:
 PARTS = {
     "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
     "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run, "growth": growth.run,
-    "nvcomp": nvcomp.run, "write": write.run, "cogs": cogs.run, "written": write.written, "python": python.run,
+    "nvcomp": nvcomp.run, "write": write.run, "cogs": cogs.run, "arrays": arrays.run, "written": write.written, "python": python.run,
     "pictures": pictures.run, "batch": batch.run, "warp": warp.run, "small": small.run, "remote": remote.run,
     "tasks": remote.tasks, "rows": rows.run, "before": before.run, "large": large.run, "soak": soak.run, "fuzz": fuzz.run,
 }
@@ -130,6 +131,7 @@ def main() -> int:
     parser.add_argument("part", nargs="*", metavar="PART", help="parts or groups of them")
     parser.add_argument("--together", nargs="+", default=[], metavar="PART", help=f"of {', '.join(sorted(WITHOUT_TIMES))}")
     parser.add_argument("--limit", type=float, default=540, help="seconds for everything")
+    parser.add_argument("--rounds", type=int, default=None, metavar="N", help="at most so many rounds of parts that alternate programs")
     parser.add_argument("--beside", type=int, default=0, metavar="JOBS", help="fuzz on so many cores meanwhile")
     args = parser.parse_args()
     if unknown := [part for part in args.part if part not in PARTS and part not in GROUPS]:
@@ -139,7 +141,7 @@ def main() -> int:
     asked = args.part or ([] if args.together else ["smoke"])
     wanted = [name for part in asked for name in GROUPS.get(part, [part])]
     root = Path(__file__).resolve().parents[2]
-    session = Session(root, args.limit)
+    session = Session(root, args.limit, args.rounds)
     bundle, here = bundle_of(session), source_hash(root)
     state = State(session, here)
     ran = {}

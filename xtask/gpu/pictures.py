@@ -138,14 +138,15 @@ def run(session: Session) -> dict:
     compare(session, session.work / "pictures", len(meta), found)
     program = peer_programs.build_pictures(session)
     reader = peers.Peer(session, "gdal")
-    for number in range(ROUNDS):
+    rounds = session.rounds(ROUNDS)
+    for number in range(rounds):
         strile_round(session, rows, "cuda:0", found)
         vendor_round(session, program, rows, number == 0, found)
         cores_round(session, rows)
         gdal_round(reader, rows)
         if number == 0:
             strile_round(session, rows, "cpu", found)
-        session.say(f"round {number + 1} of {ROUNDS}, {session.left():.0f} s left")
+        session.say(f"round {number + 1} of {rounds}, {session.left():.0f} s left")
     reader.close()
     found["figures"] = [figure(row) for row in rows.values()]
     for row in found["figures"]:

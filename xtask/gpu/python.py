@@ -43,7 +43,7 @@ def timed(session: Session, env: dict) -> list[dict]:
     files = sorted((session.work / "rasters").glob("*_256.tif")) + sorted(made.glob("*.tif"))
     rows = {str(path): {"rust": [], "read": [], "open_geotiff": []} for path in files}
     script = Path(__file__).with_name("python_reader.py")
-    for _ in range(ROUNDS if program and rows else 0):
+    for _ in range(session.rounds(ROUNDS) if program and rows else 0):
         words = ["--decode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
         ended = session.run([program, *words, *rows], 60)
         try:

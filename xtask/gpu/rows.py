@@ -64,7 +64,7 @@ def run(session: Session) -> dict:
             seconds[path].setdefault(name, []).append(time)
 
     readers = {"gdal": peers.Peer(session, "gdal"), "gdal-host": peers.Peer(session, "gdal-host")}
-    for _ in range(ROUNDS):
+    for _ in range(session.rounds(ROUNDS)):
         if session.left() < 60:
             break
         for name, program in programs.items():

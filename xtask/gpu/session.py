@@ -39,7 +39,7 @@ class Ended:
 
 
 class Session:
-    def __init__(self, root: Path, limit: float):
+    def __init__(self, root: Path, limit: float, most_rounds: int | None = None):
         self.root = root
         self.carry = root / "carry"
         self.work = Path(os.environ.get("STRILE_GPU_WORK", root / "out" / "gpu"))
@@ -47,6 +47,7 @@ class Session:
         for folder in (self.work, self.out):
             folder.mkdir(parents=True, exist_ok=True)
         self.deadline = time.monotonic() + limit
+        self.most_rounds = most_rounds
         # What earlier calls on this machine logged belongs to the same round.
         self.kept_log = self.work / "gpu-verified.log"
         self.log_path = self.out / "gpu-verified.log"
@@ -57,6 +58,10 @@ class Session:
 
     def left(self) -> float:
         return self.deadline - time.monotonic()
+
+    def rounds(self, usual: int) -> int:
+        """Rounds of a part that alternates programs: the usual number, or fewer with `--rounds`."""
+        return usual if self.most_rounds is None else min(usual, self.most_rounds)
 
     def log(self, text: str) -> None:
         if self.log_size > LOG_LIMIT:

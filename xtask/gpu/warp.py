@@ -1,7 +1,7 @@
 """Reads onto another grid on the GPU: the same bits as on the CPU, and how fast beside GDAL's WarpedVRT and an upload.
 
-`warp_bench.py` does it for one large file, `warp_chips_bench.py` for 512 chips of 64 scenes. The part fails where a pixel differs;
-times are told.
+`warp_bench.py` does it for one large file, `warp_chips_bench.py` for 512 chips of 64 scenes, and `warp_cases_check.py` compares the drawn cases of
+`check_warp.py`. The part fails where a pixel differs; times are told.
 """
 import json
 import sys
@@ -22,8 +22,9 @@ def run(session: Session) -> dict:
     environment |= {"PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
     found, problems = measured(session, "warp_bench.py", 200, environment)
     chips, of_chips = measured(session, "warp_chips_bench.py", 150, environment)
-    found["chips"] = chips
-    problems += of_chips
+    cases, of_cases = measured(session, "warp_cases_check.py", 200, environment)
+    found["chips"], found["cases"] = chips, {name: value for name, value in cases.items() if name != "wrong"}
+    problems += of_chips + of_cases
     (session.out / "warp.json").write_text(json.dumps(found, indent=1))
     session.say(json.dumps(found))
     return {"ok": not problems, **found, **({"why": "; ".join(problems)} if problems else {})}

@@ -305,7 +305,8 @@ def figure(path: str, row: dict) -> dict:
     }
 
 
-def run(session: Session, rounds: int = ROUNDS) -> dict:
+def run(session: Session) -> dict:
+    rounds = session.rounds(ROUNDS)
     program, meta = session.program("bench"), rasters(session)
     if program is None or not meta:
         return {"ok": False, "why": "carry/bin/bench or the rasters are missing"}
