@@ -1,9 +1,10 @@
 """VRT mosaics through strile and GDAL: equal pixels, whole and by windows.
 
     check_vrt.py STRILE
+    check_vrt.py --device cuda:0
 
 Makes tiles with rasterio, mosaics of them by hand in GDAL's form and by GDAL's own writer, and compares
-`strile dump` with rasterio. Prints `N passed, N failed` and exits 1 where any failed.
+`strile dump` with rasterio; with `--device`, what the Python package decodes and blends on that device. Prints `N passed, N failed` and exits 1 where any failed.
 """
 
 import itertools
@@ -131,6 +132,16 @@ def dump(strile, vrt, window):
     return pixels if pixels.ndim == 3 else pixels[None]
 
 
+def on_device(device, vrt, window):
+    import strile
+
+    words = {} if window is None else {"window": window}
+    try:
+        return strile.read(str(vrt), device=device, decode_on=device, **words).numpy()
+    except strile.StrileError as problem:
+        raise RuntimeError(str(problem)) from problem
+
+
 def read(file, window, by_rows):
     """A window. GDAL 3.10 takes nodata for valid where it reads more than one row of a mask at once."""
     x, y, width, height = window
@@ -139,7 +150,7 @@ def read(file, window, by_rows):
 
 
 def main():
-    strile = sys.argv[1]
+    take, words = (on_device, sys.argv[2]) if sys.argv[1] == "--device" else (dump, sys.argv[1])
     passed = failed = 0
     with tempfile.TemporaryDirectory() as name:
         for vrt in mosaics(Path(name)):
@@ -152,7 +163,7 @@ def main():
                 for window in windows:
                     expected = read(file, window or (0, 0, width, height), vrt.name.startswith("mask_"))
                     try:
-                        found = dump(strile, vrt, window)
+                        found = take(words, vrt, window)
                         same = found.dtype == expected.dtype and np.array_equal(found, expected, equal_nan=found.dtype.kind in "fc")
                         problem = "" if same else f"{np.sum(found != expected)} of {expected.size} pixels differ"
                     except (RuntimeError, ValueError) as error:

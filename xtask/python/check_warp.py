@@ -2,8 +2,9 @@
 
     check_warp.py [--all] [--part I/N] [--only NUMBER] [--keep FOLDER]
 
-Each case is a small file, a grid, a method and a tolerance, read by both with the same nodata and fill values. Pixels must be
-equal, in the case of integers that are computed within 1, of floats within 10⁻⁵ of the values. Every other pixel needs two things.
+Each case is a small file, a grid, a method and a tolerance, read by both with the same nodata and fill values. strile's places of all pixels, measured by
+warping a raster of columns and rows (`warp_strile`), must be PROJ's within the distances below. Pixels must be equal, in the case of integers that are
+computed within 1, of floats within 10⁻⁵ of the values. Every other pixel needs two things.
 
 First, strile's value must be the one that the definition of the method gives at PROJ's place, computed here (`warp_truth`): with exact coordinates
 within 0.0002 pixels of that place, with the default tolerance within 0.15 pixels. Second, GDAL's other value must follow from a reason that
@@ -23,13 +24,15 @@ is computed, too:
 - half: GDAL's lanczos has no value where fewer than half of the samples count;
 - centre: GDAL's widened lanczos computes sines one from another, and the weight of a sample whose centre is the place is made of rounding errors;
 - mode: GDAL 3.10 counts samples, strile adds up the parts of them that the pixel covers; GDAL's sample is the most frequent one;
-- sum: GDAL measures parts of samples in the grid, strile in the raster: the sum by parts in the grid is GDAL's;
+- sum: GDAL measures parts of samples in the grid, strile in the raster, and does so however far the pixel reaches beyond the raster: the sum by parts
+  in the grid is GDAL's;
+- window: GDAL reads too small a part of the raster for a widened kernel, as under a turned grid. With SOURCE_EXTRA it gives the same pixels;
 - seam: the pixel lies over the seam of a raster around the Earth, and GDAL takes the whole row for its footprint;
 - domain: the place does not lead back to the pixel: it is outside the domain of a projection.
 
 Two reasons may apply to one pixel ("bands scale"). Prints how many pixels differ for each reason, then `N passed, N failed`; exit status 1 where
 any failed. The default is every sixth of 3,000 cases and of 120 whose missing pixels are transparent; `--all` takes them all, `--part 1/2` every
-second one. `docs/correctness.md` lists the reasons.
+second one. `docs/correctness.md` lists the reasons. `check_warp_mutants.py` shows that mistakes are found.
 """
 
 import argparse
@@ -51,8 +54,10 @@ import warp_cases  # noqa: E402
 import warp_gdal  # noqa: E402
 import warp_places  # noqa: E402
 import warp_scale  # noqa: E402
+import warp_strile  # noqa: E402
 import warp_truth  # noqa: E402
 from warp_gdal import fill_of, write  # noqa: E402
+from warp_strile import by_strile  # noqa: E402
 
 COUNT, ALPHA, EVERY = 3000, 120, 6
 # Methods that return samples, not numbers computed from them.
@@ -67,17 +72,6 @@ APPROXIMATE = 0.6
 MEASURED = 1e-6
 # Most pixels of a sum that are examined in a case, about.
 SUMS = 40
-NAMES = {"med": "median"}
-
-
-def by_strile(case, path):
-    grid = strile.Grid(case.target, case.target_transform, case.target_shape)
-    bands = list(range(1, case.bands + 1))
-    raster = strile.read(
-        path, bands=bands, grid=grid, resampling=NAMES.get(case.method, case.method), tolerance=case.tolerance, level=case.level,
-        fill=fill_of(case),
-    )  # fmt: skip
-    return raster.numpy()
 
 
 def reasons_of(truth, pixels, places, theirs_places, ours, theirs):
@@ -100,6 +94,9 @@ def reasons_of(truth, pixels, places, theirs_places, ours, theirs):
         is_there |= holds & truth.is_one(theirs, [values])
     yield "approximation", is_there & is_near
     yield "place", is_there
+    if len(places) > 1 and truth.under.turn:
+        # GDAL does not move corners by a turn.
+        yield "place", truth.is_one(theirs, [truth.at(bands, theirs_places, turns=False)])
     if len(places) > 1 and truth.under.turn:
         turn, xs = truth.under.turn, places[:, 0]
         yield "seam", (np.ptp(xs, axis=0) > turn / 2) | ~((xs > 2) & (xs < turn - 2)).all(0)
@@ -157,10 +154,28 @@ def theirs_places(reads, truth, places, rows, columns):
     return np.where(inside(places, 0) | inside(found, 1e-9), found, places)
 
 
+def far_places(case, path, under, scales):
+    """The pixel whose place strile has furthest from PROJ's, if that is too far; None where all are near."""
+    *exact, leads_back = under.whole(0.5, 0.5)
+    off = np.abs(warp_strile.places(case, path, under, scales) - exact)
+    if under.turn:
+        off[0] = np.minimum(off[0], np.abs(under.turn - off[0]))
+    slack = slack_of(case, under, exact[1])
+    with np.errstate(invalid="ignore"):
+        off = np.where(leads_back & np.isfinite(off).all(0), (off / slack.reshape(2, *slack.shape[1:] or (1, 1))).max(0), 0)
+    row, column = np.unravel_index(off.argmax(), off.shape)
+    if off[row, column] <= 1:
+        return None
+    return f"row {row}, column {column}: its place is {off[row, column]:.2f} times further from PROJ's than it may be"
+
+
 def judged(case, path, ours, reasons):
     """The first difference without a reason; None where there is none."""
     under = warp_places.Under(case)
     scales = warp_scale.scale(case.target_shape, under.in_domain)
+    far = far_places(case, path, under, scales)
+    if far:
+        return far
     reads, truth = warp_gdal.Reads(case, path, scales), warp_truth.Truth(case, under, scales, fill_of(case))
     if ours.shape != reads.of("").shape or ours.dtype != reads.of("").dtype:
         return f"shape and type {ours.shape} {ours.dtype}, GDAL's {reads.of('').shape} {reads.of('').dtype}"

@@ -85,11 +85,14 @@ class Reads:
         if case.method != "nearest":
             changed = ["scale", *(["narrow"] if case.method in ("bilinear", "cubic") and min(scales) > 0.4 else [])]
             self.names += [f"{name} {one}".strip() for one in changed for name in self.names]
+            self.names += [f"{name} window".strip() for name in self.names]
 
     def of(self, name):
         if name not in self.kept:
             across, down = (1.0, 1.0) if "narrow" in name else self.scales
             extras = {"XSCALE": repr(across), "YSCALE": repr(down)} if "scale" in name or "narrow" in name else {}
+            if "window" in name:
+                extras["SOURCE_EXTRA"] = str(sum(self.case.shape))
             read = bands_by_gdal if "bands" in name else by_gdal
             self.kept[name] = read(self.case, self.path, **extras)
         return self.kept[name]

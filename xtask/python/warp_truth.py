@@ -86,6 +86,11 @@ def _steps(slack, count):
     return [slack * part for part in sorted(np.linspace(-1, 1, count), key=abs)]
 
 
+def _beside(jump, slack):
+    """A place a hair before and behind another one, if that is no further away."""
+    return [np.clip(jump + hair, -slack, slack) for hair in (-1e-6, 1e-6)]
+
+
 def _between(at, low, high, by_low, by_high):
     """A coordinate after both sides of a box were moved."""
     part = np.divide(at - low, high - low, out=np.full_like(at, 0.5), where=high > low)
@@ -159,15 +164,25 @@ class Truth:
                 # And both sides of the next edge or centre of a sample, where values jump.
                 jumps = [np.round(2 * place) / 2 - place for place in places[0]]
                 for moves, jump, one in zip(sides, jumps, slack, strict=True):
-                    moves += [np.clip(jump + hair, -one, one) for hair in (-1e-6, 1e-6)]
+                    moves += _beside(jump, one)
             for right, down in itertools.product(*sides):
                 yield self.at(bands, places + np.array([right, down]))
             return
         places = self.unwrapped(places)
         low, high = np.minimum(places[0], places[2]), np.maximum(places[0], places[2])
         across, down = (_steps(one, 3) for one in slack)
-        together = [(a, a, c, c) for a, c in itertools.product(across, down)]
-        for a, b, c, d in together if steps == 3 else itertools.product(across, across, down, down):
+        moves = [(a, a, c, c) for a, c in itertools.product(across, down)]
+        if steps > 3:
+            # And both sides of the next edge of a sample, where the box gains or loses one.
+            sides = [(side, one) for ends, one in zip(zip(low, high, strict=True), slack, strict=True) for side in ends]
+            edges = [_beside(np.round(side) - side, one) for side, one in sides]
+            moves = list(itertools.product(across, across, down, down))
+            if self.case.method == "sum":
+                # One at a time: the areas of polygons take long.
+                moves += [tuple(edge if at == other else 0 * edge for other in range(4)) for at, both in enumerate(edges) for edge in both]
+            else:
+                moves = itertools.product(*([*_steps(one, 3), *both] for (_, one), both in zip(sides, edges, strict=True)))
+        for a, b, c, d in moves:
             moved = [(_between(x, low[0], high[0], a, b), _between(y, low[1], high[1], c, d)) for x, y in places]
             yield self.at(bands, np.array(moved))
 
@@ -179,14 +194,14 @@ class Truth:
         places[1:, 0] = places[0, 0] + (places[1:, 0] - places[0, 0] + turn / 2) % turn - turn / 2
         return places
 
-    def at(self, bands, places):
-        """Values at places."""
+    def at(self, bands, places, turns=True):
+        """Values at places; `turns` is whether corners beyond the seam of a raster around the Earth count as next to it."""
         found = np.full(len(bands), np.nan)
         # Some at a time: kernels may be wide.
         for start in range(0, len(bands), 2000):
             part = slice(start, start + 2000)
-            of = self.kernel if len(places) == 1 else self.footprint
-            found[part] = of(bands[part], places[..., part])
+            near = places[..., part]
+            found[part] = self.kernel(bands[part], near) if len(places) == 1 else self.footprint(bands[part], self.unwrapped(near) if turns else near)
         return found
 
     def held(self, bands, places):
@@ -282,7 +297,6 @@ class Truth:
         return (rows[:, :, None], columns[:, None, :]), down[:, :, None] & across[:, None, :], tall[:, :, None] * wide[:, None, :], is_in & is_down
 
     def footprint(self, bands, places):
-        places = self.unwrapped(places)
         if self.case.method == "sum":
             return np.array([self.sum(band, corners) for band, corners in zip(bands, places.transpose(2, 0, 1), strict=True)])
         place, taken, parts, is_in = self.boxes(np.minimum(places[0], places[2]), np.maximum(places[0], places[2]))
@@ -335,6 +349,13 @@ class Truth:
             return []
         return [(rows[0, j, 0], columns[0, 0, i]) for j, i in np.argwhere(taken[0])]
 
+    def between(self, places):
+        """Columns and rows of all samples around the corners of one pixel, however far those lie beside the raster."""
+        if not np.isfinite(places).all():
+            return []
+        ends = [np.clip([np.floor(of.min()) - 1, np.ceil(of.max()) + 1], 0, side).astype(int) for of, side in zip(places.T, self.under.shape[::-1], strict=True)]
+        return itertools.product(range(*ends[1]), range(*ends[0]))
+
     def sum(self, band, places):
         """The sum of samples by the part of each in a quadrilateral, of one pixel."""
         total, some, turn = 0.0, False, self.under.turn
@@ -353,8 +374,7 @@ class Truth:
         """The sum of samples by the part of each that lies in a pixel of the grid, measured there, as GDAL does it. A sample that has a side
         without a length there (at a pole) does not count."""
         total, some = 0.0, False
-        around = np.concatenate([places - 1, places + 1])
-        for y, x in self.samples(around):
+        for y, x in self.samples(np.concatenate([places - 1, places + 1])) if self.under.turn else self.between(places):
             if not self.counts[band, y, x]:
                 continue
             corners = list(zip(*self.under.back(np.array([x, x + 1, x + 1, x]), np.array([y, y, y + 1, y + 1])), strict=True))

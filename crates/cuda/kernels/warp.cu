@@ -1,7 +1,6 @@
 // Puts windows onto a grid, as `warp.md` of the engine crate says, to the last bit. One launch for all windows: a CUDA
 // block has a tile of 32 by 8 pixels, a thread one of them in all bands. No product is fused with a sum.
-#include "warp_gather.cuh"
-#include "warp_store.cuh"
+#include "warp_four.cuh"
 #include "warp_under.cuh"
 
 // A pixel of a window.
@@ -54,6 +53,17 @@ DEVICE void gather(const WarpArgs& args, u32 rule, Number from, Number to, bool 
   const WarpWindow& window = args.windows[spot.window];
   const Place at = centre_of(window, spot);
   if (rule == RULE_ANY) rule = rule_of(args, window);
+  if (!ANY && rule == RULE_FOUR && window.width > 1 && window.height > 1) {
+    FourPlace four;
+    const bool inside = four_around(window, at, four);
+#pragma unroll 1
+    for (u32 band = 0; band < window.bands; band++) {
+      Real value = {0};
+      const bool found = inside && mean_in_band(args, window, four, band, from, value);
+      put(window, to, target_of(args, window, spot, band), aligned, found, found ? rounded(to, value) : 0);
+    }
+    return;
+  }
 #pragma unroll 1
   for (u32 band = 0; band < window.bands; band++) {
     const Sheet sheet = sheet_of(args, window, band, from, aligned);

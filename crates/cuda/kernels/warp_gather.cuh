@@ -10,15 +10,8 @@ DEVICE Real between(const Real (&four)[4], Real u, Real v) {
   return upper * v + lower * (1.0 - v);
 }
 
-// Two by two samples.
-template <bool ANY>
-DEVICE bool value_of_four(const Sheet& sheet, Place at, Real& value) {
-  const i64 column = whole_of(at.x - 0.5), row = whole_of(at.y - 0.5);
-  const Real u = 1.5 - (at.x - real((double)column)), v = 1.5 - (at.y - real((double)row));
-  Real four[4];
-  bool counts[4];
-#pragma unroll
-  for (u32 i = 0; i < 4; i++) counts[i] = number_in<ANY>(sheet, column + (i & 1), row + (i >> 1), four[i]);
+// The mean of those of two by two samples that count, by their weights.
+DEVICE bool mean_of_four(const Real (&four)[4], const bool (&counts)[4], Real u, Real v, Real& value) {
   if (counts[0] && counts[1] && counts[2] && counts[3]) {
     value = between(four, u, v);
     return true;
@@ -35,6 +28,19 @@ DEVICE bool value_of_four(const Sheet& sheet, Place at, Real& value) {
   return weight.v >= 0.00001;
 }
 
+// Two by two samples.
+template <bool ANY>
+DEVICE bool value_of_four(const Sheet& sheet, Place at, Real& value) {
+  i64 column, row;
+  const Real u = 1.5 - (at.x - floor_and_whole(at.x - 0.5, column));
+  const Real v = 1.5 - (at.y - floor_and_whole(at.y - 0.5, row));
+  Real four[4];
+  bool counts[4];
+#pragma unroll
+  for (u32 i = 0; i < 4; i++) counts[i] = number_in<ANY>(sheet, column + (i & 1), row + (i >> 1), four[i]);
+  return mean_of_four(four, counts, u, v, value);
+}
+
 DEVICE Real convolved(const Real (&four)[4], const Real (&weights)[4]) {
   return four[0] * weights[0] + four[1] * weights[1] + four[2] * weights[2] + four[3] * weights[3];
 }
@@ -42,12 +48,13 @@ DEVICE Real convolved(const Real (&four)[4], const Real (&weights)[4]) {
 // Four by four samples; two by two where one of them is missing.
 template <bool ANY>
 DEVICE bool value_of_sixteen(const Sheet& sheet, Place at, Real& value) {
-  const i64 column = whole_of(at.x - 0.5), row = whole_of(at.y - 0.5);
+  i64 column, row;
+  const Real left = floor_and_whole(at.x - 0.5, column), top = floor_and_whole(at.y - 0.5, row);
   bool all = column > sheet.left && row > sheet.top && column + 2 < sheet.right && row + 2 < sheet.bottom;
   if (all) {
     Real across[4], down[4], rows[4];
-    weights_of_four(at.x - 0.5 - real((double)column), across);
-    weights_of_four(at.y - 0.5 - real((double)row), down);
+    weights_of_four(at.x - 0.5 - left, across);
+    weights_of_four(at.y - 0.5 - top, down);
 #pragma unroll
     for (i32 j = 0; j < 4; j++) {
       Real four[4];
@@ -75,8 +82,9 @@ DEVICE Real taps_for(u32 radius, double scale) {
 template <bool ANY>
 DEVICE bool value_of_kernel(const Sheet& sheet, const WarpWindow& window, u32 method, Place at, Real& value) {
   const u32 radius = method == WARP_BILINEAR ? 1 : method == WARP_LANCZOS ? 3 : 2;
-  const i64 column = whole_of(at.x - 0.5), row = whole_of(at.y - 0.5);
-  const Real dx = at.x - 0.5 - real((double)column), dy = at.y - 0.5 - real((double)row);
+  i64 column, row;
+  const Real dx = at.x - 0.5 - floor_and_whole(at.x - 0.5, column);
+  const Real dy = at.y - 0.5 - floor_and_whole(at.y - 0.5, row);
   const double scale_x = window.scale_x < 1 ? window.scale_x : 1, scale_y = window.scale_y < 1 ? window.scale_y : 1;
   i64 first, last, top, bottom;
   taps_of(column, taps_for(radius, window.scale_x), sheet.left, sheet.right, first, last);

@@ -37,7 +37,7 @@ DEVICE Place place_of(const WarpWindow& window, u32 column, u32 row, double righ
   }
   if ((cell & WARP_KIND) != WARP_SMOOTH) return {nan_real(), nan_real()};
   const double part = 1.0 / size;
-  const Real u = (real(column % size) + right) * part, v = (real(row % size) + down) * part;
+  const Real u = (real_of(column % size) + right) * part, v = (real_of(row % size) + down) * part;
   return between_corners(window.corners + 8 * (u64)(cell & ~WARP_KIND), u, v);
 }
 

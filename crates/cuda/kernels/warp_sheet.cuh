@@ -76,13 +76,14 @@ DEVICE bool number_in(const Sheet& sheet, i64 x, i64 y, Real& number) {
 }
 
 DEVICE i64 index_of(Real place, i64 side) {
-  const i64 at = (i64)(place + 1e-10).v;
+  const i64 at = whole_of(place + 1e-10);
   return at >= side ? side - 1 : at;
 }
 
 // The pixel of the source that holds a place.
 DEVICE bool pixel_of(const Sheet& sheet, Place at, i64& x, i64& y) {
-  if (!(at.x.v >= 0 && at.x.v <= (double)sheet.width && at.y.v >= 0 && at.y.v <= (double)sheet.height)) return false;
+  const Real width = real_of((u32)sheet.width), height = real_of((u32)sheet.height);
+  if (!(at.x.v >= 0 && at.x <= width && at.y.v >= 0 && at.y <= height)) return false;
   x = index_of(at.x, sheet.width), y = index_of(at.y, sheet.height);
   return true;
 }

@@ -219,6 +219,8 @@ def test_engine_puts_many_files_on_one_grid(tmp_path):
     paths = [made(tmp_path / f"{number}.tif") for number in range(2)]
     found = xr.open_mfdataset(paths, engine="strile", combine="nested", concat_dim="tile", like=template())
     assert found.sizes["tile"] == 2 and np.array_equal(found.x, template().x)
+    expected = template().strile.open_geotiff(paths[0], coregister=True).values
+    assert np.array_equal(found.band_data.values[:, 0], [expected, expected])
 
 
 @pytest.mark.parametrize("method", ["nearest", "bilinear", "average"])

@@ -1,7 +1,8 @@
 //! Which place of a source raster lies under each pixel of a grid.
 //!
 //! Exact coordinates of every pixel would cost minutes. They are computed at the corners of cells of 64 × 64 pixels
-//! and interpolated between, where the middle of the cell and of each edge, computed exactly, is within the tolerance.
+//! and interpolated between, where the middle of the cell and of each edge and points beside them, computed exactly, are within the
+//! tolerance. The latter are for cells around an axis of symmetry, such as the equator: their middles are exact whatever lies between.
 //! Where that holds for a quarter of the tolerance at 256 × 256 pixels, the corners of cells are interpolated, too: most of the time went
 //! into them. Other cells are cut into cells of 8 × 8, tested in the same way, and those that fail have an exact place for every
 //! pixel. A cell that is partly outside the domain of a projection is never interpolated; one whose points are all
@@ -78,7 +79,7 @@ impl CoordinateMap {
             Transformer::new(&target.crs, &source.crs, &transform).map_err(|e| e.to_string())?.into();
         let whole = Window::full(target.width, target.height);
         let making = Making::run((target, whole), source, &transformer, options)?;
-        let scale = making.scale((target.width, target.height));
+        let scale = making.scale((target.width, target.height), 1);
         let points = making.points;
         Ok(Self { map: Arc::new(WarpMap::new(making.map)?), scale, points })
     }
@@ -102,10 +103,11 @@ impl CoordinateMap {
         target: &Grid,
         source: &Grid,
         transformer: &Route,
+        threads: usize,
     ) -> Result<(f64, f64), InvalidValue> {
         let options = MapOptions::default();
         let making = Making::new((target, Window::full(1, 1)), source, transformer, &options)?;
-        Ok(making.scale((target.width, target.height)))
+        Ok(making.scale((target.width, target.height), threads))
     }
 }
 
@@ -157,8 +159,8 @@ impl<'a> Making<'a> {
     }
 
     /// How many pixels of a grid of this size a pixel of the source is wide and high.
-    fn scale(&self, size: (u32, u32)) -> (f64, f64) {
-        scale(size, |column, row| {
+    fn scale(&self, size: (u32, u32), threads: usize) -> (f64, f64) {
+        scale(size, threads, |column, row| {
             let (x, y) = self.target.to_world(column, row);
             self.transformer.transform(x, y).map(|(x, y)| self.inverse.to_world(x, y))
         })
@@ -273,7 +275,8 @@ impl Making<'_> {
                     std::array::from_fn(|i| row.get(at + i).copied().flatten())
                 };
                 let tolerance = self.tolerance * OF_TOLERANCE;
-                match self.judge([of(&above), of(&middle), of(&below)], tolerance) {
+                let cell = (u64::from(u) * u64::from(HUGE), top, HUGE);
+                match self.judge(cell, [of(&above), of(&middle), of(&below)], tolerance)? {
                     Judged::Smooth(corners) if self.is_beside(&corners) => {}
                     Judged::Smooth(corners) => self.spread((u, v), corners)?,
                     Judged::Outside | Judged::Rough => self.large((u, v))?,
@@ -362,18 +365,14 @@ impl Making<'_> {
                 let at = (2 * j + down) * halves + 2 * i + right;
                 points.get(usize::try_from(at).ok()?).copied().flatten()
             };
-            let judged = self.judge(
-                std::array::from_fn(|row| {
-                    let down = u32::try_from(row).unwrap_or(0);
-                    [of(down, 0), of(down, 1), of(down, 2)]
-                }),
-                self.tolerance,
-            );
-            let entry = match judged {
+            let (column, row) = (left + u64::from(i * LARGE), top + u64::from(j * LARGE));
+            let rows = std::array::from_fn(|row| {
+                let down = u32::try_from(row).unwrap_or(0);
+                [of(down, 0), of(down, 1), of(down, 2)]
+            });
+            let entry = match self.judge((column, row, LARGE), rows, self.tolerance)? {
                 Judged::Smooth(corners) => self.smooth(corners)?,
-                Judged::Outside | Judged::Rough => {
-                    self.cut(left + u64::from(i * LARGE), top + u64::from(j * LARGE))?
-                }
+                Judged::Outside | Judged::Rough => self.cut(column, row)?,
             };
             self.set(place, entry);
         }
@@ -416,16 +415,22 @@ impl Making<'_> {
         self.inverse.to_world(x, y)
     }
 
-    /// Judges a cell by its corners, the middles of its edges and its centre, in rows from the top.
-    fn judge(&self, points: [[Point; 3]; 3], tolerance: f64) -> Judged {
+    /// Judges a cell by its corners, the middles of its edges and its centre, in rows from the top, and by other points if these are well.
+    /// `cell` has its first column and row, and its side.
+    fn judge(
+        &mut self,
+        cell: (u64, u64, u32),
+        points: [[Point; 3]; 3],
+        tolerance: f64,
+    ) -> Result<Judged, InvalidValue> {
         let [[p00, p10, p20], [p01, p11, p21], [p02, p12, p22]] = points;
         let all = [p00, p10, p20, p01, p11, p21, p02, p12, p22];
         if all.iter().all(Option::is_none) {
-            return Judged::Outside;
+            return Ok(Judged::Outside);
         }
-        let Some(centre) = p11 else { return Judged::Rough };
+        let Some(centre) = p11 else { return Ok(Judged::Rough) };
         if tolerance == 0.0 || all.iter().any(Option::is_none) {
-            return Judged::Rough;
+            return Ok(Judged::Rough);
         }
         let [a, n, b, w, m, e, c, s, d] =
             all.map(|point| self.place(point.unwrap_or((f64::NAN, f64::NAN)), centre.0));
@@ -434,6 +439,8 @@ impl Making<'_> {
             true => ground(&self.inverse, centre, self.period),
             false => 1.0,
         };
+        let between =
+            |p: (f64, f64), q: (f64, f64), part: f64| (p.0 + (q.0 - p.0) * part, p.1 + (q.1 - p.1) * part);
         let mean = |p: (f64, f64), q: (f64, f64)| ((p.0 + q.0) / 2.0, (p.1 + q.1) / 2.0);
         let tests = [
             (m, mean(mean(a, b), mean(c, d))),
@@ -445,11 +452,28 @@ impl Making<'_> {
         let is_near = |(exact, between): &((f64, f64), (f64, f64))| {
             (exact.0 - between.0).abs() * shrink <= tolerance && (exact.1 - between.1).abs() <= tolerance
         };
-        if tests.iter().all(is_near) {
-            Judged::Smooth([a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1])
-        } else {
-            Judged::Rough
+        if !tests.iter().all(is_near) {
+            return Ok(Judged::Rough);
         }
+        // What is odd around the centre is nothing at all of the points above: a quarter of the side away it is nearly at its largest. One of
+        // the two points there is off the diagonal along which it may be nothing. Small cells, which are many, take turns.
+        let (column, row, side) = cell;
+        let quarter = u64::from(side / 4);
+        let quarters: &[(u64, f64)] = match (side == SMALL, (column + row) / u64::from(SMALL) % 2) {
+            (false, _) => &[(1, 0.25), (3, 0.75)],
+            (true, 0) => &[(1, 0.25)],
+            (true, _) => &[(3, 0.75)],
+        };
+        self.take(quarters.len() as u64)?;
+        for &(times, part) in quarters {
+            let point = self.exact(whole(column + times * quarter), whole(row + quarter));
+            let Some(point) = point else { return Ok(Judged::Rough) };
+            let expected = between(between(a, b, part), between(c, d, part), 0.25);
+            if !is_near(&(self.place(point, centre.0), expected)) {
+                return Ok(Judged::Rough);
+            }
+        }
+        Ok(Judged::Smooth([a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1]))
     }
 
     fn smooth(&mut self, corners: [f64; 8]) -> Result<u32, InvalidValue> {
@@ -483,14 +507,12 @@ impl Making<'_> {
                     let at = u64::from(2 * v + down) * halves + u64::from(2 * u + right);
                     points.get(usize::try_from(at).ok()?).copied().flatten()
                 };
-                let judged = self.judge(
-                    std::array::from_fn(|i| {
-                        let down = u32::try_from(i).unwrap_or(0);
-                        [of(down, 0), of(down, 1), of(down, 2)]
-                    }),
-                    self.tolerance,
-                );
                 let (x, y) = (column + u64::from(u * SMALL), row + u64::from(v * SMALL));
+                let rows = std::array::from_fn(|i| {
+                    let down = u32::try_from(i).unwrap_or(0);
+                    [of(down, 0), of(down, 1), of(down, 2)]
+                });
+                let judged = self.judge((x, y, SMALL), rows, self.tolerance)?;
                 let beyond = x >= u64::from(self.map.size.0) || y >= u64::from(self.map.size.1);
                 let entry = match judged {
                     _ if beyond => WarpMap::OUTSIDE,

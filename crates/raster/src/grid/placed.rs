@@ -1,9 +1,9 @@
 //! A raster as the source of a read onto a grid: the level that is read, and the operation between the two systems.
 
 use super::placing::Route;
-use super::{CoordinateMap, Grid, Onto, Placement, Placing};
+use super::{CoordinateMap, Grid, Onto, Placement, Placing, RpcDem};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use strile_crs::{Crs, DatumShift, Operation, TransformOptions, Transformer};
 use strile_engine::{Context, WarpSampling};
 use strile_tiff::InvalidValue;
@@ -39,45 +39,45 @@ impl Placed {
         onto: &Onto,
         context: &Context,
     ) -> Result<Self, InvalidValue> {
-        let full = *levels.first().ok_or_else(|| "the image has no level".to_owned())?;
-        let mut georeference = georeference.clone();
-        if let Some(crs) = &onto.warp.source_crs {
-            georeference.crs = Some(crs.clone());
-            georeference.gcp_crs = Some(crs.clone());
-        }
-        let placement = Placement::of(&georeference, full.0, full.1, &onto.warp.placing, context)
-            .map_err(|problem| format!("cannot read onto a grid: {problem}"))?;
-        if placement.is_rational() && onto.warp.source_crs.is_some() {
-            let problem =
-                "cannot read onto a grid: rational polynomials are in WGS 84; leave out `source_crs`";
-            return Err(problem.to_owned().into());
-        }
+        let placement = placement(georeference, levels, onto, context)?;
         let (there, is_own_operation) = transformer(&placement, onto)?;
         let there = Route::from_raster(&placement, there);
-        let whole = &placement.grid;
-        let ratio = whole.pixels_along(&onto.grid, &there);
+        let ratio = placement.grid.pixels_along(&onto.grid, &there, threads(onto, context));
         let level = match onto.warp.level {
             None => sufficient(levels, ratio.unwrap_or(1.0)),
             Some(level) => level,
         };
+        Self::at(&placement, levels, onto, (there, is_own_operation, level, ratio), context)
+    }
+
+    /// The raster at a level.
+    fn at(
+        placement: &Placement,
+        levels: &[(u32, u32)],
+        onto: &Onto,
+        (there, is_own_operation, level, ratio): (Route, bool, usize, Option<f64>),
+        context: &Context,
+    ) -> Result<Self, InvalidValue> {
+        let full = full_size(levels)?;
         let size = *levels.get(level).ok_or_else(|| {
             format!("there is no level {level}, the image has {} (0 is full resolution)", levels.len())
         })?;
+        let whole = &placement.grid;
         let along = |full: u32, level: u32| f64::from(full) / f64::from(level.max(1));
         let transform = whole.transform().scaled(along(full.0, size.0), along(full.1, size.1));
         let grid = Grid::new(whole.crs().clone(), transform, size.0, size.1)?;
         let route = there.inverse();
-        let scale = scale(onto, &grid, &route)?;
+        let scale = scale(onto, &grid, &route, threads(onto, context))?;
         route.check()?;
         Ok(Self { level, grid, route, placed_by: placement.name(), ratio, scale, is_own_operation })
     }
 
     /// The same raster under a grid of the same system and pixels that lies elsewhere; `None` if that may take another operation.
-    pub(crate) fn moved_to(&self, onto: &Onto) -> Result<Option<Self>, InvalidValue> {
+    pub(crate) fn moved_to(&self, onto: &Onto, context: &Context) -> Result<Option<Self>, InvalidValue> {
         if !self.is_own_operation {
             return Ok(None);
         }
-        let scale = scale(onto, &self.grid, &self.route)?;
+        let scale = scale(onto, &self.grid, &self.route, threads(onto, context))?;
         self.route.check()?;
         Ok(Some(Self { scale, ..self.clone() }))
     }
@@ -88,13 +88,47 @@ impl Placed {
     }
 }
 
+fn full_size(levels: &[(u32, u32)]) -> Result<(u32, u32), InvalidValue> {
+    levels.first().copied().ok_or_else(|| "the image has no level".to_owned().into())
+}
+
+/// Where the full image lies.
+fn placement(
+    georeference: &Georeference,
+    levels: &[(u32, u32)],
+    onto: &Onto,
+    context: &Context,
+) -> Result<Placement, InvalidValue> {
+    let full = full_size(levels)?;
+    let mut georeference = georeference.clone();
+    if let Some(crs) = &onto.warp.source_crs {
+        georeference.crs = Some(crs.clone());
+        georeference.gcp_crs = Some(crs.clone());
+    }
+    let placement = Placement::of(&georeference, full.0, full.1, &onto.warp.placing, context)
+        .map_err(|problem| format!("cannot read onto a grid: {problem}"))?;
+    if placement.is_rational() && onto.warp.source_crs.is_some() {
+        let problem = "cannot read onto a grid: rational polynomials are in WGS 84; leave out `source_crs`";
+        return Err(problem.to_owned().into());
+    }
+    Ok(placement)
+}
+
 /// Pixels of the target that one of the level is wide and high. The nearest pixel is the same at every scale, and finding one
 /// takes 400 coordinates.
-fn scale(onto: &Onto, level: &Grid, route: &Route) -> Result<(f64, f64), InvalidValue> {
+fn scale(onto: &Onto, level: &Grid, route: &Route, threads: usize) -> Result<(f64, f64), InvalidValue> {
     match onto.warp.resampling {
         WarpSampling::Nearest => Ok((1.0, 1.0)),
-        _ => CoordinateMap::scale_of(&onto.grid, level, route),
+        _ => CoordinateMap::scale_of(&onto.grid, level, route, threads),
     }
+}
+
+/// Pixels of a grid from which on several threads find its place: others would take longer to begin than one to end.
+const LARGE: u64 = 1 << 20;
+
+fn threads(onto: &Onto, context: &Context) -> usize {
+    let pixels = u64::from(onto.grid.width()) * u64::from(onto.grid.height());
+    if pixels < LARGE { 1 } else { context.threads.get() }
 }
 
 /// Systems and sizes of pixels of which a raster keeps how it is placed under them.
@@ -103,7 +137,17 @@ const KEPT: usize = 32;
 /// How a raster is placed under grids, as far as that does not depend on where they lie. Choosing the level takes hundreds of
 /// coordinates along the edge of the raster, more than a map tile needs for its pixels.
 #[derive(Debug, Default)]
-pub(crate) struct KnownPlaces(Mutex<VecDeque<(Kind, Placed)>>);
+pub(crate) struct KnownPlaces(Mutex<VecDeque<(Kind, Known)>>);
+
+/// What is known of a raster under grids of a kind.
+#[derive(Debug, Clone)]
+enum Known {
+    /// All of it.
+    Whole(Box<Placed>),
+    /// Heights of an elevation model hold memory of their call, and its file. So it is placed anew; the search of the operation and of the level, which
+    /// read heights along the edge of the raster, is left out.
+    OverHeights { there: Transformer, level: usize, ratio: Option<f64> },
+}
 
 /// What the placing depends on beside the raster.
 #[derive(Debug, PartialEq)]
@@ -112,9 +156,25 @@ struct Kind {
     pixels: [u64; 4],
     level: Option<usize>,
     datum_shift: DatumShift,
+    /// Without the elevation model.
     placing: Placing,
+    dem: KnownDem,
     crs: Crs,
     source_crs: Option<Crs>,
+}
+
+/// The opened elevation model of a kind, which stays open only as long as a caller has it.
+#[derive(Debug)]
+struct KnownDem(Option<Weak<RpcDem>>);
+
+impl PartialEq for KnownDem {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.ptr_eq(other),
+            _ => false,
+        }
+    }
 }
 
 impl Kind {
@@ -124,7 +184,8 @@ impl Kind {
             pixels: [a, b, d, e].map(f64::to_bits),
             level: onto.warp.level,
             datum_shift: onto.warp.datum_shift,
-            placing: onto.warp.placing.clone(),
+            placing: onto.warp.placing.clone().rpc_dem(None),
+            dem: KnownDem(onto.warp.placing.rpc_dem.as_ref().map(Arc::downgrade)),
             crs: onto.grid.crs().clone(),
             source_crs: onto.warp.source_crs.clone(),
         }
@@ -140,26 +201,36 @@ impl KnownPlaces {
         onto: &Onto,
         context: &Context,
     ) -> Result<Placed, InvalidValue> {
-        // What is known of an elevation model holds memory of the call.
-        if onto.warp.placing.rpc_dem.is_some() {
-            return Placed::new(georeference, levels, onto, context);
-        }
         let kind = Kind::of(onto);
         let known = {
             let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            known.iter().find(|(known, _)| *known == kind).map(|(_, placed)| placed.clone())
+            known.iter().find(|(known, _)| *known == kind).map(|(_, known)| known.clone())
         };
-        if let Some(known) = known
-            && let Some(moved) = known.moved_to(onto)?
-        {
-            return Ok(moved);
+        let known = match known {
+            None => None,
+            Some(Known::Whole(known)) => known.moved_to(onto, context)?,
+            Some(Known::OverHeights { there, level, ratio }) => {
+                let placement = placement(georeference, levels, onto, context)?;
+                let there = Route::from_raster(&placement, there);
+                Some(Placed::at(&placement, levels, onto, (there, true, level, ratio), context)?)
+            }
+        };
+        if let Some(known) = known {
+            return Ok(known);
         }
         let placed = Placed::new(georeference, levels, onto, context)?;
         if placed.is_own_operation {
+            let found = match onto.warp.placing.rpc_dem {
+                None => Known::Whole(Box::new(placed.clone())),
+                Some(_) => {
+                    let there = placed.route.inverse().into_transformer();
+                    Known::OverHeights { there, level: placed.level, ratio: placed.ratio }
+                }
+            };
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if known.iter().all(|(known, _)| *known != kind) {
                 known.truncate(KEPT - 1);
-                known.push_front((kind, placed.clone()));
+                known.push_front((kind, found));
             }
         }
         Ok(placed)

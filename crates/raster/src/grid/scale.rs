@@ -4,6 +4,8 @@
 //! has the lengths of its sides, another the root of its area for both. The scale is the mean of their inverses, without
 //! those below a tenth of the largest.
 
+use crate::side_by_side::side_by_side;
+
 /// Most squares in a direction.
 const MOST: u32 = 10;
 /// Tangent of the angle up to which a square counts as not turned.
@@ -18,21 +20,23 @@ const OUTLIER: f64 = 0.1;
 const NEAR_WHOLE: f64 = 0.05;
 
 /// Returns the scale across and down, where `place` has the place of a point of the grid in the source.
-pub(super) fn scale(size: (u32, u32), place: impl Fn(f64, f64) -> Option<(f64, f64)>) -> (f64, f64) {
-    let mut scales = Vec::new();
-    for row in starts(size.1) {
-        for column in starts(size.0) {
-            let points = [
-                place(column, row),
-                place(column + 1.0, row),
-                place(column, row + 1.0),
-                place(column + 1.0, row + 1.0),
-            ];
-            if let [Some(a), Some(b), Some(c), Some(d)] = points {
-                scales.extend(of_square(a, b, c, d));
-            }
-        }
-    }
+pub(super) fn scale(
+    size: (u32, u32),
+    threads: usize,
+    place: impl Fn(f64, f64) -> Option<(f64, f64)> + Sync,
+) -> (f64, f64) {
+    let of_place = |column: f64, row: f64| {
+        let (a, b) = (place(column, row)?, place(column + 1.0, row)?);
+        let (c, d) = (place(column, row + 1.0)?, place(column + 1.0, row + 1.0)?);
+        of_square(a, b, c, d)
+    };
+    let rows: Vec<f64> = starts(size.1).collect();
+    let of_row = |at: usize| {
+        let row = rows.get(at).copied().unwrap_or_default();
+        starts(size.0).filter_map(|column| of_place(column, row)).collect::<Vec<_>>()
+    };
+    let mut scales: Vec<(f64, f64)> =
+        side_by_side(rows.len(), threads, of_row).into_iter().flatten().collect();
     let most =
         scales.iter().fold((0.0_f64, 0.0_f64), |most, scale| (most.0.max(scale.0), most.1.max(scale.1)));
     // In GDAL's order, so that the rounding is GDAL's.
@@ -104,12 +108,12 @@ mod tests {
     #[test]
     fn grids_of_the_same_and_of_coarser_pixels() {
         let halves = |x: f64, y: f64| Some((2.0 * x + 5.0, 3.02 * y - 1.0));
-        assert_eq!(scale((100, 70), halves), (0.5, 1.0 / 3.0));
+        assert_eq!(scale((100, 70), 2, halves), (0.5, 1.0 / 3.0));
         let turned = |x: f64, y: f64| Some((3.0 * x - 4.0 * y, 4.0 * x + 3.0 * y));
-        let (across, down) = scale((7, 1), turned);
+        let (across, down) = scale((7, 1), 1, turned);
         assert!((across - 0.2).abs() < 1e-12 && (down - 0.2).abs() < 1e-12);
-        assert_eq!(scale((7, 7), |_, _| None), (1.0, 1.0));
-        let (across, down) = scale((7, 7), |x, y| Some((x / 4.0, y / 4.0)));
+        assert_eq!(scale((7, 7), 1, |_, _| None), (1.0, 1.0));
+        let (across, down) = scale((7, 7), 1, |x, y| Some((x / 4.0, y / 4.0)));
         assert!((across - 4.0).abs() < 1e-12 && (down - 4.0).abs() < 1e-12);
     }
 }

@@ -4,6 +4,7 @@
 //! are square, and as many as the raster has lie on the diagonal from its first to its last corner. A side whose edge
 //! falls outside the raster is made shorter by up to one pixel.
 
+use crate::side_by_side::side_by_side_few;
 use strile_crs::{Crs, TransformOptions, Transformer};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::GeoTransform;
@@ -29,11 +30,11 @@ impl Grid {
 
     /// Returns how many pixels of this raster lie along a pixel of `target`: the number that GDAL chooses an overview by. It is
     /// that of the suggested grid in pixels of `target`. `None` where too few of the raster's pixels lie in the domain.
-    pub(super) fn pixels_along(&self, target: &Self, there: &Route) -> Option<f64> {
+    pub(super) fn pixels_along(&self, target: &Self, there: &Route, threads: usize) -> Option<f64> {
         let (inverse, onto) = self.transform.inverse().zip(target.transform.inverse())?;
         let back = there.inverse();
         let onto = Some((onto, target.transform));
-        let search = Search { grid: self, there, back: &back, inverse, onto, steps: self.steps() };
+        let search = Search { grid: self, there, back: &back, inverse, onto, steps: self.steps(), threads };
         let Survey { extent, corners, count, failed } = search.survey();
         let pixel = search.pixel(&extent, corners);
         (failed <= count.saturating_sub(10) && pixel.is_finite() && pixel > 0.0).then(|| 1.0 / pixel)
@@ -56,7 +57,8 @@ impl Placement {
         let back = there.inverse();
         let grid = &self.grid;
         let inverse = grid.transform.inverse().ok_or_else(|| "the transform has no inverse".to_owned())?;
-        let search = Search { grid, there: &there, back: &back, inverse, onto: None, steps: grid.steps() };
+        let search =
+            Search { grid, there: &there, back: &back, inverse, onto: None, steps: grid.steps(), threads: 1 };
         let found = search.run(crs);
         self.check()?;
         found
@@ -99,8 +101,12 @@ struct Search<'a> {
     onto: Option<(GeoTransform, GeoTransform)>,
     /// Steps along each edge, a whole number.
     steps: f64,
+    /// At work at the same time.
+    threads: usize,
 }
 
+/// Points that a thread transforms at once.
+const FEW: usize = 26;
 /// Rounds of halving an interval in which the line jumps or ends.
 const HALVINGS: usize = 16;
 
@@ -132,15 +138,16 @@ impl Search<'_> {
         let (width, height) = (f64::from(self.grid.width), f64::from(self.grid.height));
         let steps = self.count();
         let ratios: Vec<f64> = (0..=steps).map(|i| f64::from(i) / self.steps).collect();
-        let top: Vec<Point> = ratios.iter().map(|r| self.forward(r * width, 0.0)).collect();
-        let bottom: Vec<Point> = ratios.iter().map(|r| self.forward(r * width, height)).collect();
-        let left: Vec<Point> = ratios.iter().map(|r| self.forward(0.0, r * height)).collect();
-        let right: Vec<Point> = ratios.iter().map(|r| self.forward(width, r * height)).collect();
-        let mut edges = [top, bottom, left, right];
+        let forward = |(column, row)| self.forward(column, row);
+        let along = side_by_side_few(4 * ratios.len(), FEW, self.threads, |at| forward(self.on_edge(at)));
+        let mut edges = [const { Vec::new() }; 4];
+        for (edge, points) in edges.iter_mut().zip(along.chunks(ratios.len())) {
+            *edge = points.to_vec();
+        }
         self.join_at_antimeridian(&mut edges);
         let mut extent = Extent::EMPTY;
         let (first, last, count, failed);
-        if self.leads_back(&edges, &ratios) {
+        if self.leads_back(&edges) {
             let [top, bottom, left, right] = &edges;
             self.along_row(top, 0.0, &mut extent);
             self.along_row(bottom, height, &mut extent);
@@ -233,22 +240,29 @@ impl Search<'_> {
     }
 
     /// Whether all points of the edge have coordinates that lead back to them, within a step.
-    fn leads_back(&self, edges: &[Vec<Point>; 4], ratios: &[f64]) -> bool {
+    fn leads_back(&self, edges: &[Vec<Point>; 4]) -> bool {
         let (width, height) = (f64::from(self.grid.width), f64::from(self.grid.height));
-        let [top, bottom, left, right] = edges;
-        let near = |point: &Point, column: f64, row: f64| {
+        let near = |point: &Point, (column, row): (f64, f64)| {
             point.and_then(|point| self.backward(point)).is_some_and(|(x, y)| {
                 (x - column).abs() <= width / self.steps && (y - row).abs() <= height / self.steps
             })
         };
-        ratios
-            .iter()
-            .zip(top.iter().zip(bottom))
-            .all(|(r, (top, bottom))| near(top, r * width, 0.0) && near(bottom, r * width, height))
-            && ratios
-                .iter()
-                .zip(left.iter().zip(right))
-                .all(|(r, (left, right))| near(left, 0.0, r * height) && near(right, width, r * height))
+        let points: Vec<&Point> = edges.iter().flatten().collect();
+        let leads = |at: usize| points.get(at).is_some_and(|point| near(point, self.on_edge(at)));
+        side_by_side_few(points.len(), FEW, self.threads, leads).into_iter().all(|leads| leads)
+    }
+
+    /// The place of a point of the upper, lower, left and right edge, counted one edge after the other.
+    fn on_edge(&self, at: usize) -> (f64, f64) {
+        let (width, height) = (f64::from(self.grid.width), f64::from(self.grid.height));
+        let points = self.count() as usize + 1;
+        let ratio = (at % points) as f64 / self.steps;
+        match at / points {
+            0 => (ratio * width, 0.0),
+            1 => (ratio * width, height),
+            2 => (0.0, ratio * height),
+            _ => (width, ratio * height),
+        }
     }
 
     /// Adds the points of a row; where x jumps from one side of 0 to the other, or the line ends, also those near there.

@@ -174,11 +174,11 @@ fn square(text: &str, x: f64, y: f64, pixel: f64, side: u32) -> Grid {
 fn interpolated_places_are_within_the_tolerance() {
     let eighth = 0.125;
     let utm = square("EPSG:32633", 5e5, 5_538_630.0, 10.0, 8192);
-    // UTM onto Web Mercator: 4 points per cell of 256, none exact.
+    // UTM onto Web Mercator: 6 points per cell of 256, none exact.
     let mercator = square("EPSG:3857", 1_670_000.0, 6_446_000.0, 15.5, 8192);
     let (points, exact, outside) = compare(&mercator, &utm, eighth);
     assert_eq!((exact, outside), (0, 0));
-    assert_eq!(points, 65 * 65);
+    assert_eq!(points, 65 * 65 + 2 * 32 * 32);
     compare(&mercator, &utm, 1.0 / 1024.0);
     // Longitude and latitude, the pole and all longitudes inside.
     let world =
@@ -202,6 +202,26 @@ fn interpolated_places_are_within_the_tolerance() {
     // A disc.
     let (_, _, outside) = compare(&square("EPSG:3035", 4.3e6, 3.2e6, 8000.0, 4096), &world, eighth);
     assert!(outside > 1000, "{outside}");
+}
+
+/// What is odd around an axis is exact in the middle of a cell there, and on its edges, however far it is off elsewhere.
+#[test]
+fn cells_around_an_axis_are_within_the_tolerance() {
+    let earth = square("EPSG:6933", 0.0, 0.0, 9000.0, 3000);
+    for side in [8, 64, 256] {
+        // One cell, with the equator in the middle, as it is or turned.
+        let pixel = 2.4e6 / f64::from(side);
+        compare(&square("EPSG:3857", 3e6, 0.0, pixel, side), &earth, 0.125);
+        for (sine, cosine) in
+            [(0.5_f64.sqrt(), 0.5_f64.sqrt()), (-0.5_f64.sqrt(), 0.5_f64.sqrt()), (1.0, 0.0)]
+        {
+            let (a, b) = (cosine * pixel, sine * pixel);
+            let half = f64::from(side) / 2.0;
+            let transform = GeoTransform { a, b, c: 3e6 - (a + b) * half, d: b, e: -a, f: (a - b) * half };
+            let turned = Grid::new(crs("EPSG:3857"), transform, side, side).unwrap();
+            compare(&turned, &earth, 0.125);
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Heights of an elevation model (DEM) at places, which rational polynomials are taken at.
 //!
-//! Tiles of the model are read when a place in them is asked for, and as many are kept as a part of the budget holds.
+//! Tiles of the model are read when a place in them is asked for, and as many are kept until the call ends as a part of the budget holds. The next
+//! call finds the model's blocks in the cache of the process, which gives memory back when a call needs it.
 
+use crate::cache::Cache;
 use crate::error::Error;
 use crate::input::{AsInput as _, Input};
 use crate::number::numbers;
@@ -286,7 +288,8 @@ impl Heights {
             .bands([1])
             .window(Window { column, row, width, height })
             .unpack(true)
-            .float_type(FloatType::Float64);
+            .float_type(FloatType::Float64)
+            .cache(Cache::Decoded);
         let pixels = self.dem.input.read(&options, &self.context)?;
         let heights: Vec<f64> = numbers(pixels.bytes()?, pixels.data_type).collect();
         match heights.len() == width as usize * height as usize {

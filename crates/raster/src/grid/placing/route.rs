@@ -53,6 +53,11 @@ impl Route {
         fault.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
+    /// The part between two reference systems.
+    pub(crate) fn into_transformer(self) -> Transformer {
+        self.transformer
+    }
+
     pub(crate) const fn operation(&self) -> &Operation {
         self.transformer.operation()
     }
