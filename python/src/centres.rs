@@ -2,14 +2,13 @@
 
 use crate::error::strile_error;
 use crate::given::{elements, float, shown};
+use crate::placement::{Transform, numbers_of};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use strile::error::InvalidValue;
 use strile::grid::centres::{Centres, from_centres, moved};
 use strile::tiff::geo::GeoTransform;
 
-/// a, b, c, d, e, f in the order of the `affine` package.
-type Transform = (f64, f64, f64, f64, f64, f64);
 /// Row, column, x, y, z.
 type Gcp = (f64, f64, f64, f64, f64);
 /// Name, coordinates as float64, and the spacing of the largest in its own type; none for integers.
@@ -17,10 +16,6 @@ type Axis = (String, PyBackedBytes, Option<f64>);
 
 /// Shear below this share of the pixel size is rounding.
 const SHEAR: f64 = 1e-12;
-
-fn numbers_of(transform: GeoTransform) -> Transform {
-    (transform.a, transform.b, transform.c, transform.d, transform.e, transform.f)
-}
 
 /// Returns a transform that was given as an Affine or its six numbers, checked; `name` is what messages call it. One that is not
 /// `aligned` with rows and columns is refused, unless it is `dropped`.

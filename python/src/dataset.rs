@@ -17,9 +17,9 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use strile::engine::ProcessId;
+use strile::file::BLOCK_TABLES;
 use strile::io::{RemoteOptions, Source, is_remote};
 use strile::read::{BandMask, Place};
-use strile::tiff::Tag;
 use strile::vrt::{Missing, VrtOptions};
 use strile::{Cancel, DataType, Input, OpenOptions};
 
@@ -37,10 +37,6 @@ pub(crate) struct Dataset {
     /// What Python has found out about the file, by names of its own.
     memo: PyOnceLock<Py<PyDict>>,
 }
-
-/// Tables of where blocks lie and how long they are.
-pub(crate) const TABLES: [Tag; 4] =
-    [Tag::StripOffsets, Tag::StripByteCounts, Tag::TileOffsets, Tag::TileByteCounts];
 
 impl Dataset {
     fn of(input: Input, version: (u64, String), local: bool) -> Self {
@@ -242,7 +238,7 @@ impl Dataset {
         let Input::Tiff(dataset) = input.as_ref() else {
             return Err(refused(format!("{}: a VRT has no tags", self.name)));
         };
-        let wanted = |tag| tables || !TABLES.contains(&tag);
+        let wanted = |tag| tables || !BLOCK_TABLES.contains(&tag);
         let fields = self.quickly(py, &Cancel::default(), || dataset.fields(page, level, wanted))?;
         fields.iter().map(|field| facts::field(py, field)).collect()
     }

@@ -15,7 +15,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use strile::Error;
 use strile::engine::{EngineError, FaultKind};
-use strile::error::Limited;
+use strile::error::{Limited, Misstated};
 use strile::io::PrivateHost;
 use strile::tiff::{TiffError, printable};
 
@@ -96,6 +96,16 @@ fn exception_of(py: Python<'_>, error: Error) -> PyErr {
         }
         Error::Limit { limited: Limited::Pixels, .. } => "PixelSafetyLimitError",
         Error::Limit { limited: Limited::Fetched, .. } => "CloudSizeLimitError",
+        Error::Misstated { what, .. } => match what {
+            Misstated::Rotation => "RotatedTransformError",
+            Misstated::PixelSize => "DegeneratePixelSizeError",
+            Misstated::Layout => "UnsupportedGeoTIFFFeatureError",
+            Misstated::Scaling => "MalformedScaleOffsetError",
+            Misstated::Bands => "MixedBandMetadataError",
+            Misstated::CrsText => "UnparseableCRSError",
+            Misstated::GeoKeys => "InconsistentGeoKeysError",
+            _ => "StrileError",
+        },
         Error::Device { .. } | Error::Engine(EngineError::Device { .. }) => "DeviceError",
         _ => "StrileError",
     };
@@ -176,7 +186,9 @@ fn words_of(error: &io::Error) -> String {
 /// The library names options as Rust and the command line have them too; some take a value here.
 fn with_values(sentence: &str) -> String {
     let sentence = sentence.replace("(`overwrite`)", "(`overwrite=True`)");
-    sentence.replace("`sidecars = never`", "`sidecars='never'`")
+    let sentence = sentence.replace("`sidecars = never`", "`sidecars='never'`");
+    let sentence = sentence.replace("pass `allow_rotated`", "pass allow_rotated=True");
+    sentence.replace("pass `allow_unparseable_crs`", "pass allow_unparseable_crs=True")
 }
 
 /// An exception on its way through the library.

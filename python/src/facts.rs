@@ -9,7 +9,7 @@ use strile::read::{MaskSource, Place};
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
 use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, Georeference, KeyValue};
 use strile::tiff::{BlockArray, BlockKind, ByteOrder, ExtraSample, FieldType, SampleFormat, Tag, Variant};
-use strile::tiff::{Photometric, Planar, Predictor, Warning, Warnings};
+use strile::tiff::{Photometric, Planar, Predictor, Warning};
 use strile::{Dataset, Input, Vrt};
 
 /// All that is known of an opened file.
@@ -20,25 +20,11 @@ pub(crate) fn facts<'py>(py: Python<'py>, input: &Input) -> PyResult<Bound<'py, 
         Input::Vrt(vrt) => of_mosaic(&dict, vrt)?,
     }
     of_metadata(&dict, input.metadata())?;
-    dict.set_item("stated_nodata", number(py, stated_nodata(input))?)?;
+    dict.set_item("stated_nodata", number(py, input.stated_nodata())?)?;
     dict.set_item("colours", input.band_colours().map_err(exception)?)?;
     let warnings = input.warnings();
     dict.set_item("warnings", PyList::new(py, warnings.iter().map(warning))?)?;
     Ok(dict)
-}
-
-/// The nodata value as the file states it, of any range; that of the first band of a mosaic.
-pub(crate) fn stated_nodata(input: &Input) -> Option<NoData> {
-    let dataset = match input {
-        Input::Tiff(dataset) => dataset,
-        Input::Vrt(vrt) => return vrt.nodata(1),
-    };
-    let first = dataset.tiff().and_then(|tiff| tiff.directories.first());
-    let Some(text) = first.and_then(|directory| directory.text(Tag::GDAL_NODATA)) else {
-        return dataset.metadata().nodata;
-    };
-    let mut told = Warnings::new();
-    NoData::parse(&text, &mut told).filter(|_| told.is_empty())
 }
 
 fn warning(warning: &Warning) -> (&str, &str, &str) {

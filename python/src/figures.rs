@@ -80,14 +80,15 @@ fn of_band<'py>(py: Python<'py>, band: &BandFigures) -> PyResult<Bound<'py, PyDi
 /// Values at places: dtype, values (place, band), and a byte for each that is 1 where it is valid.
 type Sampled<'py> = (&'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-/// Values of bands at places; `places` are pairs of 64-bit floats.
+/// Values of bands at places; `places` are pairs of 64-bit floats, in the reference system `crs` or in that of the file.
 #[pyfunction]
-#[pyo3(signature = (source, places, bands))]
+#[pyo3(signature = (source, places, bands, crs=None))]
 pub(crate) fn sample<'py>(
     py: Python<'py>,
     source: &Bound<'py, Dataset>,
     places: PyBackedBytes,
     bands: Vec<u16>,
+    crs: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Sampled<'py>> {
     let input = source.get().input(py)?;
     let number = |bytes: &[u8]| bytes.first_chunk().map(|raw| f64::from_ne_bytes(*raw)).unwrap_or(f64::NAN);
@@ -95,11 +96,18 @@ pub(crate) fn sample<'py>(
         let (x, y) = pair.split_at_checked(8).unwrap_or_default();
         (number(x), number(y))
     };
-    let places: Vec<(f64, f64)> = places.chunks_exact(16).map(pair).collect();
+    let mut places: Vec<(f64, f64)> = places.chunks_exact(16).map(pair).collect();
+    let crs = crs.map(crate::grid::system).transpose()?;
     let mut options = ReadOptions::new().bands(bands);
     options.execution.max_block_bytes = request::max_block_bytes()?;
     let context = call::context(None, None)?;
-    let samples = call::run(py, &context.cancel, None, || input.sample(&places, &options, &context))?;
+    let samples = call::run(py, &context.cancel, None, || {
+        let there = crs.map(|crs| input.transformer_of_places(&crs)).transpose()?.flatten();
+        if let Some(there) = there {
+            there.transform_all(&mut places);
+        }
+        input.sample(&places, &options, &context)
+    })?;
     let valid: Vec<u8> = samples.valid.iter().map(|&valid| u8::from(valid)).collect();
     Ok((samples.data_type.name(), PyBytes::new(py, &samples.values), PyBytes::new(py, &valid)))
 }

@@ -7,6 +7,7 @@ use crate::crs;
 use crate::dataset::Dataset;
 use crate::error::refused;
 use crate::given::{elements, float, integer, shown};
+use crate::placement::{Transform, numbers_of};
 use crate::{call, facts};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -17,8 +18,6 @@ use strile::file::AsInput as _;
 use strile::grid::{GridChoice, Placement};
 use strile::tiff::geo::{Bounds, Crs, GeoTransform};
 
-/// a, b, c, d, e, f in the order of the `affine` package.
-type Transform = (f64, f64, f64, f64, f64, f64);
 /// West, south, east, north.
 type Sides = (f64, f64, f64, f64);
 
@@ -140,11 +139,6 @@ fn chosen<R: Clone + Into<Placement> + Sync>(
 }
 
 impl Grid {
-    fn transform_tuple(&self) -> Transform {
-        let GeoTransform { a, b, c, d, e, f } = self.0.transform();
-        (a, b, c, d, e, f)
-    }
-
     /// What `strile.grid` has for objects of other packages.
     fn converted<'py>(py: Python<'py>, name: &str, given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         py.import("strile.grid")?.getattr(name)?.call1((given,))
@@ -304,8 +298,8 @@ impl Grid {
 
     /// The transform of pixel corners: a, b, c, d, e, f, as `affine.Affine` takes them.
     #[getter]
-    pub(crate) fn transform(&self) -> Transform {
-        self.transform_tuple()
+    fn transform(&self) -> Transform {
+        numbers_of(self.0.transform())
     }
 
     /// (height, width), as arrays have it.
@@ -353,7 +347,7 @@ impl Grid {
     fn __hash__(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
-        let (a, b, c, d, e, f) = self.transform_tuple();
+        let (a, b, c, d, e, f) = self.transform();
         // -0 is equal to 0 and has other bits. The system is left out: texts that differ may mean the same one.
         [a, b, c, d, e, f].map(|number| (number + 0.0).to_bits()).hash(&mut hasher);
         self.shape().hash(&mut hasher);
@@ -361,7 +355,7 @@ impl Grid {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
-        let arguments = (self.crs(), self.transform_tuple(), self.shape()).into_pyobject(py)?;
+        let arguments = (self.crs(), self.transform(), self.shape()).into_pyobject(py)?;
         Ok((py.get_type::<Self>(), arguments))
     }
 
@@ -370,11 +364,6 @@ impl Grid {
             Crs { epsg: Some(code), .. } => format!("EPSG:{code}"),
             crs => crs.name.clone(),
         };
-        format!(
-            "<strile.Grid {crs:?}, {} × {}, {:?}>",
-            self.0.height(),
-            self.0.width(),
-            self.transform_tuple()
-        )
+        format!("<strile.Grid {crs:?}, {} × {}, {:?}>", self.0.height(), self.0.width(), self.transform())
     }
 }

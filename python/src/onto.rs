@@ -66,7 +66,7 @@ impl Onto {
         let warp = &self.onto.warp;
         let nan = masked.then_some(NoData::Float(f64::NAN));
         let value = warp.fill.or(nan).or(warp.nodata);
-        let value = if value.is_some() { value } else { facts::stated_nodata(dataset.input(py)?.as_ref()) };
+        let value = if value.is_some() { value } else { dataset.input(py)?.stated_nodata() };
         facts::number(py, value)
     }
 

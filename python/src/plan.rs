@@ -70,7 +70,8 @@ fn fallback(plan: &ReadPlan) -> Option<String> {
         Decode::Host(reason) => reasons.push(format!("blocks are decoded on the host: {reason}")),
         Decode::Kernels | Decode::Library { .. } => {}
     }
-    if let Some(blended) = plan.mosaics.map(|mosaics| mosaics.blended).filter(|&blended| blended > 0) {
+    let on_host = plan.mosaics.map(|mosaics| mosaics.blended_on_host);
+    if let Some(blended) = on_host.filter(|&blended| blended > 0) {
         reasons.push(format!("blended on the host: {blended} sources of the mosaic"));
     }
     let steps: Vec<&str> = plan.after.iter().filter_map(|step| step.strip_suffix(" on the host")).collect();
@@ -129,10 +130,13 @@ impl Plan {
         dict.set_item("scratch_bytes_per_thread", figures.scratch_bytes_per_thread)?;
         dict.set_item("host_bytes", figures.host_bytes)?;
         dict.set_item("device_bytes", figures.device_bytes)?;
-        if let Some(strile::read::MosaicFigures { tiles, gaps, blended, .. }) = figures.mosaic {
+        if let Some(strile::read::MosaicFigures { tiles, gaps, blended, blended_on_host, .. }) =
+            figures.mosaic
+        {
             dict.set_item("tiles", tiles)?;
             dict.set_item("gaps", gaps)?;
             dict.set_item("blended", blended)?;
+            dict.set_item("blended_on_host", blended_on_host)?;
         }
         Ok(dict)
     }

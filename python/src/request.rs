@@ -51,10 +51,11 @@ pub(crate) struct Meaning(pub(crate) read::Meaning);
 #[pymethods]
 impl Meaning {
     #[new]
-    #[pyo3(signature = (*, masked=false, unpack=false, float_type=None, invert_white=false, look_for=None))]
+    #[pyo3(signature = (*, masked=false, unpack=false, scaling=None, float_type=None, invert_white=false, look_for=None))]
     fn new(
         masked: bool,
         unpack: bool,
+        scaling: Option<(f64, f64)>,
         float_type: Option<&str>,
         invert_white: bool,
         look_for: Option<&Bound<'_, PyAny>>,
@@ -67,7 +68,7 @@ impl Meaning {
         let mut meaning =
             read::Meaning::new().masked(masked).unpack(unpack).invert_min_is_white(invert_white);
         meaning.float_type = float_type.map(|name| word("float_type", name, &floats)).transpose()?;
-        meaning.look_for = look_for.map(looked_for).transpose()?;
+        (meaning.scaling, meaning.look_for) = (scaling, look_for.map(looked_for).transpose()?);
         Ok(Self(meaning))
     }
 }

@@ -7,6 +7,7 @@ use crate::tags;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
+use strile::file::{RESOLUTION_UNITS, colours_named};
 use strile::tiff::Photometric;
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
 use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, Gcp, GeoTransform};
@@ -281,8 +282,7 @@ fn stated_tags(attrs: &Attrs<'_>, spec: &mut strile::RasterSpec) -> PyResult<[Op
     }
     let unit = attrs.get("resolution_unit")?.and_then(|unit| {
         let named = text(&unit).map(|name| name.to_lowercase());
-        let code =
-            ["none", "inch", "centimeter"].iter().zip(1..).find(|(name, _)| named.as_deref() == Some(**name));
+        let code = RESOLUTION_UNITS.iter().zip(1..).find(|(name, _)| named.as_deref() == Some(**name));
         code.map(|(_, code)| code).or_else(|| integer(&unit).and_then(|code| u16::try_from(code).ok()))
     });
     if let Some(unit) = unit {
@@ -330,15 +330,8 @@ fn colours(
     };
     let stated_extra = attrs.typed("extra_samples", "whole numbers", listed)?;
     let stated_table = attrs.typed("colormap", form, listed)?;
-    let named = attrs.get("photometric")?.and_then(|value| text(&value)).map(|name| name.to_lowercase());
-    let kept = match named.as_deref() {
-        Some("rgb") => Some(Photometric::Rgb),
-        Some("cmyk") => Some(Photometric::Separated),
-        Some("cielab") => Some(Photometric::CieLab),
-        Some("icclab") => Some(Photometric::IccLab),
-        Some("itulab") => Some(Photometric::ItuLab),
-        _ => None,
-    };
+    let named = attrs.get("photometric")?.and_then(|value| text(&value));
+    let kept = named.and_then(|name| colours_named(&name));
     let tag = tag.and_then(|codes| codes.first().copied());
     let (extra, table) = (own_extra.or(extra).or(stated_extra), own_table.or(table).or(stated_table));
     let numbers = table.as_ref().map_or(0, Vec::len);

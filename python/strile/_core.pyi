@@ -382,8 +382,9 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Per band: `band`, and the figures asked for (`statistics`, `histogram`, `checksum`)."""
 
-def sample(source: Dataset, places: bytes, bands: Sequence[int]) -> tuple[str, bytes, bytes]:
-    """Values at places (pairs of 64-bit floats): dtype, values (place, band), and whether each is valid."""
+def sample(source: Dataset, places: bytes, bands: Sequence[int], crs: Any = None) -> tuple[str, bytes, bytes]:
+    """Values at places (pairs of 64-bit floats, in the reference system `crs` or that of the file): dtype, values (place, band), and
+    whether each is valid."""
 
 def shades(samples: bytes, dtype: str, valid: bytes) -> bytes:
     """Shades from 0 to 255 of the samples of a band, stretched from the 2nd to the 98th percentile of the valid ones."""
@@ -525,6 +526,8 @@ def scaling(dataset: Dataset, band: int | None = None) -> tuple[float, float] | 
     """Scale and offset of a band (from 0), or of all bands."""
 def words(dataset: Dataset) -> dict[str, str]:
     """The items of the file in GDAL's default domain."""
+def check_nodata(value: int | float, dtype: str, name: str, *, allow_invalid: bool = False) -> bool:
+    """Whether pixels of a type can have a nodata value. One that is not a whole number is refused for integers, unless it is allowed."""
 def check_tables(dataset: Dataset, level: int) -> None:
     """Refuses a level whose table of blocks has fewer entries than it has blocks."""
 def categories(dataset: Dataset) -> tuple[dict[str, Any], str | None, list[str]]:

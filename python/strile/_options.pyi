@@ -17,11 +17,12 @@ class Place:
 
 class Meaning:
     """What becomes of stored values. `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact.
-    `look_for`: a stored value, or "nodata" for the value of each band, that the pixels are searched for; NaN in pixels that are masked.
-    See `Raster.found`."""
+    `scaling`: scale and offset for `unpack`, in place of those that the file states. `look_for`: a stored value, or "nodata" for the value
+    of each band, that the pixels are searched for; NaN in pixels that were converted. See `Raster.found`."""
 
     def __init__(
-        self, *, masked: bool = False, unpack: bool = False, float_type: Literal["float16", "float32", "float64"] | str | None = None,
+        self, *, masked: bool = False, unpack: bool = False, scaling: tuple[float, float] | None = None,
+        float_type: Literal["float16", "float32", "float64"] | str | None = None,
         invert_white: bool = False, look_for: int | float | Literal["nodata"] | None = None,
     ) -> None: ...
 

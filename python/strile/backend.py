@@ -27,7 +27,6 @@ from .reading import opened
 from .reading import sidecars as beside
 from .reading.arguments import halvings, pixel_limit
 from .reading.description import check_coordinates
-from .reading.nodata import holds
 from .reading.source import Source
 
 KEPT = "strile"
@@ -167,7 +166,8 @@ def _decoding(dataset: Any, facts: Facts, number: int, level: Level, masked: boo
 
 def _nodata(facts: Facts) -> int | float | None:
     """The nodata value; None if no pixel can have it, as in rasterio."""
-    return facts.nodata if facts.nodata is not None and holds(facts.dtype, facts.nodata) else None
+    value = facts.nodata
+    return value if value is not None and _core.check_nodata(value, facts.dtype.name, "", allow_invalid=True) else None
 
 
 def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any]) -> dict[str, Any]:

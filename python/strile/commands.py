@@ -400,12 +400,15 @@ def info(
     return told
 
 
-def sample(source: Place | Any, points: Iterable[Any], *, bands: Sequence[int] | None = None, masked: bool = False) -> Any:
+def sample(
+    source: Place | Any, points: Iterable[Any], *, bands: Sequence[int] | None = None, masked: bool = False, crs: Any = None
+) -> Any:
     """Returns the values of bands at points (x, y) as an array (point, band); outside the file its nodata value, else 0.
 
-    `masked` gives a masked array. This is `strile sample`."""
+    `crs` is the reference system of the points, longitude before latitude, where it is not the file's; `masked` gives a masked array. This is
+    `strile sample`."""
     dataset = source if isinstance(source, Dataset) else open_dataset(source)
-    found = list(dataset.sample(points, bands, masked=masked))
+    found = list(dataset.sample(points, bands, masked=masked, crs=crs))
     if not found:
         return np.zeros((0, dataset.count if bands is None else len(bands)), dataset.dtypes[0])
     return np.ma.stack(found) if masked else np.stack(found)

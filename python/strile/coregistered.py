@@ -17,7 +17,7 @@ from .asked import flag_of, text_of
 from .errors import StrileError
 from .facts import Facts, Transform
 from .grid import like as grid_like
-from .onto import is_usual, onto_of
+from .onto import is_usual, onto_of, refuse_without_grid
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,9 +62,7 @@ class Over:
     def onto(self, dataset: Any, *, resampling: Any, **given: Any) -> Onto | None:
         """The request of the core; None for the pixels of the file."""
         if self.grid is None:
-            for name, usual in (("resampling", "auto"), ("tolerance", None), ("datum_shift", "required")):
-                if not is_usual((given | {"resampling": resampling})[name], usual):
-                    raise StrileError(f"{name} is for reads onto a grid: pass grid= or like= with it, or drop it")
+            refuse_without_grid(given | {"resampling": resampling}, "grid= or like=", resampling="auto")
             return None
         return onto_of(self.grid, resampling=_method(resampling, dataset), source_crs=self.source_crs, **given)
 

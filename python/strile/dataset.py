@@ -125,8 +125,8 @@ def read(
     hold lower resolutions, and windows are then of the smaller image.
 
     `device` says where the result lives: "cpu" (host memory, the default on every machine), "cuda" or "cuda:N".
-    `decode_on` says which processor decodes: "auto" (the GPU that holds the result, else the one estimated to be faster),
-    "cpu", or "cuda". The pixels are the same either way.
+    `decode_on` says which processor decodes: "auto" (the one estimated to be faster; the GPU that holds the result, unless the CPU
+    and a copy are clearly faster), "cpu", or "cuda". The pixels are the same either way.
 
     `size` (width, height) resamples the window: "nearest", "bilinear" or "average" (`read_batch` says how). Unless
     `level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.

@@ -134,11 +134,12 @@ def is_usual(value: Any, usual: Any) -> bool:
     return value is usual or (isinstance(value, str) and isinstance(usual, str) and value == usual)
 
 
-def refuse_without_grid(given: Mapping[str, Any]) -> None:
-    """Refuses keywords of reads onto a grid where none is given."""
-    for name, default in OF_GRIDS.items():
+def refuse_without_grid(given: Mapping[str, Any], grids: str = "grid=", **more: Any) -> None:
+    """Refuses keywords of reads onto a grid where none is given. `grids` are the keywords that make one, `more` are further keywords of the
+    door with their defaults."""
+    for name, default in (OF_GRIDS | more).items():
         if not is_usual(given.get(name, default), default):
-            raise StrileError(f"{name} is for reads onto a grid: pass grid= with it, or drop it")
+            raise StrileError(f"{name} is for reads onto a grid: pass {grids} with it, or drop it")
 
 
 def refuse_with_grid(given: dict[str, Any]) -> None:

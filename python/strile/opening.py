@@ -194,11 +194,12 @@ def open_geotiff(
         Pixel-centre coordinates, or pixel numbers without georeferencing; what the file says in `attrs`.
     """
     given = dict(locals())
+    from .onto import refuse_without_grid
     from .reading import onto
 
     if onto.is_wanted(given):
         return onto.open_onto(source, given)
-    onto.refuse(given)
+    refuse_without_grid(given, "grid=, like= or crs=", target_aligned=False, resampling="nearest")
     return _opened(check(source, given))
 
 
@@ -222,7 +223,7 @@ def _opened(call: Arguments) -> xr.DataArray:
     if call.chunks is not None:
         array = lazy.read(description, lazy.sizes(description, call.chunks))
     else:
-        array = eager.read(description, dataset, bars.resolve(call.progress, str(call.source)))
+        array = eager.read(description, [dataset], bars.resolve(call.progress, str(call.source)))
     if not call.source.is_object:
         array.encoding["source"] = call.source.shown
     # Kept by xarray as long as the array holds pixels of the file; what it computes has none.
@@ -233,7 +234,7 @@ def _opened(call: Arguments) -> xr.DataArray:
         array.encoding["nbits"] = description.bits
     if "mask_dropped" in array.attrs and call.level == 0 and call.reduce == 0:
         array.encoding["mask"] = FileMask(
-            description.request.source, description.request.version, description.window, ends_of(array)
+            description.request.source, description.request.versions[0], description.window, ends_of(array)
         )
     return array
 

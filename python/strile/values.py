@@ -79,10 +79,11 @@ class Values:
         xs, ys = a * across + b * down + c, d * across + e * down + f
         return (float(xs), float(ys)) if xs.ndim == 0 else (xs, ys)
 
-    def sample(self, xy: Iterable[Any], indexes: Any = None, masked: bool = False) -> Iterator[Any]:
+    def sample(self, xy: Iterable[Any], indexes: Any = None, masked: bool = False, *, crs: Any = None) -> Iterator[Any]:
         """Returns the values of bands at places (x, y), one array for each; outside the file its nodata value, else 0.
 
-        `masked` masks what is outside, and what nodata, mask or alpha hide. Places are read in batches of 65,536: blocks
+        `crs` is the reference system of the places, longitude before latitude: a code, "EPSG:n", WKT, a PROJ string, or an object of another package. By
+        default it is the file's. `masked` masks what is outside, and what nodata, mask or alpha hide. Places are read in batches of 65,536: blocks
         that several of them share are decoded once per batch."""
         from . import _core
 
@@ -93,7 +94,7 @@ class Values:
         masked = flag_of(masked, "masked")
         for points in _batched(xy, 65_536):
             places = np.ascontiguousarray(_places(points)[:, :2], np.float64)
-            dtype, found, flags = _core.sample(self._opened(), places.tobytes(), bands)
+            dtype, found, flags = _core.sample(self._opened(), places.tobytes(), bands, crs)
             values = np.frombuffer(bytearray(found), dtype).reshape(len(points), len(bands))
             valid = np.frombuffer(flags, bool).reshape(values.shape)
             for value, is_valid in zip(values, valid, strict=True):

@@ -186,6 +186,32 @@ def test_samples_of_a_mosaic(tmp_path: Path) -> None:
     assert strile.sample(path, []).shape == (0, 2)
 
 
+@pytest.mark.parametrize("system", ["EPSG:4326", 3857, "EPSG:32634"])
+def test_samples_at_points_of_another_system(tmp_path: Path, system: str | int) -> None:
+    pyproj = pytest.importorskip("pyproj")
+    path = made(tmp_path / "a.tif", noise("int16"), nodata=-5)
+    xs, ys = RNG.uniform(499900, 503000, 500), RNG.uniform(4597700, 4600100, 500)
+    with rasterio.open(path) as theirs:
+        own = theirs.crs.to_wkt()
+    there = np.stack(pyproj.Transformer.from_crs(own, system, always_xy=True).transform(xs, ys), axis=1)
+    expected = strile.sample(path, np.stack([xs, ys], axis=1), masked=True)
+    for crs in (system, pyproj.CRS(system)):
+        found = strile.sample(path, there, masked=True, crs=crs)
+        # Places on an edge between pixels aside, which 500 points do not meet.
+        assert np.array_equal(np.ma.getmaskarray(found), np.ma.getmaskarray(expected))
+        assert np.array_equal(np.ma.getdata(found), np.ma.getdata(expected))
+    (first, *_) = strile.open(path).sample(there, crs=system)
+    assert np.array_equal(first, np.ma.getdata(expected)[0])
+    # A point that the projection of the file has no place for is outside.
+    assert strile.sample(path, [(0.0, 97.0)], masked=True, crs=4326).mask.all()
+    with pytest.raises(strile.StrileError, match="crs|reference system"):
+        strile.sample(path, [(0.0, 0.0)], crs="EPSG:1")
+    with rasterio.open(tmp_path / "b.tif", "w", driver="GTiff", width=2, height=2, count=1, dtype="uint8") as file:
+        file.write(np.ones((1, 2, 2), "uint8"))
+    with pytest.raises(strile.StrileError, match="no reference system"):
+        strile.sample(tmp_path / "b.tif", [(0.0, 0.0)], crs=4326)
+
+
 @pytest.mark.parametrize("resampling", ["nearest", "average"])
 @pytest.mark.parametrize("case", ["uint8", "mask", "strips"])
 def test_rebuilt_overviews_are_gdals(tmp_path: Path, resampling: str, case: str) -> None:

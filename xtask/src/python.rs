@@ -55,7 +55,8 @@ pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
             .arg("python/strile"),
     );
     let mut pytest = module(workspace, &python, "pytest");
-    match stand_in(workspace)? {
+    let standin = stand_in(workspace)?;
+    match &standin {
         Some(folder) => {
             pytest.env("STRILE_STANDIN", folder);
         }
@@ -76,20 +77,39 @@ pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     })?;
     ran.add_pytest(&ended.lines);
     typed?;
-    warped(workspace, &python, ran)?;
+    // Reads onto grids compared with GDAL's warper: a part of the cases; `check_warp.py --all` runs the others too. And whether
+    // that finds mistakes.
+    counted(workspace, &python, ran, "check_warp_mutants", None)?;
+    counted(workspace, &python, ran, "check_warp", None)?;
+    if let Some(folder) = &standin {
+        counted(workspace, &python, ran, "check_vrt", Some(folder.as_ref()))?;
+    }
     if in_ci() {
         Failure::unless_empty("packages that tests need are missing", &missing(&ended.lines))?;
     }
     if ended.success { Ok(()) } else { Err(Failure::new("pytest reports failures")) }
 }
 
-/// Reads onto grids compared with GDAL's warper: a part of the cases; `check_warp.py --all` runs the others too.
-fn warped(workspace: &Workspace, python: &Path, ran: &mut TestsRan) -> Result<(), Failure> {
+/// Runs a program of `xtask/python` that counts what passes; with a stand-in for the driver, on its device.
+fn counted(
+    workspace: &Workspace,
+    python: &Path,
+    ran: &mut TestsRan,
+    name: &str,
+    standin: Option<&Path>,
+) -> Result<(), Failure> {
     let mut check = Command::new(python);
-    check.current_dir(&workspace.root).args(["-B", "xtask/python/check_warp.py"]);
+    check.current_dir(&workspace.root).args(["-B", &format!("xtask/python/{name}.py")]);
+    let mut called = name.to_owned();
+    if let Some(folder) = standin {
+        check.args(["--device", "cuda:0"]).env("LD_LIBRARY_PATH", folder);
+        called.push_str("_on_device");
+    }
     let ended = process::show_and_keep(&mut check)?;
-    let passed = ran.add_counted("check_warp", &ended.lines) && ended.success;
-    if passed { Ok(()) } else { Err(Failure::new("check_warp reports failures")) }
+    if !(ran.add_counted(&called, &ended.lines) && ended.success) {
+        return Err(Failure::new(format!("{called} reports failures")));
+    }
+    Ok(())
 }
 
 /// Packages that tests may do without in CI, which has no GPU. All others are pinned, so that their absence is a mistake.

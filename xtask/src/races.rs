@@ -8,8 +8,9 @@ use crate::workspace::Workspace;
 use std::process::Command;
 
 /// Tests that launch kernels themselves, from one thread each, with buffers of their own.
-const TESTS: [&str; 26] = [
+const TESTS: [&str; 27] = [
     "assemble",
+    "blend",
     "compact",
     "cut",
     "deflate",

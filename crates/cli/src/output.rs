@@ -170,6 +170,7 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
             "tiles": mosaic.tiles,
             "gaps": mosaic.gaps,
             "blended": mosaic.blended,
+            "blended_on_host": mosaic.blended_on_host,
             "files": plan.files,
         })),
         "notes": plan.notes,

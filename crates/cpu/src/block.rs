@@ -11,6 +11,7 @@ use crate::pool::{RowScratch, Scratch, sized};
 use crate::predict::Undo;
 use crate::samples::Unpacker;
 use crate::simd::Picker;
+use crate::split::WORDS;
 use crate::stop::{Looks, Stop};
 use crate::ycbcr::ToRgb;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -181,6 +182,22 @@ fn place(
     // row, which `samples_len` found to fit.
     let left = placement.block_x as usize * samples * size;
     let upto = left + placement.width as usize * samples * size;
+    if conversion.is_nothing()
+        && cast.is_none()
+        && let Some(lines) = target.lines()
+    {
+        let skipped = (placement.block_y as usize).saturating_mul(row_len);
+        let mut rows = decoded.get(skipped..).unwrap_or_default().chunks_exact(row_len.max(1));
+        for (row, line) in lines.enumerate() {
+            let start = row.saturating_mul(row_len);
+            looks.after(start)?;
+            let end = skipped.saturating_add(start).saturating_add(row_len);
+            let wanted = rows.next().and_then(|packed| packed.get(left..upto));
+            let wanted = wanted.filter(|wanted| wanted.len() == line.len());
+            line.copy_from_slice(wanted.ok_or_else(|| BlockFault::short(decoded.len(), end))?);
+        }
+        return Ok(());
+    }
     for row in 0..placement.height {
         looks.after((row as usize).saturating_mul(row_len))?;
         let y = (placement.block_y + row) as usize;
@@ -215,7 +232,16 @@ fn place(
             pixels.copy_from_slice(wanted);
             continue;
         }
-        for (band, picker) in (0..).zip(&pickers) {
+        if samples == 3 && size == 1 && target.put_three(row, wanted) {
+            continue;
+        }
+        let mut done = 0;
+        if size == 2 && samples >= WORDS {
+            while target.put_words(done, row, wanted, samples) {
+                done += WORDS;
+            }
+        }
+        for (band, picker) in (0..).zip(&pickers).skip(done) {
             target.put(band, row, wanted, picker);
         }
     }

@@ -39,6 +39,11 @@ impl Crew {
         Self::default()
     }
 
+    /// Whether the crew has no helpers.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.helpers == 0
+    }
+
     /// Does `work` for every item, in order of the items but with several under way; every thread has a state.
     pub(crate) fn share<T, S>(
         &self,

@@ -9,7 +9,8 @@ use crate::place::{Slot, Slots, Target};
 use crate::pool::{self, Scratch};
 use crate::stop::{LOOKS_EVERY, Stop};
 use crate::{
-    assemble, block, block::Conversion, codec, encode, find, finish, mask, plan, reduce, resample, warp,
+    assemble, blend, block, block::Conversion, codec, encode, find, finish, mask, plan, reduce, replace,
+    resample, warp,
 };
 use std::io;
 use std::ops::Range;
@@ -18,10 +19,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
-    Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind, FindJob, FinishJob, Lease,
-    LocatedFault, Location, MaskJob, Output, OutputError, OutputKind, OutputSpec, ReadAt, ReduceJob, Reduced,
-    Report, ResampleJob, Resampling, SharedPixels, Span, Submission, Support, Ticket, WarpJob,
+    Arena, Assembly, Blend, BlendJob, BlendLayer, BlockFault, BlockLayout, Completion, Context, DecodeJob,
+    EncodeJob, EncodeLayout, Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind,
+    FindJob, FinishJob, Lease, LocatedFault, Location, MaskJob, Output, OutputError, OutputKind, OutputSpec,
+    ReadAt, ReduceJob, Reduced, ReplaceJob, Report, ResampleJob, Resampling, SharedPixels, Span, Submission,
+    Support, Ticket, WarpJob,
 };
 use strile_tiff::{Compression, DataType, InvalidValue};
 
@@ -150,6 +152,20 @@ impl Engine for CpuEngine {
         mask::mask(job, masks, output, context)
     }
 
+    fn blends(&self, _blend: &Blend) -> Support {
+        Support::Yes
+    }
+
+    fn blend(
+        &self,
+        job: &BlendJob,
+        layer: &BlendLayer<'_>,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        blend::blend(job, layer, output, context)
+    }
+
     fn warp(
         &self,
         job: &WarpJob,
@@ -173,6 +189,10 @@ impl Engine for CpuEngine {
 
     fn find(&self, job: &FindJob, output: &Output, context: &Context) -> Result<bool, EngineError> {
         find::find(job, output, context)
+    }
+
+    fn replace(&self, job: &ReplaceJob, output: &Output, context: &Context) -> Result<(), EngineError> {
+        replace::replace(job, output, context)
     }
 
     fn encoder(&self, which: Encoder) -> String {

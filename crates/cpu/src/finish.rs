@@ -65,7 +65,7 @@ impl Work<'_> {
         let change = self.job.change;
         match change {
             Change::Nothing => self.each(|sample: [u8; N]| sample),
-            Change::Invert(_) => {
+            Change::Invert(_) | Change::Negate => {
                 let mask = bytes_of::<N>(change.flipped(N));
                 self.each(|mut sample: [u8; N]| {
                     sample.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);

@@ -2,7 +2,7 @@
 //!
 //! `Slots` hands out every task of a job once, with the `Target` that is its part of the output, those of one block
 //! together (`Shares` numbers them). That makes writing from many threads sound: a job's tasks are disjoint (`DecodeJob::new`), jobs hold claims
-//! that are (`Output::claim`), and nobody else can make a target. With `simd` the only file with `unsafe`.
+//! that are (`Output::claim`), and nobody else can make a target. With `simd` and `split` the only files of placing with `unsafe`.
 
 #![expect(unsafe_code, reason = "writes into output memory that many threads share, each its own part")]
 
@@ -10,6 +10,7 @@ use crate::cast::Cast;
 use crate::search::{holds, is_sample};
 use crate::shares::Shares;
 use crate::simd::Picker;
+use crate::split::{WORDS, split3, split8_words};
 use std::collections::BTreeMap;
 use std::slice;
 use strile_engine::{
@@ -172,6 +173,16 @@ impl Target<'_> {
         Some(unsafe { slice::from_raw_parts_mut(start, len) })
     }
 
+    /// The wanted pixels of all rows, as `pixels` gives those of one.
+    pub(crate) fn lines(&mut self) -> Option<impl Iterator<Item = &mut [u8]>> {
+        let (start, len) = self.pixel_row(0)?;
+        let stride = self.claim.spec().strides.row;
+        Some((0..self.placement.height as usize).map(move |row| {
+            // SAFETY: as in `pixels`: the last row lies in the claim, so those before it do. Rows share no byte.
+            unsafe { slice::from_raw_parts_mut(start.add(row * stride), len) }
+        }))
+    }
+
     /// The whole target where it is one run of bytes in the order of the block.
     pub(crate) fn whole(&mut self) -> Option<&mut [u8]> {
         let (start, len) = self.pixel_row(0)?;
@@ -201,6 +212,58 @@ impl Target<'_> {
             8 => scatter::<8>(&out, pixels, picker),
             _ => scatter::<16>(&out, pixels, picker),
         }
+    }
+
+    /// Writes all samples of `pixels`, the wanted ones of three samples of a byte each, if bands get one each and hold them without gaps.
+    /// Returns whether they do.
+    pub(crate) fn put_three(&mut self, row: u32, pixels: &[u8]) -> bool {
+        let &[a, b, c] = self.selection else { return false };
+        if self.claim.spec().data_type.size() != 1 || self.first.stride != 1 {
+            return false;
+        }
+        let band_of =
+            |sample: u16| [a, b, c].iter().zip(0..).find(|(own, _)| **own == sample).map(|(_, band)| band);
+        let (Some(x), Some(y), Some(z)) = (band_of(0), band_of(1), band_of(2)) else { return false };
+        let (Some(x), Some(y), Some(z)) =
+            (self.band_row(x, row), self.band_row(y, row), self.band_row(z, row))
+        else {
+            return false;
+        };
+        // SAFETY: rows of three different bands inside the claim, without gaps, so they share no byte; their samples belong to
+        // this target, borrowed here.
+        let rows = unsafe {
+            [
+                slice::from_raw_parts_mut(x.start, x.len),
+                slice::from_raw_parts_mut(y.start, y.len),
+                slice::from_raw_parts_mut(z.start, z.len),
+            ]
+        };
+        split3(pixels, rows);
+        true
+    }
+
+    /// Writes samples of two bytes of `pixels`, the wanted ones of `samples` each, to `WORDS` bands from `band` on, if they
+    /// are samples that follow each other and bands hold them without gaps. Returns whether they do.
+    pub(crate) fn put_words(&mut self, band: usize, row: u32, pixels: &[u8], samples: usize) -> bool {
+        let selection = self.selection.get(band..).unwrap_or_default();
+        let Some(&wanted) = selection.first_chunk::<WORDS>() else { return false };
+        let first = usize::from(wanted[0]);
+        if self.claim.spec().data_type.size() != 2
+            || self.first.stride != 2
+            || first + WORDS > samples
+            || !wanted.iter().zip(first..).all(|(&sample, number)| usize::from(sample) == number)
+        {
+            return false;
+        }
+        let mut rows: [&mut [u8]; WORDS] = Default::default();
+        for (to, band) in rows.iter_mut().zip((0..).skip(band)) {
+            let Some(row) = self.band_row(band, row) else { return false };
+            // SAFETY: rows of different bands inside the claim, without gaps, so they share no byte; their samples belong to
+            // this target, borrowed here.
+            *to = unsafe { slice::from_raw_parts_mut(row.start, row.len) };
+        }
+        split8_words(pixels, 2 * samples, 2 * first, rows);
+        true
     }
 
     /// Writes the layout's fill value, converted where the output converts, to every sample of the target.

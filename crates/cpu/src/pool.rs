@@ -226,6 +226,21 @@ pub(crate) fn helpers(most: usize) -> Helpers {
     Helpers { count }
 }
 
+/// Runs `work` on the calling thread and, at the same time, on up to `threads` - 1 threads of the pool that are idle. Returns
+/// when all of them are done. For short work of the host that its callers divide among themselves.
+pub fn together(threads: usize, work: impl Fn() + Sync) {
+    let helpers = helpers(threads.saturating_sub(1));
+    match &pool().threads {
+        Some(pool) if helpers.count() > 0 => pool.in_place_scope(|scope| {
+            for _ in 0..helpers.count() {
+                scope.spawn(|_| work());
+            }
+            work();
+        }),
+        _ => work(),
+    }
+}
+
 struct Pool {
     /// None where the system gives no threads.
     threads: Option<ThreadPool>,

@@ -18,10 +18,17 @@ struct CodeWork {
   u32 per_length[LONGEST_CODE + 1];
 };
 
-// The threads at work: `count` of them, whole warps, this one number `thread`, and their barrier.
+// The threads at work: `count` of them, whole warps, this one number `thread`, and their barrier. One warp needs none:
+// racecheck takes what other warps do at the barrier of the block for unordered after a barrier of one warp.
 struct CodeGroup {
   u32 thread, count, barrier;
-  DEVICE void wait(const CodeGroup& group) { bar_sync(group.barrier, group.count); }
+  DEVICE void wait(const CodeGroup& group) {
+    if (group.count == 32) {
+      __syncwarp();
+    } else {
+      bar_sync(group.barrier, group.count);
+    }
+  }
 };
 
 // Two queues, leaves and inner nodes, both ascending; of equals the leaf is taken first. The first two of

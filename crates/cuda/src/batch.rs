@@ -4,7 +4,6 @@
 use crate::codec::{self, Form, Kernel, kernel};
 use crate::picture::Which;
 use crate::place;
-use std::collections::BTreeMap;
 use strile_engine::{BlockLayout, BlockTask, DecodeJob, Span};
 use strile_tiff::Compression;
 
@@ -114,12 +113,38 @@ pub(crate) fn on_device(layout: &BlockLayout) -> Result<How, String> {
     Ok(how)
 }
 
-/// The route of a task, `how` being the answer of `on_device` for its layout.
-pub(crate) fn route(task: &BlockTask, layout: &BlockLayout, how: &Result<How, String>) -> Route {
+/// Decoded bytes of the blocks of a job. Most have as many as the one before, which is computed once.
+pub(crate) struct Lens<'a> {
+    job: &'a DecodeJob,
+    known: Option<((u32, u32), Option<u64>)>,
+}
+
+impl<'a> Lens<'a> {
+    pub(crate) fn new(job: &'a DecodeJob) -> Self {
+        Self { job, known: None }
+    }
+
+    /// Those of a task's block; `None` where they are more than memory can address.
+    pub(crate) fn of(&mut self, task: &BlockTask) -> Option<u64> {
+        let kind = (task.layout, task.placement.rows);
+        match self.known {
+            Some((of, len)) if of == kind => len,
+            _ => {
+                let layout = self.job.layouts().get(task.layout as usize);
+                let len = layout.and_then(|layout| layout.decoded_len(task.placement.rows));
+                let len = len.map(|len| len as u64);
+                self.known = Some((kind, len));
+                len
+            }
+        }
+    }
+}
+
+/// The route of a task of so many decoded bytes, `how` being the answer of `on_device` for its layout.
+pub(crate) fn route(task: &BlockTask, decoded: Option<u64>, how: &Result<How, String>) -> Route {
     let Some(span) = task.span else {
         return if how.is_ok() { Route::Fill } else { Route::Host(Why::NoKernel) };
     };
-    let decoded = layout.decoded_len(task.placement.rows).map(|len| len as u64);
     let fits = |len: u64| (1..=LARGEST_BLOCK).contains(&len);
     match (how, decoded) {
         (Ok(how), Some(decoded))
@@ -224,19 +249,32 @@ pub(crate) fn batches(
     let mut done = Vec::new();
     let mut batch = Batch::default();
     let shares = |batch: &Batch, task: &BlockTask| {
-        let before = batch.items.last().and_then(|item| job.tasks().get(item.task));
-        before.is_some_and(|before| task.is_of_same_block(before))
+        let before = batch.items.last().filter(|item| item.span == task.span);
+        before.and_then(|item| job.tasks().get(item.task)).is_some_and(|before| task.is_of_same_block(before))
     };
     let module = |kernel: Option<&Kernel>| kernel.map_or("", |kernel| kernel.module);
-    let (order, mixed) = by_kernel(job, routes);
-    for (index, task, route) in order {
+    let order = by_kernel(routes);
+    let mixed = order.is_some();
+    let mut most = limits.of(0);
+    // Sizes and form of the tasks before, which most tasks share.
+    let (mut known, mut facts) = (None, (0, 0, Form::default()));
+    for at in 0..routes.len() {
+        let index = order.as_ref().and_then(|order| order.get(at)).copied().unwrap_or(at);
+        let (Some(task), Some(route)) = (job.tasks().get(index), routes.get(index)) else { continue };
         let kernel = match route {
             Route::Host(_) | Route::Picture => continue,
             Route::Fill => None,
             Route::Device(kernel) => *kernel,
         };
-        let Some(layout) = job.layouts().get(task.layout as usize) else { continue };
-        let number = |len: Option<usize>| u32::try_from(len.unwrap_or(0)).unwrap_or(0);
+        let kind = (task.layout, task.placement.rows);
+        if known != Some(kind) {
+            let Some(layout) = job.layouts().get(task.layout as usize) else { continue };
+            let number = |len: Option<usize>| u32::try_from(len.unwrap_or(0)).unwrap_or(0);
+            let rows = number(layout.decoded_len(task.placement.rows));
+            facts = (rows, number(layout.decoded_len(1)), Form::of(layout));
+            known = Some(kind);
+        }
+        let (dst_len, row_len, form) = facts;
         let span = task.span.filter(|_| !matches!(route, Route::Fill));
         let mut item = Item {
             task: index,
@@ -246,26 +284,27 @@ pub(crate) fn batches(
             dst: 0,
             scratch: 0,
             pixels: 0,
-            dst_len: number(layout.decoded_len(task.placement.rows)),
-            row_len: number(layout.decoded_len(1)),
-            form: Form::of(layout),
+            dst_len,
+            row_len,
+            form,
             shares: kernel.is_some() && shares(&batch, task),
         };
         let mut size = grown(batch.size, &item, pixels(task));
-        let Limits { encoded, working, .. } = limits.of(done.len());
+        let Limits { encoded, working, .. } = most;
         let other = |last: &Item| mixed && module(last.kernel) != module(kernel);
         let over =
             size.encoded > encoded || size.working() > working || batch.items.last().is_some_and(other);
         if over && !batch.items.is_empty() {
             done.push(finished(std::mem::take(&mut batch), merge, job));
+            most = limits.of(done.len());
             item.shares = false;
             size = grown(Size::default(), &item, pixels(task));
         }
-        let Size { decoded, scratch, pixels, .. } = batch.size;
-        let own = (decoded, scratch);
+        let own = (batch.size.decoded, batch.size.scratch);
         let before = batch.items.last().filter(|_| item.shares).map(|before| (before.dst, before.scratch));
-        let (dst, scratch) = before.unwrap_or(own);
-        batch.items.push(Item { dst, scratch, pixels, ..item });
+        (item.dst, item.scratch) = before.unwrap_or(own);
+        item.pixels = batch.size.pixels;
+        batch.items.push(item);
         batch.size = size;
     }
     if !batch.items.is_empty() {
@@ -274,32 +313,32 @@ pub(crate) fn batches(
     done
 }
 
-/// Tasks by the kernels that decode them, in their order for each, and whether there are several: launches of a batch
-/// follow each other, and those of several batches run side by side.
-fn by_kernel<'a>(job: &'a DecodeJob, routes: &'a [Route]) -> (Vec<(usize, &'a BlockTask, &'a Route)>, bool) {
-    let module = |route: &Route| match route {
-        Route::Device(Some(kernel)) => kernel.module,
-        _ => "",
+/// The order of tasks by the kernels that decode them, if there are several kernels: launches of a batch follow each other,
+/// and those of several batches run side by side.
+fn by_kernel(routes: &[Route]) -> Option<Vec<usize>> {
+    let kernel = |route: &Route| match route {
+        Route::Device(kernel) => *kernel,
+        _ => None,
     };
-    let mut order: Vec<_> =
-        (0..).zip(job.tasks()).zip(routes).map(|((index, task), route)| (index, task, route)).collect();
-    let mut modules = routes.iter().map(module).filter(|module| !module.is_empty());
-    let first = modules.next();
-    let mixed = modules.any(|module| Some(module) != first);
-    if mixed {
-        order.sort_by_key(|(_, _, route)| module(route));
+    let module = |route: &Route| kernel(route).map_or("", |kernel| kernel.module);
+    let mut kernels = routes.iter().filter_map(kernel);
+    let first = kernels.next()?;
+    if !kernels.any(|other| !std::ptr::eq(other, first) && other.module != first.module) {
+        return None;
     }
-    (order, mixed)
+    let mut order: Vec<usize> = (0..routes.len()).collect();
+    order.sort_by_key(|&index| routes.get(index).map_or("", module));
+    Some(order)
 }
 
 /// Decoded bytes and scratch of a block, on average of those that kernels decode.
 pub(crate) fn mean_working(job: &DecodeJob, routes: &[Route]) -> u64 {
     let (mut sum, mut blocks) = (0u64, 0u64);
+    let mut lens = Lens::new(job);
     for (task, route) in job.tasks().iter().zip(routes) {
         let (Route::Device(Some(kernel)), Some(span)) = (route, task.span) else { continue };
-        let layout = job.layouts().get(task.layout as usize);
-        let decoded = layout.and_then(|layout| layout.decoded_len(task.placement.rows)).unwrap_or(0);
-        let [src, dst] = [span.len, decoded as u64].map(|len| u32::try_from(len).unwrap_or(u32::MAX));
+        let decoded = lens.of(task).unwrap_or(0);
+        let [src, dst] = [span.len, decoded].map(|len| u32::try_from(len).unwrap_or(u32::MAX));
         sum = sum.saturating_add(u64::from(dst)).saturating_add((kernel.scratch)(src, dst));
         blocks += 1;
     }
@@ -327,36 +366,39 @@ fn grown(size: Size, item: &Item, pixels: u64) -> Size {
 /// Lays out what is read: ranges one after the other, each with its slack.
 fn finished(mut batch: Batch, merge: bool, job: &DecodeJob) -> Batch {
     let source_of = |item: &Item| job.tasks().get(item.task).map_or(0, |task| task.source);
-    let mut wanted: BTreeMap<u32, Vec<Span>> = BTreeMap::new();
-    for item in &batch.items {
-        if let Some(span) = item.span {
-            wanted.entry(source_of(item)).or_default().push(span);
+    let wanted = batch.items.iter().filter_map(|item| Some((source_of(item), item.span?)));
+    let mut wanted: Vec<(u32, Span)> = wanted.collect();
+    // Blocks mostly lie in the order of the file.
+    wanted.sort_by_key(|(source, span)| (*source, span.offset));
+    let gap = if merge { MERGE_GAP } else { 0 };
+    let mut reads: Vec<Read> = Vec::new();
+    for (source, span) in wanted {
+        let (start, end) = (span.offset, span.offset.saturating_add(span.len));
+        match reads.last_mut().filter(|last| last.source == source) {
+            Some(last) if start <= last.offset.saturating_add(last.len).saturating_add(gap) => {
+                last.len = last.len.max(end - last.offset);
+            }
+            _ => reads.push(Read { source, offset: start, len: end - start, at: 0 }),
         }
     }
-    let gap = if merge { MERGE_GAP } else { 0 };
     let mut at = 0;
-    for (source, mut spans) in wanted {
-        spans.sort_unstable_by_key(|span| span.offset);
-        let mut ranges: Vec<(u64, u64)> = Vec::new();
-        for span in spans {
-            let (start, end) = (span.offset, span.offset.saturating_add(span.len));
-            match ranges.last_mut() {
-                Some(last) if start <= last.1.saturating_add(gap) => last.1 = last.1.max(end),
-                _ => ranges.push((start, end)),
-            }
-        }
-        for (start, end) in ranges {
-            batch.reads.push(Read { source, offset: start, len: end - start, at });
-            at += aligned(end - start + SLACK);
-        }
+    for read in &mut reads {
+        read.at = at;
+        at += aligned(read.len + SLACK);
     }
     batch.size.encoded = at;
-    let reads = std::mem::take(&mut batch.reads);
+    let mut last: Option<Read> = None;
     for item in &mut batch.items {
         let Some(span) = item.span else { continue };
         let source = source_of(item);
-        let after = reads.partition_point(|read| (read.source, read.offset) <= (source, span.offset));
-        if let Some(read) = after.checked_sub(1).and_then(|index| reads.get(index)) {
+        let holds = |read: &Read| {
+            read.source == source && span.offset.checked_sub(read.offset).is_some_and(|at| at < read.len)
+        };
+        if !last.as_ref().is_some_and(holds) {
+            let after = reads.partition_point(|read| (read.source, read.offset) <= (source, span.offset));
+            last = after.checked_sub(1).and_then(|index| reads.get(index)).copied();
+        }
+        if let Some(read) = last {
             item.src = read.at + (span.offset - read.offset);
         }
     }
@@ -518,10 +560,10 @@ mod tests {
 
     #[test]
     fn what_is_no_plain_block_is_the_hosts() {
-        let layout = layout();
         let job = job(&[Some((0, u64::MAX - 3, 3)), Some((0, 0, LARGEST_BLOCK + 1)), Some((0, 5, 5)), None]);
         let routes = |how: &Result<How, String>| -> Vec<bool> {
-            job.tasks().iter().map(|task| matches!(route(task, &layout, how), Route::Host(_))).collect()
+            let mut lens = Lens::new(&job);
+            job.tasks().iter().map(|task| matches!(route(task, lens.of(task), how), Route::Host(_))).collect()
         };
         assert_eq!(routes(&Ok(How::Kernel(Some(&KERNEL)))), [true, true, false, false]);
         assert_eq!(

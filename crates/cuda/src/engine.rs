@@ -12,16 +12,17 @@ use crate::memory::{DeviceBuffer, Kind};
 use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
 use crate::vendor::{Decoders, Encoders, Nvcomp};
-use crate::{back, batch, find, finish, mask, resample, warp};
+use crate::{back, batch, blend, find, finish, mask, resample, warp};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
-    Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FindJob, FinishJob, Held, Lease,
-    Location, MaskJob, Output, OutputKind, OutputSpec, ReduceJob, Reduced, Report, ResampleJob, Resampling,
-    SharedPixels, Span, Submission, Supply, Support, Ticket, Trace, WarpJob, claim_outputs, thread_builder,
+    Arena, Assembly, Blend, BlendJob, BlendLayer, BlockLayout, Change, Context, DecodeJob, DeviceBytes,
+    EncodeJob, EncodeLayout, EncodeParams, Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan,
+    FindJob, FinishJob, Held, Lease, Location, MaskJob, MaskWindow, Output, OutputKind, OutputSpec,
+    ReduceJob, Reduced, ReplaceJob, Report, ResampleJob, Resampling, SharedPixels, Span, Submission, Supply,
+    Support, Ticket, Trace, WarpJob, claim_outputs, thread_builder,
 };
 use strile_tiff::{DataType, InvalidValue};
 
@@ -385,6 +386,23 @@ impl Engine for CudaEngine {
         mask::run(&self.device, &self.spare, job, masks, output, context).map_err(|stop| self.failed(stop))
     }
 
+    fn blends(&self, blend: &Blend) -> Support {
+        match blend.is_power() {
+            true => Support::No("values are raised to a power, which only the host does".to_owned()),
+            false => Support::Yes,
+        }
+    }
+
+    fn blend(
+        &self,
+        job: &BlendJob,
+        layer: &BlendLayer<'_>,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        blend::run(&self.device, &self.spare, job, layer, output, context).map_err(|stop| self.failed(stop))
+    }
+
     fn warp(
         &self,
         job: &WarpJob,
@@ -409,6 +427,37 @@ impl Engine for CudaEngine {
 
     fn find(&self, job: &FindJob, output: &Output, context: &Context) -> Result<bool, EngineError> {
         find::run(&self.device, &self.spare, job, output, context).map_err(|stop| self.failed(stop))
+    }
+
+    /// By a mask of each band: where its samples differ from the value.
+    fn replace(&self, job: &ReplaceJob, output: &Output, context: &Context) -> Result<(), EngineError> {
+        let spec = output.spec();
+        job.check(spec)?;
+        let shared = |spec: OutputSpec, memory: &Output| {
+            let bytes = memory.device_bytes().ok_or_else(|| EngineError::Mismatch {
+                what: "output",
+                found: memory.location().to_string(),
+                expected: self.location().to_string(),
+            })?;
+            SharedPixels::on_device(spec, bytes.clone()).map_err(|_| EngineError::Abandoned)
+        };
+        let of_mask = OutputSpec::band_first(DataType::U8, 1, spec.rows, spec.columns);
+        let of_mask = of_mask.map_err(|_| EngineError::Abandoned)?;
+        let all = job.parts.iter().flat_map(|part| {
+            (part.first_band..part.first_band.saturating_add(part.bands)).map(|band| (band, part.sought))
+        });
+        for (band, sought) in all {
+            let own = shared(spec.clone(), output)?.band(band).ok_or(EngineError::Abandoned)?;
+            let differs = self.scratch(of_mask.clone(), context)?;
+            let change = FinishJob { change: Change::Differs(sought), ..FinishJob::default() };
+            self.finish(&change, Some(&own), &differs, context)?;
+            drop(own);
+            let differs = shared(of_mask.clone(), &differs)?;
+            let window = MaskWindow { first_band: band, bands: 1, spared: None };
+            let masks = MaskJob { windows: vec![window], value: job.value };
+            self.mask(&masks, &differs, output, context)?;
+        }
+        Ok(())
     }
 
     fn encoder(&self, which: Encoder) -> String {

@@ -98,7 +98,7 @@ pub fn plan(
     let size = |spec: &OutputSpec| u32::try_from(spec.data_type.size()).unwrap_or(0);
     let (change, [mask, low, span], counts) = match (job.change, job.change.sought(from.data_type)) {
         (_, Some((sought, counts))) => (4, [sought.mask, sought.low, sought.span], counts),
-        (Change::Invert(_), _) => (1, [job.change.flipped(from.data_type.size()), 0, 0], 0),
+        (Change::Invert(_) | Change::Negate, _) => (1, [job.change.flipped(from.data_type.size()), 0, 0], 0),
         (Change::Alpha, _) if from.data_type == DataType::U16 => (3, [0; 3], 0),
         (Change::Alpha, _) if from.data_type == DataType::U8 => (0, [0; 3], 0),
         (Change::NotZero | Change::Alpha, _) => (2, [0; 3], 0),

@@ -2,12 +2,13 @@
 //!
 //! `driver` and `device` find the driver and a device, or say why not; `stream`, `memory`, `module` and `launch` are
 //! owners around it, `cufile` and `vendor` optional libraries beside it; `abi` and `codec` what kernels are called with;
-//! `place` the pass that turns decompressed rows into pixels in their place, `find` the one that looks for a value among them; `resample` windows made another size, `mask` pixels left out, `warp` windows put onto a grid, `finish` samples changed and images turned; `encode`
+//! `place` the pass that turns decompressed rows into pixels in their place, `find` the one that looks for a value among them; `resample` windows made another size, `mask` pixels left out, `blend` layers of mosaics, `warp` windows put onto a grid, `finish` samples changed and images turned; `encode`
 //! the way back; `engine` the whole.
 
 mod abi;
 mod back;
 mod batch;
+pub mod blend;
 mod clock;
 mod codec;
 #[cfg(unix)]

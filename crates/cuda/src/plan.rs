@@ -1,8 +1,10 @@
 //! What a job will do and take, known before anything is allocated.
 
 use crate::abi::DecodeBlock;
-use crate::batch::{Batch, How, Limits, Route, Size, Why, aligned, batches, mean_working, on_device, route};
-use crate::codec::{self, Split};
+use crate::batch::{
+    Batch, How, Lens, Limits, Route, Size, Why, aligned, batches, mean_working, on_device, route,
+};
+use crate::codec::{self, Kernel, Split};
 use crate::device::Device;
 use crate::picture::{MOST_UP, Pictures, Sizes, Supplies, Which};
 use crate::place::{PlaceLayout, PlaceTask};
@@ -212,20 +214,27 @@ fn pictures(
 
 /// The routes with streams split that are too few or too large to fill the device; `None` where there are none.
 fn split(job: &DecodeJob, routes: &[Route], allowed: Allowed) -> Option<Vec<Route>> {
-    let decoded = |task: &BlockTask| {
-        let layout = job.layouts().get(task.layout as usize);
-        layout.and_then(|layout| layout.decoded_len(task.placement.rows)).unwrap_or(0) as u64
-    };
-    let mut total = 0u64;
+    let mut lens = Lens::new(job);
+    let mut decoded = |task: &BlockTask| lens.of(task).unwrap_or(0);
+    let (mut total, mut largest) = (0u64, None::<(&'static Kernel, u64)>);
     let mut before: Option<&BlockTask> = None;
     for (task, route) in job.tasks().iter().zip(routes) {
         let again = before.is_some_and(|before| task.is_of_same_block(before));
         before = Some(task);
-        if matches!(route, Route::Device(Some(_))) && !again {
-            total = total.saturating_add(decoded(task));
+        if let Route::Device(Some(kernel)) = route
+            && !again
+        {
+            let len = decoded(task);
+            total = total.saturating_add(len);
+            if codec::splits(kernel) && largest.is_none_or(|(_, known)| known < len) {
+                largest = Some((*kernel, len));
+            }
         }
     }
-    let choose = |(task, route): (&BlockTask, &Route)| match route {
+    // If the largest is not split, none is.
+    let (kernel, len) = largest?;
+    allowed.split.of(kernel, (len, total), allowed.multiprocessors)?;
+    let mut choose = |(task, route): (&BlockTask, &Route)| match route {
         Route::Device(Some(kernel)) => {
             let sizes = (decoded(task), total);
             let split = allowed.split.of(kernel, sizes, allowed.multiprocessors);
@@ -233,7 +242,7 @@ fn split(job: &DecodeJob, routes: &[Route], allowed: Allowed) -> Option<Vec<Rout
         }
         _ => *route,
     };
-    let routes: Vec<Route> = job.tasks().iter().zip(routes).map(choose).collect();
+    let routes: Vec<Route> = job.tasks().iter().zip(routes).map(&mut choose).collect();
     let is_split = |route: &Route| matches!(route, Route::Device(Some(kernel)) if codec::is_split(kernel));
     routes.iter().any(is_split).then_some(routes)
 }
@@ -259,12 +268,10 @@ impl Plan {
         let how: Vec<_> =
             job.layouts().iter().map(|layout| libraries.how(layout).map(|(how, _)| how)).collect();
         let decoders = libraries.decoders;
-        let mut routes = Vec::with_capacity(job.tasks().len());
+        let (mut routes, mut lens) = (Vec::with_capacity(job.tasks().len()), Lens::new(job));
         for task in job.tasks() {
-            let at = task.layout as usize;
-            let found = job.layouts().get(at).zip(how.get(at));
-            let found = found.filter(|_| !outside(task));
-            routes.push(found.map_or(Route::Host(Why::Size), |(layout, how)| route(task, layout, how)));
+            let found = how.get(task.layout as usize).filter(|_| !outside(task));
+            routes.push(found.map_or(Route::Host(Why::Size), |how| route(task, lens.of(task), how)));
         }
         let pictures = pictures(job, outputs, &how, &mut routes, allowed);
         let Allowed { limits, free, most: device, .. } = allowed;
@@ -355,13 +362,22 @@ impl Plan {
         };
         // What the host decodes for the device is uploaded through the same memory: one block of it must fit.
         let (mut largest, mut all) = (0, 0u64);
+        let kind =
+            |task: &BlockTask| (task.output, task.selection, task.placement.width, task.placement.height);
+        // The crop of the tasks before, which most tasks share.
+        let mut known = None;
         for (task, route) in job.tasks().iter().zip(routes) {
             if is_host(outputs, task) || matches!(route, Route::Fill) {
                 continue;
             }
-            largest = largest.max(aligned(crop_len(job, outputs, task)));
+            let crop = match known {
+                Some((of, crop)) if of == kind(task) => crop,
+                _ => aligned(crop_len(job, outputs, task)),
+            };
+            known = Some((kind(task), crop));
+            largest = largest.max(crop);
             if matches!(route, Route::Host(_)) {
-                all = all.saturating_add(aligned(crop_len(job, outputs, task)));
+                all = all.saturating_add(crop);
             }
         }
         let upload = match largest {

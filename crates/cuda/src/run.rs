@@ -293,7 +293,9 @@ impl Run {
                 Some(tables) => tables,
                 None => self.tables(index, &[], lane, memory)?,
             };
-            if index + 1 < room {
+            // Where bytes are waited for, the next tables are made meanwhile, and go up ahead of slabs that follow. Where they
+            // are there, as of many small blocks, the device is not kept waiting for tables of another batch.
+            if index + 1 < room && !feed.is_some_and(|feed| feed.has_arrived(index)) {
                 ahead = Some(self.tables(index + 1, &[], lane, memory)?);
             }
             let flight = self.flight(index);
@@ -313,6 +315,9 @@ impl Run {
             let load = batch.items.len() + flying.iter().map(blocks).sum::<usize>();
             let launched = self.launch(tables, stream, memory, load)?;
             flying.push_back(Flying { batch: index, copied, unread, launched });
+            if ahead.is_none() && index + 1 < room {
+                ahead = Some(self.tables(index + 1, &[], lane, memory)?);
+            }
         }
         while let Some(next) = flying.pop_front() {
             self.finish(next, tally, left)?;

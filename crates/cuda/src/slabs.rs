@@ -283,6 +283,11 @@ impl Feed {
         self.changed.notify_all();
     }
 
+    /// Whether all copies of a batch are queued.
+    pub(crate) fn has_arrived(&self, batch: usize) -> bool {
+        matches!(self.lock().arrived.get(batch), Some(Some(_)))
+    }
+
     /// Waits until all copies of a batch are queued; `None` where reading was ended.
     pub(crate) fn arrived(&self, batch: usize) -> Result<Option<Arrived>, DriverError> {
         let mut state = self.lock();

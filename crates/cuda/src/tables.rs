@@ -33,6 +33,9 @@ pub(crate) struct PlaceTables {
     /// The first of those that differ in their strides alone, which share its numbers in `tables`.
     with_tables: BTreeMap<(usize, Option<ConvertKey>), u32>,
     known_selections: BTreeMap<Vec<u16>, u32>,
+    /// Those of the task before, which most tasks share.
+    last_layout: Option<(LayoutKey, u32)>,
+    last_selection: Option<u32>,
     sought: Values,
 }
 
@@ -48,6 +51,9 @@ pub(crate) struct PlaceBytes {
     /// Those that look for a value in what was placed, which report by one word after the statuses.
     finds: Vec<FindArgs>,
 }
+
+/// Bytes of a batch's tables besides those of its blocks, mostly.
+const PACKED_BESIDES: usize = 4096;
 
 /// Where in a piece of memory the next table goes.
 struct Packer {
@@ -65,6 +71,11 @@ impl Packer {
 }
 
 impl PlaceTables {
+    /// Tables with room for so many tasks.
+    fn for_tasks(count: usize) -> Self {
+        Self { tasks: Vec::with_capacity(count), ..Self::default() }
+    }
+
     /// Adds a task that places a block of `layout` found at `src` (`None`: filled) into `output`, which converts by
     /// `convert`.
     #[expect(clippy::too_many_arguments, reason = "what a task is made of")]
@@ -133,7 +144,8 @@ impl PlaceTables {
             (spec.data_type.size(), [scale.to_bits(), offset.to_bits()], nodata.map(|nodata| nodata.0))
         });
         let key = (std::ptr::from_ref(layout).addr(), [band, row, column], converts);
-        let known = self.known_layouts.get(&key).copied();
+        let last = self.last_layout.filter(|(of, _)| *of == key).map(|(_, index)| index);
+        let known = last.or_else(|| self.known_layouts.get(&key).copied());
         let index = match known {
             Some(index) => index,
             None => {
@@ -157,8 +169,11 @@ impl PlaceTables {
                 index
             }
         };
-        let selected = match self.known_selections.get(selection) {
-            Some(&at) => at,
+        self.last_layout = Some((key, index));
+        let own = |at: &u32| self.selections.get(*at as usize..).and_then(|from| from.get(..selection.len()));
+        let last = self.last_selection.filter(|at| own(at) == Some(selection));
+        let selected = match last.or_else(|| self.known_selections.get(selection).copied()) {
+            Some(at) => at,
             None => {
                 let at = u32::try_from(self.selections.len()).map_err(|_| EngineError::Abandoned)?;
                 self.selections.extend_from_slice(selection);
@@ -166,6 +181,7 @@ impl PlaceTables {
                 at
             }
         };
+        self.last_selection = Some(selected);
         let places = TaskPlaces {
             src,
             output,
@@ -259,8 +275,8 @@ impl Launches {
         unread: &[usize],
     ) -> Result<Self, Stop> {
         let base = memory.address();
-        let mut groups: BTreeMap<&str, (&'static Kernel, Vec<DecodeBlock>)> = BTreeMap::new();
-        let mut place = PlaceTables::default();
+        let mut groups: Vec<(&'static Kernel, Vec<DecodeBlock>)> = Vec::new();
+        let mut place = PlaceTables::for_tasks(batch.items.len());
         let mut statuses = 0u32;
         let mut landing = 0u64;
         for item in batch.items.iter().filter(|item| unread.binary_search(&item.task).is_err()) {
@@ -274,7 +290,13 @@ impl Launches {
                 (Some(span), Some(kernel)) => {
                     let status = statuses;
                     statuses += 1;
-                    groups.entry(kernel.module).or_insert((kernel, Vec::new())).1.push(DecodeBlock {
+                    let known = groups.iter().position(|(known, _)| known.module == kernel.module);
+                    let group = known.unwrap_or(groups.len());
+                    if known.is_none() {
+                        groups.push((kernel, Vec::with_capacity(batch.items.len())));
+                    }
+                    let (_, blocks) = groups.get_mut(group).ok_or(EngineError::Abandoned)?;
+                    blocks.push(DecodeBlock {
                         src: item.src,
                         dst: item.dst,
                         scratch: item.scratch,
@@ -292,14 +314,17 @@ impl Launches {
             let end = place.add_item(run, item, src, status, base + arenas.pixels)?;
             landing = landing.max(end);
         }
-        let mut packer = Packer { address: base + arenas.tables, bytes: Vec::new() };
+        groups.sort_by_key(|(kernel, _)| kernel.module);
+        let row = size_of::<DecodeBlock>() + size_of::<PlaceTask>() + size_of::<u32>();
+        let bytes = Vec::with_capacity(batch.items.len() * row + PACKED_BESIDES);
+        let mut packer = Packer { address: base + arenas.tables, bytes };
         let mut pending = vec![PENDING; statuses as usize];
         pending.extend(place.finds().then_some(0));
         let statuses_at = packer.put(&pending);
         let counters = packer.put(&vec![0u32; groups.len()]);
         let (mut decode, mut calls) = (Vec::new(), Vec::new());
         let mut room = base + arenas.room;
-        for (counter, (kernel, blocks)) in (0u64..).zip(groups.into_values()) {
+        for (counter, (kernel, blocks)) in (0u64..).zip(groups) {
             let args = DecodeArgs {
                 encoded: base + arenas.encoded,
                 decoded: base + arenas.decoded,

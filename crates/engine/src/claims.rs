@@ -45,7 +45,9 @@ pub fn claim_outputs(
         claims.extend(shared.into_iter().zip(Output::claim_together(&wanted).ok_or(busy)?));
     }
     let mut nodata_types: BTreeMap<u32, DataType> = BTreeMap::new();
-    for task in job.tasks() {
+    // Neighbours that are alike in this are looked at once.
+    for alike in job.tasks().chunk_by(|a, b| (a.layout, a.output) == (b.layout, b.output)) {
+        let Some(task) = alike.first() else { continue };
         let stored = job.layouts().get(task.layout as usize).map(|layout| layout.data_type);
         let Some((stored, claim)) = stored.zip(claims.get(&task.output)) else { continue };
         let wanted = claim.spec().data_type;

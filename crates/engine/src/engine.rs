@@ -2,9 +2,10 @@
 
 use crate::memory::NoMemory;
 use crate::{
-    Arena, Assembly, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
-    EncodedBlocks, Encoder, EnginePlan, FindJob, FinishJob, Location, MaskJob, Output, OutputSpec, ReduceJob,
-    Reduced, Report, ResampleJob, Resampling, SharedPixels, Submission, Ticket, WarpJob,
+    Arena, Assembly, Blend, BlendJob, BlendLayer, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob,
+    EncodeLayout, Encoded, EncodedBlocks, Encoder, EnginePlan, FindJob, FinishJob, Location, MaskJob, Output,
+    OutputSpec, ReduceJob, Reduced, ReplaceJob, Report, ResampleJob, Resampling, SharedPixels, Submission,
+    Ticket, WarpJob,
 };
 use strile_tiff::{DataType, InvalidValue};
 use thiserror::Error;
@@ -150,6 +151,19 @@ pub trait Engine: Send + Sync {
         context: &Context,
     ) -> Result<(), EngineError>;
 
+    /// Whether values of layers can be laid so; see `Blend`.
+    fn blends(&self, blend: &Blend) -> Support;
+
+    /// Lays a band of a layer upon a rectangle of `output`, and waits for it; see `BlendJob`. All lie in the memory of this
+    /// engine.
+    fn blend(
+        &self,
+        job: &BlendJob,
+        layer: &BlendLayer<'_>,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError>;
+
     /// Puts windows of `pixels` onto a grid, into `output`, and waits for it; see `WarpJob`. Samples are missing where
     /// `valid` is 0: all bytes of its sample. All lie in the memory of this engine.
     fn warp(
@@ -174,6 +188,10 @@ pub trait Engine: Send + Sync {
     /// Looks for values in finished pixels and says whether one is there; see `FindJob`. The output lies in the memory of this
     /// engine. Pixels that change no more after they were decoded are searched while they are: [`Output::looking_for`].
     fn find(&self, job: &FindJob, output: &Output, context: &Context) -> Result<bool, EngineError>;
+
+    /// Gives samples of finished pixels another value where they are what is sought, and waits for it; see `ReplaceJob`. The
+    /// output lies in the memory of this engine.
+    fn replace(&self, job: &ReplaceJob, output: &Output, context: &Context) -> Result<(), EngineError>;
 
     /// Name and version of the encoders: equal names give equal bytes.
     fn encoder(&self, which: Encoder) -> String;

@@ -14,6 +14,8 @@ pub enum Change {
     Nothing,
     /// The low bits of every sample, this many, are flipped: `v` becomes `2^bits − 1 − v`.
     Invert(u16),
+    /// The sign of every sample, a float, is flipped.
+    Negate,
     /// Every sample becomes a byte: 0 where all its bytes are 0, else 255.
     NotZero,
     /// Every sample becomes a byte, GDAL's mask of an alpha band: samples of 8 bits as they are, those of 16 unsigned bits
@@ -34,7 +36,7 @@ impl Change {
     /// Returns the type and the number of bands that pixels have afterwards.
     pub fn gives(self, data_type: DataType, bands: u32) -> (DataType, u32) {
         match self {
-            Self::Nothing | Self::Invert(_) => (data_type, bands),
+            Self::Nothing | Self::Invert(_) | Self::Negate => (data_type, bands),
             Self::NotZero | Self::Alpha => (DataType::U8, bands),
             Self::Differs(_) => (DataType::U8, 1),
         }
@@ -46,11 +48,15 @@ impl Change {
         Some((sought, compared(data_type).size()))
     }
 
-    /// Returns the bits that `Invert` flips in a sample of `size` bytes; none of other changes.
+    /// Returns the bits that `Invert` and `Negate` flip in a sample of `size` bytes; none of other changes.
     pub fn flipped(self, size: usize) -> u64 {
-        let Self::Invert(bits) = self else { return 0 };
-        let wanted = usize::from(bits).min(8 * size.min(8));
-        if wanted == 0 { 0 } else { u64::MAX >> (64 - wanted) }
+        let most = 8 * size.min(8);
+        let low = |bits: usize| if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
+        match self {
+            Self::Invert(bits) => low(usize::from(bits).min(most)),
+            Self::Negate => low(most) ^ low(most.saturating_sub(1)),
+            Self::Nothing | Self::NotZero | Self::Alpha | Self::Differs(_) => 0,
+        }
     }
 }
 
@@ -116,7 +122,7 @@ impl FinishJob {
     /// Whether pixels of this type are changed where they lie.
     pub fn is_in_place(&self, data_type: DataType) -> bool {
         let same = match self.change {
-            Change::Nothing | Change::Invert(_) => true,
+            Change::Nothing | Change::Invert(_) | Change::Negate => true,
             Change::NotZero | Change::Alpha => data_type == DataType::U8,
             Change::Differs(_) => false,
         };
@@ -158,6 +164,7 @@ mod tests {
         assert_eq!(Change::Invert(99).flipped(1), 0xFF);
         assert_eq!(Change::Invert(64).flipped(8), u64::MAX);
         assert_eq!((Change::Invert(0).flipped(8), Change::Alpha.flipped(8)), (0, 0));
+        assert_eq!([2, 4, 8].map(|size| Change::Negate.flipped(size)), [1 << 15, 1 << 31, 1 << 63]);
     }
 
     #[test]

@@ -26,11 +26,11 @@ pub struct BlockTask {
 
 impl BlockTask {
     /// Whether both place parts of one stored block: it is decoded once where such tasks follow each other.
+    #[inline]
     pub fn is_of_same_block(&self, other: &Self) -> bool {
-        let key = |task: &Self| (task.source, task.span, task.layout, task.placement.rows);
-        self.span.is_some()
-            && key(self) == key(other)
-            && self.placement.image_rows == other.placement.image_rows
+        // Neighbours are mostly different blocks, which their spans tell.
+        let key = |task: &Self| (task.source, task.layout, task.placement.rows, task.placement.image_rows);
+        self.span.is_some() && self.span == other.span && key(self) == key(other)
     }
 }
 
@@ -96,6 +96,11 @@ impl DecodeJob {
         tasks: Vec<BlockTask>,
     ) -> Result<Self, JobError> {
         let mut boxes: BTreeMap<u32, OutputBox> = BTreeMap::new();
+        let mut add = |(output, around): (u32, OutputBox)| {
+            boxes.entry(output).and_modify(|known| *known = known.union(&around)).or_insert(around);
+        };
+        // The output of the tasks before, which most tasks share, and the box around what they write.
+        let mut last: Option<(u32, OutputBox)> = None;
         let mut placed = Vec::with_capacity(tasks.len());
         for (task, block) in tasks.iter().enumerate() {
             let layout = layouts.get(block.layout as usize);
@@ -111,9 +116,16 @@ impl DecodeJob {
             }
             let target = target_box(layout, selection.len(), &block.placement);
             let target = target.ok_or(JobError::OutsideBlock { task })?;
-            boxes.entry(block.output).and_modify(|b| *b = b.union(&target)).or_insert(target);
+            last = match last {
+                Some((output, around)) if output == block.output => Some((output, around.union(&target))),
+                other => {
+                    other.into_iter().for_each(&mut add);
+                    Some((block.output, target))
+                }
+            };
             placed.push((block.output, target));
         }
+        last.into_iter().for_each(&mut add);
         check_bands(&placed)?;
         check_disjoint(&placed)?;
         Ok(Self { layouts, selections, tasks, boxes })
@@ -194,7 +206,11 @@ fn target_box(layout: &BlockLayout, bands: usize, p: &Placement) -> Option<Outpu
 /// In each output, ranges of bands are equal or disjoint; `check_disjoint` rests on it.
 fn check_bands(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
     let mut ranges: BTreeMap<(u32, u32), (u32, usize)> = BTreeMap::new();
+    let mut before = None;
     for (task, (output, target)) in placed.iter().enumerate() {
+        if before.replace((*output, target.bands)) == Some((*output, target.bands)) {
+            continue;
+        }
         let (start, end) = target.bands;
         let &mut (known_end, first) = ranges.entry((*output, start)).or_insert((end, task));
         if known_end != end {

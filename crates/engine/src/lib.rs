@@ -1,12 +1,14 @@
 //! The contract between strile and its engines.
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are, `read` how they are fetched;
-//! `output` where the pixels go, `convert` what it makes of them, `sought` a value that it looks for, `location` in which memory, `loan` memory that a caller lends, `claims` who may write there; `resample` windows made another size, `mask` pixels left out, `warp` windows put onto a grid, `finish` samples changed and images turned; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `output` where the pixels go, `convert` what it makes of them, `sought` a value that it looks for, `location` in which memory, `loan` memory that a caller lends, `claims` who may write there; `resample` windows made another size, `mask` pixels left out, `blend` and `blend_values` layers of mosaics, `number` their samples, `warp` windows put onto a grid, `finish` samples changed and images turned; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
 //! `context` and `budget` what a call may take, `machine` how much there is, `heap` under a limited address space, `memory` allocations that can fail, `per_process` what a fork must not share, `setters` of options, `trace` what happened when; `engine` the trait. What its engines must do is tested by the crate in `../conformance`.
 
 mod arena;
 mod assemble;
+mod blend;
+mod blend_values;
 mod block;
 mod budget;
 mod claims;
@@ -24,6 +26,7 @@ mod location;
 mod machine;
 mod mask;
 pub mod memory;
+pub mod number;
 mod output;
 mod per_process;
 mod plan;
@@ -41,6 +44,8 @@ mod warp;
 
 pub use arena::{Arena, ArenaParts, Slot};
 pub use assemble::{Assembly, Given, Patch};
+pub use blend::{Blend, BlendChange, BlendJob, BlendLayer, BlendSamples, BlendWay, Picks};
+pub use blend_values::{BlendScaling, BlendValues};
 pub use block::{BlockAddress, BlockLayout, CodecExtras, DecodedForm, Fill, Placement, Span};
 pub use budget::{Budget, BudgetError, Lease, Spare};
 pub use claims::claim_outputs;
@@ -63,7 +68,7 @@ pub use read::{ReadDone, ReadOp};
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
 pub use resample::{PIECE, ResampleJob, ResampleWindow, Sampling};
 pub use shared_pixels::SharedPixels;
-pub use sought::{FindJob, FindPart, Parts, Sought};
+pub use sought::{FindJob, FindPart, Parts, ReplaceJob, Sought};
 pub use thread::thread_builder;
 pub use ticket::{Completion, Report, StageTimes, Ticket};
 pub use trace::{Slice, Trace};

@@ -89,6 +89,34 @@ pub struct FindPart {
     pub sought: Sought,
 }
 
+/// Values that become another one in finished pixels. Of complex samples only the real part counts, as in
+/// [`Change::Differs`](crate::Change::Differs).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplaceJob {
+    /// Bands and their values, as `Change::differs` gives them. Each band is named once; others stay as they are.
+    pub parts: Vec<FindPart>,
+    /// What these samples become: a sample of the output's type.
+    pub value: Fill,
+}
+
+impl ReplaceJob {
+    /// Checks that all bands are bands of the output, and that no part shares one with another.
+    pub fn check(&self, output: &OutputSpec) -> Result<(), EngineError> {
+        check_bands(&self.parts, output)?;
+        let mut bands: Vec<(u32, u32)> =
+            self.parts.iter().map(|part| (part.first_band, part.first_band + part.bands)).collect();
+        bands.sort_unstable();
+        match bands.windows(2).find(|pair| matches!(pair, [one, other] if other.0 < one.1)) {
+            None => Ok(()),
+            Some(_) => Err(EngineError::Mismatch {
+                what: "output",
+                found: "a band with two values".to_owned(),
+                expected: "bands of their own".to_owned(),
+            }),
+        }
+    }
+}
+
 /// Values that are looked for in finished pixels: after steps that change samples, such as masks, resampling and warping.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FindJob {
@@ -104,18 +132,22 @@ impl FindJob {
 
     /// Checks that all bands are bands of the output.
     pub fn check(&self, output: &OutputSpec) -> Result<(), EngineError> {
-        for FindPart { first_band, bands, .. } in &self.parts {
-            let end = first_band.checked_add(*bands);
-            if end.is_none_or(|end| end > output.bands) {
-                return Err(EngineError::Mismatch {
-                    what: "output",
-                    found: format!("{bands} bands from band {first_band}"),
-                    expected: format!("bands within {}", output.bands),
-                });
-            }
-        }
-        Ok(())
+        check_bands(&self.parts, output)
     }
+}
+
+fn check_bands(parts: &[FindPart], output: &OutputSpec) -> Result<(), EngineError> {
+    for FindPart { first_band, bands, .. } in parts {
+        let end = first_band.checked_add(*bands);
+        if end.is_none_or(|end| end > output.bands) {
+            return Err(EngineError::Mismatch {
+                what: "output",
+                found: format!("{bands} bands from band {first_band}"),
+                expected: format!("bands within {}", output.bands),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn bits_of(bytes: &[u8]) -> u64 {
@@ -157,6 +189,11 @@ mod tests {
         let job = |first_band, bands| FindJob { parts: vec![FindPart { first_band, bands, sought }] };
         assert!(FindJob::all(3, sought).check(&output).is_ok() && job(1, 2).check(&output).is_ok());
         assert!(job(1, 3).check(&output).is_err() && job(u32::MAX, 2).check(&output).is_err());
+        let part = |first_band, bands| FindPart { first_band, bands, sought };
+        let replace = |parts: &[FindPart]| ReplaceJob { parts: parts.to_vec(), value: Fill::default() };
+        assert!(replace(&[part(1, 2), part(0, 1)]).check(&output).is_ok());
+        assert!(replace(&[part(1, 2), part(0, 2)]).check(&output).is_err());
+        assert!(replace(&[part(2, 2)]).check(&output).is_err());
     }
 
     #[test]

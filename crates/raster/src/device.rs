@@ -208,9 +208,24 @@ pub(crate) fn choose(execution: &Execution, work: &Work<'_>) -> Reasoned<Choice>
         }
         (Processor::Cpu, _) => Choice::cpu("asked for").without(execution),
         (Processor::Cuda(index), _) => on(index, "asked for"),
-        (Processor::Auto, Location::Cuda(index)) => on(index, "the result is in its memory"),
+        (Processor::Auto, Location::Cuda(index)) => match faster_on_cpu(execution, work) {
+            Some(judged) => Ok(Choice { judged: Some(judged), ..Choice::cpu(String::new()) }),
+            None => on(index, "the result is in its memory"),
+        },
         (Processor::Auto, Location::Host) => automatic(execution, work).without(execution),
     }
+}
+
+/// The estimate of a read into the memory of a GPU that the CPU does clearly faster, with the copy there: of few blocks with a
+/// codec that a GPU decodes slowly one by one. `None` for others, and if something was asked for that only a GPU does.
+fn faster_on_cpu(execution: &Execution, work: &Work<'_>) -> Option<Judged> {
+    let asks_gpu = execution.direct_io != DirectIo::Off || execution.nvcomp != Nvcomp::Off;
+    if asks_gpu || cuda::ABSENT.is_some() || cuda::kernel(work.layout).is_err() {
+        return None;
+    }
+    let known = known();
+    let estimate = cost::estimate(&work.load(0.0), &known.constants)?;
+    estimate.prefers_cpu().then_some(Judged { estimate, constants: known.words })
 }
 
 /// The engine of a GPU whose memory a result is copied to, or why it cannot be had.

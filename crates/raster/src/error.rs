@@ -68,6 +68,16 @@ pub enum Error {
         /// What is too large, and which option raises the limit.
         problem: String,
     },
+    /// The file states something that cannot be used as it is.
+    #[error("{file}: {problem}")]
+    Misstated {
+        /// The file.
+        file: String,
+        /// What the statement is about.
+        what: Misstated,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The device that was asked for cannot be used, or not so.
     #[error("{file}: {problem}")]
     Device {
@@ -161,6 +171,26 @@ pub enum ErrorKind {
     Internal,
 }
 
+/// What a statement of a file is about that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misstated {
+    /// Its transform has rotation or shear.
+    Rotation,
+    /// The size of its pixels.
+    PixelSize,
+    /// Orientation or tie points that no transform of rows and columns can state.
+    Layout,
+    /// Scale and offset.
+    Scaling,
+    /// Scale and offset that differ from band to band.
+    Bands,
+    /// The text of its reference system.
+    CrsText,
+    /// GeoKeys that contradict each other.
+    GeoKeys,
+}
+
 /// What a limit of a read counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limited {
@@ -181,6 +211,8 @@ impl Error {
                 ErrorKind::InvalidRequest
             }
             Self::Limit { .. } => ErrorKind::Limit,
+            Self::Misstated { what: Misstated::Rotation | Misstated::Layout, .. } => ErrorKind::Unsupported,
+            Self::Misstated { .. } => ErrorKind::InvalidFile,
             Self::Device { .. } => ErrorKind::Device,
             Self::Memory { .. } | Self::NoMemory { .. } => ErrorKind::Memory,
             Self::Blocks { .. } => ErrorKind::Damaged,

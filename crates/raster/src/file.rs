@@ -5,3 +5,7 @@ pub use crate::input::{AsInput, InputRef};
 pub use crate::metadata::Metadata;
 pub use crate::open::SidecarSearch;
 pub use crate::pages::{Level, Page};
+pub use crate::stated::{
+    BLOCK_TABLES, PixelGrid, PixelGridOptions, RESOLUTION_UNITS, StatedCrs, StatedFields, colours_name,
+    colours_named,
+};

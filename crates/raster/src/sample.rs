@@ -6,13 +6,14 @@
 use crate::batch::{BatchOptions, BatchWindow, read_batch};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::input::Input;
+use crate::input::{AsInput as _, Input};
 use crate::measure::Shown;
 use crate::options::{Execution, Interleave, Layer, Place, Processor, ReadOptions};
 use crate::pieces::PieceLimits;
 use crate::read::Area;
 use crate::window::Window;
 use std::collections::BTreeMap;
+use strile_crs::{Area as OnEarth, Crs, TransformOptions, Transformer};
 use strile_engine::Context;
 use strile_engine::memory::try_filled;
 use strile_tiff::DataType;
@@ -45,6 +46,45 @@ const CELL: u32 = 256;
 type Spot = (usize, u32, u32);
 
 impl Input {
+    /// Returns the way from the reference system of places to that of the file, for [`sample`](Self::sample); `None` if they are the same. The
+    /// operation between datums is one that holds for all of the file.
+    ///
+    /// ```no_run
+    /// use strile::crs::Crs;
+    /// use strile::{Context, Input, OpenOptions, ReadOptions};
+    ///
+    /// let input = Input::open("dem.tif", &OpenOptions::default())?;
+    /// let mut places = [(14.2, 50.1)];
+    /// if let Some(there) = input.transformer_of_places(&Crs::from_user_input("EPSG:4326")?)? {
+    ///     there.transform_all(&mut places);
+    /// }
+    /// let samples = input.sample(&places, &ReadOptions::default(), &Context::default())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the file has no reference system or no transform, or there is no operation between the two systems.
+    pub fn transformer_of_places(&self, crs: &Crs) -> Result<Option<Transformer>> {
+        let refuse = |problem: &str| Error::Request { file: self.name().into(), problem: problem.into() };
+        let georeference = &self.metadata().georeference;
+        let own = georeference.crs.as_ref();
+        let own = own.ok_or_else(|| refuse("has no reference system that the points could be put in"))?;
+        let is_same = match (own.epsg, crs.epsg) {
+            (Some(own), Some(other)) => own == other,
+            _ => own.wkt == crs.wkt,
+        };
+        if is_same {
+            return Ok(None);
+        }
+        let (width, height) = self.as_input().size();
+        let bounds = georeference.transform.map(|it| it.bounds(0.0, 0.0, width.into(), height.into()));
+        let bounds = bounds.ok_or_else(|| refuse("has no georeferencing, so points cannot be located"))?;
+        let area = OnEarth::of(own, (bounds.min_x, bounds.min_y), (bounds.max_x, bounds.max_y));
+        let area = area.map_err(|error| refuse(&error.to_string()))?;
+        let made = Transformer::new(crs, own, &TransformOptions::default().area(area));
+        made.map(Some).map_err(|error| refuse(&error.to_string()))
+    }
+
     /// Returns values of the full image at places (x, y) in the file's reference system: those of the pixel that holds the
     /// place. Only the bands of `options` and its limits count. Places in a file without a georeference are columns and rows.
     ///

@@ -21,7 +21,9 @@ use strile::read::Interleave;
 use strile::tiff::Planar;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
-use strile::write::{BlockChoice, Format, Overviews, PartAddress, PartBytes, PartTarget, Parts, Piece};
+use strile::write::{
+    BlockChoice, Format, Overviews, PartAddress, PartBytes, PartTarget, Parts, Piece, WriteReport,
+};
 use strile::{
     Compression, Context, ConvertOptions, Dataset, Location, OpenOptions, Processor, RasterSpec, ReadOptions,
     Resampling, Result, Window, WriteOptions, Writer,
@@ -107,7 +109,7 @@ impl Case {
         memory: Memory,
         rows: u32,
         buffer: Option<u64>,
-    ) -> Result<()> {
+    ) -> Result<WriteReport> {
         let options = WriteOptions { encode_on: by, buffer, ..self.options.clone() };
         let RasterSpec { width, height, bands, data_type, .. } = self.spec;
         let mut writer = Writer::create(sink, self.spec.clone(), &options, &Context::default())?;
@@ -137,7 +139,7 @@ impl Case {
             }
             writer.write(&piece)?;
         }
-        writer.finish().map(drop)
+        writer.finish()
     }
 
     /// The CPU's file; every way of writing it on the device gives the same.
@@ -146,6 +148,7 @@ impl Case {
         let expected = self.write(Processor::Cpu, Memory::Host, all, None);
         let ways = [
             (Memory::Device, all, None),
+            (Memory::Device, all, Some(1 << 14)),
             (Memory::Host, 7, Some(1 << 14)),
             (Memory::Device, 19, Some(1 << 18)),
             (Memory::Device, 16, Some(1)),
@@ -246,6 +249,37 @@ fn cloud_optimized_files_are_reduced_on_the_device() {
         let file = case.check(resampling.name());
         case.read_back(resampling.name(), file);
     }
+}
+
+/// An array that is on the device is given at once: its overviews stay there until the smallest is known, and nothing waits in
+/// a spool. Tiles of a level are put together by one launch, however many there are.
+#[test]
+fn overviews_of_an_array_on_the_device_wait_in_no_spool() {
+    if !alone("overviews_of_an_array_on_the_device_wait_in_no_spool") {
+        return;
+    }
+    let options =
+        WriteOptions { format: Format::Cog, compression: Compression::PackBits, ..WriteOptions::default() };
+    let case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
+    let all = case.spec.height;
+    let expected = case.write(Processor::Cpu, Memory::Host, all, None);
+    let device = device();
+    let write = |rows: u32, buffer: Option<u64>| {
+        let sink = MemorySink::new();
+        let handle = sink.handle();
+        let report = case.write_to(Box::new(sink), device, Memory::Device, rows, buffer).unwrap();
+        assert!(handle.take().unwrap().bytes == expected, "in {rows} rows with {buffer:?}");
+        report.spooled
+    };
+    let emulated = std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1");
+    let log = || if emulated { strile_emulate::StandIn::load().unwrap().calls() } else { Vec::new() };
+    drop(log());
+    assert_eq!(write(all, None), 0);
+    let assembled = log().iter().filter(|call| call.fact("kernel") == Some("assemble")).count();
+    // Two levels are put together, of four tiles and of one.
+    assert!(!emulated || (1..=3).contains(&assembled), "{assembled} launches");
+    assert!(write(16, None) > 0, "pieces are not given twice");
+    assert!(write(all, Some(1)) > 0, "there is no memory to keep overviews in");
 }
 
 /// Levels that are made and not stored are reduced on the device like others, and never encoded.

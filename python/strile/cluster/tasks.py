@@ -203,27 +203,23 @@ def _handed_on(beyond: Any, job: Job) -> Any:
     return np.frombuffer(samples, dtype=job.raster["dtype"]).reshape(shape)
 
 
+@dataclass(frozen=True)
+class Key:
+    """What something is known by in a cache, a token that no other has, and the thing itself."""
+
+    token: Any
+    of: Any = field(compare=False)
+
+
 def planned(job: Job, device: str) -> Any:
-    return _planned(_Key(job, device))
-
-
-class _Key:
-    """A job as a key: by its token, which no other has."""
-
-    def __init__(self, job: Job, device: str) -> None:
-        self.job, self.device = job, device
-
-    def __hash__(self) -> int:
-        return hash((self.job.token, self.device))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and (self.job.token, self.device) == (other.job.token, other.device)
+    return _planned(Key((job.token, device), job))
 
 
 @lru_cache(maxsize=4)
-def _planned(key: _Key) -> Any:
-    options = _core.WriteOptions(**{**key.job.options, "encode_on": key.device})
-    return _core.Parts(_core.RasterSpec(**key.job.raster), options, key.job.size)
+def _planned(key: Key) -> Any:
+    job, (_, device) = key.of, key.token
+    options = _core.WriteOptions(**{**job.options, "encode_on": device})
+    return _core.Parts(_core.RasterSpec(**job.raster), options, job.size)
 
 
 def _device(job: Job, arrays: list[Any]) -> str:

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any
 
 from .. import _core
-from .tasks import Address, Counts, Encoded, Job, check_missing, planned
+from .tasks import Address, Counts, Encoded, Job, Key, check_missing, planned
 
 Stretch = bytes | tuple[int, int, int]
 """Bytes of the object: given, or the number of an encoded part and from where to where in its records."""
@@ -30,7 +30,7 @@ class Upload:
     in_order: bool
 
     def joined(self) -> Any:
-        return _joined(_Key(self))
+        return _joined(Key(self.ticket, self))
 
 
 @dataclass(frozen=True)
@@ -124,20 +124,7 @@ def _content(layout: Layout, number: int, needs: list[int], records: list[bytes]
     )
 
 
-class _Key:
-    """An upload as a key: by its ticket, which no other has."""
-
-    def __init__(self, upload: Upload) -> None:
-        self.upload = upload
-
-    def __hash__(self) -> int:
-        return hash(self.upload.ticket)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.upload.ticket == other.upload.ticket
-
-
 @lru_cache(maxsize=4)
-def _joined(key: _Key) -> Any:
-    upload = key.upload
+def _joined(key: Key) -> Any:
+    upload = key.of
     return _core.SharedObject.join(upload.url, upload.remote, upload.ticket)

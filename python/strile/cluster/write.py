@@ -11,7 +11,6 @@ import math
 import uuid
 import warnings
 from collections.abc import Hashable
-from itertools import accumulate
 from typing import Any
 
 from .. import _core, environment
@@ -20,7 +19,7 @@ from ..reading.shown import redacted
 from ..writing import output
 from ..writing.arguments import STRIP_ROWS, WriteArguments
 from ..writing.raster import RasterToWrite, options_of
-from ..writing.stream import whole_bands
+from ..writing.stream import chunk_key, starts_of, whole_bands
 from . import workers
 from .bucket import BegunUpload
 from .bucket import computed as bucket_computed
@@ -241,17 +240,12 @@ def _computed(client: Any, graph: Graph, progress: output.Progress | None) -> di
 
 
 def _source(array: Any, raster: RasterToWrite) -> Source:
-    layout = raster.layout
+    layout, chunks = raster.layout, array.chunks
 
     def key(row: int, column: int) -> Hashable:
-        place = {"y": row, "x": column, "b": 0}
-        return (array.name, *(place[axis] for axis in layout.axes))
+        return chunk_key(array, raster, (row, column))
 
-    def starts(sizes: tuple[int, ...]) -> list[int]:
-        return [0, *accumulate(sizes)]
-
-    chunks = array.chunks
-    return Source(key, starts(chunks[layout.y]), starts(chunks[layout.x]), layout.y, layout.x)
+    return Source(key, starts_of(chunks[layout.y]), starts_of(chunks[layout.x]), layout.y, layout.x)
 
 
 def _optimized(array: Any) -> dict[Hashable, Any]:

@@ -2,5 +2,5 @@
 
 `opening.open_geotiff` is the door. Arguments are checked before anything is opened (`arguments`); the source
 is resolved and opened once (`source`, `opened`); from its facts and the request alone follows what the result
-will be (`description`, of `georef`, `nodata`, `metadata`, `attrs`); a `Request` reads any window of it, for
+will be (`description`); a `Request` reads any window of it, for
 the eager array (`eager`), for a dask chunk (`lazy`) and on a GPU alike. """

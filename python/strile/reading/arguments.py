@@ -109,7 +109,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
         max_pixels=pixel_limit(given["max_pixels"]),
         max_cloud_bytes=cloud,
         strict_gpu=strict_gpu,
-        missing_sources="raise" if environment.strict() or missing is None else missing,
+        missing_sources="raise" if missing is None or environment.strict() else missing,
         band_nodata=band_nodata,
         allow_rotated=truth_of(given["allow_rotated"], "allow_rotated"),
         allow_unparseable_crs=truth_of(given["allow_unparseable_crs"], "allow_unparseable_crs"),
@@ -216,7 +216,7 @@ def _band_chunk(size: Any, problem: StrileError) -> None:
 def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
     """Whether the GPU must do all of the work."""
     if policy is UNSET:
-        return environment.strict()
+        return gpu and environment.strict()
     if not isinstance(policy, str) or policy not in ("auto", "strict"):
         raise StrileError(f"on_gpu_failure is {policy!r}: expected 'auto' or 'strict'")
     if not gpu:

@@ -45,10 +45,12 @@ def place(gpu: bool) -> str:
     return current() if gpu else "cpu"
 
 
-def execution(request: Any) -> Execution:
-    """How a request with `gpu`, `max_pixels` and `max_cloud_bytes` is carried out: by the processor that holds the result."""
+def execution(request: Any, alone: bool = True) -> Execution:
+    """How a request with `gpu`, `max_pixels` and `max_cloud_bytes` is carried out: by the processor that holds the result, `alone` or
+    unless the CPU and a copy are estimated to be clearly faster."""
+    on_gpu = "cuda" if alone else "auto"
     return Execution(
-        decode_on="cuda" if request.gpu else "cpu", max_pixels=request.max_pixels, max_cloud_bytes=request.max_cloud_bytes
+        decode_on=on_gpu if request.gpu else "cpu", max_pixels=request.max_pixels, max_cloud_bytes=request.max_cloud_bytes
     )
 
 

@@ -16,14 +16,16 @@ import numpy as np
 from .. import _core
 from ..errors import StrileError, UnsupportedGeoTIFFFeatureError
 from ..facts import Facts, Level
-from . import nodata, sidecars, vrt
+from . import sidecars, vrt
 from .arguments import Arguments
-from .request import Masking, Request, Turn, Window
+from .request import Request, Turn, Window
 
 if TYPE_CHECKING:
     import xarray
 
 _WHITE_IS_ZERO = 0
+_SHORT = 1 << 20
+"""Sides that are shorter together have coordinates of at most 8 MiB, which no limit refuses."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,11 @@ class Description:
     """The shape of the whole file at full resolution, with all bands."""
     level: Level | None
     """The level that is read; None for a grid, which has no blocks."""
-    bits: int | None
+    bits: int | None = None
     """Stored bits of a sample, where its type has more."""
-    tables: sidecars.Tables | None
+    tables: sidecars.Tables | None = None
+    unmasked: np.dtype | None = None
+    """The integers of a mosaic that stay such where no pixel is missing."""
 
     @property
     def preferred(self) -> tuple[int, int]:
@@ -71,7 +75,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         )
     window = _window(call, known)
     row, column, row1, column1 = window
-    attrs = {key: deepcopy(value) if isinstance(value, dict | list) else value for key, value in known.attrs.items()}
+    attrs = {key: deepcopy(value) if isinstance(value, (dict, list)) else value for key, value in known.attrs.items()}
     if not call.parse_coordinates:
         # Coordinates would say where the window begins.
         attrs |= _placed(call, dataset, known.grid, row, column)
@@ -110,6 +114,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         level=level,
         bits=None if mosaic is not None else level.fewer_bits,
         tables=known.tables,
+        unmasked=known.unmasked,
     )
 
 
@@ -122,6 +127,7 @@ class Known:
     size: tuple[int, int]
     """Rows and columns, after the orientation is applied."""
     request: Request
+    unmasked: np.dtype | None
     attrs: dict[str, Any]
     tables: sidecars.Tables | None
     problems: list[str]
@@ -157,22 +163,21 @@ def _found(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None) -> Known:
     facts = Facts.of(dataset)
     name = str(call.source)
     level = _level(facts, call.level, name).halved(call.reduce)
-    bands = _bands(call.band, level.bands, mosaic is not None, name)
+    bands = band_numbers(call.band, level.bands, mosaic is not None, name)
     grid = _core.placement(dataset, call.level, call.reduce, allow_rotated=call.allow_rotated)
     stored = np.dtype(level.dtype if mosaic is None else mosaic.dtype or level.dtype)
-    inverted = level.photometric == _WHITE_IS_ZERO and mosaic is None
-    _served(stored, inverted, name)
     _core.check_tables(dataset, call.level)
     attrs = _placed(call, dataset, grid, 0, 0) | _core.stated(dataset, call.level)
     if call.band is not None and level.bands > 1:
         attrs["source_band"] = call.band
-    request, added = _pixels(call, facts, level, dataset, bands, stored, inverted, mosaic)
+    request, unmasked, added = _pixels(call, facts, level, dataset, bands, stored, mosaic)
     categories, text, problems = _core.categories(dataset)
     return Known(
         level=level,
         grid=grid,
         size=(level.width, level.height) if level.orientation > 4 else (level.height, level.width),
         request=request,
+        unmasked=unmasked,
         attrs=attrs | added | categories,
         tables=None if text is None else sidecars.Tables(text, dict(categories)),
         problems=problems,
@@ -193,9 +198,13 @@ def labelled(array: Any, description: Description, attrs: dict[str, Any]) -> xar
     import xarray
     from xarray.indexes import Index, PandasIndex
 
-    indexes: dict[Hashable, Index] = {name: PandasIndex(pandas.Index(labels, copy=False), name) for name, labels in description.coords.items()}
-    coords = {name: variable for index in indexes.values() for name, variable in index.create_variables().items()}
-    variable = xarray.Variable(description.dims, array, attrs)
+    indexes: dict[Hashable, Index] = {}
+    coords: dict[Hashable, xarray.Variable] = {}
+    for name, labels in description.coords.items():
+        # With its name and type known, xarray copies nothing and asks nothing.
+        indexes[name] = PandasIndex(pandas.Index(labels, copy=False, name=name), name, labels.dtype)
+        coords |= indexes[name].create_variables()
+    variable = xarray.Variable(description.dims, array, attrs, fastpath=True)
     return xarray.DataArray(variable, coords, name=description.name, indexes=indexes, fastpath=True)
 
 
@@ -227,6 +236,8 @@ def _fits(request: Request, window: Window, call: Arguments, dataset: Any) -> No
 def check_coordinates(dataset: Any, height: int, width: int, max_pixels: int | None) -> None:
     """Refuses sides that are too long to have coordinates. A limit on pixels is one of chunks, so only a large one
     counts here."""
+    if height + width < _SHORT:
+        return
     most = None if max_pixels is None else max(max_pixels, 1_000_000_000)
     dataset.check_size(height + width, 8 * (height + width), max_pixels=most)
 
@@ -248,7 +259,7 @@ def _level(facts: Facts, number: int, name: str) -> Level:
     return levels[number]
 
 
-def _bands(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, ...]:
+def band_numbers(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, ...]:
     """The core's numbers, from 1, of the bands that are read."""
     if band is None:
         return tuple(range(1, count + 1))
@@ -256,6 +267,15 @@ def _bands(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, 
         kind = ValueError if mosaic else IndexError
         raise kind(f"band is {band} and {name} has {count}: expected 0 to {count - 1}")
     return (band + 1,)
+
+
+def result_type(call: Arguments, made: np.dtype) -> np.dtype:
+    """The type of a result whose pixels are read as `made`."""
+    dtype = call.dtype or made
+    if (made.kind == "f" and dtype.kind in "iu") or (made.kind == "c" and dtype.kind not in "c"):
+        lost = "fractions" if made.kind == "f" else "imaginary parts"
+        raise StrileError(f"pixels of {call.source} are {made} and dtype is {dtype}: {lost} would be lost, cast the result yourself")
+    return dtype
 
 
 def _window(call: Arguments, known: Known) -> Window:
@@ -273,14 +293,6 @@ def _window(call: Arguments, known: Known) -> Window:
     return call.window
 
 
-def _served(stored: np.dtype, inverted: bool, name: str) -> None:
-    if inverted and stored.kind == "i":
-        raise UnsupportedGeoTIFFFeatureError(
-            f"{name} is stored white as zero with signed pixels, which is ambiguous: rewrite it as "
-            "black is zero"
-        )
-
-
 def _pixels(
     call: Arguments,
     facts: Facts,
@@ -288,100 +300,68 @@ def _pixels(
     dataset: Any,
     bands: tuple[int, ...],
     stored: np.dtype,
-    inverted: bool,
     mosaic: vrt.Mosaic | None,
-) -> tuple[Request, dict[str, Any]]:
-    """The request of the pixels, and the attributes about nodata and scaling."""
+) -> tuple[Request, np.dtype | None, dict[str, Any]]:
+    """The request of the pixels, the integers of a mosaic that stay such where none is missing, and the attributes about nodata and
+    scaling."""
     name = str(call.source)
-    values = (dataset.facts["stated_nodata"],) if mosaic is None else mosaic.nodata(call.band)
-    tolerant = call.allow_invalid_nodata or mosaic is not None
-    declared = [nodata.declared(value, stored, tolerant, name) for value in values]
-    scaling = _core.scaling(dataset, call.band) if call.unpack else None
-    wanted = call.masked or call.unpack
-    maskable = any(entry is not None and entry.maskable for entry in declared)
-    validity = dataset.validity(call.level)
-    rules = tuple(validity[band - 1] for band in bands)
-    # One value for all bands is compared without them.
-    by_rules = "layer" in rules or (None in rules and rules != (None,) * len(rules))
-
-    masking = None
-    if wanted and by_rules and mosaic is not None:
-        masking = Masking("core")
-    elif wanted and maskable:
-        compare = tuple(entry.value if entry is not None and entry.maskable else None for entry in declared)
-        # What is a nodata value among floats cannot be told afterwards from NaN that the file has itself.
-        by_core = stored.kind in "iu" and mosaic is None
-        shown = () if by_core else _shown(compare, declared, stored, level, inverted)
-        masking = Masking("core" if by_core else "values", shown)
-    elif wanted and "layer" in rules:
-        masking = Masking("core")
-
-    read_as = np.dtype(np.float32) if stored == np.float16 else stored
-    floating: np.dtype[Any] | None = None
-    if (scaling is not None or masking is not None) and stored.kind in "iu":
-        floating = np.dtype(np.float64)
-    elif scaling is not None or masking is not None or read_as != stored:
-        floating = read_as
-    made = floating or read_as
-    dtype = call.dtype or made
-    if (made.kind == "f" and dtype.kind in "iu") or (made.kind == "c" and dtype.kind not in "c"):
-        lost = "fractions" if made.kind == "f" else "imaginary parts"
-        raise StrileError(
-            f"pixels of {name} are {made} and dtype is {dtype}: {lost} would be lost, cast the result "
-            "yourself"
+    inverted = level.photometric == _WHITE_IS_ZERO and mosaic is None
+    if inverted and stored.kind == "i":
+        raise UnsupportedGeoTIFFFeatureError(
+            f"{name} is stored white as zero with signed pixels, which is ambiguous: rewrite it as "
+            "black is zero"
         )
+    stated = (dataset.facts["stated_nodata"],) if mosaic is None else mosaic.nodata(call.band)
+    values = [value for value in stated if value is not None]
+    tolerant = call.allow_invalid_nodata or mosaic is not None
+    maskable = [_core.check_nodata(value, stored.name, name, allow_invalid=tolerant) for value in values]
+    scaling = _core.scaling(dataset, call.band) if call.unpack else None
+    validity = dataset.validity(call.level)
+    rules = [validity[band - 1] for band in bands]
+    # Some bands of a mosaic may be without a nodata value, the first one too.
+    by_rules = "layer" in rules or (mosaic is not None and None in rules and any(rule is not None for rule in rules))
+    masked = (call.masked or call.unpack) and (any(maskable) or by_rules)
+
+    made = np.dtype(np.float32) if stored == np.float16 else stored
+    if (scaling is not None or masked) and stored.kind in "iu":
+        made = np.dtype(np.float64)
+    dtype = result_type(call, made)
 
     added: dict[str, Any] = {}
     if scaling is not None:
         added |= {"scale_factor": scaling[0], "add_offset": scaling[1]}
-    if scaling is not None or (call.unpack and any(entry is not None for entry in declared)):
-        added["mask_and_scale_dtype"] = read_as.name
-    first = next((entry for entry in declared if entry is not None), None)
-    if first is not None:
-        added |= {"nodata": first.value, "masked_nodata": masking is not None}
+    if scaling is not None or (call.unpack and values):
+        added["mask_and_scale_dtype"] = (made if stored == np.float16 else stored).name
+    if values:
+        added |= {"nodata": values[0], "masked_nodata": masked}
         if call.dtype is not None:
             added["nodata_dtype_cast"] = dtype.name
-    elif masking is not None:
+    elif masked:
         added["mask_source"] = facts.mask_source
     elif facts.mask_source == "image" and mosaic is None and level.orientation == 1:
         added["mask_dropped"] = "image"
+    by_value = masked and not by_rules
     request = Request(
         # A chunk may be read by a process that works in another folder.
-        source=call.source if call.chunks is None else call.source.anywhere(),
-        version=tuple(dataset.version),
+        sources=(call.source if call.chunks is None else call.source.anywhere(),),
+        versions=(tuple(dataset.version),),
+        types=(None if mosaic is None else stored.name,),
         level=call.level,
         reduce=call.reduce,
         bands=bands,
         flat=len(bands) == 1,
-        turn=Turn(level.orientation, level.height, level.width),
-        inverted_from=((1 << level.bits[0]) - 1 if stored.kind == "u" else 0) if inverted else None,
-        stored=stored,
-        floating=floating,
-        masking=masking,
-        # As it is stored; bands of a mosaic may have values of their own.
-        looked_for=None if first is None else declared[0].value if len(declared) == 1 and declared[0] is not None else "nodata",
+        turn=None if level.orientation == 1 else Turn(level.orientation, level.height, level.width),
+        onto=None,
+        inverted=inverted,
+        masked=masked,
         scaling=scaling,
+        made=made,
+        # As it is stored; bands of a mosaic may have values of their own.
+        looked_for=None if not values else values[0] if len(stated) == 1 else "nodata",
         dtype=dtype,
         max_pixels=call.max_pixels,
         max_cloud_bytes=call.max_cloud_bytes,
         missing=call.missing_sources,
         gpu=call.gpu,
     )
-    return request, added
-
-
-def _shown(
-    values: tuple[int | float | None, ...],
-    declared: list[nodata.Nodata | None],
-    stored: np.dtype,
-    level: Level,
-    inverted: bool,
-) -> tuple[int | float | None, ...]:
-    """The values as the decoded pixels have them: the file states them for pixels that are not inverted
-    yet."""
-    if not inverted:
-        return values
-    return tuple(
-        entry.inverted(stored, level.bits[0]) if value is not None and entry is not None else value
-        for value, entry in zip(values, declared, strict=True)
-    )
+    return request, stored if mosaic is not None and by_value and stored.kind in "iu" else None, added

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import vrt
@@ -11,24 +13,23 @@ if TYPE_CHECKING:
     import xarray
 
 
-def read(description: Description, dataset: Any, progress: Any) -> xarray.DataArray:
+def read(description: Description, datasets: Sequence[Any], progress: Any) -> xarray.DataArray:
     request = description.request
     lost: dict[str, str] = {}
-    array, present = request.decoded(description.window, dataset, progress=progress, holes=lost, look=True)
+    array, present = request.decoded(description.window, datasets, progress=progress, holes=lost, look=True)
     attrs = dict(description.attrs)
     if lost:
         # Damage that only decoding finds is among it.
         attrs["vrt_holes"] = description.holes + vrt.damaged(description.sources, lost, str(request.source))
-    promoted = True
+    dtype = request.dtype
     if present is not None:
         attrs["nodata_pixels_present"] = present
-        # Integers of a mosaic stay integers where nothing had to be masked; of a file they never do, so that
-        # a lazy read,
-        # which cannot know, gives the same type.
-        if request.source.is_vrt and not present and request.scaling is None and array.dtype.kind in "iu":
-            promoted = request.masking is None
-            attrs["masked_nodata"] = attrs["masked_nodata"] and promoted
-    array = request.finished(array, promoted=promoted, complete=present is False)
-    if not promoted and array.dtype != request.dtype and "nodata_dtype_cast" in attrs:
-        array = array.astype(request.dtype)
-    return labelled(array, description, attrs)
+        # Integers of a mosaic stay integers where nothing had to be masked; of a file they never do, so that a lazy read, which cannot
+        # know, gives the same type.
+        if description.unmasked is not None and not present:
+            attrs["masked_nodata"] = False
+            dtype = dtype if "nodata_dtype_cast" in attrs else description.unmasked
+            if description.unmasked.itemsize == 8:
+                # Floats do not hold every one of these integers.
+                array = replace(request, masked=False, made=description.unmasked).decoded(description.window, datasets)[0]
+    return labelled(array.astype(dtype, copy=False), description, attrs)

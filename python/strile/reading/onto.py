@@ -1,26 +1,22 @@
 """`open_geotiff` onto a grid: one file or several, eager, lazy and on a GPU.
 
-The result is described by the grid and by what the files say of their values; a `GridRequest` reads any window of it, as `Request`
-does of the file's own pixels. Tags and metadata of the files are not carried over: they describe other pixels."""
+The result is described by the grid and by what the files say of their values. Tags and metadata of the files are not carried over: they
+describe other pixels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from .._core import Layout, Meaning, Onto, Place, ReadOptions
 from ..errors import StrileError
 from ..facts import Facts
-from ..onto import PLACED, grid_of, is_usual, onto_of, told
-from . import cuda, lazy, opened, vrt
+from ..onto import PLACED, grid_of, onto_of, told
+from . import cuda, eager, lazy, opened, vrt
 from .arguments import Arguments, check
-from .description import Description, labelled
-from .request import Window
-from .source import Source
+from .description import Description, band_numbers, result_type
+from .request import Request
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,75 +27,9 @@ KEYWORDS = ("grid", "like", "crs", "resolution", "bounds", "shape", "polygon")
 """Any of them makes a read onto a grid."""
 
 
-@dataclass(frozen=True)
-class GridRequest:
-    """Windows of a grid, ready to be read from files."""
-
-    sources: tuple[Source, ...]
-    versions: tuple[tuple[int, str], ...]
-    onto: Onto
-    bands: tuple[int, ...]
-    flat: bool
-    masked: bool
-    unpack: bool
-    floating: str | None
-    dtype: np.dtype
-    max_pixels: int | None
-    max_cloud_bytes: int | None
-    gpu: bool
-    missing: str
-    # What the bands of mosaics are given in, for each source.
-    types: tuple[str | None, ...]
-
-    def identity(self) -> tuple[Any, ...]:
-        """What tells this request from others."""
-        facts = tuple((key, repr(value)) for key, value in sorted(vars(self).items()))
-        grid = self.onto.grid
-        places = tuple((str(source.location), source.storage, source.store) for source in self.sources)
-        return (places, grid.crs, grid.transform, grid.shape, *facts)
-
-    def datasets(self) -> list[Any]:
-        """The open files; an error where one is another than the one that was described."""
-        level = 1 if self.onto.level is None else self.onto.level
-        return [
-            opened.dataset(source, level=level, missing=self.missing if source.is_vrt else "raise", dtype=dtype, version=version)
-            for source, dtype, version in zip(self.sources, self.types, self.versions, strict=True)
-        ]
-
-    def options(self, window: Window, look_for: int | float | None = None) -> ReadOptions:
-        """Those of the core."""
-        row, column, row1, column1 = window
-        place = Place(window=(column, row, column1 - column, row1 - row), bands=self.bands, onto=self.onto)
-        meaning = Meaning(masked=self.masked, unpack=self.unpack, float_type=self.floating, look_for=look_for)
-        layout = Layout(interleave="band" if self.flat else "pixel")
-        return ReadOptions(place, meaning, layout, cuda.execution(self), device=cuda.place(self.gpu))
-
-    def read(self, window: Window, *, datasets: Sequence[Any] | None = None, progress: Any = None) -> Any:
-        """The pixels of a window of the grid, (row0, col0, row1, col1)."""
-        return self.searched(window, None, datasets=datasets, progress=progress)[0]
-
-    def searched(
-        self, window: Window, value: int | float | None, *, datasets: Sequence[Any] | None = None, progress: Any = None
-    ) -> tuple[Any, bool | None]:
-        """The same, and whether they hold a value (NaN if missing pixels became NaN); None without one."""
-        raster = _core.read_onto(list(datasets or self.datasets()), self.options(window, value), progress=progress)
-        array = cuda.array(raster) if self.gpu else raster.numpy()
-        array = array[0] if self.flat else array
-        return array.astype(self.dtype, copy=False), raster.found
-
-
 def is_wanted(given: dict[str, Any]) -> bool:
     """Whether keywords ask for a read onto a grid."""
     return any(given[name] is not None for name in KEYWORDS)
-
-
-def refuse(given: dict[str, Any]) -> None:
-    """Refuses keywords of reads onto a grid where none is given."""
-    usual = {"target_aligned": False, "resampling": "nearest", "tolerance": None, "datum_shift": "required", "source_crs": None, "top": "last", "polygon_crs": None}
-    usual |= {"order": None, "tps": False, "rpc": False, "rpc_height": None, "rpc_dem": None}
-    for name, default in usual.items():
-        if not is_usual(given[name], default):
-            raise StrileError(f"{name} is for reads onto a grid: pass grid=, like= or crs= with it, or drop it")
 
 
 def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
@@ -122,14 +52,13 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
         for call, mosaic in zip(calls, mosaics, strict=True)
     ]
     description = _described(calls, datasets, mosaics, given)
-    request: Any = description.request
     if call.gpu:
-        reason = _core.plan_onto(datasets, request.options((0, 0, 1, 1))).fallback
+        reason = _core.plan_onto(datasets, description.request.options((0, 0, 1, 1), alone=True)).fallback
         cuda.report(reason, str(call.source), call.strict_gpu, stacklevel=4)
     if call.chunks is not None:
         array = lazy.read(description, lazy.sizes(description, call.chunks))
     else:
-        array = _eager(description, datasets, bars.resolve(call.progress, str(call.source)))
+        array = eager.read(description, datasets, bars.resolve(call.progress, str(call.source)))
     if not several and not call.source.is_object:
         array.encoding["source"] = call.source.shown
     array.encoding["original_shape"] = description.original_shape
@@ -145,17 +74,13 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
         **{name: given[name] for name in ("resampling", "tolerance", "datum_shift", "source_crs", "top", "polygon", "polygon_crs", *PLACED)},
     )
     count = first.level().bands
-    if call.band is not None and not 0 <= call.band < count:
-        raise IndexError(f"band is {call.band} and {call.source} has {count}: expected 0 to {count - 1}")
-    bands = tuple(range(1, count + 1)) if call.band is None else (call.band + 1,)
+    bands = band_numbers(call.band, count, False, str(call.source))
     flat = len(bands) == 1
     scaling = _core.scaling(datasets[0], call.band) if call.unpack else None
     masked = call.masked or call.unpack
     stored = first.dtype
     made = np.dtype(np.float64) if masked and stored.kind in "iu" else np.dtype(np.float32) if stored == np.float16 else stored
-    dtype = call.dtype or made
-    if made.kind == "f" and dtype.kind in "iu":
-        raise StrileError(f"pixels of {call.source} are {made} and dtype is {dtype}: fractions would be lost, cast the result yourself")
+    dtype = result_type(call, made)
     attrs: dict[str, Any] = _core.placed_on(grid)
     nodata = onto.missing_value(datasets[0], False)
     if mosaics[0] is not None:
@@ -169,26 +94,30 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     if call.band is not None and count > 1:
         attrs["source_band"] = call.band
     attrs |= told(datasets, onto)
-    request = GridRequest(
+    request = Request(
         sources=tuple(one.source if one.chunks is None else one.source.anywhere() for one in calls),
         versions=tuple(tuple(dataset.version) for dataset in datasets),
-        onto=onto,
+        types=tuple(None if mosaic is None else mosaic.dtype for mosaic in mosaics),
+        level=1 if onto.level is None else onto.level,
+        reduce=0,
         bands=bands,
         flat=flat,
+        turn=None,
+        onto=onto,
+        inverted=False,
         masked=masked,
-        unpack=scaling is not None,
-        floating=made.name if masked or made != stored else None,
+        scaling=scaling,
+        made=made,
+        looked_for=nodata,
         dtype=dtype,
         max_pixels=call.max_pixels,
         max_cloud_bytes=call.max_cloud_bytes,
-        gpu=call.gpu,
         missing=call.missing_sources,
-        types=tuple(None if mosaic is None else mosaic.dtype for mosaic in mosaics),
+        gpu=call.gpu,
     )
     height, width = grid.shape
-    samples = height * width * len(bands)
     if call.chunks is None:
-        datasets[0].check_size(samples, samples * max(made.itemsize, dtype.itemsize), max_pixels=call.max_pixels)
+        request.check(datasets[0], (0, 0, height, width))
     datasets[0].check_size(height + width, 8 * (height + width), max_pixels=None)
     coords = _coordinates(grid, given["like"]) if call.parse_coordinates else {}
     if not flat:
@@ -201,13 +130,11 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
         coords=coords,
         attrs=attrs,
         name=call.default_name if call.default_name is not None else call.source.stem,
-        request=request,  # type: ignore[arg-type]
+        request=request,
         holes=[],
         sources=[],
         original_shape=(full.height, full.width) if full.bands == 1 else (full.height, full.width, full.bands),
         level=None,
-        bits=None,
-        tables=None,
     )
 
 
@@ -224,12 +151,3 @@ def _coordinates(grid: Grid, like: Any) -> dict[str, Any]:
             if name in stated and stated[name].shape == (length,) and stated[name].dtype.kind == "f":
                 coords[name] = stated[name].to_numpy()
     return coords
-
-
-def _eager(description: Description, datasets: list[Any], progress: Any) -> xr.DataArray:
-    request: Any = description.request
-    attrs = dict(description.attrs)
-    array, present = request.searched(description.window, attrs.get("nodata"), datasets=datasets, progress=progress)
-    if present is not None:
-        attrs["nodata_pixels_present"] = present
-    return labelled(array, description, attrs)

@@ -1,34 +1,27 @@
-"""The read of any window of a described result: for the eager array, a dask chunk, and on a GPU.
+"""The read of any window of a described result: for the eager array, a dask chunk, and on a GPU; of a file's own pixels, or of files onto
+a grid.
 
-A `Request` is small and can be pickled; it finds or opens its source in the process where it runs. The core
-decodes, picks bands, turns, inverts and masks what it can; numpy or CuPy, whichever holds the pixels, do the
-rest in place. On a GPU the pixels come to the device that is current there and then. """
+A `Request` is small and can be pickled; it finds or opens its sources in the process where it runs. The core decodes, picks bands, turns,
+inverts, masks and scales; numpy or CuPy, whichever holds the pixels, casts them. On a GPU the pixels come to the device that is current
+there and then. """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from .._core import Layout, Meaning, Place, ReadOptions
+from .. import _core
+from .._core import Layout, Meaning, Onto, Place, ReadOptions
 from ..errors import GeoTIFFFallbackWarning
 from . import cuda, opened
-from .nodata import holds
 from .source import Source
 
 Window = tuple[int, int, int, int]
 """(row0, col0, row1, col1), half open, after the orientation is applied."""
-
-
-@dataclass(frozen=True)
-class Masking:
-    """How pixels without data become NaN: by the core while it decodes, or by comparing with `values`, one for all bands or
-    one for each."""
-
-    how: Literal["core", "values"]
-    values: tuple[int | float | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,127 +45,126 @@ class Turn:
 
 @dataclass(frozen=True)
 class Request:
-    """One window of a source, ready to be read."""
+    """One window of a source, or of a grid that sources are read onto."""
 
-    source: Source
-    version: tuple[int, str]
+    sources: tuple[Source, ...]
+    versions: tuple[tuple[int, str], ...]
+    types: tuple[str | None, ...]
+    """What the bands of mosaics are given in, for each source."""
     level: int
+    """The level that is read; the highest that may be needed for a grid."""
     reduce: int
     bands: tuple[int, ...]
     flat: bool
-    turn: Turn
-    inverted_from: int | None
-    stored: np.dtype
-    floating: np.dtype | None
-    masking: Masking | None
-    looked_for: int | float | Literal["nodata"] | None
+    turn: Turn | None
+    onto: Onto | None
+    inverted: bool
+    masked: bool
     scaling: tuple[float, float] | None
+    made: np.dtype
+    """The type of the pixels as the core gives them."""
+    looked_for: int | float | Literal["nodata"] | None
     dtype: np.dtype
     max_pixels: int | None
     max_cloud_bytes: int | None
     missing: str
     gpu: bool
 
+    @property
+    def source(self) -> Source:
+        return self.sources[0]
+
     def identity(self) -> tuple[Any, ...]:
         """What tells this request from others. By the whole location: what is shown of a URL is the same for different queries."""
         facts = tuple((key, repr(value)) for key, value in sorted(vars(self).items()))
-        return (str(self.source.location), self.source.storage, self.source.store, *facts)
+        places = tuple((str(source.location), source.storage, source.store) for source in self.sources)
+        grid = () if self.onto is None else (self.onto.grid.crs, self.onto.grid.transform, self.onto.grid.shape)
+        return (places, grid, *facts)
 
-    def dataset(self) -> Any:
-        """The open source; an error where it is another file than the one that was described."""
-        return opened.dataset(
-            self.source,
-            level=self.level,
-            missing=self.missing,
-            dtype=self.stored.name if self.source.is_vrt else None,
-            version=self.version,
-        )
+    def datasets(self) -> list[Any]:
+        """The open sources; an error where one is another file than the one that was described."""
+        return [
+            opened.dataset(source, level=self.level, missing=self.missing if source.is_vrt else "raise", dtype=dtype, version=version)
+            for source, dtype, version in zip(self.sources, self.types, self.versions, strict=True)
+        ]
 
     def check(self, dataset: Any, window: Window) -> None:
         """Refuses a result that is too large, by the rule of the core: it may be larger than what is read for it."""
         row, column, row1, column1 = window
         samples = (row1 - row) * (column1 - column) * len(self.bands)
-        size = max(dtype.itemsize for dtype in (self.stored, self.floating or self.stored, self.dtype))
-        dataset.check_size(samples, samples * size, max_pixels=self.max_pixels)
+        dataset.check_size(samples, samples * max(self.made.itemsize, self.dtype.itemsize), max_pixels=self.max_pixels)
 
-    def options(self, window: Window, look_for: int | float | Literal["nodata"] | None = None) -> ReadOptions:
-        """Those of the core's `read` and `plan`."""
-        row, column, row1, column1 = self.turn.stored(window)
-        by_core = self._by_core
-        place = Place(level=self.level, reduce=self.reduce, window=(column, row, column1 - column, row1 - row), bands=self.bands)
+    def options(
+        self, window: Window, look_for: int | float | Literal["nodata"] | None = None, *, alone: bool = False
+    ) -> ReadOptions:
+        """Those of the core's `read` and `plan`; with `alone`, a GPU that holds the result decodes in any case."""
+        row, column, row1, column1 = window if self.turn is None else self.turn.stored(window)
+        part = (column, row, column1 - column, row1 - row)
+        if self.onto is None:
+            place = Place(level=self.level, reduce=self.reduce, window=part, bands=self.bands)
+        else:
+            place = Place(window=part, bands=self.bands, onto=self.onto)
+        unpack = self.scaling is not None and not self._is_complex
+        converted = (self.masked or unpack) and not self._is_complex
         meaning = Meaning(
-            masked=by_core,
-            float_type=self.floating.name if by_core and self.floating is not None else None,
-            invert_white=self.inverted_from is not None and not self._inverted_here,
+            masked=self.masked,
+            unpack=unpack,
+            # Files on a grid have their own.
+            scaling=self.scaling if self.onto is None else None,
+            float_type=self.made.name if converted else None,
+            invert_white=self.inverted,
             look_for=look_for,
         )
-        layout = Layout(interleave="band" if self.flat else "pixel", apply_orientation=self.turn.orientation != 1)
-        return ReadOptions(place, meaning, layout, cuda.execution(self), device=cuda.place(self.gpu))
+        layout = Layout(interleave="band" if self.flat else "pixel", apply_orientation=self.turn is not None)
+        return ReadOptions(place, meaning, layout, cuda.execution(self, alone), device=cuda.place(self.gpu))
 
     def fallback(self, dataset: Any, window: Window) -> str | None:
         """Why the GPU will not do all of the work; None where it will. That depends on the layout of the file and on the request, not on the
         number of pixels: one pixel is planned, and only once for equal requests of a file. Mosaics have other sources elsewhere."""
         memo = {} if self.source.is_vrt else dataset.memo
-        key = ("fallback", cuda.current(), self.level, self.reduce, self.bands, self._by_core, self.floating)
+        key = ("fallback", cuda.current(), self.level, self.reduce, self.bands, self.masked, self.scaling, self.made)
         if key not in memo:
             row, column = window[:2]
-            memo[key] = dataset.plan(self.options((row, column, row + 1, column + 1))).fallback
+            memo[key] = dataset.plan(self.options((row, column, row + 1, column + 1), alone=True)).fallback
         reason: str | None = memo[key]
         return reason
 
-    def read(self, window: Window, *, dataset: Any = None, progress: Any = None) -> Any:
-        """The pixels of a window, as the result has them."""
-        source = self.dataset() if dataset is None else dataset
-        self.check(source, window)
-        return self.finished(self.decoded(window, source, progress=progress)[0])
+    def read(self, window: Window) -> Any:
+        """The pixels of a window, as the result has them: the work of one dask task."""
+        datasets = self.datasets()
+        if self.onto is None:
+            self.check(datasets[0], window)
+        return self.decoded(window, datasets)[0].astype(self.dtype, copy=False)
 
     def decoded(
         self,
         window: Window,
-        source: Any,
+        datasets: Sequence[Any],
         *,
         progress: Any = None,
         holes: dict[str, str] | None = None,
         look: bool = False,
     ) -> tuple[Any, bool | None]:
-        """The pixels of an open source as the core gives them, before anything is compared, scaled or cast, and with `look` whether
-        they hold nodata, masked or not. `holes` takes the names of sources that a mosaic went on without, and why."""
-        raster = source.read(self.options(window, self.looked_for if look else None), progress=progress)
-        array = cuda.array(raster) if self.gpu else raster.numpy()
-        if self.missing == "warn":
+        """The pixels of open sources as the core gives them, before they are cast, and with `look` whether they hold nodata, masked or not.
+        `holes` takes the names of sources that a mosaic went on without, and why."""
+        options = self.options(window, self.looked_for if look else None)
+        first, *others = datasets
+        raster = _core.read_onto(list(datasets), options, progress=progress) if others else first.read(options, progress=progress)
+        if self.missing == "warn" and self.onto is None:
             self._warn_of_holes(raster.holes)
             if holes is not None:
                 holes.update(raster.holes)
-        if self._inverted_here:
-            array = self.inverted_from - array
-        return array[0] if self.flat else array, raster.found
-
-    def finished(self, array: Any, *, promoted: bool = True, complete: bool = False) -> Any:
-        """Masked, scaled and cast. `promoted=False` leaves pixels as they are; `complete`: none is without data, so that none is masked."""
-        raw = array
-        if promoted and self.floating is not None and array.dtype != self.floating:
-            array = array.astype(self.floating)
-        if promoted and not complete and self.masking is not None and self.masking.how == "values":
-            values = self.masking.values
-            if len(values) == 1:
-                _mask(array, raw, values[0])
-            else:
-                for band, value in enumerate(values):
-                    _mask(array[..., band], raw[..., band], value)
-        if self.scaling is not None:
+        array = cuda.array(raster) if self.gpu else raster.numpy()
+        if self.scaling is not None and self._is_complex:
+            # The core scales real numbers.
             scale, offset = self.scaling
             array *= scale
             array += offset
-        return array.astype(self.dtype, copy=False) if promoted else array
+        return array[0] if self.flat else array, raster.found
 
     @property
-    def _by_core(self) -> bool:
-        return self.masking is not None and self.masking.how == "core"
-
-    @property
-    def _inverted_here(self) -> bool:
-        """The core inverts whole numbers that it does not mask at the same time."""
-        return self.inverted_from is not None and (self._by_core or self.stored.kind == "f")
+    def _is_complex(self) -> bool:
+        return self.made.kind == "c"
 
     def _warn_of_holes(self, holes: list[tuple[str, str]]) -> None:
         for name, problem in holes:
@@ -181,10 +173,3 @@ class Request:
                 GeoTIFFFallbackWarning,
                 stacklevel=4,
             )
-
-
-def _mask(array: Any, raw: Any, value: Any) -> None:
-    """NaN where the raw pixels have a value; compared at their own width."""
-    if value is None or value != value or (raw.dtype.kind in "iu" and not holds(raw.dtype, value)):
-        return
-    array[raw == raw.dtype.type(value)] = float("nan")

@@ -10,6 +10,7 @@ import posixpath
 import threading
 import weakref
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -138,16 +139,16 @@ class Source:
     def is_object(self) -> bool:
         return self.file is not None
 
-    @property
+    @cached_property
     def is_remote(self) -> bool:
         return not self.is_object and (self.store is not None or is_uri(self.location))
 
-    @property
+    @cached_property
     def by_core(self) -> bool:
         """Whether it is a URL that the core reads; other remote sources are read through a store."""
         return self.is_remote and self.store is None and service_of(self.location) is not None
 
-    @property
+    @cached_property
     def is_vrt(self) -> bool:
         path = urlsplit(self.location).path if self.by_core else self.location
         return self.file is None and path[-4:].lower() == ".vrt"
@@ -164,7 +165,7 @@ class Source:
         if self.is_remote:
             path = self.location if self.store is not None else urlsplit(self.location).path
             return posixpath.splitext(posixpath.basename(path))[0] or None
-        return Path(self.location).stem or None
+        return os.path.splitext(os.path.basename(self.location))[0] or None
 
 
 def _reached(found: Source, hosts: tuple[str, ...]) -> str:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from .. import _core, environment
 from ..errors import StrileError, VRTUnsupportedError
 from ..facts import Facts
-from . import nodata
 from .arguments import Arguments
 from .shown import redacted
 from .source import Source
@@ -123,7 +122,8 @@ def _opened(dataset: Any, path: str, call: Arguments) -> Any:
 def _look(dataset: Any, path: str, call: Arguments) -> str | None:
     """The reference system of a source; the rules for files hold for it too."""
     _core.placement(dataset, allow_rotated=call.allow_rotated, oriented=False)
-    nodata.declared(dataset.facts["stated_nodata"], Facts.of(dataset).dtype, call.allow_invalid_nodata, path)
+    if (value := dataset.facts["stated_nodata"]) is not None:
+        _core.check_nodata(value, Facts.of(dataset).dtype.name, path, allow_invalid=call.allow_invalid_nodata)
     return _system(dataset)
 
 

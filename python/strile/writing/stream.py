@@ -66,7 +66,7 @@ class StreamPlan:
         """The chunks as pieces, computed as they are asked for."""
         array = whole_bands(raster)
         layout = raster.layout
-        rows, columns = _starts(array.chunks[layout.y]), _starts(array.chunks[layout.x])
+        rows, columns = starts_of(array.chunks[layout.y]), starts_of(array.chunks[layout.x])
         for group, computed in zip(self.groups, self._computed(array, raster), strict=True):
             there = dict(zip(group, computed, strict=True))
             computed.clear()
@@ -79,7 +79,7 @@ class StreamPlan:
     def _computed(self, array: Any, raster: RasterToWrite) -> Iterator[list[Any]]:
         """The chunks of each group."""
         groups = Groups(
-            array, [[_key(array, raster, block) for block in group] for group in self.groups], self.buffer
+            array, [[chunk_key(array, raster, block) for block in group] for group in self.groups], self.buffer
         )
         if not self.ahead:
             yield from map(groups.compute, range(len(self.groups)))
@@ -146,12 +146,14 @@ def whole_bands(raster: RasterToWrite) -> Any:
     return raster.array.rechunk({band: -1})
 
 
-def _key(array: Any, raster: RasterToWrite, block: Block) -> Hashable:
+def chunk_key(array: Any, raster: RasterToWrite, block: Block) -> Hashable:
+    """The key of a chunk, all bands of it, in the graph of the array."""
     place = {"y": block[0], "x": block[1], "b": 0}
     return (array.name, *(place[axis] for axis in raster.layout.axes))
 
 
-def _starts(sizes: tuple[int, ...]) -> list[int]:
+def starts_of(sizes: tuple[int, ...]) -> list[int]:
+    """Where chunks of these sizes begin, and where the last one ends."""
     return [0, *accumulate(sizes)]
 
 

@@ -184,3 +184,28 @@ for result in results:
 """
     there, absent = (run(tmp_path, code, folder) for folder in (FOLDER, None))
     assert there == absent and there.count("\n") == 7 and "cuda" not in there
+
+
+def test_nodata_becomes_nan_and_white_is_inverted_as_on_the_host(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    for dtype in ("float32", "float64", "complex64", "complex128", "uint16"):
+        pixels = rng.integers(0, 9, (3, 40, 50)).astype(dtype)
+        if dtype.startswith("complex"):
+            pixels.imag = rng.integers(0, 3, pixels.shape)
+        if dtype != "uint16":
+            pixels[:, 3, 4] = np.nan
+        options = {"tile": (32, 32), "photometric": "miniswhite", "planarconfig": "separate", "metadata": None}
+        tifffile.imwrite(tmp_path / f"{dtype}.tif", pixels, compression="zlib", extratags=[(42113, "s", 0, "7", True)], **options)
+    run(
+        tmp_path,
+        f"""
+for name in ("float32", "float64", "complex64", "complex128", "uint16"):
+    file = _core.Dataset.open(f"{tmp_path}/{{name}}.tif")
+    for more in (dict(), dict(look_for=7), dict(look_for=7, window=(3, 2, 31, 29)), dict(interleave="pixel", look_for=7)):
+        asked = dict(masked=True, invert_white=not name.startswith("complex"), **more)
+        host, there = (read(file, device=place, decode_on=place[:4].rstrip(":"), **asked) for place in ("cpu", "cuda:0"))
+        assert there.device == "cuda:0" and there.found == host.found
+        np.testing.assert_array_equal(there.numpy(), host.numpy())
+        assert np.isnan(host.numpy()).any()
+""",
+    )

@@ -64,6 +64,43 @@ def test_nan_of_the_file_is_no_nodata(tagged: Any) -> None:
     assert array.attrs["nodata_pixels_present"] is False
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("bands", [1, 3])
+def test_complex_pixels_are_masked_as_gdal_masks_them(read: Any, gtiff: Any, pixels: np.ndarray, dtype: str, bands: int) -> None:
+    waves = np.stack([pixels + band + 1j * (pixels % 5) for band in range(bands)]).astype(dtype)
+    path = gtiff(waves, nodata=9)
+    with rasterio.open(path) as file:
+        hidden = file.read_masks() == 0
+    assert hidden.any() and (waves[hidden].imag != 0).any()
+    found = read(path, masked=True)
+    assert found.dtype == dtype
+    expected = np.where(hidden, np.nan, waves)
+    np.testing.assert_array_equal(found.values, expected[0] if bands == 1 else np.moveaxis(expected, 0, -1))
+    np.testing.assert_array_equal(strile.read(path, masked=True).numpy(), expected)
+
+
+def test_half_floats_are_masked_alike_by_eager_and_lazy_reads(tagged: Any) -> None:
+    # The half float that is nearest to -9999 is another number.
+    values = np.array([[1.5, -9999, 7], [np.nan, 2, -9999]], dtype="float16")
+    for text, masked in (("-9999", False), ("7", True)):
+        path = tagged(values, stated(text))
+        eager, lazy = (strile.open_geotiff(path, masked=True, chunks=chunks) for chunks in (None, 2))
+        expected = np.where(values == 7, np.nan, values.astype("float32")) if masked else values.astype("float32")
+        np.testing.assert_array_equal(eager.values, expected)
+        np.testing.assert_array_equal(lazy.values, expected)
+        assert eager.attrs["masked_nodata"] is lazy.attrs["masked_nodata"] is masked
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_white_is_zero_is_inverted_before_it_is_scaled(read: Any, tagged: Any, dtype: str) -> None:
+    stored = np.arange(24, dtype=dtype).reshape(4, 6)
+    xml = '<GDALMetadata><Item name="SCALE" sample="0" role="scale">0.5</Item></GDALMetadata>'
+    path = tagged(stored, stated("5"), (42112, "s", 0, xml), photometric="miniswhite")
+    inverted = 255.0 - stored if dtype == "uint8" else -stored
+    np.testing.assert_array_equal(read(path, unpack=True).values, np.where(stored == 5, np.nan, inverted * 0.5))
+    np.testing.assert_array_equal(read(path).values, 255 - stored if dtype == "uint8" else -stored)
+
+
 @pytest.mark.parametrize(("dtype", "value"), [("int64", -(2**63) + 7), ("uint64", 2**64 - 9)])
 def test_wide_integers_are_exact(read: Any, tagged: Any, dtype: str, value: int) -> None:
     values = np.array([[value, value + 1, value - 1]], dtype=dtype)

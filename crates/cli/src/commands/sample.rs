@@ -10,7 +10,7 @@ use crate::samples::write_text;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
-use strile::crs::{Area, TransformOptions, Transformer};
+use strile::crs::Transformer;
 use strile::sample::{SAMPLE_CHUNK, Samples};
 use strile::tiff::geo::Crs;
 use strile::{Context, Input, ReadOptions};
@@ -21,7 +21,10 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
     let open = args.remote.open_options([args.file.as_path()], &session.cancel)?;
     let input = Input::open_with(&args.file, &args.mosaic.options(open))?;
     session.warn_of(input.name(), &input.warnings());
-    let transformer = transformer(&input, args.crs.as_ref())?;
+    let transformer = match &args.crs {
+        Some(crs) => input.transformer_of_places(crs)?,
+        None => None,
+    };
     let bands = match args.band.is_empty() {
         true => (1..=u16::try_from(input.metadata().bands.len()).unwrap_or(u16::MAX)).collect(),
         false => args.band.clone(),
@@ -64,37 +67,6 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
         ));
     }
     Ok(Outcome::Clean)
-}
-
-/// The way from the reference system of the points to that of the file, where they differ. The operation between datums is
-/// one that holds for all of the file.
-fn transformer(input: &Input, asked: Option<&Crs>) -> Result<Option<Transformer>, Failure> {
-    let Some(asked) = asked else { return Ok(None) };
-    let request = |problem: String| Failure::Request(format!("{}: {problem}", input.name()), None);
-    let own = input.metadata().georeference.crs.as_ref();
-    let own = own.ok_or_else(|| request("has no reference system that the points could be put in".into()))?;
-    let same = match (own.epsg, asked.epsg) {
-        (Some(own), Some(asked)) => own == asked,
-        _ => own.wkt == asked.wkt,
-    };
-    if same {
-        return Ok(None);
-    }
-    let (width, height) = match input {
-        Input::Tiff(dataset) => {
-            let full = dataset.pages().first().and_then(|page| page.full());
-            full.map_or((0, 0), |level| (level.image.width, level.image.height))
-        }
-        Input::Vrt(vrt) => (vrt.width(), vrt.height()),
-    };
-    let transform = input.metadata().georeference.transform;
-    let bounds = transform.map(|transform| transform.bounds(0.0, 0.0, width.into(), height.into()));
-    let bounds =
-        bounds.ok_or_else(|| request("has no georeferencing, so points cannot be located".into()))?;
-    let area = Area::of(own, (bounds.min_x, bounds.min_y), (bounds.max_x, bounds.max_y));
-    let area = area.map_err(|error| request(error.to_string()))?;
-    let made = Transformer::new(asked, own, &TransformOptions::default().area(area));
-    made.map(Some).map_err(|error| request(error.to_string()))
 }
 
 /// The code of a reference system, else its name; `none` without one.

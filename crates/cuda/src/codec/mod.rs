@@ -61,8 +61,13 @@ impl Split {
             Self::Always => true,
             Self::Never => false,
         };
-        (wanted && kernel.module == deflate::DEFLATE.module).then_some(&deflate::SPLIT)
+        (wanted && splits(kernel)).then_some(&deflate::SPLIT)
     }
+}
+
+/// Whether streams of a kernel can be cut into segments.
+pub(crate) fn splits(kernel: &Kernel) -> bool {
+    kernel.module == deflate::DEFLATE.module
 }
 
 /// Whether a kernel decodes each stream by several CUDA blocks.

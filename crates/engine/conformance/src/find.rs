@@ -4,8 +4,8 @@ use super::jobs::{Float, Uint, job, layout, noise, run, task};
 use super::kinds::{Kind, kinds};
 use std::sync::Arc;
 use strile_engine::{
-    BlockLayout, BlockTask, Context, Convert, DecodeJob, Engine, EngineError, Fill, FindJob, FindPart,
-    Location, OutputSpec, Sought, Strides,
+    BlockLayout, BlockTask, Change, Context, Convert, DecodeJob, Engine, EngineError, Fill, FindJob,
+    FindPart, Location, OutputSpec, ReplaceJob, Sought, Strides,
 };
 use strile_tiff::DataType;
 use strile_tiff::SampleFormat::{ComplexFloat, Int};
@@ -236,5 +236,57 @@ pub(super) fn finished_pixels_are_searched(engine: &dyn Engine) {
                 assert_eq!(engine.find(&jobs[0].0, &output, &context), Err(EngineError::Cancelled));
             }
         }
+    }
+}
+
+/// Samples that are a value become another one, band by band, and all others stay as they are. Of complex ones the real part counts.
+pub(super) fn values_are_replaced(engine: &dyn Engine) {
+    for ((format, bits), (columns, rows)) in
+        [(Float, 32), (Float, 64), (ComplexFloat, 64), (ComplexFloat, 128), (Int, 16)]
+            .into_iter()
+            .flat_map(|kind| [(1, 1), (33, 7), (129, 5)].map(|size| (kind, size)))
+    {
+        let block = layout(columns, rows, 3, format, bits);
+        let (data_type, size) = (block.data_type, block.data_type.size());
+        let count = 3 * (columns * rows) as usize;
+        // Every third sample is the value, by turns in each band; parts behind the first number are others.
+        let number = if format == ComplexFloat { size / 2 } else { size };
+        let (value, other) = (vec![0x41; number], vec![0x5A; number]);
+        let sample = |at: usize| {
+            let first = if at % 4 == 1 { &value } else { &other };
+            [first.as_slice(), &other].concat()[..size].to_vec()
+        };
+        let bytes: Vec<u8> = (0..count).flat_map(sample).collect();
+        let new = fill_of(&vec![0x77; size]);
+        let (sought, _) = Change::differs(data_type, &fill_of(&value)).sought(data_type).unwrap();
+        let part = |first_band, bands| FindPart { first_band, bands, sought };
+        for parts in [vec![part(0, 3)], vec![part(2, 1), part(0, 1)], vec![]] {
+            let named = |band: u32| {
+                parts.iter().any(|part| (part.first_band..part.first_band + part.bands).contains(&band))
+            };
+            for kind in kinds(engine, data_type, 3, (rows, columns)) {
+                if engine.location() != Location::Host && !kind.on_device {
+                    continue;
+                }
+                let output = kind.output(engine);
+                run(engine, job(&block, vec![task(&block, 0)]), &bytes, &output);
+                let replaced = ReplaceJob { parts: parts.clone(), value: new };
+                engine.replace(&replaced, &output, &Context::default()).unwrap();
+                let found = kind.bytes(engine, output);
+                let Strides { band: down, row: along, column: across } = kind.spec.strides;
+                for (at, stored) in bytes.chunks(size).enumerate() {
+                    let (pixel, band) = (at / 3, at % 3);
+                    let (row, column) = (pixel / columns as usize, pixel % columns as usize);
+                    let is_value = stored[..number] == value && named(band as u32);
+                    let wanted = if is_value { &new.0[..size] } else { stored };
+                    let at = band * down + row * along + column * across;
+                    assert_eq!(&found[at..at + size], wanted, "{data_type}, {:?}, {parts:?}", kind.spec);
+                }
+            }
+        }
+        let twice = ReplaceJob { parts: vec![part(0, 2), part(1, 1)], value: new };
+        let kind = &kinds(engine, data_type, 3, (rows, columns))[0];
+        let refused = engine.replace(&twice, &kind.output(engine), &Context::default());
+        assert!(matches!(refused, Err(EngineError::Mismatch { .. })), "{refused:?}");
     }
 }

@@ -74,6 +74,10 @@ fn changed(change: Change, data_type: DataType, pixel: &[u8]) -> Vec<u8> {
             };
             pixel.iter().enumerate().map(flip).collect()
         }
+        Change::Negate => {
+            let sign = |(at, byte): (usize, &u8)| if at % size == size - 1 { byte ^ 0x80 } else { *byte };
+            pixel.iter().enumerate().map(sign).collect()
+        }
         Change::NotZero => pixel.chunks(size).map(|sample| byte(any(sample))).collect(),
         Change::Alpha => pixel
             .chunks(size)
@@ -234,7 +238,8 @@ pub(super) fn samples_are_changed_and_turned(engine: &dyn Engine) {
         let data_type = layout(1, 1, 1, sample.0, sample.1).data_type;
         let differs = Change::differs(data_type, &value_of(data_type));
         let (whole, part) = (Change::Invert(sample.1.min(64)), Change::Invert(sample.1.min(64) / 2 + 1));
-        for change in [whole, part, Change::NotZero, Change::Alpha, differs] {
+        let negated = matches!(sample.0, Float).then_some(Change::Negate);
+        for change in [whole, part, Change::NotZero, Change::Alpha, differs].into_iter().chain(negated) {
             for orientation in [1, 1, 4, 6] {
                 check(engine, sample, change, orientation, at);
                 at += 1;

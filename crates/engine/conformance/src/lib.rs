@@ -13,6 +13,7 @@
     reason = "code of tests: it fails by panicking, and knows its numbers"
 )]
 
+mod blend;
 mod convert;
 mod encode;
 mod find;
@@ -37,6 +38,10 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("any_crop_equals_the_crop_of_the_whole", placement::any_crop_equals_the_crop_of_the_whole),
     ("blocks_at_the_edges_are_cut", placement::blocks_at_the_edges_are_cut),
     ("bands_come_in_the_order_asked_for", placement::bands_come_in_the_order_asked_for),
+    (
+        "bands_of_wide_rows_come_in_the_order_asked_for",
+        placement::bands_of_wide_rows_come_in_the_order_asked_for,
+    ),
     ("planes_make_one_output", placement::planes_make_one_output),
     ("bytes_between_strides_stay", placement::bytes_between_strides_stay),
     ("one_job_over_two_files", placement::one_job_over_two_files),
@@ -68,9 +73,12 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("a_value_is_found_where_it_is_written", find::a_value_is_found_where_it_is_written),
     ("converted_samples_are_searched", find::converted_samples_are_searched),
     ("finished_pixels_are_searched", find::finished_pixels_are_searched),
+    ("values_are_replaced", find::values_are_replaced),
     ("images_are_turned_every_way", finish::images_are_turned_every_way),
     ("samples_are_changed_and_turned", finish::samples_are_changed_and_turned),
     ("a_finish_job_must_fit_its_pixels", finish::a_finish_job_must_fit_its_pixels),
+    ("layers_are_laid_as_gdal_does", blend::layers_are_laid_as_gdal_does),
+    ("a_layer_must_fit_its_output", blend::a_layer_must_fit_its_output),
     ("encoding_keeps_every_sample", encode::encoding_keeps_every_sample),
     ("fax_keeps_every_pixel", encode::fax_keeps_every_pixel),
     ("what_cannot_be_encoded_is_said_before", encode::what_cannot_be_encoded_is_said_before),
@@ -130,6 +138,7 @@ macro_rules! for_each_engine {
                 any_crop_equals_the_crop_of_the_whole
                 blocks_at_the_edges_are_cut
                 bands_come_in_the_order_asked_for
+                bands_of_wide_rows_come_in_the_order_asked_for
                 planes_make_one_output
                 bytes_between_strides_stay
                 one_job_over_two_files
@@ -161,9 +170,12 @@ macro_rules! for_each_engine {
                 a_value_is_found_where_it_is_written
                 converted_samples_are_searched
                 finished_pixels_are_searched
+                values_are_replaced
                 images_are_turned_every_way
                 samples_are_changed_and_turned
                 a_finish_job_must_fit_its_pixels
+                layers_are_laid_as_gdal_does
+                a_layer_must_fit_its_output
                 encoding_keeps_every_sample
                 fax_keeps_every_pixel
                 what_cannot_be_encoded_is_said_before

@@ -105,6 +105,36 @@ pub(super) fn bands_come_in_the_order_asked_for(engine: &dyn Engine) {
     }
 }
 
+/// Wide rows of three bytes and of many words, which engines may spread over bands in other ways than one by one.
+pub(super) fn bands_of_wide_rows_come_in_the_order_asked_for(engine: &dyn Engine) {
+    let turned: Vec<u16> = (0..10).rev().collect();
+    let halves = [(2..10).collect::<Vec<u16>>(), vec![1, 0]].concat();
+    let (three, many) = (
+        vec![vec![0, 1, 2], vec![2, 0, 1], vec![1, 1, 0], vec![2, 1]],
+        vec![(0..10).collect(), (1..10).collect(), turned, halves, vec![4; 9]],
+    );
+    for (samples, bits, selections) in [(3, 8, three), (10, 16, many)] {
+        let (width, size) = (70, usize::from(bits / 8));
+        let layout = layout(width, 3, samples, Uint, bits);
+        let bytes = noise(layout.decoded_len(3).unwrap());
+        for selection in selections {
+            let of = |&sample: &u16| {
+                let from = usize::from(sample) * size;
+                bytes.chunks(usize::from(samples) * size).flat_map(move |pixel| &pixel[from..from + size])
+            };
+            let want: Vec<u8> = selection.iter().flat_map(of).copied().collect();
+            let output = output(layout.data_type, selection.len() as u32, 3, width);
+            let job = DecodeJob::new(
+                vec![Arc::new(layout.clone())],
+                vec![selection.clone()],
+                vec![task(&layout, 0)],
+            );
+            assert_eq!(run(engine, job.unwrap(), &bytes, &output).faults, []);
+            assert!(output.into_vec().unwrap() == want, "{bits} bits, {selection:?}");
+        }
+    }
+}
+
 /// Three blocks of one sample each, to bands 2, 0 and 1 of an output that is pixel by pixel.
 pub(super) fn planes_make_one_output(engine: &dyn Engine) {
     let layout = layout(2, 1, 1, Uint, 8);

@@ -196,7 +196,7 @@ impl<'a> Batch<'a> {
         mut read: impl FnMut(Reading<'_>, Asked<'_>) -> Result<R>,
     ) -> Result<(R, Told)> {
         let mosaics = Mosaics::among(self.windows.iter().map(|(file, _)| *file));
-        let calls = mosaics.calls(&self.execution, context);
+        let calls = mosaics.calls((&self.execution, to), context);
         let mut first = true;
         loop {
             let (made, faults) = self.made(&calls, Pass { pixels, first })?;
@@ -242,7 +242,7 @@ impl<'a> Batch<'a> {
             let made = self.made_of(vrt, window, pass, call).map_err(|error| window.fail(at, error))?;
             let found = call.take_faults().into_iter();
             faults.extend(found.map(|(file, fault)| WindowFault { window: at, file, fault }));
-            Ok(Some(made.ready()))
+            made.ready().map(Some)
         };
         let all = self.windows.iter().enumerate().map(one).collect::<Result<Vec<_>>>()?;
         Ok((all, faults))

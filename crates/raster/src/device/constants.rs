@@ -63,12 +63,12 @@ const fn costs(core: [f64; 2], device: [f64; 2], alone: [f64; 2]) -> CodecCosts 
     CodecCosts { core: nanoseconds(core), device: nanoseconds(device), alone: nanoseconds(alone) }
 }
 
-/// One H200 (driver 580) with 16 cores beside it, 2026-11-15; a network of 1 GB/s.
+/// One H200 (driver 580) with 16 cores beside it, 2026-11-15; starts and lone blocks 2026-11-18; a network of 1 GB/s.
 pub(crate) const BUILT_IN: Constants = Constants {
     cpu_start: 0.017e-3,
-    cuda_start: 0.39e-3,
+    cuda_start: 0.08e-3,
     opening: 0.3,
-    readers: 0.28e-3,
+    readers: 0.59e-3,
     link: 0.0253e-9,
     back: 0.0756e-9,
     upload: 0.0901e-9,
@@ -76,9 +76,9 @@ pub(crate) const BUILT_IN: Constants = Constants {
     codecs: [
         costs([1.25, 0.0], [0.0, 0.0], [0.0, 0.0]),
         costs([1.55, 1.599], [0.0238, 0.0074], [0.224, 0.0]),
-        costs([5.136, 1.807], [0.0238, 0.0064], [0.323, 0.0]),
-        costs([5.565, 1.365], [0.0255, 0.0135], [0.585, 4.244]),
-        costs([2.553, 1.678], [0.0284, 0.0224], [3.154, 12.591]),
+        costs([5.136, 1.807], [0.0238, 0.0064], [1.3, 0.0]),
+        costs([5.565, 1.365], [0.0255, 0.0135], [2.0, 5.0]),
+        costs([2.553, 1.678], [0.0284, 0.0224], [5.0, 9.0]),
         costs([1.936, 2.154], [0.0242, 0.0069], [0.3, 2.5]),
     ],
 };

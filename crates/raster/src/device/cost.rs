@@ -58,6 +58,12 @@ impl Estimate {
     pub fn prefers_gpu(&self) -> bool {
         self.cuda * CLEARLY < self.cpu
     }
+
+    /// Whether the CPU is clearly the faster one, and worth the detour over host memory: a near thing is the GPU's if the
+    /// result is wanted there.
+    pub(crate) fn prefers_cpu(&self) -> bool {
+        self.cpu * CLEARLY < self.cuda && self.cuda - self.cpu > DETOUR
+    }
 }
 
 impl fmt::Display for Estimate {
@@ -70,14 +76,18 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// How much faster a GPU has to be to be taken.
+/// How much faster the other engine has to be to be taken.
 const CLEARLY: f64 = 1.15;
+/// Seconds that a detour over host memory has to save.
+const DETOUR: f64 = 0.25e-3;
 /// What a block costs a core that works alone, of what it costs one among all.
 const LONE_CORE: f64 = 0.8;
 /// Threads end half a block apart.
 const LAST_BLOCK: f64 = 0.5;
 /// Encoded bytes from which all reader threads of a device have something to read.
 const ALL_READERS: f64 = 4e6;
+/// Memory of a device for pixels that are copied there, and the wait for the copy.
+const UPLOAD_START: f64 = 0.04e-3;
 /// The estimates of a read; `None` where its codec has no kernel.
 pub(crate) fn estimate(load: &Load, constants: &Constants) -> Option<Estimate> {
     let costs = constants.of(load.codec)?;
@@ -90,7 +100,7 @@ pub(crate) fn estimate(load: &Load, constants: &Constants) -> Option<Estimate> {
     let cuda = load.opening + constants.cuda_start + device.max(arrival);
     let output = bytes(load.output);
     Some(match load.on_device {
-        true => Estimate { cpu: cpu + output * constants.upload, cuda },
+        true => Estimate { cpu: cpu + UPLOAD_START + output * constants.upload, cuda },
         false => Estimate { cpu, cuda: cuda + output * constants.back },
     })
 }
@@ -165,6 +175,40 @@ mod tests {
         // What is not compressed comes into host memory no faster by way of a device.
         assert!(!judged(&load(Compression::None, 1024, 262_144, 262_144, false)).prefers_gpu());
         assert!(judged(&load(Compression::None, 1024, 262_144, 262_144, true)).prefers_gpu());
+    }
+
+    /// Windows of one tile of an open file to the device, and to the host, in microseconds from Python
+    /// (`docs/bench/log/gpu.md`, 2026-11-18): uint16 with noise in tiles of 256² and 512².
+    #[test]
+    fn one_tile_goes_to_the_device_by_the_faster_engine() {
+        use Compression as C;
+        let (small, large) = ((91_874, 131_072), (367_000, 524_288));
+        let rows = [
+            (C::None, (131_072, 131_072), 93.0, 63.0),
+            (C::Lzw, (106_282, 131_072), 223.0, 333.0),
+            (C::Deflate, small, 512.0, 370.0),
+            (C::Zstd, small, 2008.0, 288.0),
+            (C::Zstd, large, 3348.0, 789.0),
+        ];
+        for (codec, (encoded, decoded), cuda, host) in rows {
+            let found = judged(&load(codec, 1, encoded, decoded, true));
+            // Copied to the device, besides. Where engines are near each other, either will do.
+            let by_cpu = host + 50.0;
+            assert!(found.prefers_cpu() || by_cpu * 1.3 > cuda, "{codec:?} of {decoded}: {found}");
+            assert!(!found.prefers_cpu() || by_cpu < cuda, "{codec:?} of {decoded}: {found}");
+            let near = (0.3..2.0).contains(&(found.cuda * 1e6 / cuda));
+            assert!(near, "{codec:?} of {decoded}: {found}, measured {cuda}");
+        }
+        // A small file is not worth the detour.
+        assert!(!judged(&load(C::Zstd, 1, 900, 1_800, true)).prefers_cpu());
+        // A chunk of 1024² of dask, and whole rasters.
+        assert!(judged(&load(C::Zstd, 4, 367_000, 524_288, true)).prefers_cpu());
+        assert!(!judged(&load(C::Deflate, 4, 367_000, 524_288, true)).prefers_cpu());
+        assert!(!judged(&load(C::Lzw, 4, 425_000, 524_288, true)).prefers_cpu());
+        for codec in [C::Zstd, C::Deflate, C::Lzw, C::None] {
+            assert!(!judged(&load(codec, 1024, 91_874, 131_072, true)).prefers_cpu(), "{codec:?}");
+            assert!(!judged(&load(codec, 4096, 2_700, 65_536, true)).prefers_cpu(), "{codec:?}");
+        }
     }
 
     #[test]

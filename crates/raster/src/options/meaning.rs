@@ -36,17 +36,22 @@ impl From<NoData> for LookFor {
 pub struct Meaning {
     /// Replaces missing pixels with NaN. The nodata value says which pixels are missing, else the mask image, else alpha.
     /// The result is `float32` if that type holds every stored value (up to 16 bits, and 32-bit floats), else `float64`.
-    /// Files without nodata, mask and alpha are returned unchanged.
+    /// Files without nodata, mask and alpha are returned unchanged. Complex samples keep their type; as in GDAL, their real
+    /// part is compared with nodata.
     pub masked: bool,
     /// Masks like `masked`, and converts the other samples to stored × scale + offset. All bands that are read must have the
     /// same scale and offset. Files without any of these are returned unchanged.
     pub unpack: bool,
+    /// Scale and offset of all bands for `unpack`, in place of those that the file states.
+    pub scaling: Option<(f64, f64)>,
     /// Sample type of masked or unpacked results. `None` chooses it by the stored type, as `masked` says.
     pub float_type: Option<FloatType>,
-    /// Inverts images whose 0 is white. By default values are returned as they are stored.
+    /// Inverts images whose 0 is white, floats by their sign. By default values are returned as they are stored. Nodata is
+    /// compared with stored values, and scale and offset apply to inverted ones.
     pub invert_min_is_white: bool,
     /// Searches for a value, such as nodata. `found` of the [report](crate::Pixels::report) says whether any band contains it.
-    /// The value is compared with stored values, or with NaN if missing pixels became NaN. In reads onto a grid,
+    /// The value is compared with stored values, or with NaN if missing pixels became NaN by a conversion: `float32` and
+    /// `float64` files that are only masked are searched for the stored value. In reads onto a grid,
     /// [`LookFor::Nodata`] is the value of pixels that no file fills. Pixels are searched while they are decoded. If they
     /// change afterwards, because a mask is applied or because they are resampled or warped, the result is searched.
     pub look_for: Option<LookFor>,
@@ -72,6 +77,13 @@ impl Meaning {
         unpack: bool,
         /// Inverts images whose 0 is white.
         invert_min_is_white: bool,
+    }
+
+    /// Applies this scale and offset to all bands, in place of those that the file states.
+    #[must_use]
+    pub fn scaling(mut self, scale: f64, offset: f64) -> Self {
+        self.scaling = Some((scale, offset));
+        self
     }
 
     /// Searches for a value.

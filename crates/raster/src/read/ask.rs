@@ -59,7 +59,11 @@ impl Planned {
             let beside = at(sheets_at, sheets.saturating_add(masks), here);
             at(self.destination, output, here).saturating_add(beside)
         };
-        let held = Held { host: held(true).saturating_add(self.staging), device: held(false) };
+        let blended = self.held.iter().map(|(held, _)| held.len).fold(0, u64::saturating_add);
+        let held = Held {
+            host: held(true).saturating_add(self.staging),
+            device: held(false).saturating_add(blended),
+        };
         let supply = match self.fetch {
             Fetch::Staged => Supply::Staged,
             Fetch::Pulled | Fetch::Direct => Supply::Pulled,
@@ -94,6 +98,12 @@ impl Planned {
         plans.extend(found.whole);
         let read = plans.len();
         plans.extend(found.placed);
+        for (of, tasks) in &self.held {
+            let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), tasks.clone());
+            let job = job.map_err(|_| EngineError::Abandoned)?;
+            let supply = Supply::Device(of.len);
+            plans.push(engine.plan(&job, &Submission { supply, outputs: &kinds, held }, context)?);
+        }
         let sum = |of: fn(&EnginePlan) -> u64| in_flight(plans.iter().map(of));
         let decoding = match (self.fetch, engine.location()) {
             // Parts of one batch are decoded together.

@@ -9,7 +9,7 @@ use crate::dataset::Dataset;
 use crate::source::Source;
 use crate::window::Window;
 use std::sync::Arc;
-use strile_engine::{Fill, MaskWindow, Sought};
+use strile_engine::{DeviceBytes, Fill, Location, MaskWindow, Sought};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
@@ -40,8 +40,10 @@ pub(crate) struct Canvas {
     /// The part of them that the mosaic has.
     pub(crate) inside: Option<Window>,
     pub(crate) content: Content,
-    /// Sources that are blended on the host.
+    /// Sources that are blended.
     pub(crate) blended: usize,
+    /// Where they are.
+    pub(crate) blended_at: Location,
     /// The first of them, in words.
     pub(crate) named: Vec<String>,
 }
@@ -65,8 +67,16 @@ pub(crate) enum Content {
         /// Rectangles that no file fills.
         gaps: Vec<Gap>,
     },
-    /// From host memory, where they were blended: band after band, contiguous.
-    Blended(Arc<dyn Source>),
+    /// From memory, where they were blended.
+    Blended(Blended),
+}
+
+/// Pixels that were blended: band after band, contiguous.
+pub(crate) enum Blended {
+    /// In host memory.
+    Host(Arc<dyn Source>),
+    /// In the memory of the device that decodes, so many bytes; a plan has only their number.
+    Device(u64, Option<DeviceBytes>),
 }
 
 /// A rectangle of a file.

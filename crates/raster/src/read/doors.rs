@@ -8,7 +8,7 @@ use super::plan::ReadPlan;
 use super::reading::{Done, Reading, len};
 use super::request::{Asked, Request};
 use super::run::WindowFault;
-use super::steps::{Step, is_turned, steps};
+use super::steps::{Step, is_inverted, is_turned, steps};
 use crate::dataset::Dataset;
 use crate::device::{self, Choice};
 use crate::error::{Error, Result};
@@ -61,7 +61,8 @@ impl Dataset {
         self.read_to(Location::Cuda(device), options, context)
     }
 
-    fn read_to(&self, to: Location, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+    /// Reads pixels into new memory `to`.
+    pub(crate) fn read_to(&self, to: Location, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         if options.place.onto.is_some() {
             return OntoRead::new(&[InputRef::Tiff(self)], options, context)?.pixels(to);
         }
@@ -117,7 +118,10 @@ impl Dataset {
             other => other.pixels(options),
         };
         let Some(options) = options else { return Ok(Decoded { options: None, steps: Vec::new() }) };
-        let mut steps = steps(&self.target(&options.place)?.image, &options);
+        let target = self.target(&options.place)?;
+        let inverted = is_inverted(&target.image, &options.meaning);
+        let converted = inverted && self.converts(&target.image, &target.bands, &options)?;
+        let mut steps = steps(&target.image, &options, converted);
         steps.extend(source.step());
         Ok(Decoded { options: Some(options), steps })
     }

@@ -1,6 +1,7 @@
 //! A plan in words.
 
 use super::plan::{Fetch, MosaicFigures, PlanFigures, ReadPlan};
+use super::reading::place_of;
 use super::sheet::Sheet;
 use crate::bytes::human;
 use crate::device::Decode;
@@ -54,14 +55,18 @@ fn conversion(convert: &Convert, stored: DataType, target: DataType) -> String {
 impl ReadPlan {
     /// What becomes of the sources of mosaics, in words.
     fn explain_mosaics(&self) -> Option<String> {
-        let MosaicFigures { windows, tiles, gaps, blended } = self.mosaics?;
+        let MosaicFigures { windows, tiles, gaps, blended, blended_on_host } = self.mosaics?;
         let mut words = Vec::new();
         if tiles > 0 || gaps > 0 || blended == 0 {
             let (tiles, gaps) = (count(tiles, "rectangle"), count(gaps, "gap"));
             words.push(format!("{tiles} of files, {gaps} filled"));
         }
-        if blended > 0 {
-            words.push(format!("{} blended on the host", count(blended, "source")));
+        for (blended, place) in
+            [(blended_on_host, Location::Host), (blended - blended_on_host, self.destination)]
+        {
+            if blended > 0 {
+                words.push(format!("{} blended {}", count(blended, "source"), place_of(place)));
+            }
         }
         let of = if self.planned.batch { format!("{}: ", count(windows, "window")) } else { String::new() };
         Some(format!("{of}{}", words.join("; ")))

@@ -1,12 +1,13 @@
 //! What the first window of a read says of itself in a plan.
 
 use super::plan::MosaicFigures;
+use super::reading::place_of;
 use super::request::Asked;
 use super::resolve::{Group, Laid, Resolved, filled};
 use super::unpack::Missing;
 use crate::error::{Error, Result};
 use crate::window::Window;
-use strile_engine::{Convert, EngineError, Fill};
+use strile_engine::{Convert, EngineError, Fill, Location};
 use strile_tiff::DataType;
 
 /// What a request says of itself in a plan.
@@ -21,8 +22,8 @@ pub(super) struct First {
     pub(super) stored: DataType,
     pub(super) masked_by: Option<String>,
     pub(super) mosaics: Option<MosaicFigures>,
-    /// The first sources of mosaics that are blended on the host, in words.
-    pub(super) blended: Option<String>,
+    /// The first sources of mosaics that are blended, in words, with the place.
+    pub(super) blended: Vec<String>,
     pub(super) files: usize,
     /// The value where nothing lies in a mosaic.
     pub(super) fill: Option<Fill>,
@@ -37,7 +38,7 @@ impl First {
         let blended: usize = resolved.canvases.iter().map(|(_, laid)| blended(laid)).sum();
         let files = resolved.sources.len() - blended;
         let mosaics = MosaicFigures::of(resolved.canvases.iter().map(|(_, laid)| laid.canvas));
-        let blended = blended_by(resolved, mosaics.map_or(0, |mosaics| mosaics.blended));
+        let blended = blended_by(resolved);
         if let (Some(canvas), Some((_, laid))) = (request.canvas(), resolved.canvases.first()) {
             let convert = laid.convert(0);
             let fill = canvas.fills.first().copied().unwrap_or_default();
@@ -75,19 +76,30 @@ impl First {
     }
 }
 
-/// Names the first sources that are blended, in words; `None` if there are none.
-fn blended_by(resolved: &Resolved<'_>, all: usize) -> Option<String> {
-    let canvases = resolved.canvases.iter().flat_map(|(_, laid)| laid.canvas.all());
-    let mut names: Vec<&str> = Vec::new();
-    let mut named = 0;
-    for name in canvases.flat_map(|canvas| &canvas.named) {
-        named += 1;
-        if names.len() < 3 && !names.contains(&name.as_str()) {
-            names.push(name);
+/// Names the first sources that are blended in each place, in words.
+fn blended_by(resolved: &Resolved<'_>) -> Vec<String> {
+    let canvases = || resolved.canvases.iter().flat_map(|(_, laid)| laid.canvas.all());
+    let mut places: Vec<Location> = Vec::new();
+    for canvas in canvases().filter(|canvas| canvas.blended > 0) {
+        if !places.contains(&canvas.blended_at) {
+            places.push(canvas.blended_at);
         }
     }
-    let more = if all > named || names.len() == 3 && named > 3 { " and others" } else { "" };
-    (!names.is_empty()).then(|| format!("blended on the host: {}{more}", names.join(", ")))
+    let named = |place: Location| {
+        let here = || canvases().filter(move |canvas| canvas.blended > 0 && canvas.blended_at == place);
+        let all: usize = here().map(|canvas| canvas.blended).sum();
+        let mut names: Vec<&str> = Vec::new();
+        let mut named = 0;
+        for name in here().flat_map(|canvas| &canvas.named) {
+            named += 1;
+            if names.len() < 3 && !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let more = if all > named || names.len() == 3 && named > 3 { " and others" } else { "" };
+        format!("blended {}: {}{more}", place_of(place), names.join(", "))
+    };
+    places.into_iter().map(named).collect()
 }
 
 /// What masks pixels that no value does, in words.

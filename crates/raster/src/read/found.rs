@@ -1,14 +1,14 @@
 //! Groups of windows and tiles: those of one level of one file with the same bands are located together.
 
 use super::area::Frame;
-use super::canvas::{Canvas, Content, Tile};
+use super::canvas::{Blended, Canvas, Content, Tile};
 use super::facts::Facts;
 use super::request::{Asked, Request};
-use super::resolve::{Group, Laid, Role, Slot};
+use super::resolve::{Group, Held, Laid, Role, Slot};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::{Meaning, Place};
-use crate::source::Source;
+use crate::source::{MemorySource, Source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::EngineError;
@@ -27,6 +27,7 @@ pub(super) struct Found<'a> {
     pub(super) sources: Sources,
     pub(super) slots: Vec<Slot>,
     pub(super) canvases: Vec<(usize, Laid<'a>)>,
+    pub(super) held: Vec<Held>,
 }
 
 impl<'a> Found<'a> {
@@ -83,7 +84,14 @@ impl<'a> Found<'a> {
             self.slots.push(Slot { window, frame, inside: Some(*pixels), at, band: *band });
         }
         Ok(match &canvas.content {
-            Content::Blended(source) => Some(self.sources.add(source)),
+            Content::Blended(Blended::Host(source)) => Some(self.sources.add(source)),
+            Content::Blended(Blended::Device(len, bytes)) => {
+                // Tasks are told apart by their source.
+                let name: Arc<dyn Source> = Arc::new(MemorySource::new(canvas.name.clone(), Vec::new()));
+                let source = self.sources.add(&name);
+                self.held.push(Held { source, len: *len, bytes: bytes.clone() });
+                Some(source)
+            }
             Content::Files { .. } => None,
         })
     }

@@ -80,8 +80,15 @@ impl Fetched {
     fn values(&self, array: &BlockArray, runs: &[Range<u64>]) -> Option<Vec<u64>> {
         match array {
             BlockArray::Here(values) => {
-                let value = |index: u64| usize::try_from(index).ok().and_then(|at| values.get(at)).copied();
-                Some(runs.iter().flat_map(Clone::clone).map(|index| value(index).unwrap_or(0)).collect())
+                let at = |index: u64| usize::try_from(index).unwrap_or(usize::MAX);
+                let mut found = Vec::new();
+                for run in runs {
+                    let end = found.len().checked_add(usize::try_from(run.end - run.start).ok()?)?;
+                    let stored = at(run.start).min(values.len())..at(run.end).min(values.len());
+                    found.extend_from_slice(values.get(stored).unwrap_or_default());
+                    found.resize(end, 0);
+                }
+                Some(found)
             }
             BlockArray::There(array) => {
                 let mut values = Vec::new();

@@ -2,11 +2,13 @@
 
 use super::request::{Asked, Of, Request};
 use super::sheet::{Masks, Sheet};
+use super::unpack::Missing;
 use crate::error::Result;
 use crate::options::LookFor;
 use crate::raster::Raster;
 use strile_engine::{
-    Context, Convert, Engine, EngineError, Fill, FindJob, FindPart, Output, OutputError, OutputSpec, Sought,
+    Change, Context, Convert, Engine, EngineError, Fill, FindJob, FindPart, Output, OutputError, OutputSpec,
+    ReplaceJob, Sought,
 };
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
@@ -25,7 +27,7 @@ impl Asked<'_> {
         let sought =
             |value: NoData| value.to_sample(data_type).map(|sample| Sought::new(data_type, &Fill(sample)));
         Some(match self.meaning.look_for? {
-            _ if self.meaning.is_masked() && Convert::gives(data_type) => {
+            _ if self.meaning.is_masked() && Convert::gives(data_type) && !self.keeps_nodata() => {
                 Wanted::Alike(Some(Sought::nan(data_type)))
             }
             LookFor::Value(value) => Wanted::Alike(sought(value)),
@@ -76,6 +78,38 @@ impl Asked<'_> {
                 FindJob { parts: (0u32..).zip(all).filter_map(part).collect() }
             }
         }
+    }
+
+    /// Whether samples that are nodata may be replaced after all were placed: those of one window of one file, not resampled.
+    pub(super) fn replaces(&self) -> bool {
+        self.batch.is_none() && self.laying.is_none()
+    }
+
+    /// Whether nodata is there until it is replaced, so that it can be found.
+    fn keeps_nodata(&self) -> bool {
+        self.replacing().is_some_and(|(data_type, _)| Convert::takes(data_type))
+    }
+
+    /// The stored type of samples whose nodata is replaced, and nodata.
+    fn replacing(&self) -> Option<(DataType, NoData)> {
+        let [Request { of: Of::File(dataset), place, .. }] = self.requests else { return None };
+        let target =
+            if self.meaning.masked && self.replaces() { dataset.target(place).ok()? } else { return None };
+        let unpacking = dataset.unpacking(&target.image, &target.bands, place, self.meaning).ok()??;
+        match unpacking.missing {
+            Missing::Value(value) if unpacking.in_place => Some((unpacking.data_type, value)),
+            _ => None,
+        }
+    }
+
+    /// What replaces nodata in the pixels of a read; `None` if nothing does. NaN stays as it is.
+    pub(super) fn replace_job(&self, bands: u32) -> Option<ReplaceJob> {
+        let (data_type, value) = self.replacing()?;
+        let sample = value.to_sample(data_type).filter(|_| !value.as_f64().is_nan())?;
+        let (sought, _) = Change::differs(data_type, &Fill(sample)).sought(data_type)?;
+        let missing = NoData::Float(f64::NAN).to_sample(data_type).map(Fill)?;
+        let parts = vec![FindPart { first_band: 0, bands, sought }];
+        Some(ReplaceJob { parts, value: missing })
     }
 
     /// Looks in pixels that are in host memory already. Returns them, and whether they hold the value, if one is looked for.

@@ -5,8 +5,6 @@
 
 use super::steps::Step;
 use crate::options::{Interleave, Layer, Meaning, ReadOptions};
-use crate::raster::Raster;
-use strile_engine::Fill;
 use strile_tiff::{DataType, ExtraSample, Image};
 
 /// Where the validity of pixels comes from.
@@ -60,30 +58,6 @@ impl MaskSource {
     }
 }
 
-/// The mask that alpha means: 16 bits scaled to 8, other types as they are where they have 8 bits, else
-/// valid where not 0.
-pub(crate) fn from_alpha(alpha: Raster) -> Raster {
-    let scaled = |bytes: &[u8]| -> u8 {
-        match (alpha.data_type, bytes) {
-            (DataType::U8, &[value]) => value,
-            (DataType::U16, &[a, b]) => {
-                // GDAL's rule: any alpha above 0 stays above 0.
-                let value = u32::from(u16::from_ne_bytes([a, b]));
-                u8::try_from((value * 255 / 65535).max(u32::from(value > 0))).unwrap_or(255)
-            }
-            (_, bytes) => {
-                if bytes.iter().any(|&b| b != 0) {
-                    255
-                } else {
-                    0
-                }
-            }
-        }
-    };
-    let pixels = alpha.pixels.chunks_exact(alpha.data_type.size()).map(scaled).collect();
-    mask(alpha.rows, alpha.columns, pixels)
-}
-
 /// Equal as values: every NaN is the nodata NaN, and both zeros are one.
 pub(crate) fn same(sample: &[u8], nodata: &[u8], data_type: DataType) -> bool {
     match (data_type, sample.first_chunk(), nodata.first_chunk(), sample.first_chunk(), nodata.first_chunk())
@@ -97,33 +71,5 @@ pub(crate) fn same(sample: &[u8], nodata: &[u8], data_type: DataType) -> bool {
             a == b || (a.is_nan() && b.is_nan())
         }
         _ => sample == nodata,
-    }
-}
-
-fn mask(rows: u32, columns: u32, pixels: Vec<u8>) -> Raster {
-    Raster {
-        data_type: DataType::U8,
-        bands: 1,
-        rows,
-        columns,
-        interleave: Interleave::BandFirst,
-        pixels,
-        fill: Fill::default(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn raster(data_type: DataType, pixels: Vec<u8>) -> Raster {
-        let columns = u32::try_from(pixels.len() / data_type.size()).unwrap();
-        Raster { data_type, columns, ..mask(1, columns, pixels) }
-    }
-
-    #[test]
-    fn wide_alpha_is_scaled_and_never_lost() {
-        let values: Vec<u8> = [0u16, 1, 256, 32768, 65535].iter().flat_map(|v| v.to_ne_bytes()).collect();
-        assert_eq!(from_alpha(raster(DataType::U16, values)).pixels, [0, 1, 1, 127, 255]);
     }
 }

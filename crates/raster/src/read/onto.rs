@@ -14,13 +14,13 @@ use super::plan::ReadPlan;
 use super::reading::{Done, Reading, len, place_of};
 use super::request::{Asked, Request};
 use super::run::WindowFault;
-use super::squares::side_by_side;
 use super::under::File;
 use crate::device;
 use crate::error::{Error, Result};
 use crate::grid::{Onto, Outline, Top, WarpFile, WarpPlan};
 use crate::input::InputRef;
 use crate::options::{FloatType, Interleave, Layer, Processor, ReadOptions};
+use crate::side_by_side::try_side_by_side;
 use crate::vrt::{Calls, Made, Mosaics};
 use crate::window::Window;
 use std::collections::{HashMap, HashSet};
@@ -168,16 +168,16 @@ impl<'a> OntoRead<'a> {
             let warp = onto.warp.clone().level(level.or(onto.warp.level));
             Ok::<_, Error>((*input, Onto { grid: grid.clone(), warp }))
         };
-        let found = side_by_side(firsts.len(), threads, |kind| {
+        let found = try_side_by_side(firsts.len(), threads, |kind| {
             let at = firsts.get(kind).copied().ok_or(EngineError::Abandoned)?;
             let (input, own) = of_chip(at)?;
             File::new(input, options, &own, context).map_err(|error| fail(at, error))
         })?;
-        let files = side_by_side(chips.len(), threads, |at| {
+        let files = try_side_by_side(chips.len(), threads, |at| {
             let file = kinds.get(at).and_then(|kind| found.get(*kind)).ok_or(EngineError::Abandoned)?;
             file.moved_to(options, &of_chip(at)?.1, context).map_err(|error| fail(at, error))
         })?;
-        let outlines = side_by_side(chips.len(), threads, |at| {
+        let outlines = try_side_by_side(chips.len(), threads, |at| {
             let WantedChip { input, grid, polygon, .. } = chips.get(at).ok_or(EngineError::Abandoned)?;
             let Some(polygon) = polygon.as_ref().or(onto.warp.polygon.as_ref()) else { return Ok(None) };
             let made = Outline::new(polygon, grid, onto.warp.datum_shift);
@@ -263,7 +263,7 @@ impl<'a> OntoRead<'a> {
     /// Plans the read without touching a pixel.
     pub(crate) fn explained(&self, to: Location) -> Result<ReadPlan> {
         let (mosaics, quiet) = (self.mosaics(), self.quiet());
-        let calls = mosaics.calls(&self.options.execution, &quiet);
+        let calls = mosaics.calls((&self.options.execution, to), &quiet);
         let given = self.given(&calls)?;
         let need = len(&given.spec);
         match to {
@@ -311,7 +311,7 @@ impl<'a> OntoRead<'a> {
     /// that mosaics went on without.
     pub(crate) fn read(&self, to: Location) -> Result<(Done, Fill, Holes)> {
         let (mosaics, quiet) = (self.mosaics(), self.quiet());
-        let calls = mosaics.calls(&self.options.execution, &quiet);
+        let calls = mosaics.calls((&self.options.execution, to), &quiet);
         let given = self.given(&calls)?;
         let (spec, fill) = (given.spec.clone(), given.fill);
         let lease = |place: Location| {
@@ -356,7 +356,7 @@ impl<'a> OntoRead<'a> {
     /// Reads into an output, which must have the type and shape of the result.
     pub(crate) fn read_into(&self, output: &Output) -> Result<(Report, Vec<WindowFault>, Holes)> {
         let (mosaics, quiet) = (self.mosaics(), self.quiet());
-        let calls = mosaics.calls(&self.options.execution, &quiet);
+        let calls = mosaics.calls((&self.options.execution, output.location()), &quiet);
         let given = self.given(&calls)?;
         let want = &given.spec;
         self.check_shape(output.spec(), want)?;
@@ -526,7 +526,7 @@ impl<'a> OntoRead<'a> {
             let execution = given.options.execution.decode_on(decode_on);
             let asked = Asked::one(&requests, &given.options);
             let asked = Asked { execution: &execution, laying: Some(&laying), ..asked };
-            let done = Reading::of_part(asked, to, self.context).and_then(|reading| {
+            let done = Reading::into_held(asked, to, self.context).and_then(|reading| {
                 decode_on = processor(reading.choice.engine.as_ref());
                 then(reading)
             });

@@ -8,11 +8,12 @@ use super::chip::Chip;
 use super::lay::{Lay, Patch};
 use super::limits::{Size, check_result};
 use super::onto::{OntoRead, processor};
-use super::squares::{aligned, around, halves, map_bytes, pixels, side, side_by_side, squares, within_map};
+use super::squares::{aligned, around, halves, map_bytes, pixels, side, squares, within_map};
 use super::under::File;
 use crate::error::{Error, Result};
 use crate::grid::{CoordinateMap, Inside, MapOptions, Placed, WarpPoints};
 use crate::options::Processor;
+use crate::side_by_side::try_side_by_side;
 use crate::window::Window;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -289,7 +290,7 @@ impl<'a> OntoRead<'a> {
                 false => file.of.refuse(problem.to_string()),
             })
         };
-        let mut made = side_by_side(all.len(), self.context.threads.get(), make)?.into_iter();
+        let mut made = try_side_by_side(all.len(), self.context.threads.get(), make)?.into_iter();
         let count = |square: &Square| self.chips.get(square.chip).map_or(0, |chip| chip.files.len());
         Ok(squares.iter().map(|square| made.by_ref().take(count(square)).collect()).collect())
     }

@@ -14,8 +14,11 @@ pub(crate) fn rows_of_part(layout: &BlockLayout) -> Option<u32> {
     let plain = layout.compression == Compression::None
         && layout.predictor == Predictor::None
         && !layout.has_chroma_units();
+    if !plain {
+        return None;
+    }
     let row_len = layout.packed_row_len()?;
-    if !plain || layout.decoded_len(layout.height)? <= PART_BYTES {
+    if layout.decoded_len(layout.height)? <= PART_BYTES {
         return None;
     }
     u32::try_from((PART_BYTES / row_len.max(1)).max(1)).ok()

@@ -80,20 +80,25 @@ pub struct MosaicFigures {
     pub tiles: usize,
     /// Rectangles that no file fills.
     pub gaps: usize,
-    /// Sources that are blended on the host before the read: they are scaled, resampled or transparent in places.
+    /// Sources that are blended before the read, where the result is: they are scaled, resampled or transparent in places.
     pub blended: usize,
+    /// Of these, the ones that are blended on the host.
+    pub blended_on_host: usize,
 }
 
 impl MosaicFigures {
     /// Those of some windows; `None` if there are none.
     pub(super) fn of<'a>(canvases: impl Iterator<Item = &'a Canvas>) -> Option<Self> {
         canvases.fold(None, |sum: Option<Self>, canvas| {
-            let Self { windows, tiles, gaps, blended } = sum.unwrap_or_default();
+            let Self { windows, tiles, gaps, blended, blended_on_host } = sum.unwrap_or_default();
+            let on_host = |canvas: &&Canvas| canvas.blended_at == Location::Host;
             Some(Self {
                 windows: windows + 1,
                 tiles: tiles + canvas.all().map(|canvas| canvas.tiles().len()).sum::<usize>(),
                 gaps: gaps + canvas.all().map(|canvas| canvas.gaps().len()).sum::<usize>(),
                 blended: blended + canvas.all().map(|canvas| canvas.blended).sum::<usize>(),
+                blended_on_host: blended_on_host
+                    + canvas.all().filter(on_host).map(|canvas| canvas.blended).sum::<usize>(),
             })
         })
     }
@@ -130,7 +135,7 @@ pub struct ReadPlan {
     /// Where blocks are decompressed.
     pub decode: Decode,
     /// Requests of the caller that a GPU does not fulfil, with the reason; blocks that it leaves to the host; sources of mosaics that
-    /// are blended there, with the reason.
+    /// are blended, with the place and the reason.
     pub notes: Vec<String>,
     /// The memory that the engine decodes into.
     pub destination: Location,

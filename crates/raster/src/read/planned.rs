@@ -2,6 +2,7 @@
 
 use super::cached::Cached;
 use super::plan::Fetch;
+use super::resolve::Held;
 use super::run::IN_FLIGHT;
 use super::sheet::{Masks, Sheet};
 use super::stage::staged_len;
@@ -49,6 +50,8 @@ pub(crate) struct Planned {
     pub(super) outputs: Vec<Target>,
     /// All blocks, in the order in which they are submitted.
     pub(super) batches: Vec<Vec<BlockTask>>,
+    /// Pixels that are in the memory of the device already, and the tasks that place them.
+    pub(super) held: Vec<(Held, Vec<BlockTask>)>,
     /// The window of each task, in that order; empty if there is one window.
     pub(super) windows: Vec<u32>,
     /// Parts of windows outside their image, which are filled.
@@ -122,6 +125,7 @@ impl Planned {
             selections,
             outputs: located.outputs,
             batches,
+            held: located.held,
             windows,
             filled: located.filled,
             leases: located.leases,

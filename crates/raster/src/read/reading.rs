@@ -16,12 +16,13 @@ use crate::device::{self, Choice, Work};
 use crate::error::{Error, ErrorKind, FaultyFile, Result};
 use crate::open::io_error;
 use crate::options::OnFault;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
-    Change, Context, Engine, EngineError, Fill, FinishJob, Lease, Location, MaskJob, MaskWindow, Output,
-    OutputError, OutputSpec, Report, ResampleJob, Sampling, SharedPixels, Sought, Span, Support, Turn,
-    WarpJob, WarpSampling,
+    BlockTask, Change, Context, Convert, Engine, EngineError, Fill, FinishJob, Lease, Location, MaskJob,
+    MaskWindow, Output, OutputError, OutputSpec, Report, ResampleJob, Sampling, SharedPixels, Sought, Span,
+    Support, Turn, WarpJob, WarpSampling,
 };
 use strile_tiff::DataType;
 
@@ -71,14 +72,9 @@ impl<'a> Reading<'a> {
         Self::resolved(asked, (to, false), after, context)
     }
 
-    /// Plans a part of a read onto a grid. Memory of the result is leased already.
-    pub(super) fn of_part(asked: Asked<'a>, to: Location, context: &'a Context) -> Result<Self> {
+    /// Plans a read of pixels into memory that is leased already: a part of a read onto a grid, or of a mosaic.
+    pub(crate) fn into_held(asked: Asked<'a>, to: Location, context: &'a Context) -> Result<Self> {
         Self::resolved(asked, (to, true), Vec::new(), context)
-    }
-
-    /// Plans a read of pixels into host memory that is leased already.
-    pub(crate) fn into_held(asked: Asked<'a>, context: &'a Context) -> Result<Self> {
-        Self::resolved(asked, (Location::Host, true), Vec::new(), context)
     }
 
     fn resolved(
@@ -114,6 +110,9 @@ impl<'a> Reading<'a> {
         let [_, bands, ..] = located.shape;
         if asked.laying.is_none() && asked.is_searched_after(&located.sheets, &located.masks, bands) {
             steps.push(format!("searched for a value {}", place_of(destination)));
+        }
+        if asked.replace_job(bands).is_some() {
+            steps.insert(0, format!("nodata as NaN {}", place_of(destination)));
         }
         after.splice(..0, steps);
         if destination != to {
@@ -252,6 +251,14 @@ impl<'a> Reading<'a> {
         };
         if let Some(pixels) = memory.first().filter(|_| after && !resampled) {
             done.0.found = Some(find(holder, pixels)?);
+        }
+        // What is not there is not replaced. Of complex samples only those without an imaginary part are found.
+        let is_there =
+            |pixels: &Output| done.0.found != Some(false) || !Convert::takes(pixels.spec().data_type);
+        if let Some((job, pixels)) = asked.replace_job(bands).zip(memory.first())
+            && is_there(pixels)
+        {
+            holder.replace(&job, pixels, context)?;
         }
         if let Some((job, then)) = sheets.first().and_then(|sheet| Some((sheet.then.finish()?, &sheet.then)))
         {
@@ -513,15 +520,21 @@ fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
 /// The engine, estimated by the layout that most bytes are decoded of, as if all blocks had it.
 fn choose(asked: &Asked<'_>, located: &Located, to: Location, context: &Context) -> Result<(u32, Choice)> {
     let mut decoded: BTreeMap<u32, u64> = BTreeMap::new();
-    for task in located.tasks.iter().filter(|task| task.span.is_some()) {
+    let kind = |task: &BlockTask| (task.layout, task.placement.rows, task.span.is_some());
+    // Neighbours that are alike in this are counted at once.
+    for alike in located.tasks.chunk_by(|a, b| kind(a) == kind(b)) {
+        let Some(task) = alike.first().filter(|task| task.span.is_some()) else { continue };
         let layout = located.layouts.get(task.layout as usize);
         let len = layout.and_then(|layout| layout.decoded_len(task.placement.rows)).unwrap_or(0) as u64;
         let sum = decoded.entry(task.layout).or_default();
-        *sum = sum.saturating_add(len);
+        *sum = sum.saturating_add(len.saturating_mul(alike.len() as u64));
     }
     let heaviest = decoded.iter().max_by_key(|(_, len)| **len).map_or(0, |(&layout, _)| layout);
     let layout = located.layouts.get(heaviest as usize).ok_or(EngineError::Abandoned)?;
-    let spans: Vec<Option<Span>> = located.spans.iter().flatten().copied().collect();
+    let spans: Cow<'_, [Option<Span>]> = match located.spans.as_slice() {
+        [only] => Cow::Borrowed(only),
+        several => Cow::Owned(several.concat()),
+    };
     let local = located.sources.iter().map(|source| source.local()).collect::<Option<Vec<_>>>();
     let work = Work {
         layout,

@@ -15,7 +15,9 @@ use crate::options::{FloatType, Interleave, Layer, Meaning};
 use crate::source::Source;
 use crate::window::Window;
 use std::sync::Arc;
-use strile_engine::{Change, Convert, Fill, MaskWindow, OutputSpec, ResampleWindow, Sampling, Sought};
+use strile_engine::{
+    Change, Convert, DeviceBytes, Fill, MaskWindow, OutputSpec, ResampleWindow, Sampling, Sought,
+};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
@@ -89,6 +91,19 @@ pub(super) struct Resolved<'a> {
     pub(super) frames: Vec<(Frame, Option<Window>)>,
     /// Windows of mosaics, by their number.
     pub(super) canvases: Vec<(usize, Laid<'a>)>,
+    /// Sources that are in the memory of the device already.
+    pub(super) held: Vec<Held>,
+}
+
+/// Pixels in the memory of the device that decodes: blended there.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    /// The source that their tasks name.
+    pub(super) source: u32,
+    /// How many bytes.
+    pub(super) len: u64,
+    /// The bytes; a plan has none.
+    pub(super) bytes: Option<DeviceBytes>,
 }
 
 /// A window of a mosaic in the job.
@@ -154,7 +169,7 @@ impl<'a> Asked<'a> {
                 return Err(fail(Error::Request { file, problem }));
             }
         }
-        let Found { mut groups, mut sources, slots, mut canvases, .. } = found;
+        let Found { mut groups, mut sources, slots, mut canvases, held, .. } = found;
         let size = self.batch.and_then(|batch| batch.size);
         let wanted = size.or(self.laying.map(|laying| laying.size));
         let wanted = wanted.map(|(columns, rows)| (rows, columns)).or(rows_columns);
@@ -205,6 +220,7 @@ impl<'a> Asked<'a> {
                 slots,
                 frames,
                 canvases,
+                held,
             });
         }
         let sheets = match size {
@@ -231,7 +247,7 @@ impl<'a> Asked<'a> {
         self.add_masks(&mut groups, &slots, &mut sources)?;
         let (masks, masked) = self.masks((&groups, &slots, &canvases), &sheets, (data_type, bands))?;
         let sources = sources.list;
-        Ok(Resolved { groups, sources, shape, result, sheets, masks, masked, slots, frames, canvases })
+        Ok(Resolved { groups, sources, shape, result, sheets, masks, masked, slots, frames, canvases, held })
     }
 
     /// The samples that a mask by nodata takes for missing: one for all bands, or one for each.
@@ -468,7 +484,16 @@ impl<'a> Asked<'a> {
         unpacking: Option<Unpacking>,
         data_type: DataType,
     ) -> std::result::Result<Option<Convert>, String> {
+        let in_place = unpacking.is_some_and(|unpacking| unpacking.in_place);
         let unpacking = unpacking.map(|unpacking| unpacking.convert);
+        if in_place && self.replaces() {
+            return Ok(None);
+        }
+        if in_place && !Convert::takes(stored) {
+            return Err(format!(
+                "samples of {stored} are not masked in batches and on grids, read them as they are"
+            ));
+        }
         if !self.floats() {
             return Ok(unpacking);
         }

@@ -4,6 +4,7 @@ use super::cached::{Cached, Expected, Keeping};
 use super::cut::Rows;
 use super::plan::Fetch;
 use super::planned::Planned;
+use super::resolve::Held;
 use super::stage::Arriving;
 use super::tasks::Target;
 use crate::error::{Error, Result};
@@ -39,7 +40,8 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<(Report, Vec<WindowFault>, Keeping)> {
     let _staging = context.take(planned.staging, "staging of encoded blocks")?;
-    let Planned { sources, layouts, selections, outputs: targets, batches, fetch, mut cached, .. } = planned;
+    let Planned { sources, layouts, selections, outputs: targets, batches, held, fetch, mut cached, .. } =
+        planned;
     let shown = Shown::new(
         batches.iter().flatten().chain(cached.parts()),
         planned.windows.iter().copied().chain(cached.windows()),
@@ -60,7 +62,7 @@ pub(super) fn run(
         cached,
         keeping: Keeping::default(),
     };
-    let (mut report, keeping) = flight.fly(batches, locals.filter(|_| fetch != Fetch::Staged))?;
+    let (mut report, keeping) = flight.fly(batches, held, locals.filter(|_| fetch != Fetch::Staged))?;
     let faults = shown.faults(std::mem::take(&mut report.faults), &sources);
     Ok((report, faults, keeping))
 }
@@ -114,13 +116,16 @@ struct Flying {
 }
 
 impl Flight<'_> {
-    /// Decodes all batches; of sources that the engine reads itself, if these are given.
+    /// Decodes all batches, and places pixels that the device has; of sources that the engine reads itself, if these are given.
     fn fly(
         mut self,
         mut batches: Vec<Vec<BlockTask>>,
+        held: Vec<(Held, Vec<BlockTask>)>,
         locals: Option<Vec<Arc<dyn ReadAt>>>,
     ) -> Result<(Report, Keeping)> {
-        let mut result = self.place_cached(locals.as_ref()).map(|faulty| batches.extend(faulty));
+        let mut result = held.into_iter().try_for_each(|held| self.place_held(held));
+        result =
+            result.and_then(|()| self.place_cached(locals.as_ref()).map(|faulty| batches.extend(faulty)));
         result = result.and_then(|()| match locals {
             Some(locals) => {
                 let last = batches.pop();
@@ -141,6 +146,13 @@ impl Flight<'_> {
             result = result.and(landed);
         }
         result.map(|()| (self.report, self.keeping))
+    }
+
+    /// Places pixels that are in the memory of the device already.
+    fn place_held(&mut self, (held, tasks): (Held, Vec<BlockTask>)) -> Result<()> {
+        let bytes = held.bytes.ok_or(EngineError::Abandoned)?;
+        let job = self.job(tasks)?;
+        self.submit(job, Encoded::Device(bytes), false)
     }
 
     /// Decodes blocks that the cache shall have, and places them with those that it has. Returns the tasks of faulty ones.

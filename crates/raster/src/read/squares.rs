@@ -1,10 +1,8 @@
-//! The squares that a grid is cut into, and their work on several threads.
+//! The squares that a grid is cut into.
 
-use crate::error::Result;
 use crate::grid::HUGE;
 use crate::window::Window;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use strile_engine::{EngineError, WarpMap};
+use strile_engine::WarpMap;
 
 /// Columns and rows of a square: a multiple of the cells of maps.
 const SQUARE: u32 = 2048;
@@ -86,41 +84,6 @@ pub(super) fn pixels(window: &Window) -> u64 {
     u64::from(window.width) * u64::from(window.height)
 }
 
-/// Runs a task for each number, on some threads.
-pub(super) fn side_by_side<T: Send>(
-    count: usize,
-    threads: usize,
-    make: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    if threads <= 1 || count <= 1 {
-        return (0..count).map(make).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut own = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            if at >= count {
-                return own;
-            }
-            own.push((at, make(at)));
-        }
-    };
-    let mut all: Vec<(usize, Result<T>)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(count)).map(|_| scope.spawn(work)).collect();
-        let mut all = work();
-        for other in others {
-            all.extend(other.join().unwrap_or_default());
-        }
-        all
-    });
-    all.sort_by_key(|(at, _)| *at);
-    if all.len() != count {
-        return Err(EngineError::Abandoned.into());
-    }
-    all.into_iter().map(|(_, made)| made).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,13 +119,5 @@ mod tests {
             halves(Window::new(1, 0, 65, 1), 64),
             Some([Window::new(1, 0, 63, 1), Window::new(64, 0, 2, 1)])
         );
-    }
-
-    #[test]
-    fn tasks_keep_their_order_on_any_number_of_threads() {
-        for threads in [1, 2, 7] {
-            let made = side_by_side(20, threads, |at| Ok(at * 2)).unwrap();
-            assert_eq!(made, (0..20).map(|at| at * 2).collect::<Vec<_>>());
-        }
     }
 }

@@ -15,6 +15,8 @@ pub(crate) enum Step {
     BitMask,
     /// Samples of this many bits are inverted: 0 is white.
     Invert(u16),
+    /// Floats are inverted: their signs are flipped.
+    Negate,
     /// The image is turned by its Orientation.
     Turn(u8),
     /// Pixels of this band, which is alpha, become a mask.
@@ -23,12 +25,15 @@ pub(crate) enum Step {
     MaskOfNodata,
 }
 
-/// The steps that a request for pixels of an image takes. At most one of them changes samples, and one turns the image.
-pub(super) fn steps(image: &Image, options: &ReadOptions) -> Vec<Step> {
-    let change = match options.place.layer {
-        Layer::Mask if image.sample.bits < 8 => Some(Step::BitMask),
-        Layer::Pixels if is_inverted(image, &options.meaning) => Some(Step::Invert(image.sample.bits)),
-        Layer::Mask | Layer::Pixels => None,
+/// The steps that a request for pixels of an image takes. At most one of them changes samples, and one turns the image. Samples
+/// that are `converted` are inverted by that.
+pub(super) fn steps(image: &Image, options: &ReadOptions, converted: bool) -> Vec<Step> {
+    let inverted = is_inverted(image, &options.meaning) && !converted;
+    let change = match (options.place.layer, image.sample.format) {
+        (Layer::Mask, _) if image.sample.bits < 8 => Some(Step::BitMask),
+        (Layer::Pixels, SampleFormat::Float) if inverted => Some(Step::Negate),
+        (Layer::Pixels, _) if inverted => Some(Step::Invert(image.sample.bits)),
+        (Layer::Mask | Layer::Pixels, _) => None,
     };
     let turn = is_turned(image, options.layout).then_some(Step::Turn(image.orientation));
     change.into_iter().chain(turn).collect()
@@ -41,6 +46,7 @@ pub(super) fn job_of(steps: &[Step], missing: Sought) -> FinishJob {
         match *step {
             Step::BitMask => job.change = Change::NotZero,
             Step::Invert(bits) => job.change = Change::Invert(bits),
+            Step::Negate => job.change = Change::Negate,
             Step::Turn(orientation) => job.turn = Turn::of_orientation(orientation),
             Step::MaskOfAlpha(_) => job.change = Change::Alpha,
             Step::MaskOfNodata => job.change = Change::Differs(missing),
@@ -60,7 +66,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BitMask => write!(f, "the mask as 0 and 255"),
-            Self::Invert(_) => write!(f, "white as maximum"),
+            Self::Invert(_) | Self::Negate => write!(f, "white as maximum"),
             Self::Turn(orientation) => write!(f, "turned by Orientation {orientation}"),
             Self::MaskOfAlpha(band) => write!(f, "the mask from the alpha of band {band}"),
             Self::MaskOfNodata => write!(f, "the mask where a band differs from nodata"),
@@ -71,7 +77,7 @@ impl fmt::Display for Step {
 pub(crate) fn is_inverted(image: &Image, meaning: &Meaning) -> bool {
     meaning.invert_min_is_white
         && image.colour.photometric == Photometric::MinIsWhite
-        && image.sample.format == SampleFormat::Uint
+        && matches!(image.sample.format, SampleFormat::Uint | SampleFormat::Float)
 }
 
 pub(crate) fn is_turned(image: &Image, layout: Layout) -> bool {

@@ -13,7 +13,7 @@ use super::canvas::{Canvas, Gap, alike};
 use super::cut::batches;
 use super::locate::locate;
 use super::request::Asked;
-use super::resolve::{Group, Laid, MaskPlace, Resolved, Role, Slot, filled};
+use super::resolve::{Group, Held, Laid, MaskPlace, Resolved, Role, Slot, filled};
 use super::sheet::{Masks, Sheet, places_of};
 use super::together::together;
 use crate::error::Result;
@@ -36,7 +36,7 @@ const MASKS: u32 = 1 << 31;
 /// Outputs for one band of a mosaic are counted from here until then.
 const SINGLE: u32 = 1 << 30;
 
-/// Bytes of blocks that pixels in host memory are cut into.
+/// Bytes of blocks that blended pixels are cut into.
 const BLENDED_BYTES: u64 = 4 << 20;
 
 /// What the memory of a plan is for, in messages of the budget.
@@ -75,6 +75,8 @@ pub(super) struct Located {
     pub(super) selections: Vec<Vec<u16>>,
     pub(super) outputs: Vec<Target>,
     pub(super) tasks: Vec<BlockTask>,
+    /// Tasks of pixels that are in the memory of the device already.
+    pub(super) held: Vec<(Held, Vec<BlockTask>)>,
     /// The window of each task; empty if there is one.
     pub(super) windows: Vec<u32>,
     /// Where the blocks of each group are.
@@ -195,6 +197,7 @@ impl Tasks<'_> {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             let (own, rest) = spans.split_at_checked(count).unwrap_or_default();
             spans = rest;
+            self.list.reserve(own.len());
             facts.tasks(level, own, |mut task| {
                 (task.source, task.layout, task.selection, task.output) = (source, layout, selection, output);
                 task.placement.out_x += corner.0 + seen.column;
@@ -273,7 +276,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Adds pixels that were blended: contiguous in host memory, in blocks of some rows. `to` returns the output of a plane, and
+    /// Adds pixels that were blended: contiguous in memory, in blocks of some rows. `to` returns the output of a plane, and
     /// its band there.
     fn blended(
         &mut self,
@@ -431,7 +434,18 @@ impl Asked<'_> {
     /// Locates all blocks and makes tasks of them.
     pub(super) fn locate(&self, resolved: Resolved<'_>, context: &Context) -> Result<Located> {
         let Resolved {
-            groups, sources, shape, result, sheets, masks, masked, slots, frames, canvases, ..
+            groups,
+            sources,
+            shape,
+            result,
+            sheets,
+            masks,
+            masked,
+            slots,
+            frames,
+            canvases,
+            held,
+            ..
         } = resolved;
         let mut sources = sources;
         if sources.is_empty() {
@@ -506,6 +520,13 @@ impl Asked<'_> {
                 }
             };
         }
+        let mut held: Vec<(Held, Vec<BlockTask>)> = held.into_iter().map(|held| (held, Vec::new())).collect();
+        if !held.is_empty() {
+            list.retain(|(task, _)| {
+                let of = held.iter_mut().find(|(held, _)| held.source == task.source && task.span.is_some());
+                of.map(|(_, tasks)| tasks.push(task.clone())).is_none()
+            });
+        }
         let windows = match frames.len() {
             1 => Vec::new(),
             _ => list.iter().map(|(_, window)| *window).collect(),
@@ -522,6 +543,7 @@ impl Asked<'_> {
             selections,
             outputs,
             tasks,
+            held,
             windows,
             spans,
             filled,

@@ -69,7 +69,7 @@ impl<'a> File<'a> {
 
     /// The same file under a grid of the same system and pixels that lies elsewhere.
     pub(super) fn moved_to(&self, options: &ReadOptions, onto: &Onto, context: &Context) -> Result<Self> {
-        let moved = self.placed.moved_to(onto);
+        let moved = self.placed.moved_to(onto, context);
         match moved.map_err(|problem| self.of.refuse(problem.to_string()))? {
             Some(placed) => Ok(Self { placed, ..*self }),
             None => Self::new(self.of, options, onto, context),

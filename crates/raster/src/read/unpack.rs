@@ -7,10 +7,10 @@ use super::steps::is_inverted;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
-use crate::options::{FloatType, Layer, Meaning, Place};
+use crate::options::{FloatType, Layer, Meaning, Place, ReadOptions};
 use strile_engine::{Convert, Fill};
 use strile_tiff::gdal::NoData;
-use strile_tiff::{DataType, Image};
+use strile_tiff::{DataType, Image, SampleFormat};
 
 /// A conversion and the type it gives.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,6 +18,9 @@ pub(crate) struct Unpacking {
     pub(crate) convert: Convert,
     pub(crate) data_type: DataType,
     pub(crate) missing: Missing,
+    /// Samples are placed as they are stored, and those that are nodata replaced afterwards. So complex samples are masked,
+    /// and floats that are searched for nodata: after a conversion it could not be told from other NaN.
+    pub(crate) in_place: bool,
 }
 
 /// What says which pixels of an image are missing: the nodata value, else the mask image, else alpha.
@@ -91,21 +94,23 @@ impl Dataset {
         let Some(stored) = image.sample.data_type() else { return Ok(None) };
         let scaling = match (meaning.unpack, place.page) {
             (false, _) => None,
-            (true, 0) => scaling(self.metadata(), bands).map_err(|problem| self.refuse(problem))?,
+            (true, 0) => scaling(self.metadata(), bands, meaning).map_err(|problem| self.refuse(problem))?,
             (true, page) => {
                 return Err(self.refuse(format!(
                     "scale and offset are known of page 0, not of page {page}: read without"
                 )));
             }
         };
-        let unpacking = Unpacking::new(stored, missing, scaling, meaning.float_type);
+        let unpacking = Unpacking::new(stored, missing, scaling, meaning);
         let unpacking = unpacking.map_err(|problem| self.refuse(problem))?;
-        if unpacking.is_some() && is_inverted(image, meaning) {
-            let problem =
-                "white as maximum is for stored values, it does not go with masked or unpacked ones";
-            return Err(self.refuse(problem.into()));
-        }
-        Ok(unpacking)
+        let inverted = is_inverted(image, meaning) && !unpacking.is_some_and(|unpacking| unpacking.in_place);
+        Ok(unpacking.map(|unpacking| if inverted { unpacking.inverted(image) } else { unpacking }))
+    }
+
+    /// Whether the samples of a request are converted while they are placed.
+    pub(super) fn converts(&self, image: &Image, bands: &[u16], options: &ReadOptions) -> Result<bool> {
+        let unpacking = self.unpacking(image, bands, &options.place, &options.meaning)?;
+        Ok(unpacking.is_some_and(|unpacking| !unpacking.in_place))
     }
 }
 
@@ -115,7 +120,7 @@ impl Unpacking {
         stored: DataType,
         missing: Missing,
         scaling: Option<(f64, f64)>,
-        float_type: Option<FloatType>,
+        meaning: &Meaning,
     ) -> std::result::Result<Option<Self>, String> {
         let nodata = match missing {
             Missing::Value(value) => value.to_sample(stored).map(Fill),
@@ -126,8 +131,22 @@ impl Unpacking {
             (nodata, None) => Convert::masking(nodata),
             (nodata, Some((scale, offset))) => Convert { nodata, scale, offset },
         };
-        if !Convert::takes(stored) {
-            return Err(format!("samples of {stored} are neither masked nor scaled, read them as they are"));
+        let float_type = meaning.float_type;
+        if !Convert::takes(stored) && (meaning.unpack || float_type.is_some()) {
+            return Err(format!(
+                "samples of {stored} are neither scaled nor converted, read them as they are"
+            ));
+        }
+        let is_kept = match (stored, float_type) {
+            (DataType::F32, None | Some(FloatType::Float32))
+            | (DataType::F64, None | Some(FloatType::Float64)) => {
+                meaning.look_for.is_some() && !meaning.unpack && nodata.is_some()
+            }
+            (DataType::C64 | DataType::C128, _) => true,
+            _ => false,
+        };
+        if is_kept {
+            return Ok(Some(Self { convert, data_type: stored, missing, in_place: true }));
         }
         // Floats that hold every stored value.
         let data_type = match (float_type, stored.size()) {
@@ -138,12 +157,30 @@ impl Unpacking {
             (None, 4) if stored == DataType::F32 => DataType::F32,
             (None, _) => DataType::F64,
         };
-        Ok(Some(Self { convert, data_type, missing }))
+        Ok(Some(Self { convert, data_type, missing, in_place: false }))
+    }
+
+    /// The same of samples that are stored white as zero: inverted, then converted.
+    fn inverted(self, image: &Image) -> Self {
+        let Convert { nodata, scale, offset } = self.convert;
+        let white = match image.sample.format {
+            SampleFormat::Uint => 2f64.powi(image.sample.bits.into()) - 1.0,
+            _ => 0.0,
+        };
+        Self { convert: Convert { nodata, scale: -scale, offset: white * scale + offset }, ..self }
     }
 }
 
-/// Scale and offset of some bands, where one of them says so; an error in words if they are not the same for all.
-pub(crate) fn scaling(metadata: &Metadata, bands: &[u16]) -> std::result::Result<Option<(f64, f64)>, String> {
+/// Scale and offset of some bands: those that were given, else those that one of them states; an error in words if they are not
+/// the same for all.
+pub(crate) fn scaling(
+    metadata: &Metadata,
+    bands: &[u16],
+    meaning: &Meaning,
+) -> std::result::Result<Option<(f64, f64)>, String> {
+    if let Some(given) = meaning.scaling {
+        return Ok(Some(given));
+    }
     let mut first: Option<(u16, (f64, f64))> = None;
     let mut told = (false, false);
     for &number in bands {

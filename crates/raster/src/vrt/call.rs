@@ -5,8 +5,9 @@
 
 use super::Vrt;
 use super::pool::InUse;
-use crate::error::Result;
-use crate::options::Execution;
+use crate::device::{self, Choice};
+use crate::error::{Error, Result};
+use crate::options::{Execution, Processor};
 use crate::read::{Asked, Reading, WindowFault};
 use crate::source::Version;
 use std::collections::BTreeMap;
@@ -15,7 +16,10 @@ use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use strile_engine::{Context, Lease, LocatedFault, Location, Progress};
+use strile_engine::{
+    Context, Engine, EngineError, Lease, LocatedFault, Location, Output, OutputError, OutputSpec, Progress,
+    SharedPixels,
+};
 
 /// Samples of sources that each sample of the result may take: how deep sources lie on one another.
 const DEEPEST: u64 = 64;
@@ -53,6 +57,8 @@ impl Work {
 /// What all mosaics of a call share.
 pub(crate) struct Shared<'a> {
     execution: &'a Execution,
+    /// Where layers are blended.
+    place: Location,
     /// Without progress: sources are counted, not their blocks.
     context: Context,
     progress: Option<Arc<dyn Progress>>,
@@ -79,12 +85,21 @@ pub(crate) struct Call<'a> {
     /// The mosaic, and the call of the one it is a source of.
     vrt: &'a Vrt,
     outer: Option<&'a Call<'a>>,
+    /// Where layers are blended.
+    place: Location,
 }
 
 impl<'a> Shared<'a> {
-    pub(crate) fn new(vrt: &'a Vrt, execution: &'a Execution, context: &'a Context, work: &'a Work) -> Self {
+    /// A call whose result is wanted in the memory `to`. Layers are blended there, unless the CPU decodes for it.
+    pub(crate) fn new(
+        vrt: &'a Vrt,
+        (execution, to): (&'a Execution, Location),
+        context: &'a Context,
+        work: &'a Work,
+    ) -> Self {
         Self {
             execution,
+            place: if execution.decode_on == Processor::Cpu { Location::Host } else { to },
             context: Context { progress: None, ..context.clone() },
             progress: context.progress.clone(),
             work,
@@ -101,7 +116,7 @@ impl<'a> Shared<'a> {
 
     /// The call of the outermost mosaic.
     pub(crate) fn call(&'a self) -> Call<'a> {
-        Call { shared: self, vrt: self.outermost, outer: None }
+        Call { shared: self, vrt: self.outermost, outer: None, place: self.place }
     }
 
     /// The outermost mosaic.
@@ -184,9 +199,9 @@ impl Share {
         Reading::new(asked, to, Vec::new(), &self.context).inspect(|reading| self.expect(reading))
     }
 
-    /// Plans the read into host memory that is leased already.
-    pub(super) fn reading_into_held<'b>(&'b self, asked: Asked<'b>) -> Result<Reading<'b>> {
-        Reading::into_held(asked, &self.context).inspect(|reading| self.expect(reading))
+    /// Plans the read into memory that is leased already.
+    pub(super) fn reading_into_held<'b>(&'b self, asked: Asked<'b>, to: Location) -> Result<Reading<'b>> {
+        Reading::into_held(asked, to, &self.context).inspect(|reading| self.expect(reading))
     }
 
     /// Notes the blocks of all sources.
@@ -226,7 +241,51 @@ impl<'a> Call<'a> {
 
     /// The call of a mosaic that is a source of this one.
     pub(super) fn inside<'b>(&'b self, vrt: &'b Vrt) -> Call<'b> {
-        Call { shared: self.shared, vrt, outer: Some(self) }
+        Call { shared: self.shared, vrt, outer: Some(self), place: self.place }
+    }
+
+    /// The same call with layers blended on the host.
+    pub(super) fn on_host(&self) -> Call<'a> {
+        Call { shared: self.shared, vrt: self.vrt, outer: self.outer, place: Location::Host }
+    }
+
+    /// Where layers are blended.
+    pub(super) fn place(&self) -> Location {
+        self.place
+    }
+
+    /// The engine that blends layers.
+    pub(super) fn engine(&self) -> Result<Arc<dyn Engine>> {
+        match self.place {
+            Location::Host => Ok(Choice::cpu("layers in host memory").engine),
+            Location::Cuda(index) => device::holder(index, self.execution().device_memory)
+                .map_err(|problem| Error::Device { file: self.shared.outermost.name().to_owned(), problem }),
+        }
+    }
+
+    /// New memory where layers are blended; the budget of a device lends its own.
+    pub(super) fn output(&self, spec: OutputSpec, purpose: &'static str) -> Result<(Output, Lease)> {
+        let len = spec.len().map_err(|error| self.unfit(error))? as u64;
+        let lease = self.take(if self.place == Location::Host { len } else { 0 }, purpose)?;
+        Ok((self.engine()?.scratch(spec, self.context())?, lease))
+    }
+
+    /// Pixels that are written no more.
+    pub(super) fn pixels(&self, output: Output) -> Result<SharedPixels> {
+        let spec = output.spec().clone();
+        let pixels = match output.device_bytes() {
+            Some(bytes) => SharedPixels::on_device(spec, bytes.clone()),
+            None => {
+                let bytes = output.into_vec().ok_or(Error::Engine(EngineError::Abandoned))?;
+                SharedPixels::new(spec, Arc::new(bytes))
+            }
+        };
+        pixels.map_err(|error| self.unfit(error))
+    }
+
+    /// The error of pixels that memory cannot hold.
+    pub(super) fn unfit(&self, error: OutputError) -> Error {
+        Error::output(error, |problem| self.vrt.refuse(problem))
     }
 
     pub(super) fn is_outermost(&self) -> bool {

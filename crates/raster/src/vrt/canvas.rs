@@ -3,20 +3,20 @@
 use super::Vrt;
 use super::call::Call;
 use super::carve::{Carved, carve};
+use super::compose::Composed;
 use super::expand::{Expanded, Group, Item, What, Which};
 use super::missing::{Conversions, MaskBy};
 use super::opened::Opened;
 use super::place::Part;
 use crate::error::{Error, FaultyFile, Result};
 use crate::options::{Meaning, Place};
-use crate::raster::Raster;
-use crate::read::{Canvas, CanvasMask, Content, Frame, Gap, Tile, alike};
+use crate::read::{Blended, Canvas, CanvasMask, Content, Frame, Gap, Tile, alike};
 use crate::source::{MemorySource, ReadDone, ReadOp, Source, Version};
 use crate::window::Window;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, mpsc};
-use strile_engine::{Cancel, Fill, Lease, ReadAt, Sought, Span};
+use strile_engine::{Cancel, EngineError, Fill, Lease, Location, ReadAt, Sought, Span};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
@@ -47,7 +47,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Made {
     pub(crate) canvas: Canvas,
     /// Its pixels, if there are layers and they were blended.
-    pub(super) blended: Option<Raster>,
+    pub(super) blended: Option<Composed>,
     /// Sources that it is made of.
     pub(super) sources: u64,
     _leases: Vec<Lease>,
@@ -64,12 +64,20 @@ impl Made {
     }
 
     /// The canvas, whose blended pixels are read like those of a file.
-    pub(crate) fn ready(mut self) -> Self {
-        if let Some(raster) = self.blended.take() {
-            let source = MemorySource::new(self.canvas.name.clone(), raster.pixels);
-            self.canvas.content = Content::Blended(Arc::new(source));
+    pub(crate) fn ready(mut self) -> Result<Self> {
+        if let Some(Composed { output, lease, .. }) = self.blended.take() {
+            self._leases.push(lease);
+            let device = output.device_bytes().map(|bytes| Blended::Device(bytes.len(), Some(bytes.clone())));
+            let blended = match device {
+                Some(device) => device,
+                None => {
+                    let pixels = output.into_vec().ok_or(Error::Engine(EngineError::Abandoned))?;
+                    Blended::Host(Arc::new(MemorySource::new(self.canvas.name.clone(), pixels)))
+                }
+            };
+            self.canvas.content = Content::Blended(blended);
         }
-        self
+        Ok(self)
     }
 }
 
@@ -217,7 +225,7 @@ impl Vrt {
             call.keep_faults(before);
             let mut made = self.made_alone(wanted, call)?;
             let known = call.set_aside().len();
-            let Made { canvas, sources, _leases, _expanded, .. } = self.made_alone(&mask, call)?.ready();
+            let Made { canvas, sources, _leases, _expanded, .. } = self.made_alone(&mask, call)?.ready()?;
             // Pixels and mask are of the same sources.
             if call.set_aside().len() != known {
                 continue;
@@ -262,20 +270,27 @@ impl Vrt {
                 return Ok(Made { canvas, blended: None, sources, _leases, _expanded });
             }
             let (len, named) = (expanded.len(), expanded.named_layers());
+            let place = call.place();
+            let unread = match place {
+                Location::Host => Blended::Host(Arc::new(Unread { len })),
+                Location::Cuda(_) => Blended::Device(len, None),
+            };
+            let refused = expanded.refused_by(call.engine()?.as_ref());
             let mut made = Made {
-                canvas: self.canvas(wanted, Content::Blended(Arc::new(Unread { len }))),
+                canvas: self.canvas(wanted, Content::Blended(unread)),
                 blended: None,
                 sources: 0,
                 _leases: Vec::new(),
                 _expanded: Vec::new(),
             };
             (made.canvas.blended, made.canvas.named) = (layers, named);
+            made.canvas.blended_at = if refused.is_some() { Location::Host } else { place };
             if wanted.pixels {
-                let (raster, lease) = self.compose(expanded, call)?;
+                let composed = self.compose(expanded, call)?;
                 if call.set_aside().len() != known {
                     continue;
                 }
-                (made.blended, made._leases) = (Some(raster), vec![lease]);
+                made.blended = Some(composed);
             }
             return Ok(made);
         }
@@ -302,6 +317,7 @@ impl Vrt {
             inside: wanted.inside,
             content,
             blended: 0,
+            blended_at: Location::Host,
             named: Vec::new(),
         }
     }

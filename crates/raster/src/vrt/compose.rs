@@ -1,7 +1,9 @@
-//! Pixels of a mosaic in host memory: rectangles of files are read together, layers are blended one after the other.
+//! Pixels of a mosaic with layers, in one memory: rectangles of files are read together, layers are blended one after the other.
+//!
+//! All of it happens where the result is wanted, by one engine. Layers that the engine of a device does not blend are blended on
+//! the host, together with all others of their window, and the pixels are copied to the device.
 
 use super::Vrt;
-use super::blend::{Layers, lay};
 use super::call::{Call, Share};
 use super::canvas::{Run, named};
 use super::expand::{Expanded, Item, Layer, What, Which};
@@ -11,11 +13,12 @@ use super::place::Part;
 use super::pool::InUse;
 use crate::error::{Error, Result};
 use crate::options::{Interleave, ReadOptions};
-use crate::raster::Raster;
-use crate::read::{Asked, Canvas, Frame, Request};
+use crate::read::{Asked, Canvas, Frame, Request, moved_to};
 use crate::window::Window;
 use std::sync::Arc;
-use strile_engine::{EngineError, Fill, Lease, Output, OutputSpec};
+use strile_engine::{
+    BlendJob, BlendLayer, BlendSamples, EngineError, Fill, Lease, Location, Output, OutputSpec,
+};
 use strile_tiff::DataType;
 
 /// Bytes of a source that are held at once.
@@ -23,24 +26,38 @@ const CHUNK: u64 = 64 << 20;
 
 const PIXELS: &str = "the decoded image";
 
+/// Pixels of a mosaic, band after band, contiguous.
+pub(super) struct Composed {
+    pub(super) output: Output,
+    /// The value where nothing lies in the first band.
+    pub(super) fill: Fill,
+    pub(super) lease: Lease,
+}
+
 impl Vrt {
-    /// Bands of a request, band after band, and the memory they take: what a layer takes from a nested mosaic.
-    pub(super) fn planes(
-        &self,
-        which: &[Which],
-        request: (Part, Part),
-        call: &Call<'_>,
-    ) -> Result<(Raster, Lease)> {
+    /// Bands of a request, band after band: what a layer takes from a nested mosaic.
+    pub(super) fn planes(&self, which: &[Which], request: (Part, Part), call: &Call<'_>) -> Result<Composed> {
         self.compose(self.expand(which, request, call)?, call)
     }
 
-    /// Lays all of it. Sources that fail are set aside where that is allowed; then the pixels are of no use.
-    pub(super) fn compose(&self, expanded: Expanded, call: &Call<'_>) -> Result<(Raster, Lease)> {
+    /// Lays all of it, where the call wants it. Sources that fail are set aside where that is allowed; then the pixels are of no
+    /// use.
+    pub(super) fn compose(&self, expanded: Expanded, call: &Call<'_>) -> Result<Composed> {
+        let engine = call.engine()?;
+        if expanded.refused_by(engine.as_ref()).is_none() {
+            return self.laid(expanded, call);
+        }
+        let Composed { output, fill, lease: _held } = self.laid(expanded, &call.on_host())?;
+        let (there, lease) = call.output(output.spec().clone(), PIXELS)?;
+        moved_to(output, Interleave::BandFirst, engine.as_ref(), &there, call.context())?;
+        Ok(Composed { output: there, fill, lease })
+    }
+
+    /// Lays all of it by the engine of the call.
+    fn laid(&self, expanded: Expanded, call: &Call<'_>) -> Result<Composed> {
         let Expanded { data_type, size: (columns, rows), bands, .. } = expanded;
-        let lease = call.take(expanded.len(), PIXELS)?;
         let spec = OutputSpec::band_first(data_type, bands, rows, columns);
-        let output = spec.and_then(Output::new);
-        let output = output.map_err(|error| Error::output(error, |problem| self.refuse(problem)))?;
+        let (output, lease) = call.output(spec.map_err(|error| call.unfit(error))?, PIXELS)?;
         let is_layer = |item: &Item| matches!(item.what, What::Layer(_));
         let leading = |items: &[Item]| items.iter().position(is_layer).unwrap_or(items.len());
         let first: Vec<Run<'_>> = expanded
@@ -51,36 +68,28 @@ impl Vrt {
                 Run { group, items, fills: true }
             })
             .collect();
-        let mut pixels = self.run(&expanded, &first, output, call)?;
+        self.run(&expanded, &first, &output, call)?;
         for group in &expanded.groups {
             let mut items = group.items.get(leading(&group.items)..).unwrap_or_default();
             while let Some((first, rest)) = items.split_first() {
                 if let What::Layer(layer) = &first.what {
-                    let plane = columns as usize * rows as usize * data_type.size();
-                    let planes = pixels.chunks_exact_mut(plane.max(1)).skip(layer.band as usize);
-                    let mut planes: Vec<&mut [u8]> = planes.take(layer.pairs.len()).collect();
-                    let laid = layer.lay((columns, &mut planes), &layer.chain, call);
+                    let laid = layer.lay(&output, &layer.chain, call);
                     laid.or_else(|error| self.go_without(first.file, error, call))?;
                     call.advance(1);
                     items = rest;
                     continue;
                 }
                 let (run, rest) = items.split_at(leading(items));
-                let spec = OutputSpec::band_first(data_type, bands, rows, columns);
-                let output = spec.and_then(|spec| Output::from_vec(spec, pixels));
-                let output = output.map_err(|error| Error::output(error, |problem| self.refuse(problem)))?;
-                let run = [Run { group, items: run, fills: false }];
-                pixels = self.run(&expanded, &run, output, call)?;
+                self.run(&expanded, &[Run { group, items: run, fills: false }], &output, call)?;
                 items = rest;
             }
         }
         let fill = expanded.groups.first().and_then(|group| group.fills.first()).copied();
-        let (interleave, fill) = (Interleave::BandFirst, fill.unwrap_or_default());
-        Ok((Raster { data_type, bands, rows, columns, interleave, pixels, fill }, lease))
+        Ok(Composed { output, fill: fill.unwrap_or_default(), lease })
     }
 
-    /// Reads rectangles of files into host memory that is leased, all of them by one read.
-    fn run(&self, expanded: &Expanded, runs: &[Run<'_>], output: Output, call: &Call<'_>) -> Result<Vec<u8>> {
+    /// Reads rectangles of files into memory that is leased, all of them by one read.
+    fn run(&self, expanded: &Expanded, runs: &[Run<'_>], output: &Output, call: &Call<'_>) -> Result<()> {
         let (content, _rectangles) = expanded.cut(runs, false, call)?;
         let sources = runs.first().map_or(0, |run| run.items.len()) as u64;
         let whole = Window::full(expanded.size.0, expanded.size.1);
@@ -99,12 +108,13 @@ impl Vrt {
             inside: Some(whole),
             content,
             blended: 0,
+            blended_at: Location::Host,
             named: Vec::new(),
         };
-        if let Err(error) = read_into(&canvas, &output, sources, call) {
+        if let Err(error) = read_into(&canvas, output, sources, call) {
             self.go_without_all(&named(&canvas), error, call)?;
         }
-        output.into_vec().ok_or(Error::Engine(EngineError::Abandoned))
+        Ok(())
     }
 }
 
@@ -113,7 +123,7 @@ fn read_into(canvas: &Canvas, output: &Output, sources: u64, call: &Call<'_>) ->
     let options = ReadOptions::new().execution(*call.execution());
     let asked = Asked::one(&requests, &options);
     let share = Share::new(sources, call);
-    let reading = share.reading_into_held(asked)?;
+    let reading = share.reading_into_held(asked, call.place())?;
     let (_, faults) = reading.read_into(output)?;
     share.complete();
     call.found_by(faults);
@@ -121,21 +131,17 @@ fn read_into(canvas: &Canvas, output: &Output, sources: u64, call: &Call<'_>) ->
 }
 
 impl Layer {
-    /// Lays the source upon planes whose rows have so many columns. `chain`: the mosaics that are entered before.
-    fn lay(
-        &self,
-        (columns, planes): (u32, &mut [&mut [u8]]),
-        chain: &[Arc<InUse>],
-        call: &Call<'_>,
-    ) -> Result<()> {
+    /// Lays the source upon its bands of an output. `chain`: the mosaics that are entered before.
+    fn lay(&self, output: &Output, chain: &[Arc<InUse>], call: &Call<'_>) -> Result<()> {
         if let Some((mosaic, rest)) = chain.split_first() {
             return match mosaic.opened.as_ref() {
-                Opened::Mosaic(vrt) => self.lay((columns, planes), rest, &call.inside(vrt)),
+                Opened::Mosaic(vrt) => self.lay(output, rest, &call.inside(vrt)),
                 Opened::File(_) => Err(Error::Engine(EngineError::Abandoned)),
             };
         }
         let Some((_, first)) = self.pairs.first() else { return Ok(()) };
         let opened = self.source.opened.as_ref();
+        let engine = call.engine()?;
         let sampling = Sampling::new(self.placed, opened.size(), call)?;
         let is_constant =
             self.pairs.iter().all(|(_, s)| s.complex.as_ref().is_some_and(|c| c.constant().is_some()));
@@ -146,8 +152,6 @@ impl Layer {
                 (opened.data_type()?, Content::Pixels(bands.collect()))
             }
         };
-        let nodata: Vec<Option<f64>> =
-            self.pairs.iter().map(|(_, source)| nodata_of(opened, source)).collect();
         let pixel = data_type.size() as u64 * self.pairs.len() as u64;
         let (across, down) = (sampling.across, sampling.down);
         let mut next = 0;
@@ -159,16 +163,16 @@ impl Layer {
                 Some(height) => sampling.chunk(next, pixel, CHUNK, height),
                 None => next..down.part.count,
             };
-            let count = rows.end - rows.start;
             let samples = match is_constant {
-                true => None,
-                false => Some(opened.sample(&content, &sampling, rows.clone(), call)?),
+                // Values count for nothing: all of them become the same.
+                true => Samples::One(data_type, Fill::default()),
+                false => opened.sample(&content, &sampling, rows.clone(), call)?,
             };
-            let pixels = samples.as_ref().map_or(&[][..], |samples| &samples.pixels);
+            let picked = opened.picked(&sampling, &rows, call)?;
             // The mask of all bands, once it was read.
             let mut shared: Option<Samples> = None;
-            let plane_len = across.part.count as usize * count as usize * data_type.size();
-            for ((at, (onto, source)), nodata) in self.pairs.iter().enumerate().zip(&nodata) {
+            for (band, (onto, source)) in (0u32..).zip(&self.pairs) {
+                let nodata = nodata_of(opened, source);
                 let own = match nodata {
                     None if shared.is_none() => mask_of(source, opened, &sampling, rows.clone(), call)?,
                     _ => None,
@@ -177,19 +181,22 @@ impl Layer {
                     None => own.as_ref().or(shared.as_ref()).filter(|_| uses_mask(source)),
                     Some(_) => None,
                 };
-                let layers = Layers {
-                    pixels: pixels.get(at * plane_len..(at + 1) * plane_len).unwrap_or_default(),
-                    data_type,
-                    mask: mask.map(|mask| mask.pixels.as_slice()),
-                    nodata: *nodata,
-                    complex: source.complex.as_deref(),
-                    columns: across.part.count,
-                    rows: count,
+                let job = BlendJob {
+                    band: self.band + band,
+                    at: (self.corner.0 + across.out, self.corner.1 + down.out + rows.start),
+                    size: (across.part.count, rows.end - rows.start),
+                    columns: picked.columns.clone(),
+                    rows: picked.rows.clone(),
+                    blend: onto.blend(opened, source),
                 };
-                let corner = (self.corner.0 + across.out, self.corner.1 + down.out + rows.start);
-                if let Some(plane) = planes.get_mut(at) {
-                    lay(&layers, onto, plane, corner, columns);
-                }
+                let (pixels, mask) = (samples.band(band), mask.and_then(|mask| mask.band(0)));
+                let laid = match (&samples, &pixels) {
+                    (Samples::One(data_type, sample), _) => BlendSamples::One(*data_type, *sample),
+                    (_, Some(pixels)) => BlendSamples::Pixels(pixels),
+                    _ => return Err(Error::Engine(EngineError::Abandoned)),
+                };
+                let layer = BlendLayer { samples: laid, mask: mask.as_ref() };
+                engine.blend(&job, &layer, output, call.context())?;
                 if own.is_some() && matches!(opened.validity(source.band), Validity::Image) {
                     shared = own;
                 }

@@ -5,6 +5,7 @@
 use super::Vrt;
 use super::call::{Call, Share, Shared, Work};
 use super::canvas::{Made, Wanted};
+use super::compose::Composed;
 use crate::device::Choice;
 use crate::error::Result;
 use crate::input::InputRef;
@@ -46,7 +47,7 @@ impl Vrt {
         }
         let checked = self.checked(options)?;
         let work = self.work();
-        let shared = Shared::new(self, &options.execution, context, &work);
+        let shared = Shared::new(self, (&options.execution, to), context, &work);
         let call = shared.call();
         let (wanted, steps) = match checked.wanted(false)? {
             Some((wanted, step)) => (wanted, Vec::from_iter(step)),
@@ -71,7 +72,7 @@ impl Vrt {
             return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.pixels(Location::Host);
         }
         let checked = self.checked(options)?;
-        let shared = Shared::new(self, &options.execution, context, work);
+        let shared = Shared::new(self, (&options.execution, Location::Host), context, work);
         let (raster, report) = checked.host(&shared.call())?;
         self.told(Pixels::of_raster(raster, report, Vec::new()), options, &shared)
     }
@@ -93,7 +94,7 @@ impl Vrt {
         }
         let checked = self.checked(options)?;
         let work = self.work();
-        let shared = Shared::new(self, &options.execution, context, &work);
+        let shared = Shared::new(self, (&options.execution, to), context, &work);
         let pixels = {
             let call = shared.call();
             let read = checked.read(to, &call, |reading| {
@@ -116,7 +117,7 @@ impl Vrt {
         }
         let checked = self.checked(options)?;
         let work = self.work();
-        let shared = Shared::new(self, &options.execution, context, &work);
+        let shared = Shared::new(self, (&options.execution, output.location()), context, &work);
         let report = {
             let call = shared.call();
             let read = checked.read(output.location(), &call, |reading| {
@@ -212,7 +213,7 @@ impl Checked<'_> {
             return planned(asked, to, 0, call, |reading| read(reading).map(|(done, _)| done));
         };
         self.made(&wanted, call, |made| {
-            let made = made.ready();
+            let made = made.ready()?;
             let asked = (&made.canvas, &self.given, step.as_slice());
             let (done, faults) = planned(asked, to, made.sources, call, &mut read)?;
             call.found_by(faults);
@@ -228,8 +229,8 @@ impl Checked<'_> {
             return self.read(Location::Host, call, |reading| self.raster(reading));
         };
         self.made(&wanted, call, |mut made| {
-            let Some(raster) = made.blended.take() else {
-                let made = made.ready();
+            let Some(Composed { output, fill, lease: _held }) = made.blended.take() else {
+                let made = made.ready()?;
                 let asked = (&made.canvas, &self.given, &[][..]);
                 return planned(asked, Location::Host, made.sources, call, |reading| {
                     let (raster, faults) = self.raster(reading)?;
@@ -238,6 +239,7 @@ impl Checked<'_> {
                 });
             };
             // What was blended is the result.
+            let raster = Raster::from_output(output, Interleave::BandFirst, fill)?;
             let requests = [Request::of_mosaic(&made.canvas, None)];
             let engine = Choice::cpu("pixels in host memory").engine;
             let asked = Asked::one(&requests, &self.given);
@@ -272,6 +274,7 @@ impl Checked<'_> {
             inside: Some(self.window),
             content: Content::Files { tiles: Vec::new(), gaps },
             blended: 0,
+            blended_at: Location::Host,
             named: Vec::new(),
         }
     }

@@ -1,22 +1,20 @@
 //! A request for pixels of a mosaic as a list of what is laid, in order: rectangles of files, nothing, and layers.
 //!
-//! A source that is copied one to one is a rectangle of its file. Any other source is a layer, which is blended by `blend`.
+//! A source that is copied one to one is a rectangle of its file. Any other source is a layer, which `compose` blends.
 //! A mosaic that is copied one to one into another is replaced by its own list.
 
-use super::blend::{Onto, is_copy, is_copy_upon};
 use super::call::Call;
-use super::number::{Number, sample_of};
 use super::opened::{Opened, nodata_of};
 use super::parse::{Band, Source};
 use super::place::{Extent, Part, Placed, Rectangles, copied_from};
 use super::pool::{AHEAD, InUse};
-use super::values::Complex;
 use super::{Vrt, index::Index};
 use crate::error::{Error, Result};
 use crate::read::alike;
 use crate::window::Window;
 use std::sync::Arc;
-use strile_engine::{EngineError, Fill, Lease};
+use strile_engine::number::{Number, reader, sample_of};
+use strile_engine::{Blend, BlendValues, BlendWay, Engine, EngineError, Fill, Lease, Support};
 use strile_tiff::DataType;
 
 /// Layers that a plan names.
@@ -70,6 +68,28 @@ pub(super) enum What {
     Layer(Box<Layer>),
 }
 
+/// What samples of a band are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Onto {
+    pub(super) data_type: DataType,
+    /// The largest value that its bits allow.
+    largest: Option<i32>,
+}
+
+impl Onto {
+    /// What becomes of samples of a source.
+    pub(super) fn blend(&self, opened: &Opened, source: &Source) -> Blend {
+        let (values, nodata) = (source.complex.clone(), nodata_of(opened, source));
+        Blend { values, nodata, largest: self.largest }
+    }
+}
+
+impl From<&Band> for Onto {
+    fn from(band: &Band) -> Self {
+        Self { data_type: band.data_type, largest: band.largest }
+    }
+}
+
 /// A source that is not copied one to one.
 pub(super) struct Layer {
     /// The mosaics that it is in, from the outermost, which is none of them.
@@ -95,6 +115,14 @@ impl Expanded {
     pub(super) fn layers(&self) -> usize {
         let items = self.groups.iter().flat_map(|group| &group.items);
         items.filter(|item| matches!(item.what, What::Layer(_))).count()
+    }
+
+    /// Why an engine does not blend one of the layers; `None` if it blends all.
+    pub(super) fn refused_by(&self, engine: &dyn Engine) -> Option<String> {
+        let items = self.groups.iter().flat_map(|group| &group.items);
+        let layers =
+            items.filter_map(|item| if let What::Layer(layer) = &item.what { Some(layer) } else { None });
+        layers.into_iter().find_map(|layer| layer.refused_by(engine))
     }
 
     /// The first layers, in words: a source, and why it is blended.
@@ -158,6 +186,24 @@ impl Group {
 }
 
 impl Layer {
+    /// Why an engine does not blend it, or a source of the mosaic that it is.
+    fn refused_by(&self, engine: &dyn Engine) -> Option<String> {
+        let opened = self.source.opened.as_ref();
+        let refused = |blend: &Blend| match engine.blends(blend) {
+            Support::Yes => None,
+            Support::No(reason) => Some(reason),
+        };
+        let own = self.pairs.iter().find_map(|(onto, source)| refused(&onto.blend(opened, source)));
+        let nested = || {
+            let Opened::Mosaic(vrt) = opened else { return None };
+            let bands = vrt.bands.iter().chain(vrt.mask.iter().map(|(band, _)| band));
+            let values = bands.flat_map(|band| &band.sources).filter_map(|source| source.complex.as_ref());
+            let blend = |values| Blend { values: Some(Arc::clone(values)), ..Blend::default() };
+            values.filter(|values| values.is_changed()).find_map(|values| refused(&blend(values)))
+        };
+        own.or_else(nested)
+    }
+
     /// The name of its source, and why it is blended.
     fn explained(&self) -> String {
         let opened = self.source.opened.as_ref();
@@ -167,10 +213,12 @@ impl Layer {
         };
         let any =
             |is: &dyn Fn(&Onto, &Source) -> bool| self.pairs.iter().any(|(onto, source)| is(onto, source));
-        let complex = |is: fn(&Complex) -> bool| any(&|_, source| source.complex.as_deref().is_some_and(is));
+        let complex =
+            |is: fn(&BlendValues) -> bool| any(&|_, source| source.complex.as_deref().is_some_and(is));
         let reasons = [
             (copied_from(&self.placed.0, &self.placed.1).is_none(), "resampled"),
-            (complex(Complex::is_changed), "values scaled or looked up"),
+            (complex(BlendValues::is_changed), "values scaled or looked up"),
+            (complex(BlendValues::is_power), "by a power"),
             (any(&|_, source| nodata_of(opened, source).is_some()), "transparent by nodata"),
             (complex(|complex| complex.uses_mask), "transparent by its mask"),
             (any(&|_, source| source.is_mask), "its mask as pixels"),
@@ -192,8 +240,7 @@ impl Layer {
         let data_type = opened.data_type().ok()?;
         let mut pairs = self.pairs.iter().zip(fills.iter().skip(first as usize));
         let all = pairs.all(|((onto, source), fill)| {
-            let (complex, nodata) = (source.complex.as_deref(), nodata_of(opened, source));
-            !source.is_mask && is_copy_upon(&fill.0, data_type, complex, nodata, onto)
+            !source.is_mask && is_copy_upon(&fill.0, data_type, &onto.blend(opened, source), onto)
         });
         let bands = self.pairs.iter().map(|(_, source)| source.band).collect();
         all.then(|| What::File { source: Arc::clone(&self.source), bands, from })
@@ -367,9 +414,35 @@ impl Vrt {
 fn are_copied(pairs: &[(&Band, &Source)], opened: &Opened) -> Result<bool> {
     let data_type = opened.data_type()?;
     Ok(pairs.iter().all(|(band, source)| {
-        let complex = source.complex.as_deref();
-        !source.is_mask && is_copy(data_type, complex, nodata_of(opened, source), &Onto::from(*band))
+        let onto = Onto::from(*band);
+        let way = onto.blend(opened, source).way(data_type, onto.data_type);
+        !source.is_mask && way == BlendWay::Copy
     }))
+}
+
+/// Whether samples are laid as they are but for nodata, and `below` is the same nodata: laid upon nothing else, all of them
+/// can be copied.
+fn is_copy_upon(below: &[u8], data_type: DataType, blend: &Blend, onto: &Onto) -> bool {
+    if data_type != onto.data_type {
+        return false;
+    }
+    let is_only_nodata = blend.values.as_ref().is_some_and(|values| values.is_only_nodata());
+    match blend.way(data_type, onto.data_type) {
+        BlendWay::Copy => true,
+        BlendWay::Unless(sample) => {
+            let len = data_type.size();
+            below.get(..len).is_some_and(|below| Some(below) == sample.0.get(..len))
+        }
+        // Reals are compared but for their last digits, so that nearly equal ones would be changed. NaN is always NaN.
+        BlendWay::Change(change) => {
+            let is_nan = |number: Number| number.as_f64().is_nan();
+            matches!(data_type, DataType::F32 | DataType::F64)
+                && is_only_nodata
+                && change.nodata.is_some_and(is_nan)
+                && below.get(..data_type.size()).is_some_and(|below| is_nan(reader(data_type)(below).0))
+        }
+        BlendWay::Convert { .. } => false,
+    }
 }
 
 /// The pixels that a source which is not there would touch: NaN, or 0 where samples cannot be that.

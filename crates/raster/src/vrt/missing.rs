@@ -2,11 +2,10 @@
 
 use super::Vrt;
 use super::expand::Which;
-use super::number::{Number, reader};
-use super::opened::is_nodata;
 use crate::error::Result;
 use crate::options::{Layer, Meaning, Place};
 use crate::read::{Missing, Unpacking, scaling};
+use strile_engine::number::reader;
 use strile_engine::{Convert, Fill, Sought};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
@@ -40,7 +39,8 @@ impl Vrt {
         }
         let stored = self.data_type();
         let refuse = |problem| self.refuse(problem);
-        let scaled = if meaning.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
+        let scaled =
+            if meaning.unpack { scaling(&self.metadata, bands, meaning).map_err(refuse)? } else { None };
         let mask = self.mask_by(bands);
         let sample = |value: NoData| value.to_sample(stored).map(Fill);
         // Values do not count beside a mask band.
@@ -61,10 +61,7 @@ impl Vrt {
         let stored = self.data_type();
         let first = values.iter().flatten().next().map(|value| Missing::Value(*value));
         let missing = mask.as_ref().map(|mask| mask.missing).or(first).unwrap_or(Missing::None);
-        let all = Unpacking::new(stored, missing, scaled, meaning.float_type);
-        let Some(all) = all.map_err(|problem| self.refuse(problem))? else {
-            return Ok(Conversions::default());
-        };
+        let Some(all) = self.unpacking(missing, scaled, meaning)? else { return Ok(Conversions::default()) };
         let own = |value: &Option<NoData>| {
             let nodata = value.and_then(|value| value.to_sample(stored)).map(Fill);
             Unpacking { convert: Convert { nodata, ..all.convert }, ..all }
@@ -77,6 +74,22 @@ impl Vrt {
         Ok(Conversions { unpackings, mask })
     }
 
+    /// How all samples are converted. Values are looked for in what the mosaic gives, not in what its files store.
+    fn unpacking(
+        &self,
+        missing: Missing,
+        scaled: Option<(f64, f64)>,
+        meaning: &Meaning,
+    ) -> Result<Option<Unpacking>> {
+        let (stored, meaning) = (self.data_type(), Meaning { look_for: None, ..*meaning });
+        match Unpacking::new(stored, missing, scaled, &meaning) {
+            Ok(Some(Unpacking { in_place: true, .. })) => Err(self.refuse(format!(
+                "samples of {stored} are neither masked nor scaled in a mosaic, read them as they are"
+            ))),
+            found => found.map_err(|problem| self.refuse(problem)),
+        }
+    }
+
     /// The same of bands that are put onto a grid. Missing pixels do not count there, so that their mask is read in any case.
     fn conversions_onto(
         &self,
@@ -85,7 +98,7 @@ impl Vrt {
         given: Option<NoData>,
     ) -> Result<Conversions> {
         let scaled = || match meaning.unpack {
-            true => scaling(&self.metadata, bands).map_err(|problem| self.refuse(problem)),
+            true => scaling(&self.metadata, bands, meaning).map_err(|problem| self.refuse(problem)),
             false => Ok(None),
         };
         let nodata = match (given, self.one_nodata(bands)) {
@@ -109,8 +122,7 @@ impl Vrt {
         let missing = nodata.map_or(Missing::None, Missing::Value);
         let missing = mask.as_ref().map_or(missing, |mask| mask.missing);
         let unpacking = match meaning.is_masked() {
-            true => Unpacking::new(self.data_type(), missing, scaled()?, meaning.float_type)
-                .map_err(|problem| self.refuse(problem))?,
+            true => self.unpacking(missing, scaled()?, meaning)?,
             false => None,
         };
         Ok(Conversions { unpackings: unpacking.into_iter().collect(), mask })
@@ -171,12 +183,12 @@ fn runs(list: impl Iterator<Item = bool>) -> Vec<(u32, u32)> {
 
 /// The samples of a type that are taken for a nodata value: whole numbers that equal it, and reals that are near it, as GDAL
 /// compares them. `None` if there are none.
-fn near(value: NoData, data_type: DataType) -> Option<Sought> {
+pub(super) fn near(value: NoData, data_type: DataType) -> Option<Sought> {
     let is_near = |bits: u64| {
         let bytes = bits.to_ne_bytes();
         let at = if cfg!(target_endian = "big") { 8 - real_of(data_type).size().min(8) } else { 0 };
         let (number, _) = reader(real_of(data_type))(bytes.get(at..).unwrap_or_default());
-        is_nodata(number, Number::Double(value.as_f64()))
+        number.is_nodata(value.as_f64())
     };
     let sample = value.to_sample(data_type);
     let exact = Sought::new(real_of(data_type), &Fill(sample?));
@@ -214,6 +226,7 @@ fn real_of(data_type: DataType) -> DataType {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strile_engine::number::Number;
 
     #[test]
     fn runs_are_where_a_list_is_true() {
@@ -228,14 +241,13 @@ mod tests {
         let finds = |sought: Sought, bits: u64| (bits & sought.mask).wrapping_sub(sought.low) <= sought.span;
         for value in [-9999.0, 1.5, -3.4e38, f64::from(f32::MAX), 1e-40, 1e30, 0.0, f64::NAN, f64::INFINITY] {
             let sought = near(NoData::Float(value), DataType::F32).unwrap();
-            let nodata = Number::Double(value);
             let around =
                 |bits: u32| (0..40).flat_map(move |by| [bits.wrapping_sub(by), bits.wrapping_add(by)]);
             #[expect(clippy::cast_possible_truncation, reason = "bits of 32")]
             let ends =
                 [sought.low as u32, (sought.low + sought.span) as u32, 0, 1 << 31, f32::INFINITY.to_bits()];
             for bits in ends.into_iter().flat_map(around) {
-                let wanted = is_nodata(Number::Single(f32::from_bits(bits)), nodata);
+                let wanted = Number::Single(f32::from_bits(bits)).is_nodata(value);
                 assert_eq!(finds(sought, bits.into()), wanted, "{value} {bits:x}");
             }
         }
@@ -243,7 +255,7 @@ mod tests {
             let sought = near(NoData::Float(value), DataType::F64).unwrap();
             for bits in [sought.low, sought.low + sought.span] {
                 for bits in [bits - 1, bits, bits + 1] {
-                    let wanted = is_nodata(Number::Double(f64::from_bits(bits)), Number::Double(value));
+                    let wanted = Number::Double(f64::from_bits(bits)).is_nodata(value);
                     assert_eq!(finds(sought, bits), wanted, "{value} {bits:x}");
                 }
             }

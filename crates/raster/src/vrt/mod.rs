@@ -2,9 +2,8 @@
 //!
 //! `parse` the XML as facts; `paths` which files it may lead to, `hosts` which remote objects; `index` which sources a window touches;
 //! `place` where their pixels lie; `pool` the files that are open; `expand` a window as rectangles of files and as layers;
-//! `carve` which pixels of them are seen; `canvas` what `crate::read` takes; `dataset` and `doors` the reads. Layers are blended on
-//! the host: `compose` in which order, `opened` samples of one source, `values` and `number` what is done to a value,
-//! `blend` one source laid upon a band. `call` what one read asks for and may do,
+//! `carve` which pixels of them are seen; `canvas` what `crate::read` takes; `dataset` and `doors` the reads. Layers are blended where
+//! the result is wanted, by `Engine::blend`: `compose` in which order, `opened` samples of one source. `call` what one read asks for and may do,
 //! `several` the calls of many mosaics; `onto` windows that are put onto a grid; `write` an index of tiles made from
 //! files.
 //!
@@ -12,7 +11,6 @@
 //! VRTs, filters) is refused by name. A VRT is text from anywhere: it reaches no file outside its folder
 //! unless told so, and no host but that of its own URL.
 
-mod blend;
 mod call;
 mod canvas;
 mod carve;
@@ -25,7 +23,6 @@ mod hosts;
 mod index;
 mod listing;
 mod missing;
-mod number;
 mod onto;
 mod opened;
 mod parse;
@@ -34,7 +31,6 @@ mod place;
 mod pool;
 mod several;
 mod stored;
-mod values;
 mod write;
 
 pub(crate) use call::Shared;

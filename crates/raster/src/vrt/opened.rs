@@ -2,21 +2,19 @@
 
 use super::Vrt;
 use super::call::Call;
+use super::compose::Composed;
 use super::expand::Which;
-use super::number::{Number, reader};
+use super::missing::near;
 use super::parse::Source;
-use super::place::{Picks, Placed, copied_from, picks};
-use super::values::is_near;
+use super::place::{self, Placed, copied_from, picks};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::options::{Interleave, Layer, Place, ReadOptions};
-use crate::raster::Raster;
-use crate::read::{MaskSource, from_alpha};
+use crate::options::{Layer, Place, ReadOptions};
+use crate::read::MaskSource;
 use crate::window::Window;
 use std::ops::Range;
 use std::sync::Arc;
-use strile_engine::memory::{try_filled, try_with_capacity};
-use strile_engine::{Fill, Lease};
+use strile_engine::{Change, Fill, FinishJob, Lease, OutputSpec, Picks, SharedPixels, Turn};
 use strile_tiff::gdal::NoData;
 use strile_tiff::{DataType, Image, Planar};
 
@@ -69,7 +67,7 @@ impl Leaf {
 /// Where the validity of one band comes from, in GDAL's order.
 pub(super) enum Validity {
     Image,
-    NoData(f64),
+    NoData(NoData),
     Alpha(u16),
     All,
 }
@@ -81,33 +79,37 @@ pub(super) enum Content {
     Mask(u16),
 }
 
-/// Samples in memory that is taken from the budget.
-pub(super) struct Samples {
-    pub(super) pixels: Vec<u8>,
-    pub(super) data_type: DataType,
-    _lease: Lease,
+/// Samples where layers are blended, in memory that is taken from the budget.
+pub(super) enum Samples {
+    /// All pixels that the samples of a request are picked from, band after band.
+    Pixels(SharedPixels, Lease),
+    /// The same sample everywhere.
+    One(DataType, Fill),
 }
 
 impl Samples {
-    /// The same with other pixels, of bytes.
-    fn with_bytes(
-        self,
-        count: usize,
-        call: &Call<'_>,
-        change: impl FnOnce(&Self) -> Vec<u8>,
-    ) -> Result<Self> {
-        let lease = call.take(count as u64, "the mask of a source")?;
-        let pixels = change(&self);
-        Ok(Self { pixels, data_type: DataType::U8, _lease: lease })
+    /// The pixels of a band, from 0.
+    pub(super) fn band(&self, band: u32) -> Option<SharedPixels> {
+        match self {
+            Self::Pixels(pixels, _) => pixels.band(band),
+            Self::One(..) => None,
+        }
     }
+}
+
+/// Which of the pixels that are read are taken.
+pub(super) struct Picked {
+    pub(super) columns: Picks,
+    pub(super) rows: Picks,
+    _lease: Lease,
 }
 
 /// Which pixels a request takes.
 pub(super) struct Sampling {
     pub(super) across: Placed,
     pub(super) down: Placed,
-    columns: Picks,
-    rows: Picks,
+    columns: place::Picks,
+    rows: place::Picks,
     _lease: Option<Lease>,
 }
 
@@ -136,12 +138,20 @@ impl Sampling {
         while end < count && fits(end) {
             end += 1;
         }
-        if let (Picks::Run(from), true) = (&self.rows, end < count) {
+        if let (place::Picks::Run(from), true) = (&self.rows, end < count) {
             // Ends at a row of blocks, so that none is decoded twice.
             let aligned = ((from + end) / block_height * block_height).saturating_sub(*from);
             end = if aligned > first { aligned } else { end };
         }
         first..end
+    }
+
+    /// The pixels of a file that some rows come from.
+    fn window(&self, rows: &Range<u32>) -> Window {
+        let last = |count: u32| count.saturating_sub(1);
+        let (left, right) = (self.columns.get(0), self.columns.get(last(self.across.part.count)));
+        let (top, bottom) = (self.rows.get(rows.start), self.rows.get(last(rows.end)));
+        Window::new(left, top, right - left + 1, bottom - top + 1)
     }
 }
 
@@ -187,13 +197,32 @@ impl Opened {
         };
         match (has_image, nodata, alpha) {
             (true, ..) => Validity::Image,
-            (_, Some(nodata), _) => Validity::NoData(nodata.as_f64()),
+            (_, Some(nodata), _) => Validity::NoData(nodata),
             (_, _, Some(alpha)) => Validity::Alpha(alpha),
             _ => Validity::All,
         }
     }
 
-    /// The samples of some rows of a request: band after band, in the source's type (masks as bytes).
+    /// What some rows of a request take of the pixels that are read for them.
+    pub(super) fn picked(&self, sampling: &Sampling, rows: &Range<u32>, call: &Call<'_>) -> Result<Picked> {
+        let Window { column, row, width, height } = sampling.window(rows);
+        let columns = 0..sampling.across.part.count;
+        // A mosaic gives what is asked for.
+        let is_mosaic = matches!(self, Self::Mosaic(_));
+        let run = |from: &Range<u32>, size: u32| is_mosaic || from.end - from.start == size;
+        let (across, down) = (run(&columns, width), run(rows, height));
+        let count = |range: &Range<u32>, run: bool| if run { 0 } else { u64::from(range.end - range.start) };
+        let bytes = (count(&columns, across) + count(rows, down)) * size_of::<u32>() as u64;
+        let _lease = call.take(bytes, "the pixels that are picked")?;
+        let picks = |of: &place::Picks, range: Range<u32>, first: u32, run: bool| match run {
+            true => Picks::Run,
+            false => Picks::Each(range.map(|at| of.get(at).saturating_sub(first)).collect()),
+        };
+        let columns = picks(&sampling.columns, columns, column, across);
+        Ok(Picked { columns, rows: picks(&sampling.rows, rows.clone(), row, down), _lease })
+    }
+
+    /// The pixels that some rows of a request are picked from: in the source's type, masks as bytes.
     pub(super) fn sample(
         &self,
         content: &Content,
@@ -205,26 +234,15 @@ impl Opened {
             Content::Pixels(bands) => return self.read(Layer::Pixels, bands, sampling, rows, call),
             Content::Mask(band) => *band,
         };
-        let count = sampling.across.part.count as usize * (rows.end - rows.start) as usize;
+        let all_valid = Samples::One(DataType::U8, Fill([u8::MAX; 16]));
         match self.validity(band) {
             Validity::Image => self.read(Layer::Mask, &[band], sampling, rows, call),
             Validity::Alpha(alpha) if alpha != band => self.own_alpha(alpha, sampling, rows, call),
-            Validity::Alpha(_) | Validity::All => {
-                let lease = call.take(count as u64, "the mask of a source")?;
-                Ok(Samples {
-                    pixels: try_filled(255, count, "the mask of a source")?,
-                    data_type: DataType::U8,
-                    _lease: lease,
-                })
-            }
-            Validity::NoData(nodata) => {
-                let samples = self.read(Layer::Pixels, &[band], sampling, rows, call)?;
-                samples.with_bytes(count, call, |samples| {
-                    let (number, nodata) = (reader(samples.data_type), Number::Double(nodata));
-                    let samples = samples.pixels.chunks_exact(samples.data_type.size());
-                    samples.map(|sample| if is_nodata(number(sample).0, nodata) { 0 } else { 255 }).collect()
-                })
-            }
+            Validity::Alpha(_) | Validity::All => Ok(all_valid),
+            Validity::NoData(nodata) => match near(nodata, self.data_type()?) {
+                Some(missing) => self.mask_of(band, Change::Differs(missing), sampling, rows, call),
+                None => Ok(all_valid),
+            },
         }
     }
 
@@ -236,13 +254,26 @@ impl Opened {
         rows: Range<u32>,
         call: &Call<'_>,
     ) -> Result<Samples> {
-        let (columns, count) = (sampling.across.part.count, rows.end - rows.start);
+        self.mask_of(band, Change::Alpha, sampling, rows, call)
+    }
+
+    /// Makes a mask of a band.
+    fn mask_of(
+        &self,
+        band: u16,
+        change: Change,
+        sampling: &Sampling,
+        rows: Range<u32>,
+        call: &Call<'_>,
+    ) -> Result<Samples> {
         let samples = self.read(Layer::Pixels, &[band], sampling, rows, call)?;
-        let Samples { pixels, data_type, _lease } = samples;
-        let (interleave, fill) = (Interleave::BandFirst, Fill::default());
-        let alpha = Raster { data_type, bands: 1, rows: count, columns, interleave, pixels, fill };
-        let lease = call.take(u64::from(columns) * u64::from(count), "the mask of a source")?;
-        Ok(Samples { pixels: from_alpha(alpha).pixels, data_type: DataType::U8, _lease: lease })
+        let Samples::Pixels(pixels, _lease) = samples else { return Ok(samples) };
+        let OutputSpec { rows, columns, .. } = *pixels.spec();
+        let spec = OutputSpec::band_first(DataType::U8, 1, rows, columns);
+        let (mask, lease) = call.output(spec.map_err(|error| call.unfit(error))?, "the mask of a source")?;
+        let job = FinishJob { change, turn: Turn::default() };
+        call.engine()?.finish(&job, Some(&pixels), &mask, call.context())?;
+        Ok(Samples::Pixels(call.pixels(mask)?, lease))
     }
 
     fn read(
@@ -261,27 +292,29 @@ impl Opened {
                     Layer::Mask => vec![Which::Mask],
                 };
                 let request = (sampling.across.part, sampling.down.part);
-                let (raster, lease) = vrt.planes(&which, request, &call.inside(vrt))?;
-                return Ok(Samples { pixels: raster.pixels, data_type: raster.data_type, _lease: lease });
+                let Composed { output, lease, .. } = vrt.planes(&which, request, &call.inside(vrt))?;
+                return Ok(Samples::Pixels(call.pixels(output)?, lease));
             }
         };
-        let (columns, last) = (sampling.across.part.count, |count: u32| count.saturating_sub(1));
-        let (left, right) = (sampling.columns.get(0), sampling.columns.get(last(columns)));
-        let (top, bottom) = (sampling.rows.get(rows.start), sampling.rows.get(last(rows.end)));
-        let window = Window::new(left, top, right - left + 1, bottom - top + 1);
+        let window = sampling.window(&rows);
         call.count_decoded(leaf.dataset.name(), leaf.decoded(&window, bands.len()))?;
         let bands = (layer == Layer::Pixels).then(|| bands.to_vec());
         let place = Place { window: Some(window), bands, layer, ..Place::default() };
         let options = ReadOptions::new().place(place).execution(*call.execution());
-        let mut read = leaf.dataset.read(&options, call.context())?;
+        let mut read = leaf.dataset.read_to(call.place(), &options, call.context())?;
         call.found_by(std::mem::take(&mut read.faults));
-        let raster = read.into_raster()?;
+        let spec = read.spec()?;
         // The read gives back what it took; the pixels stay.
-        let lease = call.take(raster.pixels.len() as u64, "the pixels of a source")?;
-        if window.width == columns && window.height == rows.end - rows.start {
-            return Ok(Samples { pixels: raster.pixels, data_type: raster.data_type, _lease: lease });
-        }
-        picked(&raster, sampling, rows, call)
+        let (pixels, need) = match read.device_bytes() {
+            Some(bytes) => (SharedPixels::on_device(spec, bytes.clone()), 0),
+            None => {
+                let bytes = read.into_bytes()?;
+                let len = bytes.len() as u64;
+                (SharedPixels::new(spec, Arc::new(bytes)), len)
+            }
+        };
+        let lease = call.take(need, "the pixels of a source")?;
+        Ok(Samples::Pixels(pixels.map_err(|error| call.unfit(error))?, lease))
     }
 }
 
@@ -290,52 +323,9 @@ pub(super) fn nodata_of(opened: &Opened, source: &Source) -> Option<f64> {
     let complex = source.complex.as_ref()?;
     match complex.uses_mask && !source.is_mask {
         true => match opened.validity(source.band) {
-            Validity::NoData(value) => Some(value),
+            Validity::NoData(value) => Some(value.as_f64()),
             _ => complex.nodata,
         },
         false => complex.nodata,
     }
-}
-
-pub(super) fn is_nodata(value: Number, nodata: Number) -> bool {
-    let same_precision = match value {
-        Number::Single(_) => Number::Single(nodata.as_f32()),
-        Number::Integer(_) | Number::Double(_) => nodata,
-    };
-    match value {
-        Number::Integer(_) => value.as_f64() == nodata.as_f64(),
-        _ => is_near(value, same_precision) || (value.as_f64().is_nan() && nodata.as_f64().is_nan()),
-    }
-}
-
-/// The nearest pixels out of those that were read.
-fn picked(raster: &Raster, sampling: &Sampling, rows: Range<u32>, call: &Call<'_>) -> Result<Samples> {
-    let size = raster.data_type.size();
-    let (columns, count) = (sampling.across.part.count, rows.end - rows.start);
-    let len = u64::from(columns) * u64::from(count) * u64::from(raster.bands) * size as u64;
-    let lease = call.take(len, "resampled pixels")?;
-    let (left, top) = (sampling.columns.get(0), sampling.rows.get(rows.start));
-    let mut pixels = try_with_capacity(usize::try_from(len).unwrap_or(usize::MAX), "resampled pixels")?;
-    let row_len = raster.columns as usize * size;
-    let plane_len = row_len * raster.rows as usize;
-    for band in 0..raster.bands as usize {
-        let mut above = None;
-        for row in rows.clone() {
-            let picked = sampling.rows.get(row);
-            // Enlarged rows repeat: copying one is faster than picking its pixels again.
-            if above == Some(picked) {
-                let start = pixels.len().saturating_sub(columns as usize * size);
-                pixels.extend_from_within(start..);
-                continue;
-            }
-            above = Some(picked);
-            let at = band * plane_len + (picked - top) as usize * row_len;
-            let line = raster.pixels.get(at..at + row_len).unwrap_or_default();
-            for column in 0..columns {
-                let at = (sampling.columns.get(column) - left) as usize * size;
-                pixels.extend_from_slice(line.get(at..at + size).unwrap_or_default());
-            }
-        }
-    }
-    Ok(Samples { pixels, data_type: raster.data_type, _lease: lease })
 }

@@ -4,11 +4,12 @@
 //! sources that are neither simple nor complex. Sources are taken as their elements close, so that a mosaic
 //! of a million of them needs no tree of its XML.
 
-use super::number::{Number, sample_of};
 use super::place::{Extent, Rectangles, snap};
-use super::values::{Complex, Scaling};
 use std::collections::HashMap;
 use std::mem::take;
+use std::sync::Arc;
+use strile_engine::number::{Number, sample_of};
+use strile_engine::{BlendScaling, BlendValues};
 use strile_tiff::gdal::pam::Pam;
 use strile_tiff::gdal::{Element, NoData, XmlLimits};
 use strile_tiff::{DataType, Warning, Warnings};
@@ -40,7 +41,7 @@ pub(super) struct Source {
     pub(super) is_mask: bool,
     pub(super) rectangles: Option<Rectangles>,
     /// What is done to its values; none for a simple source.
-    pub(super) complex: Option<Box<Complex>>,
+    pub(super) complex: Option<Arc<BlendValues>>,
 }
 
 /// One `VRTRasterBand`.
@@ -301,7 +302,7 @@ impl Reading {
         if let Some(name) = ignored {
             self.ignored_resampling.get_or_insert_with(|| shown(name));
         }
-        let complex = if is_complex { complex(element, &place())?.map(Box::new) } else { None };
+        let complex = if is_complex { complex(element, &place())?.map(Arc::new) } else { None };
         let file = self.file(file)?;
         Ok(Source { file, band, is_mask: head.is_some(), rectangles, complex })
     }
@@ -451,7 +452,7 @@ fn rectangles(from: &Element, to: &Element) -> Result<Rectangles, String> {
 }
 
 /// What a complex source does; `None` where it does nothing.
-fn complex(element: &Element, place: &str) -> Result<Option<Complex>, Problem> {
+fn complex(element: &Element, place: &str) -> Result<Option<BlendValues>, Problem> {
     let number = |name: &str| {
         let text = value(element, name);
         text.map(|text| {
@@ -477,23 +478,25 @@ fn complex(element: &Element, place: &str) -> Result<Option<Complex>, Problem> {
                         "{place} scales by the range of its values, which it does not state"
                     ))
                 })?;
-                Scaling::Power { exponent, from, to: (low, high), clip: is_true("Clip", true) }
+                BlendScaling::Power { exponent, from, to: (low, high), clip: is_true("Clip", true) }
             }
-            _ => Scaling::None,
+            _ => BlendScaling::None,
         },
-        (offset, ratio) => Scaling::Linear { offset: offset.unwrap_or(0.0), ratio: ratio.unwrap_or(1.0) },
+        (offset, ratio) => {
+            BlendScaling::Linear { offset: offset.unwrap_or(0.0), ratio: ratio.unwrap_or(1.0) }
+        }
     };
     let table =
         value(element, "LUT").map(|text| lookup_table(text).map_err(|problem| invalid(place, problem)));
-    let mut complex = Complex {
+    let mut complex = BlendValues {
         nodata: number("NODATA")?,
         uses_mask: is_true("UseMaskBand", false),
         scaling,
         table: table.transpose()?.unwrap_or_default(),
     };
     let table = take(&mut complex.table);
-    let does_nothing = complex == Complex::default() && table.is_empty();
-    Ok((!does_nothing).then_some(Complex { table, ..complex }))
+    let does_nothing = complex == BlendValues::default() && table.is_empty();
+    Ok((!does_nothing).then_some(BlendValues { table, ..complex }))
 }
 
 fn lookup_table(text: &str) -> Result<Vec<(f64, f64)>, String> {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::input::InputRef;
 use crate::options::Execution;
 use std::collections::{BTreeMap, BTreeSet};
-use strile_engine::{Context, LocatedFault};
+use strile_engine::{Context, LocatedFault, Location};
 
 /// The mosaics among some files, each once, with its counter of work.
 pub(crate) struct Mosaics<'a>(BTreeMap<usize, (&'a Vrt, Work)>);
@@ -31,10 +31,14 @@ impl<'a> Mosaics<'a> {
         Self(found)
     }
 
-    /// One call for each.
-    pub(crate) fn calls<'b>(&'b self, execution: &'b Execution, context: &'b Context) -> Calls<'b> {
+    /// One call for each, for a result in the memory `to`.
+    pub(crate) fn calls<'b>(
+        &'b self,
+        (execution, to): (&'b Execution, Location),
+        context: &'b Context,
+    ) -> Calls<'b> {
         let call = |(&at, (vrt, work)): (&usize, &'b (&'a Vrt, Work))| {
-            (at, Shared::new(vrt, execution, context, work))
+            (at, Shared::new(vrt, (execution, to), context, work))
         };
         Calls(self.0.iter().map(call).collect())
     }

@@ -8,7 +8,7 @@ use crate::options::Execution;
 use crate::read::{Size, check_result};
 use crate::source::url_of;
 use std::path::Path;
-use strile_engine::Context;
+use strile_engine::{Context, Location};
 
 /// Sources that are looked at; of more the rest is taken to be as large.
 const LOOKED_AT: u32 = 4096;
@@ -24,7 +24,7 @@ impl Vrt {
     /// Bytes of all sources.
     pub(crate) fn stored(&self) -> u64 {
         let (execution, context, work) = (Execution::default(), Context::default(), self.work());
-        let shared = Shared::new(self, &execution, &context, &work);
+        let shared = Shared::new(self, (&execution, Location::Host), &context, &work);
         self.stored_len(&mut LOOKED_AT.clone(), &shared.call())
     }
 

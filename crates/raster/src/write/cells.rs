@@ -94,6 +94,8 @@ pub(crate) struct Whole {
     rest: Option<Window>,
     /// Bytes of its parts in host memory, and what lends them.
     lease: Option<(u64, Lease)>,
+    /// Whether masks of its parts are as they were given: those of cells are made of ones and zeros.
+    raw_masks: bool,
 }
 
 impl Cells {
@@ -170,12 +172,30 @@ impl Cells {
         let complete = covered + pixels_of(&part) == pixels_of(&window);
         if complete && self.open.get(&(column, row)).is_none_or(|open| open.begun.is_none()) {
             self.set_done(column, row);
-            let parts = self.open.remove(&(column, row)).map_or_else(Vec::new, |open| open.parts);
-            return Ok(Some(Whole { column, row, window, parts, rest: Some(part), lease: None }));
+            let mut parts = self.open.remove(&(column, row)).map_or_else(Vec::new, |open| open.parts);
+            // One that holds on to what it is made of outlives the deposit: cells of many deposits are made at once.
+            let last = if given.lasting { self.view(given, part, local) } else { None };
+            let (rest, raw_masks) = (last.is_none().then_some(part), last.is_some());
+            parts.extend(last);
+            return Ok(Some(Whole { column, row, window, parts, rest, lease: None, raw_masks }));
         }
         // Nothing is changed before it has worked: who has no memory now tries again.
         self.keep((column, row), &window, given, (part, local), engine, context)?;
         Ok(if complete { self.complete((column, row), window) } else { None })
+    }
+
+    /// A rectangle of a deposit where it lies, if it is not the caller's.
+    fn view(&self, given: &Deposit<'_>, part: Window, local: Window) -> Option<Part> {
+        let first = (part.column - given.window.column, part.row - given.window.row);
+        let view = |given: Given<'_>| match given {
+            Given::There(pixels) => pixels.part(first, (part.width, part.height)),
+            Given::Host { .. } => None,
+        };
+        let mask = match given.mask.filter(|_| self.masked) {
+            Some(mask) => Some(view(mask)?),
+            None => None,
+        };
+        Some(Part { window: local, pixels: view(given.pixels)?, mask })
     }
 
     /// Keeps a part of a deposit: one on a device in memory of its own there, others in their place in a cell.
@@ -197,15 +217,10 @@ impl Cells {
             _ => None,
         };
         if let Some(pixels) = there {
-            let view = |given: Given<'_>| match given {
-                Given::There(pixels) => pixels.part(first, size),
-                Given::Host { .. } => None,
-            };
             let part = match given.lasting {
                 true => {
                     let outside = || refused(format!("{part} is not in the pixels given"));
-                    let pixels = view(given.pixels).ok_or_else(outside)?;
-                    Part { window: local, pixels, mask: masks.and_then(view) }
+                    self.view(given, part, local).ok_or_else(outside)?
                 }
                 false => {
                     let spec = self.spec(pixels.spec(), size, engine.location())?;
@@ -295,7 +310,7 @@ impl Cells {
             parts.extend(begun.covered.parts().iter().filter_map(part));
             lease = Some((begun.bytes, begun.lease));
         }
-        Some(Whole { column, row, window, parts, rest: None, lease })
+        Some(Whole { column, row, window, parts, rest: None, lease, raw_masks: false })
     }
 
     /// Makes cells of what completes them, all at once.
@@ -409,7 +424,8 @@ impl Whole {
             |window: &Window| (window.width, window.height) == (self.window.width, self.window.height);
         if let ([part], None) = (&self.parts[..], self.rest) {
             let here = whole(&part.window) && part.pixels.location() == place;
-            return if here { (Some(part.pixels.clone()), part.mask.clone()) } else { (None, None) };
+            let mask = part.mask.clone().filter(|_| !self.raw_masks);
+            return if here { (Some(part.pixels.clone()), mask) } else { (None, None) };
         }
         let (Given::There(pixels), Some(rest)) = (given.pixels, self.rest) else { return (None, None) };
         let stays = given.lasting || place != Location::Host;

@@ -2,7 +2,9 @@
 //!
 //! Pieces become cells (`cells`); full cells are encoded in batches by the engine and go to whoever takes blocks, and
 //! are reduced into the cells of the next level (`halo`), all overlapped: while a batch is encoded the next one is
-//! gathered. What becomes of the blocks is the taker's.
+//! gathered. What becomes of the blocks is the taker's. What is reduced, and overviews that wait for all of them: `kept`.
+
+mod kept;
 
 use super::alpha::{alpha_band, masks_of_band};
 use super::beyond::Collected;
@@ -19,7 +21,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use strile_engine::{
     BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, Given, Lease, Location,
-    OutputError, OutputSpec, ReduceJob, Reduced, SharedPixels, Ticket,
+    OutputError, OutputSpec, ReduceJob, Reduced, SharedPixels, Ticket, Trace,
 };
 use strile_tiff::{BlockKind, Compression, DataType};
 
@@ -106,6 +108,8 @@ pub(crate) struct Flow<T> {
     /// Cells that are, or are being, reduced and wait to be encoded: few of them are not worth a batch.
     held: Vec<Arc<Cell>>,
     held_bytes: u64,
+    /// Whether cells are held until all have come, to be encoded in the order of the file.
+    keeps: bool,
     batch: u64,
     /// One job at a time: each takes the threads the call may use, and two would take twice as many.
     alone: bool,
@@ -165,6 +169,7 @@ impl<T: Taker> Flow<T> {
             ready_bytes: 0,
             held: Vec::new(),
             held_bytes: 0,
+            keeps: false,
             batch: batch.max(1),
             alone: std::thread::available_parallelism().is_ok_and(|all| context.threads < all),
             encoding: VecDeque::new(),
@@ -198,13 +203,13 @@ impl<T: Taker> Flow<T> {
         Ok(())
     }
 
-    /// Reduces all that has been given, and starts to encode the rest of it. What has come of it is taken before what
-    /// comes of pixels that are given later.
+    /// Reduces all that has been given, and starts to encode the rest of it, unless that is kept. What has come of it is
+    /// taken before what comes of pixels that are given later.
     pub(crate) fn settle(&mut self) -> Result<()> {
         while !self.ready.is_empty() || self.reducing.is_some() {
             self.flush()?;
         }
-        self.encode_held()
+        if self.keeps { Ok(()) } else { self.encode_held() }
     }
 
     /// Lets go of all pixels. What is still being encoded or reduced is lost.
@@ -315,12 +320,7 @@ impl<T: Taker> Flow<T> {
         let mut wholes = Vec::new();
         let mut bytes = 0;
         for at in touched {
-            let number = level - self.first;
-            let whole = self.with_memory(|work| match work.levels.get_mut(number) {
-                Some(own) => own.cells.add(at, given, work.engine.engine.as_ref(), &work.context),
-                None => Ok(None),
-            })?;
-            let Some(whole) = whole else { continue };
+            let Some(whole) = self.add(level, at, given)? else { continue };
             bytes += whole.bytes(given.pixels.spec());
             wholes.push(whole);
             if bytes >= self.batch {
@@ -331,7 +331,16 @@ impl<T: Taker> Flow<T> {
         self.close(level, wholes, given, may_flush)
     }
 
-    /// Makes cells of what a deposit completed.
+    /// Takes in what a deposit has of a cell, and returns what the cell is made of if that completes it.
+    fn add(&mut self, level: usize, at: (u32, u32), given: &Deposit<'_>) -> Result<Option<Whole>> {
+        let number = level - self.first;
+        self.with_memory(|work| match work.levels.get_mut(number) {
+            Some(own) => own.cells.add(at, given, work.engine.engine.as_ref(), &work.context),
+            None => Ok(None),
+        })
+    }
+
+    /// Makes cells of what a deposit completed, or several that last.
     fn close(
         &mut self,
         level: usize,
@@ -364,20 +373,27 @@ impl<T: Taker> Flow<T> {
         loop {
             match step(self) {
                 Err(Error::Memory { .. }) if !self.encoding.is_empty() => self.land()?,
-                Err(Error::Memory { .. }) if !self.held.is_empty() => self.encode_held()?,
+                Err(Error::Memory { .. }) if !self.held.is_empty() => {
+                    self.keeps = false;
+                    self.encode_held()?;
+                }
                 done => return done,
             }
         }
     }
 
     /// What a cell counts in a batch: on the host its pixels, on a device the memory that it and the encoder of its blocks
-    /// take there. A level that is not in the file counts like one that is: what waits to be reduced is bounded too.
+    /// take there. A level that is not in the file counts like one that is: what waits to be reduced is bounded too. One
+    /// that is only reduced, since cells are kept, counts what comes of it, twice: reduced, and put together.
     fn weight(&self, cell: &Cell) -> u64 {
         let Some(level) = self.plan.levels.get(cell.level) else { return 0 };
-        if self.engine.engine.location() == Location::Host {
-            let spec = cell.pixels.spec();
-            let pixel = spec.data_type.size() as u64 * u64::from(spec.bands) + u64::from(cell.mask.is_some());
-            return u64::from(cell.window.width) * u64::from(cell.window.height) * pixel;
+        let spec = cell.pixels.spec();
+        let pixel = spec.data_type.size() as u64 * u64::from(spec.bands) + u64::from(cell.mask.is_some());
+        let pixels = u64::from(cell.window.width) * u64::from(cell.window.height) * pixel;
+        match self.engine.engine.location() {
+            Location::Host => return pixels,
+            Location::Cuda(_) if self.keeps => return cell.bytes.saturating_add(pixels / 2),
+            Location::Cuda(_) => {}
         }
         let block = |layout| self.engine.engine.encode_memory(layout, level.grid.block_height);
         let image = block(&level.image).saturating_mul(u64::from(level.grid.planes));
@@ -407,7 +423,7 @@ impl<T: Taker> Flow<T> {
                 self.held.push(cell);
             }
         }
-        if self.held_bytes >= self.batch / 2 { self.encode_held() } else { Ok(()) }
+        if self.held_bytes >= self.batch / 2 && !self.keeps { self.encode_held() } else { Ok(()) }
     }
 
     /// Starts encoding what was held, and waits for batches before it where there are too many.
@@ -468,15 +484,10 @@ impl<T: Taker> Flow<T> {
         Ok(())
     }
 
-    fn collect_reduced(&mut self) -> Result<()> {
-        let Some(Reducing { ticket, targets, cells }) = self.reducing.take() else { return Ok(()) };
-        let reduced = ticket.wait()?;
-        drop(cells);
-        for (reduced, (level, window)) in reduced.into_iter().zip(targets) {
-            let (pixels, mask) = (Given::There(&reduced.pixels), reduced.mask.as_ref().map(Given::There));
-            self.deposit(level, &Deposit { window, pixels, mask, lasting: true }, false)?;
-        }
-        Ok(())
+    /// Does some work of the thread that calls, and keeps when.
+    fn timed<R>(&mut self, name: &'static str, work: impl FnOnce(&mut Self) -> R) -> R {
+        let trace = self.context.trace.clone();
+        Trace::time(trace.as_deref(), ("call", name), || work(self))
     }
 
     /// Whether blocks of a cell are encoded here: its level is in the file, the cell in what is encoded, and not all of
@@ -536,7 +547,7 @@ impl<T: Taker> Flow<T> {
     fn land(&mut self) -> Result<()> {
         let Some(Encoding { ticket, bytes, cells }) = self.encoding.pop_front() else { return Ok(()) };
         self.encoding_bytes -= bytes;
-        let encoded = ticket.wait()?;
+        let encoded = self.timed("wait for blocks", |_| ticket.wait())?;
         drop(cells);
         if let Some(first) = encoded.faults.first() {
             let file = self.taker.name().to_owned();
@@ -545,7 +556,7 @@ impl<T: Taker> Flow<T> {
         }
         self.blocks += encoded.blocks.len() as u64;
         self.sparse += encoded.blocks.iter().filter(|block| block.span.is_none()).count() as u64;
-        self.taker.put_all(&encoded)
+        self.timed("store", |flow| flow.taker.put_all(&encoded))
     }
 }
 

@@ -108,6 +108,11 @@ impl LevelIndex {
         (self.planes, self.items) == (1, 2)
     }
 
+    /// All blocks.
+    pub(crate) fn count(&self) -> u64 {
+        self.positions.len() as u64
+    }
+
     /// Blocks that have not come.
     pub(crate) fn missing(&self) -> usize {
         self.positions.iter().filter(|&&position| position == MISSING).count()

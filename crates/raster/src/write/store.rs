@@ -1,8 +1,8 @@
 //! Encoded blocks on their way to the file: straight to the sink, or by the spool.
 //!
 //! The full image goes straight to the sink where the sink can patch what is before it at the end: in a plain file at
-//! once, in a cloud-optimized one after its overviews (`place_overviews`). All else is spooled until every size is
-//! known. Blocks that go straight must come in the order of the file; those that come a little early wait in memory.
+//! once, in a cloud-optimized one after its overviews (`place_overviews`), or with them if they come in the order of the file
+//! (`expect_in_order`). All else is spooled until every size is known. Blocks that go straight must come in the order of the file; those that come a little early wait in memory.
 
 use super::cells::refused;
 use super::flow::Taker;
@@ -44,8 +44,8 @@ pub(crate) struct Store {
     planar: Planar,
     /// Of each level of the plan; `None` for one that is not in the file.
     levels: Vec<Option<LevelIndex>>,
-    /// Blocks of the full image go to the sink as they come.
-    straight: bool,
+    /// Of each level whose blocks go to the sink as they come, how many of such blocks the file has before its own.
+    straight: Vec<Option<u64>>,
     /// The directories of a file whose overviews have to be put into it before the first block of its full image.
     overviews_first: Option<Vec<(NewDirectory, Option<NewDirectory>)>>,
     appended: Option<Appended>,
@@ -75,12 +75,19 @@ impl Kept {
     }
 }
 
-/// Blocks that came before their turn.
+/// Blocks that came before their turn, by their place among all that go straight to the sink.
 struct Early {
     next: u64,
-    waiting: BTreeMap<u64, Option<Vec<u8>>>,
+    waiting: BTreeMap<u64, Waiting>,
     bytes: u64,
     limit: u64,
+}
+
+/// A block before its turn: its level, its number there and its bytes; without any if it is sparse.
+struct Waiting {
+    level: usize,
+    number: u64,
+    bytes: Option<Vec<u8>>,
 }
 
 impl Store {
@@ -98,7 +105,7 @@ impl Store {
             form: plan.form,
             planar: plan.planar,
             levels: plan.levels.iter().map(LevelIndex::new).collect(),
-            straight,
+            straight: straight.then_some(Some(0)).into_iter().collect(),
             overviews_first: None,
             appended,
             spooled: 0,
@@ -187,6 +194,42 @@ impl Store {
         self.overviews_first = Some(directories);
     }
 
+    /// Says that all blocks of a cloud-optimized file come in its order from here on, the smallest overview first: none of
+    /// them has to wait.
+    pub(crate) fn expect_in_order(
+        &mut self,
+        directories: &[(NewDirectory, Option<NewDirectory>)],
+    ) -> Result<()> {
+        self.leave_room(directories)?;
+        self.room = (BUFFER, None);
+        let mut before = 0;
+        self.straight = vec![None; self.levels.len()];
+        for (straight, level) in self.straight.iter_mut().zip(&self.levels).rev() {
+            let Some(level) = level else { continue };
+            *straight = Some(before);
+            before += level.count();
+        }
+        Ok(())
+    }
+
+    /// Leaves room for the directories of a cloud-optimized file, which are patched in at the end.
+    fn leave_room(&mut self, directories: &[(NewDirectory, Option<NewDirectory>)]) -> Result<()> {
+        let follow = self.levels.iter().flatten().all(LevelIndex::masks_may_follow);
+        let mut left = self.head_len(self.ghost(follow), directories);
+        let zeros = vec![0; usize::try_from(left).unwrap_or(BUFFER).min(BUFFER)];
+        while left > 0 {
+            let count = usize::try_from(left).unwrap_or(BUFFER).min(zeros.len());
+            self.append(zeros.get(..count).unwrap_or_default())?;
+            left -= count as u64;
+        }
+        Ok(())
+    }
+
+    /// Blocks that go straight to the sink before the first of a level; `None` for a level that is spooled.
+    fn straight(&self, level: usize) -> Option<u64> {
+        self.straight.get(level).copied().flatten()
+    }
+
     /// Puts the overviews, all of which have come, into a cloud-optimized file behind room for its directories, if they
     /// are not there yet. From here on the full image goes straight.
     fn place_overviews(&mut self) -> Result<()> {
@@ -195,20 +238,13 @@ impl Store {
         if missing > 0 {
             return Err(refused(format!("{missing} blocks of overviews were never encoded")));
         }
-        let follow = self.levels.iter().flatten().all(LevelIndex::masks_may_follow);
-        let mut left = self.head_len(self.ghost(follow), &directories);
-        let zeros = vec![0; usize::try_from(left).unwrap_or(BUFFER).min(BUFFER)];
-        while left > 0 {
-            let count = usize::try_from(left).unwrap_or(BUFFER).min(zeros.len());
-            self.append(zeros.get(..count).unwrap_or_default())?;
-            left -= count as u64;
-        }
+        self.leave_room(&directories)?;
         for level in (1..self.levels.len()).rev() {
             self.copy_level(level, LEADER + TRAILER)?;
         }
         self.spooled = self.kept.take().map_or(0, |kept| kept.len());
         self.room = (BUFFER, None);
-        self.straight = true;
+        self.straight = vec![Some(0)];
         Ok(())
     }
 
@@ -223,8 +259,9 @@ impl Store {
             let (address, is_mask) = (block.address, block.layout % 2 == 1);
             let level = address.level as usize;
             let number = self.index(level)?.number(address, is_mask);
-            let to_sink = self.straight && level == 0;
-            if to_sink && (number != self.early.next || !self.early.waiting.is_empty()) {
+            let turn = self.straight(level).map(|before| before + number);
+            let to_sink = turn.is_some();
+            if to_sink && (turn != Some(self.early.next) || !self.early.waiting.is_empty()) {
                 self.append_run(&mut straight, encoded)?;
                 let bytes = block.span.map(|_| encoded.bytes(block));
                 self.put(&Arrived { address, is_mask, bytes })?;
@@ -266,8 +303,8 @@ impl Store {
             self.place_overviews()?;
         }
         let number = self.index(level)?.number(block.address, block.is_mask);
-        if self.straight && level == 0 {
-            return self.put_straight(number, block.bytes);
+        if let Some(before) = self.straight(level) {
+            return self.put_straight(before + number, (level, number), block.bytes);
         }
         let Some(bytes) = block.bytes else {
             return self.set(level, number, 0, 0);
@@ -312,27 +349,28 @@ impl Store {
         }
     }
 
-    fn put_straight(&mut self, number: u64, bytes: Option<&[u8]>) -> Result<()> {
-        if number != self.early.next {
+    fn put_straight(&mut self, turn: u64, (level, number): (usize, u64), bytes: Option<&[u8]>) -> Result<()> {
+        if turn != self.early.next {
             self.early.bytes += bytes.map_or(0, |bytes| bytes.len() as u64);
             if self.early.bytes > self.early.limit {
                 let problem = "pieces come too far out of row-major order for a file written straight; give them \
                                row by row of blocks, or set `spooled`";
                 return Err(refused(problem.into()));
             }
-            self.early.waiting.insert(number, bytes.map(<[u8]>::to_vec));
+            let bytes = bytes.map(<[u8]>::to_vec);
+            self.early.waiting.insert(turn, Waiting { level, number, bytes });
             return Ok(());
         }
-        self.put_next(bytes)?;
-        while let Some(bytes) = self.early.waiting.remove(&self.early.next) {
+        self.put_next((level, number), bytes)?;
+        while let Some(Waiting { level, number, bytes }) = self.early.waiting.remove(&self.early.next) {
             self.early.bytes -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
-            self.put_next(bytes.as_deref())?;
+            self.put_next((level, number), bytes.as_deref())?;
         }
         Ok(())
     }
 
-    fn put_next(&mut self, bytes: Option<&[u8]>) -> Result<()> {
-        let (position, number) = (self.written, self.early.next);
+    fn put_next(&mut self, (level, number): (usize, u64), bytes: Option<&[u8]>) -> Result<()> {
+        let position = self.written;
         self.early.next += 1;
         let size = match bytes {
             None => 0,
@@ -344,7 +382,7 @@ impl Store {
                 u32::try_from(bytes.len()).map_err(|_| wrong())?
             }
         };
-        self.set(0, number, position, size)
+        self.set(level, number, position, size)
     }
 
     pub(crate) fn takes_sidecars(&self) -> bool {
@@ -412,7 +450,7 @@ impl Store {
         head.extend_from_slice(ghost.text().as_bytes());
         head.resize(usize::try_from(first).unwrap_or(usize::MAX), 0);
         head.extend_from_slice(&placed.bytes);
-        if self.straight {
+        if self.straight(0).is_some() {
             // The blocks are there already, where the tables say.
             if at != self.written {
                 return Err(refused(format!("expected a file of {at} bytes, got {}", self.written)));
@@ -428,12 +466,13 @@ impl Store {
     }
 
     fn finish_plain(&mut self, directories: Vec<(NewDirectory, Option<NewDirectory>)>) -> Result<()> {
-        let begun = self.straight || self.appended.is_some();
+        let straight = self.straight(0).is_some();
+        let begun = straight || self.appended.is_some();
         let mut at = if begun { self.written } else { self.form.header_len() };
         let mut tables = Vec::with_capacity(self.levels.len());
         for (index, level) in self.levels.iter().enumerate() {
             let Some(level) = level else { continue };
-            let here = self.straight && index == 0;
+            let here = straight && index == 0;
             tables.push(level.spans(0, |position, size| {
                 if here {
                     return position;
@@ -448,7 +487,7 @@ impl Store {
         if !begun {
             self.append(&header)?;
         }
-        for level in usize::from(self.straight)..self.levels.len() {
+        for level in usize::from(straight)..self.levels.len() {
             self.copy_level(level, 0)?;
         }
         if self.written % 2 == 1 {
@@ -459,7 +498,7 @@ impl Store {
         let placed = place_directories(self.form, &directories, first, then).map_err(past_classic)?;
         self.append(&placed.bytes)?;
         let patched = match self.appended {
-            None if self.straight => self.sink.patch(0, &header),
+            None if straight => self.sink.patch(0, &header),
             None => Ok(()),
             Some(appended) => {
                 let pointer = self.form.pointer(first).map_err(past_classic)?;

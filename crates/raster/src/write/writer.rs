@@ -338,19 +338,28 @@ impl Work {
 
     fn begin_overviews(&mut self) {
         self.flow.follow(&Course::overviews(&self.flow.plan));
+        self.flow.keep_overviews();
         self.pass = Pass::Overviews;
     }
 
     /// Ends the overviews. Those that are not encoded yet are while the full image comes; they are in the file before its
-    /// first block, which comes after them.
+    /// first block, which comes after them. Those that were kept are encoded in the order of the file.
     fn begin_image(&mut self) -> Result<()> {
         let adopted = matches!(self.flow.plan.full, FullImage::Adopted(_));
         if self.has_overviews() {
             self.check_given()?;
-            if adopted { self.flow.drain() } else { self.flow.settle() }?;
+            if adopted && !self.flow.keeps_overviews() { self.flow.drain() } else { self.flow.settle() }?;
         }
         let directories = self.directories();
-        self.flow.taker.expect_image(directories);
+        if self.flow.keeps_overviews() {
+            self.flow.taker.expect_in_order(&directories)?;
+            self.flow.encode_kept()?;
+            if adopted {
+                self.flow.drain()?;
+            }
+        } else {
+            self.flow.taker.expect_image(directories);
+        }
         self.flow.follow(&Course::image(&self.flow.plan));
         self.pass = Pass::Image;
         Ok(())

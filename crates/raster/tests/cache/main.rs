@@ -12,6 +12,7 @@ mod changed;
 mod equal;
 #[cfg(feature = "remote")]
 mod folder;
+mod heights;
 mod plans;
 mod shared;
 

@@ -243,14 +243,88 @@ fn what_has_no_one_meaning_is_refused() {
         &Pixels::generate(Pattern::Bits, complex, [1, 2, 2], 1),
     );
     assert_eq!(
-        refusal(&dataset, &masked()),
-        "made.tif: samples of complex64 are neither masked nor scaled, read them as they are"
+        refusal(&dataset, &unpack()),
+        "made.tif: samples of complex64 are neither scaled nor converted, read them as they are"
     );
-    let uint = SampleType { format: SampleFormat::Uint, bits: 8 };
-    let spec = ImageSpec::new(uint).photometric(0).tag(nodata_tag("0"));
-    let dataset = made(&spec, &Pixels::generate(Pattern::Bits, uint, [1, 2, 2], 1));
     assert_eq!(
-        refusal(&dataset, &masked().invert_min_is_white(true)),
-        "made.tif: white as maximum is for stored values, it does not go with masked or unpacked ones"
+        refusal(&dataset, &masked().float_type(FloatType::Float32)),
+        "made.tif: samples of complex64 are neither scaled nor converted, read them as they are"
     );
+}
+
+/// One band of one row.
+fn row<const N: usize>(sample: SampleType, samples: &[[u8; N]]) -> Pixels {
+    let mut pixels = Pixels::zeroed(sample.data_type().unwrap(), 1, 1, samples.len());
+    pixels.bytes = samples.concat();
+    pixels
+}
+
+#[test]
+fn complex_samples_are_masked_by_their_real_part() {
+    let complex = SampleType { format: SampleFormat::ComplexFloat, bits: 64 };
+    let sample = |real: f32, imaginary: f32| -> [u8; 8] {
+        [real.to_ne_bytes(), imaginary.to_ne_bytes()].concat().try_into().unwrap()
+    };
+    let stored = [sample(-9999.0, 0.0), sample(1.0, -9999.0), sample(-9999.0, 2.0), sample(f32::NAN, 1.0)];
+    let dataset = made(&ImageSpec::new(complex).tag(nodata_tag("-9999")), &row(complex, &stored));
+    let seen = read(&dataset, &masked());
+    assert_eq!(seen.data_type, DataType::C64);
+    let parts = floats(seen.bytes().unwrap());
+    assert!(parts[0].is_nan() && parts[4].is_nan() && parts[6].is_nan());
+    assert_eq!((&parts[1..4], &parts[5], &parts[7]), (&[0.0, 1.0, -9999.0][..], &0.0, &1.0));
+    let plan = dataset.plan(&masked(), &Context::default()).unwrap();
+    assert_eq!(plan.after, ["nodata as NaN on the host"]);
+}
+
+#[test]
+fn nodata_of_floats_is_told_from_other_nan() {
+    let float = SampleType { format: SampleFormat::Float, bits: 32 };
+    for (stored, is_there) in [([1.5, f32::NAN, 2.5], false), ([1.5, f32::NAN, -9999.0], true)] {
+        let samples = stored.map(f32::to_ne_bytes);
+        let dataset = made(&ImageSpec::new(float).tag(nodata_tag("-9999")), &row(float, &samples));
+        let seen = read(&dataset, &masked().look_for(NoData::Integer(-9999)));
+        assert_eq!(seen.report.found, Some(is_there));
+        let seen = floats(seen.bytes().unwrap());
+        let wanted = stored.map(|value| if value == -9999.0 { f32::NAN } else { value });
+        assert_eq!(seen.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), wanted.map(f32::to_bits));
+        let plain = floats(read(&dataset, &masked()).bytes().unwrap());
+        assert_eq!(format!("{plain:?}"), format!("{seen:?}"));
+    }
+}
+
+#[test]
+fn white_is_inverted_before_it_is_scaled_and_after_nodata_was_found() {
+    let uint = SampleType { format: SampleFormat::Uint, bits: 8 };
+    let spec = ImageSpec::new(uint).photometric(0).tag(nodata_tag("7")).tag(scales(&[("0.5", "10")]));
+    let dataset = made(&spec, &row(uint, &[[7], [0], [255], [248]]));
+    for (options, wanted) in
+        [(masked(), [f32::NAN, 255.0, 0.0, 7.0]), (unpack(), [f32::NAN, 137.5, 10.0, 13.5])]
+    {
+        let options = options.invert_min_is_white(true);
+        assert_eq!(format!("{:?}", floats(read(&dataset, &options).bytes().unwrap())), format!("{wanted:?}"));
+        assert_eq!(dataset.plan(&options, &Context::default()).unwrap().after, [""; 0]);
+    }
+    let float = SampleType { format: SampleFormat::Float, bits: 32 };
+    let spec = ImageSpec::new(float).photometric(0).tag(nodata_tag("7")).tag(scales(&[("0.5", "10")]));
+    let dataset = made(&spec, &row(float, &[7.0f32, 0.25, -3.0, 8.0].map(f32::to_ne_bytes)));
+    for (options, wanted) in [
+        (ReadOptions::new(), [-7.0, -0.25, 3.0, -8.0]),
+        (masked(), [f32::NAN, -0.25, 3.0, -8.0]),
+        (masked().look_for(NoData::Integer(7)), [f32::NAN, -0.25, 3.0, -8.0]),
+        (unpack(), [f32::NAN, 9.875, 11.5, 6.0]),
+    ] {
+        let seen = read(&dataset, &options.invert_min_is_white(true));
+        assert_eq!(
+            format!("{:?}", floats(seen.bytes().unwrap())).replace("-NaN", "NaN"),
+            format!("{wanted:?}")
+        );
+    }
+}
+
+#[test]
+fn scale_and_offset_can_be_given() {
+    let dataset = made(&ImageSpec::new(INT_16).tag(scales(&[("0.1", "0")])), &numbers(&[4, -3]));
+    let mut options = unpack();
+    options.meaning = options.meaning.scaling(0.5, 1.0);
+    assert_eq!(floats(read(&dataset, &options).bytes().unwrap()), [3.0, -0.5]);
 }

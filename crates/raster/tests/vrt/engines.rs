@@ -233,7 +233,7 @@ fn masks_come_to_the_device_too() {
     }
 }
 
-/// The plan says what is read, and which sources are blended on the host.
+/// The plan says what is read, and which sources are blended where.
 #[test]
 fn a_plan_says_what_is_done() {
     let folder = Folder::new("plan");
@@ -252,8 +252,12 @@ fn a_plan_says_what_is_done() {
             assert_eq!(figures.encoded_bytes, report.encoded_bytes, "{name} by {device:?}\n{plan}");
             let words = plan.to_string();
             assert!(words.contains("mosaic of 130 × 100 pixels"), "{words}");
-            assert_eq!(words.contains("blended on the host"), !is_plain, "{words}");
-            let note = plan.notes.iter().find_map(|note| note.strip_prefix("blended on the host: "));
+            // Where the result is, unless the CPU decodes.
+            let place = if device == Processor::Cpu { "blended on the host" } else { "blended on cuda:0" };
+            assert_eq!(words.contains(place), !is_plain, "{words}");
+            let on_host = if device == Processor::Cpu { mosaics.blended } else { 0 };
+            assert_eq!(mosaics.blended_on_host, on_host, "{words}");
+            let note = plan.notes.iter().find_map(|note| note.strip_prefix(place)?.strip_prefix(": "));
             assert_eq!(
                 note.is_some_and(|note| note.contains(".tif (") || note.contains(".vrt (")),
                 !is_plain,

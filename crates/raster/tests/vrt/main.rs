@@ -9,6 +9,7 @@
 )]
 
 mod batches;
+mod blended;
 mod engines;
 mod hardening;
 mod limits;

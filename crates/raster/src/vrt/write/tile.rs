@@ -9,6 +9,7 @@ use crate::input::Input;
 use crate::metadata::Metadata;
 use crate::options::Place;
 use crate::read::MaskSource;
+use crate::stated::WORDS;
 use crate::vrt::{Vrt, VrtOptions};
 use std::path::{Path, PathBuf};
 use strile_tiff::gdal::{MetadataItem, NoData};
@@ -121,15 +122,6 @@ impl Tile {
 
     /// Tags with words become the items that GDAL gives for them; others have no place.
     fn take_tags(&mut self, dataset: &Dataset) {
-        const WORDS: [(Tag, &str); 7] = [
-            (Tag::DocumentName, "TIFFTAG_DOCUMENTNAME"),
-            (Tag::ImageDescription, "TIFFTAG_IMAGEDESCRIPTION"),
-            (Tag::Software, "TIFFTAG_SOFTWARE"),
-            (Tag::DateTime, "TIFFTAG_DATETIME"),
-            (Tag::Artist, "TIFFTAG_ARTIST"),
-            (Tag::HostComputer, "TIFFTAG_HOSTCOMPUTER"),
-            (Tag::Copyright, "TIFFTAG_COPYRIGHT"),
-        ];
         let directory = dataset.tiff().and_then(|tiff| tiff.directories.first());
         for (tag, _) in tags_of(dataset, &Place::default(), &mut self.lost) {
             let text = directory.and_then(|directory| directory.text(tag));

@@ -1,65 +1,83 @@
-//! What a complex source does to its values: nodata and masks let what is below show, then values are scaled
+//! What a complex source of a VRT does to its values: nodata and masks let what is below show, then values are scaled
 //! and looked up. In single precision, or double where GDAL works in double.
 
-use super::number::Number;
+use crate::number::Number;
 
-/// What a complex source does to values: scale, table and nodata.
+/// What a complex source does to values: nodata, scale and table.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Complex {
+pub struct BlendValues {
     /// Pixels of this value are transparent.
-    pub(super) nodata: Option<f64>,
+    pub nodata: Option<f64>,
     /// Pixels that the source's mask calls invalid are transparent.
-    pub(super) uses_mask: bool,
-    pub(super) scaling: Scaling,
+    pub uses_mask: bool,
+    /// How values are scaled.
+    pub scaling: BlendScaling,
     /// Values, ascending (NaN first), and what they become; between them it is interpolated.
-    pub(super) table: Vec<(f64, f64)>,
+    pub table: Vec<(f64, f64)>,
 }
 
-/// How values are scaled.
+/// How a complex source scales values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) enum Scaling {
+pub enum BlendScaling {
+    /// Not at all.
     #[default]
     None,
+    /// Multiplied, then moved.
     Linear {
+        /// Added.
         offset: f64,
+        /// Multiplied by.
         ratio: f64,
     },
+    /// The place of a value between two others, to a power. Only the host computes it: powers of other processors differ in
+    /// the last digit.
     Power {
+        /// The power.
         exponent: f64,
+        /// The values that become the ends of `to`.
         from: (f64, f64),
+        /// The range of results.
         to: (f64, f64),
+        /// Whether values outside `from` become the ends of `to`.
         clip: bool,
     },
 }
 
-impl Complex {
-    /// Values are multiplied or moved.
-    pub(super) fn is_scaled(&self) -> bool {
-        matches!(self.scaling, Scaling::Linear { offset, ratio } if (offset, ratio) != (0.0, 1.0))
+impl BlendValues {
+    /// Returns whether values are multiplied or moved.
+    pub fn is_scaled(&self) -> bool {
+        matches!(self.scaling, BlendScaling::Linear { offset, ratio } if (offset, ratio) != (0.0, 1.0))
     }
 
-    /// Values are scaled or looked up.
-    pub(super) fn is_changed(&self) -> bool {
-        self.scaling != Scaling::None || !self.table.is_empty()
+    /// Returns whether values are scaled or looked up.
+    pub fn is_changed(&self) -> bool {
+        self.scaling != BlendScaling::None || !self.table.is_empty()
     }
 
-    /// Nothing but nodata.
-    pub(super) fn is_only_nodata(&self) -> bool {
+    /// Returns whether there is nothing but nodata.
+    pub fn is_only_nodata(&self) -> bool {
         *self == Self { nodata: self.nodata, ..Self::default() }
     }
 
-    /// A source whose pixels need not be read: all of them become the offset.
-    pub(super) fn constant(&self) -> Option<f64> {
+    /// Returns whether values are raised to a power, which only the host does.
+    pub fn is_power(&self) -> bool {
+        matches!(self.scaling, BlendScaling::Power { .. })
+    }
+
+    /// Returns the value that all pixels become before they are looked up: such pixels need not be read.
+    pub fn constant(&self) -> Option<f64> {
         match self.scaling {
-            Scaling::Linear { offset, ratio } if ratio == 0.0 && self.nodata.is_none() && !self.uses_mask => {
+            BlendScaling::Linear { offset, ratio }
+                if ratio == 0.0 && self.nodata.is_none() && !self.uses_mask =>
+            {
                 Some(offset)
             }
             _ => None,
         }
     }
 
-    /// A value in the working precision.
-    pub(super) fn apply(&self, value: Number) -> Number {
+    /// Returns what a value becomes, in the precision that it is given in.
+    pub fn apply(&self, value: Number) -> Number {
         let is_double = matches!(value, Number::Double(_));
         let working = |v: f64| match is_double {
             true => Number::Double(v),
@@ -67,9 +85,9 @@ impl Complex {
         };
         let mut value = value;
         match self.scaling {
-            Scaling::None => {}
-            Scaling::Linear { offset, ratio } => value = working(value.as_f64() * ratio + offset),
-            Scaling::Power { exponent, from, to, clip } => {
+            BlendScaling::None => {}
+            BlendScaling::Linear { offset, ratio } => value = working(value.as_f64() * ratio + offset),
+            BlendScaling::Power { exponent, from, to, clip } => {
                 let share = match from.0 == from.1 {
                     true => 0.0,
                     false => (value.as_f64() - from.0) / (from.1 - from.0),
@@ -112,20 +130,6 @@ fn look_up(table: &[(f64, f64)], value: f64) -> f64 {
     }
 }
 
-/// Equal but for the last digits, as GDAL compares reals with nodata.
-pub(super) fn is_near(a: Number, b: Number) -> bool {
-    match (a, b) {
-        (Number::Integer(a), Number::Integer(b)) => a == b,
-        (Number::Single(a), Number::Single(b)) => {
-            a == b || (a - b).abs() < f32::EPSILON * (a + b).abs() * 2.0
-        }
-        (a, b) => {
-            let (a, b) = (a.as_f64(), b.as_f64());
-            a == b || (a - b).abs() < f64::from(f32::EPSILON) * (a + b).abs() * 2.0
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,11 +148,12 @@ mod tests {
 
     #[test]
     fn scaling_is_in_the_working_precision() {
-        let scaled = Complex { scaling: Scaling::Linear { offset: 0.1, ratio: 2.0 }, ..Default::default() };
+        let scaled =
+            BlendValues { scaling: BlendScaling::Linear { offset: 0.1, ratio: 2.0 }, ..Default::default() };
         assert_eq!(scaled.apply(Number::Single(1.0)), Number::Single(2.1));
         assert_eq!(scaled.apply(Number::Double(1.0)), Number::Double(2.1));
-        let power = Scaling::Power { exponent: 2.0, from: (0.0, 10.0), to: (0.0, 100.0), clip: true };
-        let power = Complex { scaling: power, ..Default::default() };
+        let power = BlendScaling::Power { exponent: 2.0, from: (0.0, 10.0), to: (0.0, 100.0), clip: true };
+        let power = BlendValues { scaling: power, ..Default::default() };
         assert_eq!(power.apply(Number::Double(5.0)), Number::Double(25.0));
         assert_eq!(power.apply(Number::Double(50.0)), Number::Double(100.0));
     }

@@ -1,21 +1,26 @@
 //! One sample as a number, and the conversion of samples between types by GDAL's rules.
 //!
 //! Integers are clamped; floats are rounded half away from zero in their own precision, then clamped; NaN as
-//! an integer is 0; a complex sample as a real one is its real part.
+//! an integer is 0; a complex sample as a real one is its real part. A NaN that is written is always the same one: engines
+//! differ in the bits that they leave in others.
 
 use strile_tiff::{DataType, from_half};
 
 /// The value of a sample in the precision it is kept in.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Number {
+pub enum Number {
+    /// Of an integer type.
     Integer(i128),
+    /// Of 32 bits.
     Single(f32),
+    /// Of 64 bits.
     Double(f64),
 }
 
 impl Number {
+    /// Returns the nearest double.
     #[expect(clippy::cast_precision_loss, reason = "the nearest value is what is asked for")]
-    pub(super) fn as_f64(self) -> f64 {
+    pub fn as_f64(self) -> f64 {
         match self {
             Self::Integer(v) => v as f64,
             Self::Single(v) => f64::from(v),
@@ -23,12 +28,39 @@ impl Number {
         }
     }
 
+    /// Returns the nearest single; infinity beyond the largest.
     #[expect(clippy::cast_precision_loss, reason = "the nearest value is what is asked for")]
-    pub(super) fn as_f32(self) -> f32 {
+    pub fn as_f32(self) -> f32 {
         match self {
             Self::Integer(v) => v as f32,
             Self::Single(v) => v,
             Self::Double(v) => single(v),
+        }
+    }
+
+    /// Returns whether both are equal but for the last digits, as GDAL compares reals with nodata. NaN is near nothing.
+    pub fn is_near(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Integer(a), Self::Integer(b)) => a == b,
+            (Self::Single(a), Self::Single(b)) => {
+                a == b || (a - b).abs() < f32::EPSILON * (a + b).abs() * 2.0
+            }
+            (a, b) => {
+                let (a, b) = (a.as_f64(), b.as_f64());
+                a == b || (a - b).abs() < f64::from(f32::EPSILON) * (a + b).abs() * 2.0
+            }
+        }
+    }
+
+    /// Returns whether the value of a sample is nodata, as GDAL makes masks of it: integers exactly, reals but for the last digits
+    /// in their own precision, and NaN is every NaN.
+    pub fn is_nodata(self, nodata: f64) -> bool {
+        match self {
+            Self::Integer(_) => self.as_f64() == nodata,
+            Self::Single(value) if value.is_nan() => nodata.is_nan(),
+            Self::Double(value) if value.is_nan() => nodata.is_nan(),
+            Self::Single(_) => self.is_near(Self::Single(Self::Double(nodata).as_f32())),
+            Self::Double(_) => self.is_near(Self::Double(nodata)),
         }
     }
 
@@ -54,8 +86,8 @@ fn single(v: f64) -> f32 {
     if v.abs() > f64::from(f32::MAX) { f32::INFINITY.copysign(v as f32) } else { v as f32 }
 }
 
-/// How samples of a type are read: real and imaginary part from exactly `data_type.size()` bytes.
-pub(super) fn reader(data_type: DataType) -> fn(&[u8]) -> (Number, Number) {
+/// Returns how samples of a type are read: real and imaginary part from exactly `data_type.size()` bytes.
+pub fn reader(data_type: DataType) -> fn(&[u8]) -> (Number, Number) {
     macro_rules! real {
         ($type:ty, $number:expr) => {
             |bytes: &[u8]| {
@@ -90,9 +122,9 @@ pub(super) fn reader(data_type: DataType) -> fn(&[u8]) -> (Number, Number) {
     }
 }
 
-/// Writes a number as a sample of a type to exactly `data_type.size()` bytes. `F16` is not written: no VRT
+/// Returns how a number is written as a sample of a type, to exactly `data_type.size()` bytes. `F16` is not written: no VRT
 /// that is read has it.
-pub(super) fn writer(data_type: DataType) -> fn((Number, Number), &mut [u8]) {
+pub fn writer(data_type: DataType) -> fn((Number, Number), &mut [u8]) {
     macro_rules! integer {
         ($type:ty) => {
             |(real, _), out: &mut [u8]| {
@@ -110,19 +142,28 @@ pub(super) fn writer(data_type: DataType) -> fn((Number, Number), &mut [u8]) {
         DataType::I32 => integer!(i32),
         DataType::U64 => integer!(u64),
         DataType::I64 => integer!(i64),
-        DataType::F16 | DataType::F32 => |(real, _), out| put(out, &real.as_f32().to_ne_bytes()),
-        DataType::F64 => |(real, _), out| put(out, &real.as_f64().to_ne_bytes()),
+        DataType::F16 | DataType::F32 => |(real, _), out| put(out, &single_bytes(real)),
+        DataType::F64 => |(real, _), out| put(out, &double_bytes(real)),
         DataType::C64 => |(real, imaginary), out| {
-            let ([a, b, c, d], [e, f, g, h]) =
-                (real.as_f32().to_ne_bytes(), imaginary.as_f32().to_ne_bytes());
+            let ([a, b, c, d], [e, f, g, h]) = (single_bytes(real), single_bytes(imaginary));
             put(out, &[a, b, c, d, e, f, g, h]);
         },
         DataType::C128 => |(real, imaginary), out| {
             let (first, second) = out.split_at_mut(out.len().min(8));
-            put(first, &real.as_f64().to_ne_bytes());
-            put(second, &imaginary.as_f64().to_ne_bytes());
+            put(first, &double_bytes(real));
+            put(second, &double_bytes(imaginary));
         },
     }
+}
+
+fn single_bytes(number: Number) -> [u8; 4] {
+    let value = number.as_f32();
+    if value.is_nan() { f32::NAN.to_ne_bytes() } else { value.to_ne_bytes() }
+}
+
+fn double_bytes(number: Number) -> [u8; 8] {
+    let value = number.as_f64();
+    if value.is_nan() { f64::NAN.to_ne_bytes() } else { value.to_ne_bytes() }
 }
 
 fn put(out: &mut [u8], bytes: &[u8]) {
@@ -131,8 +172,8 @@ fn put(out: &mut [u8], bytes: &[u8]) {
     }
 }
 
-/// A sample of a type with that value, in the first bytes.
-pub(super) fn sample_of(value: Number, data_type: DataType) -> [u8; 16] {
+/// Returns a sample of a type with that value, in the first bytes.
+pub fn sample_of(value: Number, data_type: DataType) -> [u8; 16] {
     let mut out = [0; 16];
     if let Some(slot) = out.get_mut(..data_type.size()) {
         writer(data_type)((value, Number::Integer(0)), slot);
