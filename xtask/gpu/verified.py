@@ -1,13 +1,13 @@
 """gpu-verified.toml: what was checked, on what, and what came out. Written here alone; `cargo xtask test` reads it.
 
-It is written when tests, corpus and sanitizers passed for the same sources as those the bundle was built from, and everything
-else was run; what of that failed is in it, and `cargo xtask test` repeats it.
+It is written when tests, corpus and sanitizers passed for the same sources as those the bundle was built from. Other parts add
+their figures. Those that failed or did not run are named in `not_shown`, and `cargo xtask test` repeats them.
 """
 import json
 from pathlib import Path
 
 MUST_PASS = ("facts", "tests", "corpus", "sanitize")
-MUST_RUN = ("gather", "bench", "growth", "written", "write", "python", "pictures", "batch", "warp", "soak", "fuzz")
+OTHERS = ("gather", "bench", "growth", "written", "write", "python", "pictures", "batch", "warp", "soak", "fuzz")
 
 
 def value(item) -> str:
@@ -15,97 +15,117 @@ def value(item) -> str:
     return json.dumps(item, ensure_ascii=False)
 
 
+def lines(items: dict) -> str:
+    return "\n".join(f"{key} = {value(item)}" for key, item in items.items() if item is not None)
+
+
 def section(name: str, items: dict) -> str:
-    lines = [f"{key} = {value(item)}" for key, item in items.items() if item is not None]
-    return f"[{name}]\n" + "\n".join(lines)
+    return f"[{name}]\n{lines(items)}"
+
+
+def has_figures(part: dict | None) -> bool:
+    """Whether a part ran: one that ended before it had found anything says why, and no more."""
+    return bool(set(part or {}) - {"ok", "why", "took", "names"})
+
+
+def rows(name: str, figures: list[dict], left_out: tuple[str, ...]) -> list[str]:
+    return [f"[[{name}]]\n" + lines({k: v for k, v in figure.items() if k not in left_out}) for figure in figures]
+
+
+def of_gather(part: dict) -> list[str]:
+    return [section("gather", {name: part.get(name) for name in ("times_own_loop", "times_cupy_loop")})]
+
+
+def of_growth(part: dict) -> list[str]:
+    return [section("growth", part["figures"])]
+
+
+def of_written(part: dict) -> list[str]:
+    counts = {"cases": part.get("write_check", {}).get("cases"), "read_back": part.get("read_back", {}).get("files")}
+    return [section("round_trips", counts)]
+
+
+def of_warp(part: dict) -> list[str]:
+    times = {f"{method}_ms": ms for method, ms in part.get("gpu_ms", {}).items()}
+    return [section("warp", times | {f"{method}_times_gdal": ratio for method, ratio in part.get("times_gdal", {}).items()})]
+
+
+def of_python(part: dict) -> list[str]:
+    above = [round(row["open_geotiff_ms"] - row["rust_ms"], 2) for row in part["times"]]
+    return [section("python", {"tests": part["tests"].get("passed"), "open_geotiff_above_rust_ms": above})]
+
+
+def of_batch(part: dict) -> list[str]:
+    names = ("windows", "files", "batch_ms", "batch_gb_s", "times_rasterio", "times_loop", "calls")
+    return [section("batch", {name: part.get(name) for name in names})]
+
+
+def of_soak(part: dict) -> list[str]:
+    return [section("soak", {name: part.get(name) for name in ("minutes", "threads", "files")} | part.get("operations", {}))]
+
+
+def of_bench(part: dict) -> list[str]:
+    figures = rows("figures", part["figures"], ("set", "codec", "tile", "notes", "stage_ms"))
+    return [section("copies", part.get("copies", {})), *figures]
+
+
+def of_write(part: dict) -> list[str]:
+    memory = [row["resident"]["driver"] for row in part.get("memory", [])]
+    shown = ("file", "encoder", "strile", "xarray_spatial", "gdal", "ratio", "zlib_ratio", "kernel")
+    figures = [{name: figure.get(name) for name in shown} for figure in part["figures"]]
+    streamed = {"streamed_mib_above_input": max(memory) >> 20 if memory else None}
+    return [section("write", streamed), *rows("written", figures, ())]
+
+
+def of_pictures(part: dict) -> list[str]:
+    return rows("pictures", part["figures"], ("stage_ms", "notes"))
+
+
+#: Rows of tables come last: in TOML a table ends those before it.
+FIGURES = {
+    "gather": of_gather, "growth": of_growth, "written": of_written, "warp": of_warp, "python": of_python, "batch": of_batch,
+    "soak": of_soak, "bench": of_bench, "write": of_write, "pictures": of_pictures,
+}
 
 
 def text(bundle: dict, parts: dict[str, dict]) -> str:
-    facts, tests, corpus = parts["facts"], parts["tests"], parts["corpus"]
+    facts, tests, corpus, sanitize = (parts[name] for name in MUST_PASS)
     head = {
         "version": 1, "hash": bundle["hash"], "revision": bundle["revision"], "modified": bundle["modified"],
         "date": facts["date"],
-        "not_shown": [f"{name}: {why_of(parts[name])}" for name in MUST_RUN if not parts[name]["ok"]],
+        "not_shown": [f"{name}: {why_of(parts.get(name))}" for name in OTHERS if not parts.get(name, {}).get("ok")],
     }
-    blocks = [
-        section(f"corpus.blocks.{json.dumps(codec)}", counts) for codec, counts in sorted(corpus["blocks"].items())
-    ]
-    sanitizer = {tool: entry["result"] for tool, entry in parts["sanitize"]["tools"].items()}
-    writing = {tool: entry["result"] for tool, entry in parts["sanitize"]["writing"].items()}
-    gather = parts["gather"]
-    figures = []
-    for figure in parts["bench"]["figures"]:
-        left_out = ("set", "codec", "tile", "notes", "stage_ms")
-        shown = {k: v for k, v in figure.items() if k not in left_out and v is not None}
-        figures.append("[[figures]]\n" + "\n".join(f"{key} = {value(item)}" for key, item in shown.items()))
-    written = []
-    for figure in parts["write"]["figures"]:
-        shown = ("file", "encoder", "strile", "xarray_spatial", "gdal", "ratio", "zlib_ratio", "kernel")
-        lines = [f"{key} = {value(figure[key])}" for key in shown if figure[key] is not None]
-        written.append("[[written]]\n" + "\n".join(lines))
-    pictures = []
-    for figure in parts["pictures"]["figures"]:
-        left_out = ("stage_ms", "notes")
-        shown = {k: v for k, v in figure.items() if k not in left_out and v is not None}
-        pictures.append("[[pictures]]\n" + "\n".join(f"{key} = {value(item)}" for key, item in shown.items()))
+    device = {name: facts[name] for name in ("name", "driver", "compute_capability")} | {"memory_mib": int(facts["memory_mib"])}
+    counts = {
+        "files": corpus["files"]["files"], "same": corpus["files"]["same"], "hostile": corpus["hostile"]["files"],
+        "hostile_same": corpus["hostile"]["same"], "device_share": corpus["share"],
+    }
+    results = {kind: {tool: entry["result"] for tool, entry in sanitize[kind].items()} for kind in ("tools", "writing")}
     return "\n\n".join([
         "# Written by xtask/gpu/check.py on a machine with a GPU; the raw log lies beside it.\n"
         "# Rates are GB/s of pixels.",
-        "\n".join(f"{key} = {value(item)}" for key, item in head.items()),
-        section("device", {
-            "name": facts["name"], "driver": facts["driver"], "compute_capability": facts["compute_capability"],
-            "memory_mib": int(facts["memory_mib"]),
-        }),
+        lines(head),
+        section("device", device),
         section("tests", {"passed": tests["passed"], "failed": tests["failed"]}),
-        section("corpus", {
-            "files": corpus["files"]["files"], "same": corpus["files"]["same"], "hostile": corpus["hostile"]["files"],
-            "hostile_same": corpus["hostile"]["same"], "device_share": corpus["share"],
-        }),
-        *blocks,
-        section("sanitizer", {"files": parts["sanitize"]["files"], **sanitizer}),
-        section("sanitizer.writing", writing),
-        section("gather", {
-            "times_own_loop": gather.get("times_own_loop"), "times_cupy_loop": gather.get("times_cupy_loop"),
-        }),
-        section("growth", parts["growth"]["figures"]),
-        section("copies", parts["bench"].get("copies", {})),
-        section("write", {
-            "cases": parts["written"]["write_check"]["cases"], "read_back": parts["written"]["read_back"]["files"],
-            "streamed_mib_above_input": max(r["resident"]["driver"] for r in parts["write"]["memory"]) >> 20,
-        }),
-        section("warp", {
-            f"{method}_ms": ms for method, ms in parts["warp"].get("gpu_ms", {}).items()
-        } | {f"{method}_times_gdal": times for method, times in parts["warp"].get("times_gdal", {}).items()}),
-        section("python", {
-            "tests": parts["python"]["tests"]["passed"],
-            "open_geotiff_above_rust_ms": [
-                round(row["open_geotiff_ms"] - row["rust_ms"], 2) for row in parts["python"]["times"]
-            ],
-        }),
-        section("batch", {
-            name: parts["batch"].get(name)
-            for name in ("windows", "files", "batch_ms", "batch_gb_s", "times_rasterio", "times_loop", "calls")
-        }),
-        section("soak", {
-            "minutes": parts["soak"].get("minutes"), "threads": parts["soak"].get("threads"),
-            "files": parts["soak"].get("files"), **parts["soak"].get("operations", {}),
-        }),
-        *figures,
-        *written,
-        *pictures,
+        section("corpus", counts),
+        *(section(f"corpus.blocks.{json.dumps(codec)}", blocks) for codec, blocks in sorted(corpus["blocks"].items())),
+        section("sanitizer", {"files": sanitize["files"], **results["tools"]}),
+        section("sanitizer.writing", results["writing"]),
+        *(one for name, make in FIGURES.items() if has_figures(parts.get(name)) for one in make(parts[name])),
     ]) + "\n"
 
 
-def why_of(found: dict) -> str:
+def why_of(found: dict | None) -> str:
     """In one line, whatever it was."""
+    if found is None:
+        return "not run"
     return "; ".join([found["why"]] if found.get("why") else found.get("names", []))[:300].replace("\n", " ")
 
 
 def lacking(parts: dict[str, dict]) -> list[str]:
+    """Parts without which nothing is written."""
     failed = [f"{name} failed" for name in MUST_PASS if name in parts and not parts[name].get("ok")]
-    # One that ended before it had found anything says why, and no more.
-    found = {name for name, part in parts.items() if set(part) - {"ok", "why", "took", "names"}}
-    return failed + [f"{name} not run" for name in MUST_PASS + MUST_RUN if name not in found]
+    return failed + [f"{name} not run" for name in MUST_PASS if not has_figures(parts.get(name))]
 
 
 def write(out: Path, bundle: dict, parts: dict[str, dict]) -> str:

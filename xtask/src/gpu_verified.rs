@@ -26,7 +26,7 @@ struct Verified {
     date: String,
     device: String,
     driver: String,
-    /// Parts that were run and failed, in words.
+    /// Parts that failed or were not run, in words.
     not_shown: Vec<String>,
 }
 
@@ -42,8 +42,7 @@ pub fn check(workspace: &Workspace) -> Result<Option<String>, Failure> {
     let Verified { revision, date, device, driver, not_shown, .. } = &verified;
     if hash == verified.hash {
         println!("verified on {device}, driver {driver}, {date}, revision {revision}");
-        let but =
-            || format!("{FILE} is of these sources, and of its round this failed: {}", not_shown.join("; "));
+        let but = || format!("{FILE} is of these sources, and does not show: {}", not_shown.join("; "));
         return Ok((!not_shown.is_empty()).then(but));
     }
     let changed = changed_since(&workspace.root, revision);
@@ -208,6 +207,37 @@ mod tests {
         let verified = parse(GOOD).unwrap();
         assert_eq!((verified.revision.as_str(), verified.device.as_str()), ("00df058", "NVIDIA H200"));
         assert_eq!(verified.not_shown, ["write: no time"]);
+    }
+
+    /// The shortest round that is recorded: the parts that must pass, and one that failed.
+    const ROUND: &str = r#"
+import sys
+sys.path.insert(0, "gpu")
+import verified
+tool = {"memcheck": {"result": "clean"}}
+parts = {
+    "facts": {"ok": True, "date": "2026-11-15", "name": "NVIDIA H200", "driver": "580", "compute_capability": "9.0", "memory_mib": "9"},
+    "tests": {"ok": True, "passed": 12, "failed": 0},
+    "corpus": {"ok": True, "files": {"files": 3, "same": 3}, "hostile": {"files": 2, "same": 2}, "share": 1.0,
+        "blocks": {"lzw": {"device": 4, "host": 0}}},
+    "sanitize": {"ok": True, "files": 3, "tools": tool, "writing": tool},
+    "soak": {"ok": False, "why": "no time left"},
+}
+assert verified.lacking(parts) == [], verified.lacking(parts)
+assert verified.lacking({**parts, "tests": {"ok": False, "failed": 1}}) == ["tests failed"]
+assert "corpus not run" in verified.lacking({name: part for name, part in parts.items() if name != "corpus"})
+bundle = {"hash": "01" * 32, "revision": "00df058", "modified": False}
+sys.stdout.write(verified.text(bundle, parts))
+"#;
+
+    #[test]
+    fn a_round_without_benchmarks_is_recorded_and_names_them() {
+        let mut python = Command::new("python3");
+        python.current_dir(env!("CARGO_MANIFEST_DIR")).args(["-B", "-c", ROUND]);
+        let verified = parse(&process::capture(&mut python).unwrap()).unwrap();
+        assert_eq!(verified.hash, "01".repeat(32));
+        assert!(verified.not_shown.contains(&"soak: no time left".to_owned()), "{:?}", verified.not_shown);
+        assert!(verified.not_shown.contains(&"bench: not run".to_owned()), "{:?}", verified.not_shown);
     }
 
     #[test]
