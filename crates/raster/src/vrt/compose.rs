@@ -136,7 +136,7 @@ impl Layer {
         if let Some((mosaic, rest)) = chain.split_first() {
             return match mosaic.opened.as_ref() {
                 Opened::Mosaic(vrt) => self.lay(output, rest, &call.inside(vrt)),
-                Opened::File(_) => Err(Error::Engine(EngineError::Abandoned)),
+                Opened::File(_) | Opened::Warped(_) => Err(Error::Engine(EngineError::Abandoned)),
             };
         }
         let Some((_, first)) = self.pairs.first() else { return Ok(()) };

@@ -209,6 +209,7 @@ impl Layer {
         let opened = self.source.opened.as_ref();
         let name = match opened {
             Opened::File(leaf) => leaf.dataset.name(),
+            Opened::Warped(warped) => warped.leaf().map_or("", |leaf| leaf.dataset.name()),
             Opened::Mosaic(vrt) => vrt.name(),
         };
         let any =
@@ -223,6 +224,7 @@ impl Layer {
             (complex(|complex| complex.uses_mask), "transparent by its mask"),
             (any(&|_, source| source.is_mask), "its mask as pixels"),
             (any(&|onto, _| opened.data_type().ok() != Some(onto.data_type)), "converted to another type"),
+            (matches!(opened, Opened::Warped(_)), "warped"),
             (matches!(opened, Opened::Mosaic(_)), "a mosaic"),
         ];
         let reasons: Vec<&str> = reasons.into_iter().filter(|(is, _)| *is).map(|(_, words)| words).collect();
@@ -368,6 +370,10 @@ impl Vrt {
         let Some((_, source)) = pairs.first() else { return Ok(Vec::new()) };
         call.count_source()?;
         let Some(in_use) = self.source(source.file, call)? else { return Ok(Vec::new()) };
+        let in_use = match &self.warp {
+            Some(warp) => Arc::new(in_use.warped(warp, call)?),
+            None => in_use,
+        };
         let opened = in_use.opened.as_ref();
         let Some(placed) = Rectangles::place(source.rectangles.as_ref(), opened.size(), request) else {
             return Ok(Vec::new());

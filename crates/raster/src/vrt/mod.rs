@@ -7,7 +7,9 @@
 //! `several` the calls of many mosaics; `onto` windows that are put onto a grid; `write` an index of tiles made from
 //! files.
 //!
-//! The pixels are those that GDAL gives. What is not a mosaic (warped, derived, pansharpened and processed
+//! `warped` VRTs that are one TIFF on another grid.
+//!
+//! The pixels are those that GDAL gives. What is not a mosaic (derived, pansharpened and processed
 //! VRTs, filters) is refused by name. A VRT is text from anywhere: it reaches no file outside its folder
 //! unless told so, and no host but that of its own URL.
 
@@ -31,6 +33,7 @@ mod place;
 mod pool;
 mod several;
 mod stored;
+mod warped;
 mod write;
 
 pub(crate) use call::Shared;
@@ -140,6 +143,8 @@ pub struct Vrt {
     path: Option<(PathBuf, Version)>,
     alpha: Option<u16>,
     ignored_resampling: Option<String>,
+    /// How its source is warped, if it is a warped VRT.
+    warp: Option<Arc<warped::Warp>>,
     pool: Pooled,
     /// Sources that reads went on without, and why.
     missing: Mutex<BTreeMap<String, String>>,
@@ -271,6 +276,7 @@ impl Vrt {
             path,
             alpha,
             ignored_resampling: mosaic.ignored_resampling,
+            warp: mosaic.warp.map(Arc::new),
             pool,
             missing: Mutex::default(),
             places: KnownPlaces::default(),

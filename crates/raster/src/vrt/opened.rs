@@ -1,4 +1,4 @@
-//! An opened source: a TIFF or another VRT, which gives the samples of a request in its own type.
+//! An opened source: a TIFF, one on the grid of a warped VRT, or another VRT. It gives the samples of a request in its own type.
 
 use super::Vrt;
 use super::call::Call;
@@ -7,6 +7,7 @@ use super::expand::Which;
 use super::missing::near;
 use super::parse::Source;
 use super::place::{self, Placed, copied_from, picks};
+use super::warped::Warped;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::{Layer, Place, ReadOptions};
@@ -21,6 +22,7 @@ use strile_tiff::{DataType, Image, Planar};
 /// An opened source.
 pub(super) enum Opened {
     File(Box<Leaf>),
+    Warped(Warped),
     Mosaic(Box<Vrt>),
 }
 
@@ -43,6 +45,16 @@ impl Leaf {
         };
         let nodata = dataset.metadata().nodata;
         Ok(Self { dataset: Arc::new(dataset), image, has_mask, alpha, nodata })
+    }
+
+    /// Columns and rows.
+    pub(super) fn size(&self) -> (u32, u32) {
+        (self.image.width, self.image.height)
+    }
+
+    /// The alpha band, from 1.
+    pub(super) fn alpha(&self) -> Option<u16> {
+        self.alpha
     }
 
     /// Pixels of a block.
@@ -158,7 +170,8 @@ impl Sampling {
 impl Opened {
     pub(super) fn size(&self) -> (u32, u32) {
         match self {
-            Self::File(leaf) => (leaf.image.width, leaf.image.height),
+            Self::File(leaf) => leaf.size(),
+            Self::Warped(warped) => warped.size(),
             Self::Mosaic(vrt) => (vrt.width(), vrt.height()),
         }
     }
@@ -166,6 +179,7 @@ impl Opened {
     pub(super) fn bands(&self) -> u16 {
         match self {
             Self::File(leaf) => leaf.image.samples,
+            Self::Warped(warped) => warped.leaf().map_or(0, |leaf| leaf.image.samples),
             Self::Mosaic(vrt) => vrt.bands(),
         }
     }
@@ -178,6 +192,7 @@ impl Opened {
                 let unsupported = || Error::Unsupported { file: file(), reason: format!("{sample} samples") };
                 sample.data_type().ok_or_else(unsupported)
             }
+            Self::Warped(warped) => Ok(warped.data_type()),
             Self::Mosaic(vrt) => Ok(vrt.data_type()),
         }
     }
@@ -186,13 +201,15 @@ impl Opened {
     pub(super) fn block_height(&self) -> Option<u32> {
         match self {
             Self::File(leaf) => Some(leaf.image.grid.block_height.max(1)),
-            Self::Mosaic(_) => None,
+            Self::Warped(_) | Self::Mosaic(_) => None,
         }
     }
 
     pub(super) fn validity(&self, band: u16) -> Validity {
         let (has_image, nodata, alpha) = match self {
             Self::File(leaf) => (leaf.has_mask, leaf.nodata, leaf.alpha),
+            // Its missing pixels have the nodata value of the VRT.
+            Self::Warped(_) => return Validity::All,
             Self::Mosaic(vrt) => (vrt.has_mask(), vrt.nodata(band), vrt.alpha()),
         };
         match (has_image, nodata, alpha) {
@@ -284,8 +301,18 @@ impl Opened {
         rows: Range<u32>,
         call: &Call<'_>,
     ) -> Result<Samples> {
-        let leaf = match self {
-            Self::File(leaf) => leaf,
+        let window = sampling.window(&rows);
+        let (leaf, place, touched) = match self {
+            Self::File(leaf) => {
+                let bands = (layer == Layer::Pixels).then(|| bands.to_vec());
+                let place = Place { window: Some(window), bands, layer, ..Place::default() };
+                (leaf.as_ref(), place, window)
+            }
+            Self::Warped(warped) => {
+                let leaf = warped.leaf()?;
+                let (width, height) = leaf.size();
+                (leaf, warped.place(window, bands), Window::full(width, height))
+            }
             Self::Mosaic(vrt) => {
                 let which: Vec<Which> = match layer {
                     Layer::Pixels => bands.iter().map(|&band| Which::Band(band)).collect(),
@@ -296,10 +323,7 @@ impl Opened {
                 return Ok(Samples::Pixels(call.pixels(output)?, lease));
             }
         };
-        let window = sampling.window(&rows);
-        call.count_decoded(leaf.dataset.name(), leaf.decoded(&window, bands.len()))?;
-        let bands = (layer == Layer::Pixels).then(|| bands.to_vec());
-        let place = Place { window: Some(window), bands, layer, ..Place::default() };
+        call.count_decoded(leaf.dataset.name(), leaf.decoded(&touched, bands.len()))?;
         let options = ReadOptions::new().place(place).execution(*call.execution());
         let mut read = leaf.dataset.read_to(call.place(), &options, call.context())?;
         call.found_by(std::mem::take(&mut read.faults));

@@ -5,6 +5,7 @@
 //! of a million of them needs no tree of its XML.
 
 use super::place::{Extent, Rectangles, snap};
+use super::warped::{self, Warp};
 use std::collections::HashMap;
 use std::mem::take;
 use std::sync::Arc;
@@ -76,6 +77,8 @@ pub(super) struct Mosaic {
     pub(super) metadata: Pam,
     pub(super) warnings: Warnings,
     pub(super) ignored_resampling: Option<String>,
+    /// How the only file is warped, if it is a warped VRT.
+    pub(super) warp: Option<Warp>,
 }
 
 /// What is kept while the elements close.
@@ -110,6 +113,9 @@ pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -
     });
     let root = root.map_err(|message| problem.unwrap_or_else(|| invalid("XML", message.to_string())))?;
     is_mosaic(&root)?;
+    if warped::is_warped(&root) {
+        warped::check(&root)?;
+    }
     let size = |name| {
         let text = attribute(&root, name).unwrap_or("");
         let value = text.trim().parse().ok().filter(|v| (1..=i32::MAX.unsigned_abs()).contains(v));
@@ -120,7 +126,7 @@ pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -
     if reading.bands.is_empty() {
         return Err(invalid("VRTDataset", "expected at least one `VRTRasterBand`, got none"));
     }
-    let Reading { bands, mask, files, mut warnings, ignored_resampling, .. } = reading;
+    let Reading { mut bands, mask, mut files, mut warnings, ignored_resampling, .. } = reading;
     if let Some((index, band)) =
         bands.iter().enumerate().find(|(_, b)| Some(b.data_type) != bands.first().map(|b| b.data_type))
     {
@@ -140,32 +146,40 @@ pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -
     let mut told = Warnings::new();
     let metadata = Pam::from_element(&root, &mut told);
     warnings.append(told.at("VRT"));
-    Ok(Mosaic { width, height, bands, mask, files, metadata, warnings, ignored_resampling })
+    let mut warp = None;
+    if warped::is_warped(&root) {
+        if mask.is_some() {
+            return Err(Problem::Unsupported("a warped VRT with `MaskBand` is not read".into()));
+        }
+        let (found, file) = warped::parse(&root, (width, height), metadata.crs.as_ref(), &mut bands)?;
+        (warp, files) = (Some(found), vec![file]);
+    }
+    Ok(Mosaic { width, height, bands, mask, files, metadata, warnings, ignored_resampling, warp })
 }
 
 /// GDAL compares the names of elements and attributes without regard to case.
-fn is(element: &Element, name: &str) -> bool {
+pub(super) fn is(element: &Element, name: &str) -> bool {
     element.name.eq_ignore_ascii_case(name)
 }
 
-fn attribute<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
+pub(super) fn attribute<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
     element.attributes.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
 }
 
-fn child<'a>(element: &'a Element, name: &str) -> Option<&'a Element> {
+pub(super) fn child<'a>(element: &'a Element, name: &str) -> Option<&'a Element> {
     element.children.iter().find(|c| is(c, name))
 }
 
 /// The text of an element inside, or of the attribute of that name, as GDAL looks for values.
-fn value<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
     child(element, name).map(|c| c.text.as_str()).or_else(|| attribute(element, name)).map(str::trim)
 }
 
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     text.trim().chars().take(60).collect::<String>().escape_debug().to_string()
 }
 
-fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Problem {
+pub(super) fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Problem {
     Problem::Invalid { place: place.into(), problem: problem.into() }
 }
 
@@ -174,7 +188,9 @@ fn is_mosaic(root: &Element) -> Result<(), Problem> {
         let problem = format!("expected root element `VRTDataset`, got `{}`", shown(&root.name));
         return Err(invalid("XML", problem));
     }
-    if let Some(kind) = attribute(root, "subClass").filter(|kind| !kind.is_empty()) {
+    if let Some(kind) =
+        attribute(root, "subClass").filter(|kind| !kind.is_empty() && !warped::is_warped(root))
+    {
         return Err(Problem::Unsupported(format!(
             "a VRT of kind `{}` is not a mosaic of sources",
             shown(kind)
@@ -216,7 +232,7 @@ impl Reading {
             let sources = self.open.remove(&(open.len() + 1)).unwrap_or_default();
             let number = self.bands.len() + 1;
             let data_type = self.data_type.filter(|_| is(parent, "VRTDataset"));
-            let band = band(&element, number, sources, data_type)?;
+            let band = band(&element, (number, warped::is_warped(root)), sources, data_type)?;
             if is(parent, "VRTDataset") {
                 if self.bands.len() >= usize::from(u16::MAX) {
                     return Err(Problem::Limit { what: "number of bands", found: 65_536, limit: 65_535 });
@@ -333,12 +349,12 @@ fn numbered(mut element: Element, number: usize) -> Element {
 
 fn band(
     element: &Element,
-    number: usize,
+    (number, is_warped): (usize, bool),
     sources: Vec<Source>,
     given_in: Option<DataType>,
 ) -> Result<Band, Problem> {
     let kind = attribute(element, "subClass").unwrap_or("VRTSourcedRasterBand");
-    if !kind.eq_ignore_ascii_case("VRTSourcedRasterBand") {
+    if !is_warped && !kind.eq_ignore_ascii_case("VRTSourcedRasterBand") {
         return Err(Problem::Unsupported(format!(
             "band {number} is a `{}`, not a mosaic of sources",
             shown(kind)
@@ -347,10 +363,9 @@ fn band(
     let stated_type = match attribute(element, "dataType").map(str::trim) {
         None => None,
         Some(name) => {
-            let found = TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
             let unknown =
                 || Problem::Unsupported(format!("band {number} has the data type `{}`", shown(name)));
-            Some(found.map(|(_, data_type)| *data_type).ok_or_else(unknown)?)
+            Some(type_named(name).ok_or_else(unknown)?)
         }
     };
     let stated = stated_type.unwrap_or(DataType::U8);
@@ -410,6 +425,11 @@ pub(super) const TYPES: [(&str, DataType); 13] = [
     ("CFloat64", DataType::C128),
 ];
 
+/// The type with one of these names.
+pub(super) fn type_named(name: &str) -> Option<DataType> {
+    TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, data_type)| *data_type)
+}
+
 /// The colours of a `ColorTable`, of a VRT or a sidecar.
 pub(crate) fn table_entries(table: &Element) -> impl Iterator<Item = [u16; 4]> {
     table.children.iter().filter(|child| is(child, "Entry")).take(65_536).map(colour)
@@ -421,7 +441,7 @@ fn colour(entry: &Element) -> [u16; 4] {
 }
 
 /// A number that is the whole text.
-fn number_of(text: &str) -> Option<NoData> {
+pub(super) fn number_of(text: &str) -> Option<NoData> {
     let mut told = Warnings::new();
     NoData::parse(text, &mut told).filter(|_| told.is_empty())
 }

@@ -7,6 +7,7 @@
 use super::call::Call;
 use super::opened::{Leaf, Opened};
 use super::parse::SourceFile;
+use super::warped::{Warp, Warped};
 use super::{Missing, NOT_THERE, Vrt, VrtOptions, paths::Refusal};
 use crate::batch::header_memory;
 use crate::dataset::Dataset;
@@ -218,6 +219,14 @@ pub(super) struct InUse {
     _lease: Lease,
 }
 
+impl InUse {
+    /// The same on the grid of a warped VRT.
+    pub(super) fn warped(self: Arc<Self>, warp: &Arc<Warp>, call: &Call<'_>) -> Result<Self> {
+        let opened = Arc::new(Opened::Warped(Warped::new(warp, self)?));
+        Ok(Self { opened, _lease: call.take(0, "a warped source")? })
+    }
+}
+
 impl Vrt {
     /// The opened source; `None` if it is missing and only to be warned of.
     pub(super) fn source(&self, file: u32, call: &Call<'_>) -> Result<Option<Arc<InUse>>> {
@@ -401,7 +410,7 @@ impl Vrt {
     fn enter(&self, opened: &Opened, call: &Call<'_>) -> Result<()> {
         match opened {
             Opened::Mosaic(vrt) => self.check_chain(vrt.path().unwrap_or(Path::new("")), call),
-            Opened::File(_) => Ok(()),
+            Opened::File(_) | Opened::Warped(_) => Ok(()),
         }
     }
 

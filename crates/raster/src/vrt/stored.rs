@@ -50,6 +50,7 @@ impl Vrt {
                     Ok(Some(in_use)) => match in_use.opened.as_ref() {
                         Opened::Mosaic(nested) => nested.stored_len(left, &call.inside(nested)),
                         Opened::File(leaf) => leaf.dataset.stored_len(),
+                        Opened::Warped(warped) => warped.leaf().map_or(0, |leaf| leaf.dataset.stored_len()),
                     },
                     _ => 0,
                 },

@@ -16,6 +16,7 @@ mod limits;
 mod looked_for;
 mod masked;
 mod onto;
+mod warped;
 
 use std::path::{Path, PathBuf};
 use strile::read::Interleave;

@@ -1,0 +1,327 @@
+//! Warped VRTs, as gdalwarp and rasterio's `WarpedVRT` write them: one TIFF, put onto the grid of the VRT.
+//!
+//! Such a VRT is read as a mosaic with one source that covers all of it (`Opened::Warped`). The warp is that of every read onto a
+//! grid (`read/onto`), of the full resolution of the source. What this reader would do in another way than GDAL is refused by name:
+//! alpha bands, cutlines, sources that are placed by anything but a transform, options that change pixels.
+
+use super::opened::{Leaf, Opened};
+use super::parse::{
+    Band, Problem, Source, SourceFile, attribute, child, invalid, is, number_of, shown, type_named, value,
+};
+use super::pool::InUse;
+use crate::error::{Error, Result};
+use crate::grid::{Grid, Onto, WarpOptions, sampling_named};
+use crate::options::Place;
+use crate::window::Window;
+use std::sync::Arc;
+use strile_crs::Crs;
+use strile_engine::WarpSampling;
+use strile_tiff::DataType;
+use strile_tiff::gdal::{Element, NoData};
+use strile_tiff::geo::GeoTransform;
+
+/// Options of GDAL's warper that say how it works, and not what comes out.
+const WITHOUT_EFFECT: [&str; 9] = [
+    "ERROR_OUT_IF_EMPTY_SOURCE_WINDOW",
+    "INIT_DEST",
+    "NUM_THREADS",
+    "OPTIMIZE_SIZE",
+    "SAMPLE_GRID",
+    "SAMPLE_STEPS",
+    "SKIP_NOSOURCE",
+    "UNIFIED_SRC_NODATA",
+    "WRITE_FLUSH",
+];
+
+/// Elements that place a source by something else than its transform.
+const OTHER_PLACES: [&str; 5] = [
+    "SrcGCPTransformer",
+    "SrcTPSTransformer",
+    "SrcRPCTransformer",
+    "SrcGeoLocTransformer",
+    "SrcApproxTransformer",
+];
+
+/// How far the transform that a VRT states for its source may be from the one of the file, in pixels of it.
+const SAME_PLACE: f64 = 1e-6;
+
+/// Something that a warped VRT states, or why it is not read.
+type Parsed<T> = std::result::Result<T, Problem>;
+
+/// What a warped VRT states.
+#[derive(Debug, PartialEq)]
+pub(super) struct Warp {
+    onto: Arc<Onto>,
+    /// The transform of the source.
+    from: GeoTransform,
+    data_type: DataType,
+}
+
+/// The source of a warped VRT on the grid of the VRT.
+pub(super) struct Warped {
+    pub(super) warp: Arc<Warp>,
+    pub(super) of: Arc<InUse>,
+}
+
+/// Whether the root of a VRT is that of a warped one.
+pub(super) fn is_warped(root: &Element) -> bool {
+    attribute(root, "subClass").is_some_and(|kind| kind.eq_ignore_ascii_case("VRTWarpedDataset"))
+}
+
+fn unsupported(what: impl std::fmt::Display) -> Problem {
+    Problem::Unsupported(format!("a warped VRT with {what} is not read"))
+}
+
+fn missing(name: &str) -> Problem {
+    Problem::Unsupported(format!("a VRT of kind `VRTWarpedDataset` without `{name}` is not read"))
+}
+
+/// Refuses a root without a warp, or with bands that are not warped.
+pub(super) fn check(root: &Element) -> Parsed<()> {
+    child(root, "GDALWarpOptions").ok_or_else(|| missing("GDALWarpOptions"))?;
+    let mut bands = root.children.iter().filter(|band| is(band, "VRTRasterBand"));
+    let is_other = |band: &&Element| {
+        attribute(band, "subClass").is_none_or(|kind| !kind.eq_ignore_ascii_case("VRTWarpedRasterBand"))
+    };
+    match bands.find(is_other) {
+        Some(_) => Err(unsupported("a band that is not a `VRTWarpedRasterBand`")),
+        None => Ok(()),
+    }
+}
+
+/// Takes the warp of a VRT of this size, and gives each band its source, which is file 0.
+pub(super) fn parse(
+    root: &Element,
+    (width, height): (u32, u32),
+    srs: Option<&Crs>,
+    bands: &mut [Band],
+) -> Parsed<(Warp, SourceFile)> {
+    const PLACE: &str = "GDALWarpOptions";
+    let options = child(root, PLACE).ok_or_else(|| missing(PLACE))?;
+    for name in ["SrcAlphaBand", "DstAlphaBand", "Cutline", "OpenOptions"] {
+        if child(options, name).is_some() {
+            return Err(unsupported(format_args!("`{name}`")));
+        }
+    }
+    let named = options.children.iter().filter(|option| is(option, "Option"));
+    let named = named.map(|option| (attribute(option, "name").unwrap_or(""), option.text.trim()));
+    for (name, _) in named.clone() {
+        if !WITHOUT_EFFECT.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            return Err(unsupported(format_args!("the option `{}`", shown(name))));
+        }
+    }
+    let init = named.clone().find(|(name, _)| name.eq_ignore_ascii_case("INIT_DEST")).map(|(_, value)| value);
+    let source = child(options, "SourceDataset").filter(|source| !source.text.trim().is_empty());
+    let source = source.ok_or_else(|| missing("SourceDataset"))?;
+    let relative =
+        attribute(source, "relativeToVRT").is_some_and(|v| v.trim().parse::<i64>().is_ok_and(|v| v != 0));
+    let file = SourceFile { name: source.text.trim().to_owned(), relative };
+    // Pixels are rounded to the type that the VRT states, whatever they are given in.
+    let stated = |band: &Band| band.stated_type.unwrap_or(DataType::U8);
+    let data_type = bands.first().map_or(DataType::U8, stated);
+    if bands.iter().any(|band| stated(band) != data_type) {
+        return Err(unsupported("bands of several types"));
+    }
+    if let Some(name) = value(options, "WorkingDataType") {
+        let working =
+            type_named(name).ok_or_else(|| unsupported(format_args!("the type `{}`", shown(name))))?;
+        if working != data_type && !matches!(working, DataType::F32 | DataType::F64) {
+            return Err(unsupported(format_args!("pixels of {data_type} that are computed as {working}")));
+        }
+    }
+    let lists = mapped(options, bands)?;
+    let fill = match init {
+        None => Some(NoData::Integer(0)),
+        Some(name) if name.eq_ignore_ascii_case("NO_DATA") => lists.fill,
+        Some(text) => one_of(text.split(',').map(str::trim), "INIT_DEST")?,
+    };
+    let (transformer, tolerance) = transformer(options)?;
+    if let Some(name) = OTHER_PLACES.iter().find(|name| child(transformer, name).is_some()) {
+        return Err(unsupported(format_args!("`{name}`")));
+    }
+    let transform = |name: &str| {
+        let text = value(transformer, name).ok_or_else(|| missing(name))?;
+        let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+        let numbers = numbers.and_then(|numbers| <[f64; 6]>::try_from(numbers).ok());
+        let found = numbers.map(GeoTransform::from_gdal).filter(GeoTransform::is_finite);
+        found
+            .ok_or_else(|| invalid(PLACE, format!("expected six numbers in `{name}`, got `{}`", shown(text))))
+    };
+    let (from, to) = (transform("SrcGeoTransform")?, transform("DstGeoTransform")?);
+    let (source_crs, crs) = systems(transformer, srs)?;
+    let grid = Grid::new(crs, to, width, height).map_err(|problem| invalid(PLACE, problem.to_string()))?;
+    let warp = WarpOptions::new()
+        .resampling(resampling(value(options, "ResampleAlg"))?)
+        .tolerance(tolerance)
+        .level(0)
+        .source_crs(source_crs)
+        .nodata(lists.nodata)
+        .fill(fill.unwrap_or(NoData::Integer(0)))
+        .data_type(data_type);
+    Ok((Warp { onto: Arc::new(Onto { grid, warp }), from, data_type }, file))
+}
+
+/// What the list of bands states of all of them.
+struct Lists {
+    nodata: Option<NoData>,
+    fill: Option<NoData>,
+}
+
+/// Gives each band its source.
+fn mapped(options: &Element, bands: &mut [Band]) -> Parsed<Lists> {
+    const PLACE: &str = "BandList";
+    let list = child(options, PLACE).ok_or_else(|| missing(PLACE))?;
+    let mappings: Vec<&Element> = list.children.iter().filter(|one| is(one, "BandMapping")).collect();
+    for mapping in &mappings {
+        let number = |name: &str| {
+            let text = attribute(mapping, name).unwrap_or("");
+            let number = text.trim().parse::<u16>().ok().filter(|&number| number > 0);
+            number
+                .ok_or_else(|| invalid(PLACE, format!("expected a band in `{name}`, got `{}`", shown(text))))
+        };
+        let (from, to) = (number("src")?, number("dst")?);
+        let band = bands.get_mut(usize::from(to) - 1);
+        let band = band.ok_or_else(|| invalid(PLACE, format!("band {to}, which the VRT does not have")))?;
+        band.sources = vec![Source { file: 0, band: from, is_mask: false, rectangles: None, complex: None }];
+    }
+    if let Some(at) = bands.iter().position(|band| band.sources.is_empty()) {
+        return Err(unsupported(format_args!("band {}, which no band of the source is warped to,", at + 1)));
+    }
+    let each = |name: &'static str| {
+        let stated: Vec<_> = mappings.iter().map(|mapping| value(mapping, name)).collect();
+        match stated.iter().flatten().count() {
+            0 => Ok(None),
+            count if count == stated.len() => one_of(stated.into_iter().flatten(), name),
+            _ => Err(unsupported(format_args!("`{name}` for some bands only"))),
+        }
+    };
+    Ok(Lists { nodata: each("SrcNoDataReal")?, fill: each("DstNoDataReal")? })
+}
+
+/// The number that all texts are.
+fn one_of<'a>(texts: impl Iterator<Item = &'a str>, name: &str) -> Parsed<Option<NoData>> {
+    let mut one: Option<NoData> = None;
+    for text in texts {
+        let wrong =
+            || invalid("GDALWarpOptions", format!("expected a number in `{name}`, got `{}`", shown(text)));
+        let number = number_of(text).ok_or_else(wrong)?;
+        if one.is_some_and(|one| one.to_text() != number.to_text()) {
+            return Err(unsupported(format_args!("`{name}` that differs between bands")));
+        }
+        one = Some(number);
+    }
+    Ok(one)
+}
+
+/// The element that places source and target, and how far places may be from it, in pixels of the source.
+fn transformer(options: &Element) -> Parsed<(&Element, f64)> {
+    let missing = || missing("GenImgProjTransformer");
+    let found = child(options, "Transformer").ok_or_else(missing)?;
+    let Some(approximate) = child(found, "ApproxTransformer") else {
+        return Ok((child(found, "GenImgProjTransformer").ok_or_else(missing)?, 0.0));
+    };
+    let text = value(approximate, "MaxError").unwrap_or("0.25");
+    let error = text.parse::<f64>().ok().filter(|error| error.is_finite() && *error >= 0.0);
+    let wrong = || invalid("MaxError", format!("expected a number of pixels, got `{}`", shown(text)));
+    let base = child(approximate, "BaseTransformer").and_then(|base| child(base, "GenImgProjTransformer"));
+    Ok((base.ok_or_else(missing)?, error.ok_or_else(wrong)?))
+}
+
+/// The reference systems of source and target; without a reprojection both are that of the VRT.
+fn systems(transformer: &Element, srs: Option<&Crs>) -> Parsed<(Crs, Crs)> {
+    let reprojection = child(transformer, "ReprojectTransformer");
+    let Some(reprojection) = reprojection.and_then(|found| child(found, "ReprojectionTransformer")) else {
+        let srs = srs.ok_or_else(|| unsupported("no reference system"))?;
+        return Ok((srs.clone(), srs.clone()));
+    };
+    let mut options = child(reprojection, "Options").into_iter().flat_map(|options| options.children.iter());
+    let other = options.find(|option| {
+        attribute(option, "key").is_none_or(|key| !key.eq_ignore_ascii_case("AREA_OF_INTEREST"))
+    });
+    if let Some(option) = other {
+        let key = attribute(option, "key").unwrap_or(&option.name);
+        return Err(unsupported(format_args!("`{}` of its reprojection", shown(key))));
+    }
+    let system = |name: &str| {
+        let text = value(reprojection, name).unwrap_or("");
+        Crs::from_user_input(text).map_err(|problem| invalid(name, problem.to_string()))
+    };
+    Ok((system("SourceSRS")?, system("TargetSRS")?))
+}
+
+/// The method by the name that GDAL has for it in this place.
+fn resampling(name: Option<&str>) -> Parsed<WarpSampling> {
+    let name = name.unwrap_or("NearestNeighbour");
+    if name.eq_ignore_ascii_case("NearestNeighbour") || name.eq_ignore_ascii_case("Default") {
+        return Ok(WarpSampling::Nearest);
+    }
+    let known = match name.to_ascii_lowercase().as_str() {
+        "quartile1" => "q1",
+        "quartile3" => "q3",
+        "minimum" => "min",
+        "maximum" => "max",
+        "rootmeansquare" => "rms",
+        _ => name,
+    };
+    sampling_named(known).map_err(|problem| invalid("ResampleAlg", problem.to_string()))
+}
+
+impl Warped {
+    /// The source of a warped VRT, which must be what the VRT takes it for.
+    pub(super) fn new(warp: &Arc<Warp>, of: Arc<InUse>) -> Result<Self> {
+        let warped = Self { warp: Arc::clone(warp), of };
+        let leaf = warped.leaf()?;
+        let refuse = |reason: &str| {
+            Err(Error::Unsupported {
+                file: leaf.dataset.name().to_owned(),
+                reason: format!("as the source of a warped VRT: {reason}"),
+            })
+        };
+        let metadata = leaf.dataset.metadata();
+        if leaf.alpha().is_some() {
+            return refuse("it has an alpha band");
+        }
+        if metadata.nodata.is_some() && warp.onto.warp.nodata.is_none() {
+            return refuse("it has a nodata value that the VRT does not use");
+        }
+        let (width, height) = leaf.size();
+        let corners = [(0.0, 0.0), (f64::from(width), 0.0), (0.0, f64::from(height))];
+        let pixel = warp.from.resolution().0.min(warp.from.resolution().1);
+        let is_same = |own: &GeoTransform| {
+            corners.iter().all(|&(x, y)| {
+                let ((x0, y0), (x1, y1)) = (own.to_world(x, y), warp.from.to_world(x, y));
+                (x0 - x1).abs().max((y0 - y1).abs()) <= SAME_PLACE * pixel
+            })
+        };
+        if !metadata.georeference.transform.as_ref().is_some_and(is_same) {
+            return refuse("its transform is not the one that the VRT states for it");
+        }
+        Ok(warped)
+    }
+
+    /// The source.
+    pub(super) fn leaf(&self) -> Result<&Leaf> {
+        match self.of.opened.as_ref() {
+            Opened::File(leaf) => Ok(leaf),
+            Opened::Mosaic(vrt) => {
+                Err(vrt.unsupported("a VRT as the source of a warped VRT is not read".into()))
+            }
+            Opened::Warped(_) => Err(Error::Engine(strile_engine::EngineError::Abandoned)),
+        }
+    }
+
+    /// Columns and rows of the grid.
+    pub(super) fn size(&self) -> (u32, u32) {
+        (self.warp.onto.grid.width(), self.warp.onto.grid.height())
+    }
+
+    pub(super) fn data_type(&self) -> DataType {
+        self.warp.data_type
+    }
+
+    /// What is read for a window of the grid.
+    pub(super) fn place(&self, window: Window, bands: &[u16]) -> Place {
+        let onto = Some(Arc::clone(&self.warp.onto));
+        Place { window: Some(window), bands: Some(bands.to_vec()), onto, ..Place::default() }
+    }
+}

@@ -1,0 +1,102 @@
+"""Warped VRTs, written by rasterio's WarpedVRT, beside GDAL's own pixels of them."""
+
+import numpy as np
+import pytest
+import rasterio
+import rasterio.shutil
+import strile
+import xarray as xr
+from affine import Affine
+from rasterio.enums import Resampling
+from rasterio.vrt import WarpedVRT
+
+KINDS = {"uint8": (3, None), "int16": (1, -99), "uint16": (1, 0), "float32": (2, np.nan), "float64": (1, -1e30)}
+
+
+def source(path, dtype):
+    bands, nodata = KINDS[dtype]
+    rng = np.random.default_rng(7)
+    y, x = np.mgrid[:150, :200]
+    values = [120 + 60 * np.sin(x / 37 + band) + 40 * np.cos(y / 23) + rng.integers(0, 20, x.shape) for band in range(bands)]
+    values = np.stack(values).astype(dtype)
+    if nodata is not None:
+        values[:, 40:60, 50:90] = nodata
+    with rasterio.open(
+        path, "w", driver="GTiff", width=200, height=150, count=bands, dtype=dtype, crs="EPSG:32633", nodata=nodata,
+        transform=Affine(30, 0, 500_000, 0, -30, 5_500_000), tiled=True, blockxsize=64, blockysize=64,
+    ) as file:  # fmt: skip
+        file.write(values)
+    return path
+
+
+def warped(folder, dtype="int16", method="nearest", crs="EPSG:32634", tolerance=0, **options):
+    target = folder / "warped.vrt"
+    with rasterio.open(source(folder / "source.tif", dtype)) as file:
+        with WarpedVRT(file, crs=crs, resampling=Resampling[method], tolerance=tolerance, **options) as vrt:
+            rasterio.shutil.copy(vrt, target, driver="VRT")
+    return str(target)
+
+
+def by_gdal(path, **options):
+    with rasterio.open(path) as file:
+        return file.read(**options)
+
+
+@pytest.mark.parametrize("crs", ["EPSG:3857", "EPSG:4326", "EPSG:32634", "EPSG:32633"])
+@pytest.mark.parametrize("dtype", KINDS)
+def test_nearest_pixels_are_gdals(tmp_path, dtype, crs):
+    path = warped(tmp_path, dtype, crs=crs)
+    np.testing.assert_array_equal(strile.read(path), by_gdal(path))
+
+
+# In zone 34 a pixel is as large as in zone 33: no kernel is widened, which GDAL does otherwise (docs/correctness.md).
+@pytest.mark.parametrize("method", ["bilinear", "cubic", "cubic_spline", "average", "max", "med", "q1", "rms"])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
+def test_computed_pixels_are_gdals(tmp_path, dtype, method):
+    path = warped(tmp_path, dtype, method)
+    found, expected = strile.read(path), by_gdal(path)
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1 if dtype != "float32" else 1e-3)
+
+
+def test_a_type_and_a_grid_that_the_vrt_states(tmp_path):
+    grid = {"transform": Affine(45, 0, 501_000, 0, -45, 5_499_000), "width": 90, "height": 70}
+    path = warped(tmp_path, "int16", "average", crs="EPSG:32633", dtype="float32", **grid)
+    found, expected = strile.read(path), by_gdal(path)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_doors(tmp_path):
+    path = warped(tmp_path, tolerance=0.125)
+    expected = by_gdal(path)[0]
+    array = strile.open_geotiff(path)
+    with rasterio.open(path) as file:
+        assert array.attrs["crs"] == 32634 and array.attrs["nodata"] == -99
+        np.testing.assert_allclose(array.x[0], (file.transform @ Affine.translation(0.5, 0.5)).c)
+        valid = file.read_masks(1) != 0
+    assert (np.asarray(array) != expected).mean() < 0.02, "places within 1/8 pixel"
+    assert np.array_equal(array, strile.read(path)[0])
+    lazy = strile.open_geotiff(path, chunks=64, masked=True)
+    assert np.array_equal(np.isnan(lazy.compute()), np.asarray(array) == -99)
+    assert (np.isnan(lazy.values) == valid).mean() < 0.02
+    part = strile.read(path, window=(20, 30, 50, 40))
+    assert np.array_equal(part[0], array[30:70, 20:70])
+    with xr.open_dataset(path, engine="strile") as data:
+        assert np.array_equal(np.nan_to_num(data["band_data"][0].values, nan=-99), array)
+    written = strile.convert(path, tmp_path / "written.tif", format="cog")
+    assert np.array_equal(by_gdal(tmp_path / "written.tif")[0], array), written
+    again = strile.read(path, grid=strile.Grid.suggest(path, 3857, resolution=200))
+    assert again.shape[0] == 1 and (again != -99).any()
+
+
+def test_what_the_vrt_does_not_use_is_not_used_silently(tmp_path):
+    # A nodata value of the file that WarpedVRT was told to ignore would be taken into account.
+    path = warped(tmp_path, add_alpha=True)
+    with pytest.raises(strile.VRTUnsupportedError, match="`DstAlphaBand` is not read"):
+        strile.read(path)
+    text = open(warped(tmp_path)).read().replace("<SrcNoDataReal>-99</SrcNoDataReal>", "")
+    (tmp_path / "none.vrt").write_text(text)
+    with pytest.raises(strile.StrileError, match="a nodata value that the VRT does not use"):
+        strile.read(tmp_path / "none.vrt")
