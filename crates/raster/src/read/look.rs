@@ -102,6 +102,18 @@ impl Asked<'_> {
         }
     }
 
+    /// Whether the value that is looked for is the nodata that is replaced: if it was not found, nothing is.
+    pub(super) fn looks_for_replaced(&self) -> bool {
+        let sample = |data_type: DataType, value: NoData| value.to_sample(data_type);
+        match (self.meaning.look_for, self.replacing()) {
+            (Some(LookFor::Nodata), Some(_)) => true,
+            (Some(LookFor::Value(wanted)), Some((data_type, value))) => {
+                sample(data_type, wanted) == sample(data_type, value)
+            }
+            (_, None) | (None, _) => false,
+        }
+    }
+
     /// What replaces nodata in the pixels of a read; `None` if nothing does. NaN stays as it is.
     pub(super) fn replace_job(&self, bands: u32) -> Option<ReplaceJob> {
         let (data_type, value) = self.replacing()?;

@@ -253,10 +253,13 @@ impl<'a> Reading<'a> {
             done.0.found = Some(find(holder, pixels)?);
         }
         // What is not there is not replaced. Of complex samples only those without an imaginary part are found.
-        let is_there =
-            |pixels: &Output| done.0.found != Some(false) || !Convert::takes(pixels.spec().data_type);
+        let is_missed = |pixels: &Output| {
+            done.0.found == Some(false)
+                && asked.looks_for_replaced()
+                && Convert::takes(pixels.spec().data_type)
+        };
         if let Some((job, pixels)) = asked.replace_job(bands).zip(memory.first())
-            && is_there(pixels)
+            && !is_missed(pixels)
         {
             holder.replace(&job, pixels, context)?;
         }

@@ -287,8 +287,13 @@ fn nodata_of_floats_is_told_from_other_nan() {
         let seen = floats(seen.bytes().unwrap());
         let wanted = stored.map(|value| if value == -9999.0 { f32::NAN } else { value });
         assert_eq!(seen.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), wanted.map(f32::to_bits));
-        let plain = floats(read(&dataset, &masked()).bytes().unwrap());
-        assert_eq!(format!("{plain:?}"), format!("{seen:?}"));
+        // Whatever is looked for, and found or not.
+        for options in
+            [masked(), masked().look_for(NoData::Integer(77)), masked().look_for(NoData::Float(1.5))]
+        {
+            let plain = floats(read(&dataset, &options).bytes().unwrap());
+            assert_eq!(format!("{plain:?}"), format!("{seen:?}"));
+        }
     }
 }
 
