@@ -67,6 +67,8 @@ pub(crate) struct Work<'a> {
     pub(crate) local: Option<Arc<dyn ReadAt>>,
     /// Threads that may decode.
     pub(crate) threads: usize,
+    /// Whether some of the pixels were blended in the memory of the device, which only the device reads.
+    pub(crate) is_blended_there: bool,
 }
 
 impl Work<'_> {
@@ -220,7 +222,7 @@ pub(crate) fn choose(execution: &Execution, work: &Work<'_>) -> Reasoned<Choice>
 /// codec that a GPU decodes slowly one by one. `None` for others, and if something was asked for that only a GPU does.
 fn faster_on_cpu(execution: &Execution, work: &Work<'_>) -> Option<Judged> {
     let asks_gpu = execution.direct_io != DirectIo::Off || execution.nvcomp != Nvcomp::Off;
-    if asks_gpu || cuda::ABSENT.is_some() || cuda::kernel(work.layout).is_err() {
+    if asks_gpu || work.is_blended_there || cuda::ABSENT.is_some() || cuda::kernel(work.layout).is_err() {
         return None;
     }
     let known = known();

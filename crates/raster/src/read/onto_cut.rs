@@ -12,6 +12,7 @@ use super::squares::{aligned, around, halves, map_bytes, pixels, side, squares, 
 use super::under::File;
 use crate::error::{Error, Result};
 use crate::grid::{CoordinateMap, Inside, MapOptions, Placed, WarpPoints};
+use crate::input::InputRef;
 use crate::options::Processor;
 use crate::side_by_side::try_side_by_side;
 use crate::window::Window;
@@ -92,7 +93,12 @@ impl<'a> OntoRead<'a> {
             (Location::Host, Processor::Auto | Processor::Cpu) => PART_BYTES.min(of_budget),
             _ => self.options.execution.device_memory.map_or(DEVICE_PART_BYTES, |most| most / 4),
         };
-        let mut decode_on = self.options.execution.decode_on;
+        let has_mosaics = self.files.iter().any(|file| matches!(file.of, InputRef::Vrt(_)));
+        // What is blended on a device is read by that device, in whichever part it comes.
+        let mut decode_on = match (to, self.options.execution.decode_on) {
+            (Location::Cuda(index), Processor::Auto) if has_mosaics => Processor::Cuda(index),
+            (_, asked) => asked,
+        };
         let mut cut = Cut { seen: vec![Seen::default(); self.files.len()], empty: Vec::new() };
         let (mut part, any) = (Part::default(), Cell::new(false));
         let mut give = |part: &mut Part, seen: &mut [Seen]| -> Result<()> {

@@ -546,6 +546,7 @@ fn choose(asked: &Asked<'_>, located: &Located, to: Location, context: &Context)
         to,
         local: local.and_then(|locals| locals.into_iter().next()),
         threads: context.threads.get(),
+        is_blended_there: !located.held.is_empty(),
     };
     let choice = device::choose(asked.execution, &work);
     let choice = choice.map_err(|problem| Error::Device { file: asked.name(), problem })?;

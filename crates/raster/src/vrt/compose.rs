@@ -12,7 +12,7 @@ use super::parse::Source;
 use super::place::Part;
 use super::pool::InUse;
 use crate::error::{Error, Result};
-use crate::options::{Interleave, ReadOptions};
+use crate::options::{Interleave, Processor, ReadOptions};
 use crate::read::{Asked, Canvas, Frame, Request, moved_to};
 use crate::window::Window;
 use std::sync::Arc;
@@ -120,7 +120,12 @@ impl Vrt {
 
 fn read_into(canvas: &Canvas, output: &Output, sources: u64, call: &Call<'_>) -> Result<()> {
     let requests = [Request::of_mosaic(canvas, None)];
-    let options = ReadOptions::new().execution(*call.execution());
+    // Decoded where the output is, however fast: a detour over the host would overwrite what lies there.
+    let execution = match call.place() {
+        Location::Host => *call.execution(),
+        Location::Cuda(index) => call.execution().decode_on(Processor::Cuda(index)),
+    };
+    let options = ReadOptions::new().execution(execution);
     let asked = Asked::one(&requests, &options);
     let share = Share::new(sources, call);
     let reading = share.reading_into_held(asked, call.place())?;

@@ -3,10 +3,14 @@
 use crate::Folder;
 use crate::engines::{device, open};
 use std::path::PathBuf;
+use strile::batch::{BatchWindow, read_batch_on_device};
+use strile::crs::Crs;
+use strile::grid::{Grid as PixelGrid, WarpOptions, read_onto, read_onto_device};
+use strile::tiff::geo::GeoTransform;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Location, Processor, ReadOptions, Window};
+use strile::{BatchOptions, Context, Input, Location, OpenOptions, Processor, ReadOptions, Window};
 use strile_emulate::StandIn;
-use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag, Value, nodata_tag};
+use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag, Value, geo_tags, nodata_tag};
 
 const TYPES: [(&str, SampleFormat, u16, &str); 7] = [
     ("u8", SampleFormat::Uint, 8, "7"),
@@ -191,4 +195,63 @@ fn nothing_goes_over_the_host() {
     let (up, down) = (copied("MemcpyHtoD"), copied("MemcpyDtoH"));
     // The source has as many bytes of pixels; blended, they are 8 times as many.
     assert!(up > 0 && up < 512 * 512 && down < 10_000, "{up} up, {down} down");
+}
+
+/// Where the CPU is estimated to decode faster for a result on a device, what was blended there still is read by the device.
+#[test]
+fn the_faster_engine_is_not_chosen_for_blended_pixels() {
+    device();
+    let folder = Folder::new("faster");
+    let sample = SampleType { format: SampleFormat::Uint, bits: 16 };
+    for seed in 0..2 {
+        let pixels = Pixels::generate(Pattern::Noise, sample, [1, 256, 256], seed);
+        let mut spec = ImageSpec::new(sample).codec(Codec::Zstd).grid(Grid::Tiles(256, 256));
+        for tag in geo_tags(32632, (500_000.0, 5_000_000.0), 10.0, false) {
+            spec = spec.tag(tag);
+        }
+        let bytes = spec.build(&pixels, ByteOrder::Little, false).bytes;
+        std::fs::write(folder.0.join(format!("{seed}.tif")), bytes).unwrap();
+    }
+    let source = |file: &str, at: u32, more: &str| {
+        format!(
+            "<ComplexSource><SourceFilename relativeToVRT=\"1\">{file}</SourceFilename><SourceBand>1</SourceBand>\
+             <SrcRect xOff=\"0\" yOff=\"0\" xSize=\"200\" ySize=\"200\"/>\
+             <DstRect xOff=\"{at}\" yOff=\"{at}\" xSize=\"200\" ySize=\"200\"/>{more}</ComplexSource>"
+        )
+    };
+    // A copy, a layer upon it, and a copy upon both.
+    let all = [
+        source("0.tif", 0, ""),
+        source("1.tif", 30, "<ScaleOffset>5</ScaleOffset>"),
+        source("0.tif", 56, ""),
+    ];
+    let place = "<SRS>EPSG:32632</SRS><GeoTransform>500000, 10, 0, 5000000, 0, -10</GeoTransform>";
+    let path = folder.vrt(
+        "m.vrt",
+        &format!(
+            "<VRTDataset rasterXSize=\"256\" rasterYSize=\"256\">{place}<VRTRasterBand dataType=\"UInt16\">{}\
+             </VRTRasterBand></VRTDataset>",
+            all.concat()
+        ),
+    );
+    let context = Context::default();
+    let bytes = |pixels: strile::Pixels| pixels.into_host(&context).unwrap().into_bytes().unwrap();
+    let file = Input::open(folder.0.join("1.tif"), &OpenOptions::default()).unwrap();
+    let plan = file.plan_on_device(0, &ReadOptions::new(), &context).unwrap();
+    assert_eq!(plan.destination, Location::Host, "{plan}");
+    let vrt = Input::open(&path, &OpenOptions::default()).unwrap();
+    let by_cpu = ReadOptions::new().decode_on(Processor::Cpu);
+    let expected = bytes(vrt.read(&by_cpu, &context).unwrap());
+    assert!(bytes(vrt.read_on_device(0, &ReadOptions::new(), &context).unwrap()) == expected);
+    // In a batch with a file, and on a grid with it below.
+    let whole = Window::new(0, 0, 256, 256);
+    let windows = [BatchWindow::new(0, whole), BatchWindow::new(1, whole)];
+    let (inputs, options) = ([&file, &vrt], BatchOptions::default());
+    let batch = read_batch_on_device(0, &inputs, &windows, &options, &context).unwrap();
+    assert!(bytes(batch)[expected.len()..] == expected[..]);
+    let transform = GeoTransform::from_gdal([500_000.0, 10.0, 0.0, 5_000_000.0, 0.0, -10.0]);
+    let grid = PixelGrid::new(Crs::from_epsg(32632).unwrap(), transform, 256, 256).unwrap();
+    let onto = ReadOptions::new().onto(grid, WarpOptions::new());
+    let there = read_onto_device(0, &inputs, &onto, &context).unwrap();
+    assert!(bytes(there) == bytes(read_onto(&inputs, &onto.decode_on(Processor::Cpu), &context).unwrap()));
 }
