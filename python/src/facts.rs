@@ -108,6 +108,7 @@ fn of_level<'py>(py: Python<'py>, dataset: &Dataset, level: &Level) -> PyResult<
 fn of_mosaic(dict: &Bound<'_, PyDict>, vrt: &Vrt) -> PyResult<()> {
     let py = dict.py();
     dict.set_item("kind", "vrt")?;
+    dict.set_item("warped", vrt.is_warped())?;
     dict.set_item("byte_order", order_name(ByteOrder::NATIVE))?;
     dict.set_item("bigtiff", false)?;
     let data_type = vrt.data_type();

@@ -55,6 +55,7 @@ def needed(
     there: list[dict[str, Any]] = []
     looked_at: dict[str, str | None] = {}
     broken: dict[str, str] = {}
+    warped = dataset.facts["warped"]
     wanted = set(bands)
     whole = (0.0, 0.0, float(dataset.facts["pages"][0]["levels"][0]["width"]), float(row1))
     for entry in dataset.sources():
@@ -73,7 +74,7 @@ def needed(
             if isinstance(opened, str):
                 broken[found] = opened
             else:
-                looked_at[found] = _look(opened, redacted(found), call)
+                looked_at[found] = _look(opened, redacted(found), call, warped)
         if found in broken:
             holes.append(_hole(entry, path, broken[found]))
         else:
@@ -85,7 +86,8 @@ def needed(
             f"{path} needs {', '.join(names[:_NAMED])}{more}, which cannot be opened: pass missing_sources='warn' for a "
             "partial mosaic"
         )
-    _one_system(_system(dataset), looked_at, path)
+    if not warped:
+        _one_system(_system(dataset), looked_at, path)
     return holes, there
 
 
@@ -119,9 +121,9 @@ def _opened(dataset: Any, path: str, call: Arguments) -> Any:
         return f"{type(problem).__name__}: {problem}"
 
 
-def _look(dataset: Any, path: str, call: Arguments) -> str | None:
-    """The reference system of a source; the rules for files hold for it too."""
-    _core.placement(dataset, allow_rotated=call.allow_rotated, oriented=False)
+def _look(dataset: Any, path: str, call: Arguments, warped: bool) -> str | None:
+    """The reference system of a source; the rules for files hold for it too, but one that is warped may be rotated."""
+    _core.placement(dataset, allow_rotated=call.allow_rotated or warped, oriented=False)
     if (value := dataset.facts["stated_nodata"]) is not None:
         _core.check_nodata(value, Facts.of(dataset).dtype.name, path, allow_invalid=call.allow_invalid_nodata)
     return _system(dataset)

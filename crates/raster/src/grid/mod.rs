@@ -28,6 +28,7 @@ pub use chosen::{GridChoice, transform_bounds};
 pub use map::CoordinateMap;
 pub(crate) use map::HUGE;
 pub use map_options::MapOptions;
+pub(crate) use onto::Avoid;
 pub use onto::{Onto, Top, WarpOptions};
 pub(crate) use placed::{KnownPlaces, Placed};
 pub use placing::{DemSampling, PlacedBy, Placement, Placing, RpcDem};

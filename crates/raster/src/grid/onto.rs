@@ -26,6 +26,16 @@ pub enum Top {
     Last,
 }
 
+/// Which value no pixel becomes that has one: it becomes the next sample.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) enum Avoid {
+    /// That of pixels that no source fills.
+    #[default]
+    Fill,
+    /// This one, or none, whatever pixels are that no source fills.
+    Only(Option<NoData>),
+}
+
 /// How pixels are put onto a grid. All fields have defaults; setters change them.
 ///
 /// ```
@@ -54,6 +64,8 @@ pub struct WarpOptions {
     pub nodata: Option<NoData>,
     /// The value of pixels that no source fills; `None` is NaN in masked reads, else nodata, else 0.
     pub fill: Option<NoData>,
+    /// What no pixel becomes that has a value.
+    pub(crate) avoid: Avoid,
     /// The type of the result; `None` is that of the first file. Values are rounded, and stop at the limits of integers.
     pub data_type: Option<DataType>,
     /// Which of several files is seen where they overlap.
@@ -73,6 +85,7 @@ impl Default for WarpOptions {
             placing: Placing::default(),
             nodata: None,
             fill: None,
+            avoid: Avoid::default(),
             data_type: None,
             top: Top::default(),
             polygon: None,

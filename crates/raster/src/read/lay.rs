@@ -4,6 +4,7 @@ use super::request::Asked;
 use super::resolve::{Group, Laid, MaskPlace, Role, Slot};
 use super::sheet::{Masks, Sheet, Then, alike};
 use crate::error::Result;
+use crate::grid::Avoid;
 use crate::window::Window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub(crate) struct Laying {
     pub(crate) nodata: Option<NoData>,
     /// The value of pixels that no window fills; `None` is NaN in masked reads, else 0, which values may have, too.
     pub(crate) fill: Option<NoData>,
+    pub(crate) avoid: Avoid,
     /// One for each request.
     pub(crate) windows: Vec<Lay>,
 }
@@ -120,7 +122,10 @@ impl Laying {
     ) -> Result<Sheets> {
         let fill = self.fill(asked, result.data_type)?;
         let kinds = self.kinds(asked, (groups, slots, canvases), common);
-        let avoid = self.fill.map(|_| fill);
+        let avoid = match self.avoid {
+            Avoid::Fill => self.fill.map(|_| fill),
+            Avoid::Only(value) => value.and_then(|value| value.to_sample(result.data_type)).map(Fill),
+        };
         // Files that lie on each other are laid one after the other.
         let mut classes: BTreeMap<(usize, String, Option<String>, bool), Vec<usize>> = BTreeMap::new();
         for (at, kind) in kinds.iter().enumerate() {

@@ -472,6 +472,7 @@ impl<'a> OntoRead<'a> {
             data_type: warp.data_type,
             nodata: warp.nodata,
             fill: warp.fill.or(nodata.filter(|_| !is_masked)),
+            avoid: warp.avoid,
             windows: Vec::new(),
         };
         let asked = Asked { laying: Some(&laying), ..Asked::one(&requests, &self.options) };
@@ -510,8 +511,8 @@ impl<'a> OntoRead<'a> {
                 part.windows.iter().filter_map(of).collect()
             }
         };
-        let Laying { size, count, sampling, data_type, nodata, fill, .. } = given.laying;
-        let laying = Laying { size, count, sampling, data_type, nodata, fill, windows: part.windows };
+        let Laying { size, count, sampling, data_type, nodata, fill, avoid, .. } = given.laying;
+        let laying = Laying { size, count, sampling, data_type, nodata, fill, avoid, windows: part.windows };
         let mut first = true;
         loop {
             let made = wanted.iter().map(|(file, under)| self.made(file, *under, (pixels, first), calls));

@@ -50,6 +50,11 @@ impl Vrt {
         self.bands.iter().map(stated).collect()
     }
 
+    /// Whether it is a warped VRT: its source may lie on another grid, in another reference system.
+    pub fn is_warped(&self) -> bool {
+        self.warp.is_some()
+    }
+
     /// Returns the `ResampleAlg` of a source that changes its size. Reads take the nearest pixel, as GDAL does.
     pub fn ignored_resampling(&self) -> Option<&str> {
         self.ignored_resampling.as_deref()

@@ -10,18 +10,19 @@ use super::parse::{
 };
 use super::pool::InUse;
 use crate::error::{Error, Result};
-use crate::grid::{Grid, Onto, WarpOptions, sampling_named};
+use crate::grid::{Avoid, Grid, Onto, WarpOptions, sampling_named};
 use crate::options::Place;
 use crate::window::Window;
 use std::sync::Arc;
-use strile_crs::Crs;
+use strile_crs::{Crs, TransformOptions, Transformer};
 use strile_engine::WarpSampling;
 use strile_tiff::DataType;
 use strile_tiff::gdal::{Element, NoData};
 use strile_tiff::geo::GeoTransform;
 
-/// Options of GDAL's warper that say how it works, and not what comes out.
-const WITHOUT_EFFECT: [&str; 9] = [
+/// Options of GDAL's warper that say how it works, and not what comes out; but `INIT_DEST`, which is followed, and
+/// `UNIFIED_SRC_NODATA`: bands are warped one by one (`docs/correctness.md`).
+const KNOWN: [&str; 9] = [
     "ERROR_OUT_IF_EMPTY_SOURCE_WINDOW",
     "INIT_DEST",
     "NUM_THREADS",
@@ -54,7 +55,10 @@ pub(super) struct Warp {
     onto: Arc<Onto>,
     /// The transform of the source.
     from: GeoTransform,
-    data_type: DataType,
+    /// After how many units coordinates repeat, where there is no reprojection: GDAL takes no pixel from the other end then.
+    period: Option<f64>,
+    /// The type that pixels are computed in. The bands may have another.
+    working: DataType,
 }
 
 /// The source of a warped VRT on the grid of the VRT.
@@ -79,6 +83,9 @@ fn missing(name: &str) -> Problem {
 /// Refuses a root without a warp, or with bands that are not warped.
 pub(super) fn check(root: &Element) -> Parsed<()> {
     child(root, "GDALWarpOptions").ok_or_else(|| missing("GDALWarpOptions"))?;
+    if child(root, "VerticalShiftGrids").is_some() {
+        return Err(unsupported("`VerticalShiftGrids`"));
+    }
     let mut bands = root.children.iter().filter(|band| is(band, "VRTRasterBand"));
     let is_other = |band: &&Element| {
         attribute(band, "subClass").is_none_or(|kind| !kind.eq_ignore_ascii_case("VRTWarpedRasterBand"))
@@ -106,49 +113,65 @@ pub(super) fn parse(
     let named = options.children.iter().filter(|option| is(option, "Option"));
     let named = named.map(|option| (attribute(option, "name").unwrap_or(""), option.text.trim()));
     for (name, _) in named.clone() {
-        if !WITHOUT_EFFECT.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        if !KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
             return Err(unsupported(format_args!("the option `{}`", shown(name))));
         }
     }
-    let init = named.clone().find(|(name, _)| name.eq_ignore_ascii_case("INIT_DEST")).map(|(_, value)| value);
+    // The last one counts, as in GDAL.
+    let init =
+        named.filter(|(name, _)| name.eq_ignore_ascii_case("INIT_DEST")).map(|(_, value)| value).last();
     let source = child(options, "SourceDataset").filter(|source| !source.text.trim().is_empty());
     let source = source.ok_or_else(|| missing("SourceDataset"))?;
     let relative =
         attribute(source, "relativeToVRT").is_some_and(|v| v.trim().parse::<i64>().is_ok_and(|v| v != 0));
     let file = SourceFile { name: source.text.trim().to_owned(), relative };
-    // Pixels are rounded to the type that the VRT states, whatever they are given in.
     let stated = |band: &Band| band.stated_type.unwrap_or(DataType::U8);
     let data_type = bands.first().map_or(DataType::U8, stated);
     if bands.iter().any(|band| stated(band) != data_type) {
         return Err(unsupported("bands of several types"));
     }
-    if let Some(name) = value(options, "WorkingDataType") {
-        let working =
-            type_named(name).ok_or_else(|| unsupported(format_args!("the type `{}`", shown(name))))?;
-        if working != data_type && !matches!(working, DataType::F32 | DataType::F64) {
-            return Err(unsupported(format_args!("pixels of {data_type} that are computed as {working}")));
+    let working = match value(options, "WorkingDataType") {
+        None => data_type,
+        Some(name) => {
+            type_named(name).ok_or_else(|| unsupported(format_args!("the type `{}`", shown(name))))?
         }
-    }
+    };
     let lists = mapped(options, bands)?;
     let fill = match init {
         None => Some(NoData::Integer(0)),
         Some(name) if name.eq_ignore_ascii_case("NO_DATA") => lists.fill,
         Some(text) => one_of(text.split(',').map(str::trim), "INIT_DEST")?,
     };
+    let fill = fill.unwrap_or(NoData::Integer(0));
+    if fill.to_sample(working).is_none() {
+        let fill = fill.to_text();
+        return Err(unsupported(format_args!("pixels outside of its source that are {fill}, as {working}")));
+    }
+    let is_between = |nodata: NoData| nodata.as_f64().is_finite() && nodata.as_integer().is_none();
+    if is_whole(working) && lists.nodata.is_some_and(is_between) {
+        return Err(unsupported(format_args!("`SrcNoDataReal` that is no {working}")));
+    }
     let (transformer, tolerance) = transformer(options)?;
     if let Some(name) = OTHER_PLACES.iter().find(|name| child(transformer, name).is_some()) {
         return Err(unsupported(format_args!("`{name}`")));
     }
     let transform = |name: &str| {
         let text = value(transformer, name).ok_or_else(|| missing(name))?;
-        let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+        let numbers: Option<Vec<f64>> =
+            text.split(',').take(7).map(|number| number.trim().parse().ok()).collect();
         let numbers = numbers.and_then(|numbers| <[f64; 6]>::try_from(numbers).ok());
         let found = numbers.map(GeoTransform::from_gdal).filter(GeoTransform::is_finite);
         found
             .ok_or_else(|| invalid(PLACE, format!("expected six numbers in `{name}`, got `{}`", shown(text))))
     };
     let (from, to) = (transform("SrcGeoTransform")?, transform("DstGeoTransform")?);
-    let (source_crs, crs) = systems(transformer, srs)?;
+    let (source_crs, crs, is_moved) = systems(transformer, srs)?;
+    let period = match is_moved {
+        true => None,
+        false => Transformer::new(&source_crs, &crs, &TransformOptions::default())
+            .map_err(|problem| invalid(PLACE, problem.to_string()))?
+            .target_period(),
+    };
     let grid = Grid::new(crs, to, width, height).map_err(|problem| invalid(PLACE, problem.to_string()))?;
     let warp = WarpOptions::new()
         .resampling(resampling(value(options, "ResampleAlg"))?)
@@ -156,15 +179,45 @@ pub(super) fn parse(
         .level(0)
         .source_crs(source_crs)
         .nodata(lists.nodata)
-        .fill(fill.unwrap_or(NoData::Integer(0)))
-        .data_type(data_type);
-    Ok((Warp { onto: Arc::new(Onto { grid, warp }), from, data_type }, file))
+        .fill(fill)
+        .data_type(working);
+    let avoid = Avoid::Only(lists.fill.filter(|&fill| is_exact(fill, working)));
+    let warp = WarpOptions { avoid, ..warp };
+    Ok((Warp { onto: Arc::new(Onto { grid, warp }), from, period, working }, file))
 }
 
 /// What the list of bands states of all of them.
 struct Lists {
     nodata: Option<NoData>,
+    /// What no value becomes.
     fill: Option<NoData>,
+}
+
+fn is_whole(data_type: DataType) -> bool {
+    use DataType as D;
+    matches!(data_type, D::U8 | D::I8 | D::U16 | D::I16 | D::U32 | D::I32 | D::U64 | D::I64)
+}
+
+/// Whether a sample of a type can be equal to a value, without rounding it.
+fn is_exact(value: NoData, data_type: DataType) -> bool {
+    value.for_type(data_type).is_some_and(|rounded| rounded.as_f64() == value.as_f64())
+}
+
+/// Whether each sample of a type is one of another type, too.
+fn is_held(stored: DataType, working: DataType) -> bool {
+    use DataType as D;
+    match stored {
+        _ if stored == working => true,
+        D::U8 => is_whole(working) && working != D::I8 || matches!(working, D::F32 | D::F64),
+        D::I8 => matches!(working, D::I16 | D::I32 | D::I64 | D::F32 | D::F64),
+        D::U16 => matches!(working, D::I32 | D::U32 | D::I64 | D::U64 | D::F32 | D::F64),
+        D::I16 => matches!(working, D::I32 | D::I64 | D::F32 | D::F64),
+        D::U32 => matches!(working, D::I64 | D::U64 | D::F64),
+        D::I32 => matches!(working, D::I64 | D::F64),
+        D::F16 => matches!(working, D::F32 | D::F64),
+        D::F32 => working == D::F64,
+        D::U64 | D::I64 | D::F64 | D::C64 | D::C128 => false,
+    }
 }
 
 /// Gives each band its source.
@@ -172,6 +225,11 @@ fn mapped(options: &Element, bands: &mut [Band]) -> Parsed<Lists> {
     const PLACE: &str = "BandList";
     let list = child(options, PLACE).ok_or_else(|| missing(PLACE))?;
     let mappings: Vec<&Element> = list.children.iter().filter(|one| is(one, "BandMapping")).collect();
+    // GDAL looks for no sources in warped bands, and keeps no values within their NBITS.
+    for band in bands.iter_mut() {
+        band.sources.clear();
+        (band.bits, band.largest) = (None, None);
+    }
     for mapping in &mappings {
         let number = |name: &str| {
             let text = attribute(mapping, name).unwrap_or("");
@@ -227,12 +285,12 @@ fn transformer(options: &Element) -> Parsed<(&Element, f64)> {
     Ok((base.ok_or_else(missing)?, error.ok_or_else(wrong)?))
 }
 
-/// The reference systems of source and target; without a reprojection both are that of the VRT.
-fn systems(transformer: &Element, srs: Option<&Crs>) -> Parsed<(Crs, Crs)> {
+/// The reference systems of source and target, and whether there is a reprojection; without one both are that of the VRT.
+fn systems(transformer: &Element, srs: Option<&Crs>) -> Parsed<(Crs, Crs, bool)> {
     let reprojection = child(transformer, "ReprojectTransformer");
     let Some(reprojection) = reprojection.and_then(|found| child(found, "ReprojectionTransformer")) else {
         let srs = srs.ok_or_else(|| unsupported("no reference system"))?;
-        return Ok((srs.clone(), srs.clone()));
+        return Ok((srs.clone(), srs.clone(), false));
     };
     let mut options = child(reprojection, "Options").into_iter().flat_map(|options| options.children.iter());
     let other = options.find(|option| {
@@ -246,7 +304,7 @@ fn systems(transformer: &Element, srs: Option<&Crs>) -> Parsed<(Crs, Crs)> {
         let text = value(reprojection, name).unwrap_or("");
         Crs::from_user_input(text).map_err(|problem| invalid(name, problem.to_string()))
     };
-    Ok((system("SourceSRS")?, system("TargetSRS")?))
+    Ok((system("SourceSRS")?, system("TargetSRS")?, true))
 }
 
 /// The method by the name that GDAL has for it in this place.
@@ -277,6 +335,14 @@ impl Warped {
                 reason: format!("as the source of a warped VRT: {reason}"),
             })
         };
+        let (stored, working) = (warped.of.opened.data_type()?, warp.working);
+        if !is_held(stored, working) {
+            return refuse(&format!("it has {stored} samples, which are computed as {working}"));
+        }
+        let is_complex = matches!(working, DataType::C64 | DataType::C128);
+        if is_complex && warp.onto.warp.resampling != WarpSampling::Nearest {
+            return refuse("complex samples are warped by the nearest pixel alone");
+        }
         let metadata = leaf.dataset.metadata();
         if leaf.alpha().is_some() {
             return refuse("it has an alpha band");
@@ -296,7 +362,22 @@ impl Warped {
         if !metadata.georeference.transform.as_ref().is_some_and(is_same) {
             return refuse("its transform is not the one that the VRT states for it");
         }
+        if warp.period.is_some_and(|period| warped.reaches_around(period)) {
+            return refuse(
+                "the grid of the VRT lies on both sides of its edge, a whole turn apart, without a reprojection",
+            );
+        }
         Ok(warped)
+    }
+
+    /// Whether a part of the grid that is beside the source is in it after a turn.
+    fn reaches_around(&self, period: f64) -> bool {
+        let (width, height) = self.leaf().map_or((0, 0), Leaf::size);
+        let source = self.warp.from.bounds(0.0, 0.0, width.into(), height.into());
+        let grid = self.warp.onto.grid.bounds();
+        let left = grid.min_x < source.min_x && grid.min_x + period < source.max_x;
+        let right = grid.max_x > source.max_x && grid.max_x - period > source.min_x;
+        left || right
     }
 
     /// The source.
@@ -316,7 +397,7 @@ impl Warped {
     }
 
     pub(super) fn data_type(&self) -> DataType {
-        self.warp.data_type
+        self.warp.working
     }
 
     /// What is read for a window of the grid.

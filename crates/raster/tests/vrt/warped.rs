@@ -1,16 +1,18 @@
 //! Warped VRTs: the pixels of a read of their source onto their grid, through every door, and what is refused.
 
 use crate::engines::device;
-use crate::{Folder, problem, read};
+use crate::{Folder, UINT8, problem, read};
 use std::path::PathBuf;
 use strile::crs::Crs;
 use strile::grid::{Grid, WarpOptions, WarpSampling};
+use strile::tiff::ByteOrder;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::GeoTransform;
 use strile::{
     BatchOptions, Context, Dataset, Input, Layer, OpenOptions, Processor, ReadOptions, Window,
     batch::BatchWindow, read_batch,
 };
+use testkit::{ImageSpec, Pattern, Pixels, geo_tags};
 
 /// The grid of the VRTs: zone 33, around the tile, which lies in zone 32.
 const TO: [f64; 6] = [20_000.0, 9.0, 0.0, 5_040_000.0, 0.0, -9.0];
@@ -151,7 +153,28 @@ fn what_would_be_read_in_another_way_is_refused_by_name() {
     let alpha = ("</BandList>", "</BandList><DstAlphaBand>2</DstAlphaBand>");
     let option =
         ("<Option name=\"INIT_DEST\">", "<Option name=\"XSCALE\">2</Option><Option name=\"INIT_DEST\">");
-    let cases: [(&[(&str, &str)], &str); 13] = [
+    let type_of = |name: &str| format!("<WorkingDataType>{name}");
+    let (narrow, unknown) = (type_of("Int8"), type_of("Complex"));
+    let init = |value: &str| format!("INIT_DEST\">{value}<");
+    let (outside, several) = (init("-9999"), init("1,2"));
+    let cases: [(&[(&str, &str)], &str); 20] = [
+        (&[("<WorkingDataType>Byte", &narrow)], "it has uint8 samples, which are computed as int8"),
+        (&[("<WorkingDataType>Byte", &unknown)], "the type `Complex`"),
+        (&[("INIT_DEST\">NO_DATA<", &outside)], "outside of its source that are -9999, as uint8"),
+        (&[("INIT_DEST\">NO_DATA<", &several)], "`INIT_DEST` that differs between bands"),
+        (&[("<SrcNoDataReal>3<", "<SrcNoDataReal>3.5<")], "`SrcNoDataReal` that is no uint8"),
+        (&[("<GDALWarpOptions>", "<VerticalShiftGrids/><GDALWarpOptions>")], "`VerticalShiftGrids`"),
+        (
+            &[
+                ("src=\"1\" dst=\"2\"", "src=\"1\" dst=\"1\""),
+                (
+                    "</VRTRasterBand><GDALWarpOptions>",
+                    "<SimpleSource><SourceFilename relativeToVRT=\"1\">a.tif</SourceFilename></SimpleSource>\
+                     </VRTRasterBand><GDALWarpOptions>",
+                ),
+            ],
+            "band 2, which no band of the source is warped to",
+        ),
         (&[alpha], "a warped VRT with `DstAlphaBand` is not read"),
         (&[option], "the option `XSCALE`"),
         (&[("</BandList>", "</BandList><Cutline>POLYGON EMPTY</Cutline>")], "`Cutline`"),
@@ -179,5 +202,65 @@ fn what_would_be_read_in_another_way_is_refused_by_name() {
     for (change, expected) in cases {
         let found = problem(&folder.vrt("w.vrt", &text(change)));
         assert!(found.contains(expected), "{expected}: {found}");
+    }
+}
+
+/// A warped VRT in the system of its source, with pixels where the source has them, and two columns more. All samples of the source
+/// are 0 but for column 4, which has 50.
+fn plain(folder: &Folder, change: &[(&str, &str)]) -> PathBuf {
+    let mut pixels = Pixels::generate(Pattern::Noise, UINT8, [1, 20, 30], 1);
+    pixels.bytes.fill(0);
+    for y in 0..20 {
+        pixels.sample_mut(0, y, 4).fill(50);
+    }
+    let mut spec = ImageSpec::new(UINT8);
+    for tag in geo_tags(32632, (500_000.0, 5_000_000.0), 10.0, false) {
+        spec = spec.tag(tag);
+    }
+    std::fs::write(folder.0.join("p.tif"), spec.build(&pixels, ByteOrder::Little, false).bytes).unwrap();
+    let place = "500000, 10, 0, 5000000, 0, -10";
+    let mut text = format!(
+        "<VRTDataset rasterXSize=\"32\" rasterYSize=\"20\" subClass=\"VRTWarpedDataset\"><SRS>EPSG:32632</SRS>\
+         <GeoTransform>{place}</GeoTransform><VRTRasterBand dataType=\"Byte\" subClass=\"VRTWarpedRasterBand\"/>\
+         <GDALWarpOptions><ResampleAlg>NearestNeighbour</ResampleAlg><WorkingDataType>Byte</WorkingDataType>\
+         <SourceDataset relativeToVRT=\"1\">p.tif</SourceDataset><Transformer><GenImgProjTransformer>\
+         <SrcGeoTransform>{place}</SrcGeoTransform><DstGeoTransform>{place}</DstGeoTransform></GenImgProjTransformer>\
+         </Transformer><BandList><BandMapping src=\"1\" dst=\"1\"/></BandList></GDALWarpOptions></VRTDataset>"
+    );
+    for (from, to) in change {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    folder.vrt("p.vrt", &text)
+}
+
+/// What pixels of the source become is one thing, what those beside it are another. GDAL 3.12 has the same values.
+#[test]
+fn only_the_nodata_value_of_the_target_is_avoided() {
+    let folder = Folder::new("warped-avoid");
+    let mapping = "<BandMapping src=\"1\" dst=\"1\"/>";
+    let with = |nodata: &str| format!("<BandMapping src=\"1\" dst=\"1\">{nodata}</BandMapping>");
+    let options = |options: &str| format!("<GDALWarpOptions>{options}");
+    let init = |value: &str| options(&format!("<Option name=\"INIT_DEST\">{value}</Option>"));
+    let (of_target, of_source) =
+        (with("<DstNoDataReal>50</DstNoDataReal>"), with("<SrcNoDataReal>50</SrcNoDataReal>"));
+    let twice = options("<Option name=\"INIT_DEST\">9</Option><Option name=\"INIT_DEST\">8</Option>");
+    let wide = [("<WorkingDataType>Byte", "<WorkingDataType>Int16"), (mapping, &of_target)];
+    // What the pixels of 0, of 50, and those beside the source become.
+    let cases: [(&[(&str, &str)], [u8; 3]); 8] = [
+        (&[], [0, 50, 0]),
+        (&[("<GDALWarpOptions>", &init("0"))], [0, 50, 0]),
+        (&[("<GDALWarpOptions>", &init("50"))], [0, 50, 50]),
+        (&[("<GDALWarpOptions>", &twice)], [0, 50, 8]),
+        (&[(mapping, &of_target)], [0, 49, 0]),
+        (&[(mapping, &of_target), ("<GDALWarpOptions>", &init("NO_DATA"))], [0, 49, 50]),
+        (&[(mapping, &of_source)], [0, 0, 0]),
+        // Avoided where it is computed, then converted.
+        (&wide, [0, 49, 0]),
+    ];
+    for (change, expected) in cases {
+        let pixels = read(&plain(&folder, change), &ReadOptions::default()).unwrap();
+        let row = &pixels[5 * 32..6 * 32];
+        assert_eq!([row[3], row[4], row[31]], expected, "{change:?}");
     }
 }
