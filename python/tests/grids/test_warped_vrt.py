@@ -139,6 +139,26 @@ def test_doors(tmp_path):
     assert again.shape[0] == 1 and (again != -99).any()
 
 
+@pytest.mark.parametrize("west, is_read", [(-180, True), (-100, True), (170, False), (-190, False)])
+def test_a_grid_around_the_earth(tmp_path, west, is_read):
+    # Without a reprojection GDAL has no value beyond the edge; strile would go on at the other one.
+    values = np.random.default_rng(3).integers(1, 255, (180, 360), np.uint8)
+    with rasterio.open(
+        tmp_path / "earth.tif", "w", driver="GTiff", width=360, height=180, count=1, dtype="uint8", crs="EPSG:4326",
+        transform=Affine(1, 0, -180, 0, -1, 90),
+    ) as file:  # fmt: skip
+        file.write(values, 1)
+    path = tmp_path / "earth.vrt"
+    grid = {"transform": Affine(1, 0, west, 0, -1, 60), "width": 30, "height": 20}
+    with rasterio.open(tmp_path / "earth.tif") as file, WarpedVRT(file, crs="EPSG:4326", **grid) as vrt:
+        rasterio.shutil.copy(vrt, path, driver="VRT")
+    if is_read:
+        np.testing.assert_array_equal(strile.read(path), by_gdal(path))
+        return
+    with pytest.raises(strile.UnsupportedGeoTIFFFeatureError, match="a whole turn apart, without a reprojection"):
+        strile.read(path)
+
+
 def test_a_source_that_is_turned(tmp_path):
     turned = Affine.translation(500_000, 5_500_000) @ Affine.rotation(-25) @ Affine.scale(30, -30)
     target = tmp_path / "turned.vrt"

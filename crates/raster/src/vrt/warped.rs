@@ -111,15 +111,14 @@ pub(super) fn parse(
         }
     }
     let named = options.children.iter().filter(|option| is(option, "Option"));
-    let named = named.map(|option| (attribute(option, "name").unwrap_or(""), option.text.trim()));
+    let mut named = named.map(|option| (attribute(option, "name").unwrap_or(""), option.text.trim()));
     for (name, _) in named.clone() {
         if !KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
             return Err(unsupported(format_args!("the option `{}`", shown(name))));
         }
     }
     // The last one counts, as in GDAL.
-    let init =
-        named.filter(|(name, _)| name.eq_ignore_ascii_case("INIT_DEST")).map(|(_, value)| value).last();
+    let init = named.rfind(|(name, _)| name.eq_ignore_ascii_case("INIT_DEST")).map(|(_, value)| value);
     let source = child(options, "SourceDataset").filter(|source| !source.text.trim().is_empty());
     let source = source.ok_or_else(|| missing("SourceDataset"))?;
     let relative =

@@ -19,8 +19,11 @@ const TO: [f64; 6] = [20_000.0, 9.0, 0.0, 5_040_000.0, 0.0, -9.0];
 const SIZE: (u32, u32) = (70, 60);
 const SOURCE: &str = "500000, 10, 0, 5000000, 0, -10";
 
+/// Words of a VRT, and others in their place.
+type Change<'a> = &'a [(&'a str, &'a str)];
+
 /// A warped VRT of a tile with two bands. `change` replaces words of it.
-fn text(change: &[(&str, &str)]) -> String {
+fn text(change: Change<'_>) -> String {
     let [west, north] = corner();
     let to = format!("{west}, {}, 0, {north}, 0, {}", TO[1], TO[5]);
     let band = "<VRTRasterBand dataType=\"Byte\" subClass=\"VRTWarpedRasterBand\"><NoDataValue>7</NoDataValue></VRTRasterBand>";
@@ -157,7 +160,7 @@ fn what_would_be_read_in_another_way_is_refused_by_name() {
     let (narrow, unknown) = (type_of("Int8"), type_of("Complex"));
     let init = |value: &str| format!("INIT_DEST\">{value}<");
     let (outside, several) = (init("-9999"), init("1,2"));
-    let cases: [(&[(&str, &str)], &str); 20] = [
+    let cases: [(Change<'_>, &str); 20] = [
         (&[("<WorkingDataType>Byte", &narrow)], "it has uint8 samples, which are computed as int8"),
         (&[("<WorkingDataType>Byte", &unknown)], "the type `Complex`"),
         (&[("INIT_DEST\">NO_DATA<", &outside)], "outside of its source that are -9999, as uint8"),
@@ -207,7 +210,7 @@ fn what_would_be_read_in_another_way_is_refused_by_name() {
 
 /// A warped VRT in the system of its source, with pixels where the source has them, and two columns more. All samples of the source
 /// are 0 but for column 4, which has 50.
-fn plain(folder: &Folder, change: &[(&str, &str)]) -> PathBuf {
+fn plain(folder: &Folder, change: Change<'_>) -> PathBuf {
     let mut pixels = Pixels::generate(Pattern::Noise, UINT8, [1, 20, 30], 1);
     pixels.bytes.fill(0);
     for y in 0..20 {
@@ -247,7 +250,7 @@ fn only_the_nodata_value_of_the_target_is_avoided() {
     let twice = options("<Option name=\"INIT_DEST\">9</Option><Option name=\"INIT_DEST\">8</Option>");
     let wide = [("<WorkingDataType>Byte", "<WorkingDataType>Int16"), (mapping, &of_target)];
     // What the pixels of 0, of 50, and those beside the source become.
-    let cases: [(&[(&str, &str)], [u8; 3]); 8] = [
+    let cases: [(Change<'_>, [u8; 3]); 8] = [
         (&[], [0, 50, 0]),
         (&[("<GDALWarpOptions>", &init("0"))], [0, 50, 0]),
         (&[("<GDALWarpOptions>", &init("50"))], [0, 50, 50]),
