@@ -2,7 +2,8 @@
 //!
 //! Such a VRT is read as a mosaic with one source that covers all of it (`Opened::Warped`). The warp is that of every read onto a
 //! grid (`read/onto`), of the full resolution of the source. What this reader would do in another way than GDAL is refused by name:
-//! alpha bands, cutlines, sources that are placed by anything but a transform, options that change pixels.
+//! alpha bands, cutlines, sources that are placed by anything but a transform, options that change pixels. What `docs/correctness.md` says of
+//! reads onto a grid holds here, too.
 
 use super::opened::{Leaf, Opened};
 use super::parse::{
