@@ -149,7 +149,7 @@ pub(super) fn parse(
     }
     let is_between = |nodata: NoData| nodata.as_f64().is_finite() && nodata.as_integer().is_none();
     if is_whole(working) && lists.nodata.is_some_and(is_between) {
-        return Err(unsupported(format_args!("`SrcNoDataReal` that is no {working}")));
+        return Err(unsupported(format_args!("a fraction in `SrcNoDataReal` of {working}")));
     }
     let (transformer, tolerance) = transformer(options)?;
     if let Some(name) = OTHER_PLACES.iter().find(|name| child(transformer, name).is_some()) {

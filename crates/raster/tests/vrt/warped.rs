@@ -165,7 +165,7 @@ fn what_would_be_read_in_another_way_is_refused_by_name() {
         (&[("<WorkingDataType>Byte", &unknown)], "the type `Complex`"),
         (&[("INIT_DEST\">NO_DATA<", &outside)], "outside of its source that are -9999, as uint8"),
         (&[("INIT_DEST\">NO_DATA<", &several)], "`INIT_DEST` that differs between bands"),
-        (&[("<SrcNoDataReal>3<", "<SrcNoDataReal>3.5<")], "`SrcNoDataReal` that is no uint8"),
+        (&[("<SrcNoDataReal>3<", "<SrcNoDataReal>3.5<")], "a fraction in `SrcNoDataReal` of uint8"),
         (&[("<GDALWarpOptions>", "<VerticalShiftGrids/><GDALWarpOptions>")], "`VerticalShiftGrids`"),
         (
             &[
