@@ -6,16 +6,16 @@
 use crate::crs;
 use crate::dataset::Dataset;
 use crate::error::refused;
-use crate::given::{elements, float, integer, shown};
+use crate::given::{Int, elements, float, integer, shown};
 use crate::placement::{Transform, numbers_of};
 use crate::{call, facts};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyTuple, PyType};
-use strile::crs::{DatumShift, TransformOptions, dialect, identify, wkt};
+use strile::crs::{DatumShift, TransformOptions};
 use strile::error::InvalidValue;
 use strile::file::AsInput as _;
-use strile::grid::{GridChoice, Placement};
+use strile::grid::{GridChoice, Placement, Placing};
 use strile::tiff::geo::{Bounds, Crs, GeoTransform};
 
 /// West, south, east, north.
@@ -44,22 +44,6 @@ pub(crate) fn system_text(crs: &Crs) -> String {
         (None, Some(wkt)) => wkt.clone(),
         (None, None) => crs.name.clone(),
     }
-}
-
-/// Whether two systems are the same, however they are written.
-fn is_same(one: &Crs, other: &Crs) -> bool {
-    if let (Some(one), Some(other)) = (one.epsg, other.epsg) {
-        return one == other;
-    }
-    let (Some(one_text), Some(other_text)) = (&one.wkt, &other.wkt) else { return one == other };
-    if one_text == other_text {
-        return true;
-    }
-    let system = |text: &str| dialect::system(&wkt::Node::parse(text).ok()?).ok();
-    let flat = one.vertical.is_none() && other.vertical.is_none() && one.kind == other.kind;
-    flat && system(one_text)
-        .zip(system(other_text))
-        .is_some_and(|(one, other)| identify::same(&one.horizontal, &other.horizontal))
 }
 
 /// Numbers of a list; `None` for anything else.
@@ -127,6 +111,20 @@ pub(crate) fn datum_shift(word: &str) -> PyResult<DatumShift> {
     }
 }
 
+/// Where an open file lies.
+fn placement(file: &Bound<'_, Dataset>, crs: Option<&Crs>, placing: &Placing) -> PyResult<Placement> {
+    let input = file.get().input(file.py())?;
+    let mut georeference = input.metadata().georeference.clone();
+    if let Some(crs) = crs {
+        georeference.crs = Some(crs.clone());
+        georeference.gcp_crs = Some(crs.clone());
+    }
+    let (width, height) = input.as_input().size();
+    let context = crate::call::context(None, None)?;
+    let placed = Placement::of(&georeference, width, height, placing, &context);
+    placed.map_err(|problem| refused(format!("{}: {problem}", input.name())))
+}
+
 fn chosen<R: Clone + Into<Placement> + Sync>(
     py: Python<'_>,
     choice: &GridChoice,
@@ -190,9 +188,9 @@ impl Grid {
 
     /// The grid of a tile of web maps, rows counted from the north.
     #[staticmethod]
-    #[pyo3(signature = (z, x, y, size=256))]
-    fn xyz(z: u8, x: u32, y: u32, size: u32) -> PyResult<Self> {
-        strile::grid::Grid::xyz_tile(z, x, y, size).map(Self).map_err(|problem| invalid(&problem))
+    #[pyo3(signature = (z, x, y, size=Int(256)), text_signature = "(z, x, y, size=256)")]
+    fn xyz(z: Int<u8>, x: Int<u32>, y: Int<u32>, size: Int<u32>) -> PyResult<Self> {
+        strile::grid::Grid::xyz_tile(z.0, x.0, y.0, size.0).map(Self).map_err(|problem| invalid(&problem))
     }
 
     /// The pixels of a file, a `Dataset`, a DataArray, a `GeoBox`, or a dataset of rasterio.
@@ -201,7 +199,8 @@ impl Grid {
         Self::converted(py, "like", other)
     }
 
-    /// The grid that GDAL suggests for a raster in another reference system, or the same extent with this resolution.
+    /// The grid that GDAL suggests for a raster in another reference system, or the same extent with this resolution. A file without a
+    /// transform is placed by its control points or RPCs.
     #[staticmethod]
     #[pyo3(signature = (source, crs, resolution=None, *, datum_shift="required"))]
     fn suggest<'py>(
@@ -212,13 +211,17 @@ impl Grid {
         datum_shift: &str,
     ) -> PyResult<Self> {
         let shift = self::datum_shift(datum_shift)?;
-        let like = Self::like(py, source)?.cast_into::<Self>()?.get().0.clone();
+        let source = Self::converted(py, "raster_of", source)?;
+        let raster = match source.cast::<Dataset>() {
+            Ok(file) => placement(file, None, &Placing::default())?,
+            Err(_) => source.cast::<Self>()?.get().0.clone().into(),
+        };
         let choice = GridChoice {
             crs: Some(system(crs)?),
             resolution: resolution.map(resolution_of).transpose()?,
             ..GridChoice::default()
         };
-        chosen(py, &choice, &[like], shift)
+        chosen(py, &choice, &[raster], shift)
     }
 
     /// The grid for open files of which a part is given, as gdalwarp chooses its output. Files are placed as in `crate::onto::placing`.
@@ -255,18 +258,9 @@ impl Grid {
             target_aligned,
             ..GridChoice::default()
         };
-        let context = crate::call::context(None, None)?;
         let mut rasters = Vec::with_capacity(files.len());
         for file in &files {
-            let input = file.get().input(py)?;
-            let mut georeference = input.metadata().georeference.clone();
-            if let Some(crs) = &source_crs {
-                georeference.crs = Some(crs.clone());
-                georeference.gcp_crs = Some(crs.clone());
-            }
-            let (width, height) = input.as_input().size();
-            let placed = Placement::of(&georeference, width, height, &placing, &context);
-            rasters.push(placed.map_err(|problem| refused(format!("{}: {problem}", input.name())))?);
+            rasters.push(placement(file, source_crs.as_ref(), &placing)?);
         }
         chosen(py, &choice, &rasters, shift)
     }
@@ -341,7 +335,7 @@ impl Grid {
         let other = &other.get().0;
         self.0.transform() == other.transform()
             && (self.0.width(), self.0.height()) == (other.width(), other.height())
-            && is_same(self.0.crs(), other.crs())
+            && self.0.crs().is_same(other.crs())
     }
 
     fn __hash__(&self) -> u64 {

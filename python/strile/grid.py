@@ -35,6 +35,16 @@ def like(other: Any) -> Grid:
     )
 
 
+def raster_of(other: Any) -> Any:
+    """What a grid is suggested for: an open file, which may be placed by control points, or the grid of something else."""
+    if isinstance(other, str | os.PathLike):
+        from .dataset import open
+
+        return open(other)._opened()
+    core = getattr(other, "_opened", None)
+    return core() if core is not None and hasattr(other, "level_shapes") else like(other)
+
+
 def to_geobox(grid: Grid) -> Any:
     """The same grid for odc-geo."""
     try:

@@ -7,7 +7,7 @@
 
 use crate::InvalidValue;
 use crate::dialect::{self, Heights};
-use crate::identify::identify;
+use crate::identify::{self, identify};
 use crate::registry;
 use crate::wkt::Node;
 
@@ -81,6 +81,23 @@ pub struct Crs {
 }
 
 impl Crs {
+    /// Returns whether both are the same system, however they are written: by their codes, else by their definitions.
+    pub fn is_same(&self, other: &Self) -> bool {
+        if let (Some(one), Some(other)) = (self.epsg, other.epsg) {
+            return one == other;
+        }
+        let (Some(one_text), Some(other_text)) = (&self.wkt, &other.wkt) else { return self == other };
+        if one_text == other_text {
+            return self.kind == other.kind;
+        }
+        let system = |text: &str| dialect::system(&Node::parse(text).ok()?).ok();
+        let is_flat = self.vertical.is_none() && other.vertical.is_none() && self.kind == other.kind;
+        is_flat
+            && system(one_text)
+                .zip(system(other_text))
+                .is_some_and(|(one, other)| identify::same(&one.horizontal, &other.horizontal))
+    }
+
     /// The registered system with this code.
     pub fn from_epsg(code: u32) -> Option<Self> {
         registry::lookup(code).map(|node| Self::from_node(&node))

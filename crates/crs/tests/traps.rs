@@ -294,6 +294,28 @@ fn transformers_are_shared_by_threads() {
     is_shared::<Transformer>();
 }
 
+/// Coordinates that stay in their system need no projection, and pass to the last bit.
+#[test]
+fn a_plane_system_to_itself() {
+    let local = r#"LOCAL_CS["site",UNIT["metre",1],AXIS["Easting",EAST],AXIS["Northing",NORTH]]"#;
+    for text in ["EPSG:32633", "EPSG:27200", "EPSG:2052", local] {
+        let t = anywhere(text, text);
+        for place in [(499_999.1, 5_539_000.3), (-1e9, 0.1 + 0.2), (1e300, -0.0)] {
+            assert_eq!(t.transform(place.0, place.1), Some(place), "{text}");
+            assert_eq!(t.inverse().transform(place.0, place.1), Some(place), "{text}");
+        }
+        assert_eq!(t.transform(f64::NAN, 0.0), None);
+        assert_eq!(t.transform(0.0, f64::INFINITY), None);
+        assert!(t.is_same_datum() && t.operation().steps.is_empty(), "{}", t.operation());
+    }
+    // The same system in other words.
+    let t = anywhere("EPSG:32633", "+proj=utm +zone=33 +datum=WGS84 +units=m");
+    assert_eq!(t.transform(499_999.1, 5_539_000.3), Some((499_999.1, 5_539_000.3)));
+    // Longitudes still wrap.
+    assert_eq!(anywhere("EPSG:4326", "EPSG:4326").transform(190.0, 10.0), Some((-170.0, 10.0)));
+    assert!(anywhere("EPSG:3857", "EPSG:3857").target_period().is_some());
+}
+
 /// On a sphere of 1 m every miss is below a centimetre.
 #[test]
 fn small_spheres_lose_no_points() {

@@ -143,6 +143,9 @@ WRONG = [
     (lambda: strile.Grid.from_bounds((10, 0, 0, 10), 32633, resolution=1), strile.StrileError, "bounds"),
     (lambda: strile.Grid.from_bounds((0, 0, math.inf, 10), 32633, resolution=1), strile.StrileError, "bounds"),
     (lambda: strile.Grid.xyz(2, 4, 0), strile.StrileError, "2/4/0"),
+    (lambda: strile.Grid.xyz(-1, 0, 0), strile.StrileError, "-1"),
+    (lambda: strile.Grid.xyz(2, 0, 2**40), strile.StrileError, "1099511627776"),
+    (lambda: strile.Grid.xyz(2, 0.5, 0), TypeError, "0.5"),
     (lambda: strile.Grid.like(7), TypeError, "GeoBox"),
     (lambda: strile.Grid.like("missing.tif"), FileNotFoundError, "missing.tif"),
     (lambda: strile.Grid.suggest("missing.tif", 3857, datum_shift="any"), strile.StrileError, "datum_shift"),
@@ -163,3 +166,15 @@ def test_files_without_a_place_have_no_grid(tmp_path):
         strile.Grid.like(path)
     with pytest.raises(strile.StrileError, match="has no"):
         strile.Grid.like(strile.open_geotiff(path))
+
+
+def test_suggested_for_a_file_placed_by_control_points(tmp_path):
+    from rasterio.control import GroundControlPoint
+
+    points = [GroundControlPoint(row, column, 15 + column / 500, 50 - row / 700, 0) for row in (0, 40) for column in (0, 60)]
+    with rasterio.open(tmp_path / "a.tif", "w", driver="GTiff", width=60, height=40, count=1, dtype="uint8", gcps=points, crs="EPSG:4326") as file:
+        file.write(np.ones((1, 40, 60), np.uint8))
+    transform, width, height = calculate_default_transform("EPSG:4326", "EPSG:32633", 60, 40, gcps=points)
+    found = strile.Grid.suggest(tmp_path / "a.tif", 32633)
+    assert found.shape == (height, width) and found.transform == pytest.approx(tuple(transform)[:6], rel=1e-9)
+    assert strile.Grid.suggest(strile.open(tmp_path / "a.tif"), 32633) == found

@@ -10,7 +10,7 @@ use crate::registry;
 use crate::wkt::Node;
 use crate::{Crs, CrsKind};
 
-use super::datum::Datum;
+use super::datum::{Datum, DatumKind};
 use super::projection::Projection;
 
 /// An ellipsoid of revolution.
@@ -106,6 +106,19 @@ pub(super) struct Definition {
 }
 
 impl Definition {
+    /// A system whose coordinates stay in it.
+    pub fn plane(crs: &Crs) -> Self {
+        let ellipsoid = Ellipsoid { major: 6_378_137.0, inverse_flattening: 0.0 };
+        Self {
+            datum: Datum { name: crs.name.clone(), ellipsoid, kind: DatumKind::Unknown },
+            meridian: 0.0,
+            projection: Projection::plane(),
+            unit: 1.0,
+            axes: Axes::EastNorth,
+            heights: false,
+        }
+    }
+
     /// Reads the definition of a system; the error says why its coordinates cannot be computed.
     pub fn of(crs: &Crs) -> Result<Self, String> {
         if !matches!(

@@ -108,16 +108,27 @@ pub struct Transformer {
     there: Vec<Transform>,
     back: Vec<Transform>,
     operation: Operation,
+    /// Both systems are one, in a plane that does not repeat: coordinates pass as they are.
+    is_identity: bool,
 }
 
 impl Transformer {
-    /// Prepares the transformation from one system to another.
+    /// Prepares the transformation from one system to another. Between two plane systems that are the same coordinates pass as they
+    /// are, also if the projection method is not known.
     ///
     /// # Errors
     /// If the projection method of a system or a parameter of it is not known, or if no operation between the datums
     /// is known for the area and [`TransformOptions::datum_shift`] does not allow to do without.
     pub fn new(from: &Crs, to: &Crs, options: &TransformOptions) -> Result<Self, TransformError> {
-        let (source, target) = (Side::new(from)?, Side::new(to)?);
+        let stays = !matches!(from.kind, CrsKind::Geographic | CrsKind::Geographic3D | CrsKind::Vertical)
+            && from.is_same(to);
+        let (source, target) = match (Side::new(from), stays) {
+            (Err(_), true) => {
+                let side = Side(Arc::new(Definition::plane(from)));
+                (side.clone(), side)
+            }
+            (source, _) => (source?, Side::new(to)?),
+        };
         let refuse = options.datum_shift == DatumShift::Required;
         let failed = |reason| TransformError::between(from, to, reason);
         if let Some(area) = options.area
@@ -133,7 +144,16 @@ impl Transformer {
         let (shift, mut operation) =
             caught(find).unwrap_or_else(|| Err(PANICKED.to_owned())).map_err(failed)?;
         operation.heights_unchanged = source.0.heights || target.0.heights;
-        Ok(Self { from: source, to: target, there: shift.there, back: shift.back, operation })
+        let mut out = Self {
+            from: source,
+            to: target,
+            there: shift.there,
+            back: shift.back,
+            operation,
+            is_identity: false,
+        };
+        out.is_identity = stays && out.target_period().is_none();
+        Ok(out)
     }
 
     /// Returns whether both systems have the same datum: no operation is chosen then, wherever the coordinates are.
@@ -160,12 +180,16 @@ impl Transformer {
             there: self.back.clone(),
             back: self.there.clone(),
             operation,
+            is_identity: self.is_identity,
         }
     }
 
     /// Returns the coordinates of a point in the target system. `None` where the point is not finite, lies outside
     /// the domain of a projection, or is not found again on the way back.
     pub fn transform(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        if self.is_identity {
+            return (x.is_finite() && y.is_finite()).then_some((x, y));
+        }
         let (longitude, latitude) = self.from.unproject(x, y)?;
         let mut place = Coord::new(longitude, latitude);
         for step in &self.there {

@@ -30,7 +30,12 @@ pub(super) struct Projection {
 #[derive(Clone)]
 enum Formula {
     Geographic,
-    Proj4 { geographic: Box<Proj>, projected: Box<Proj> },
+    /// Not known: coordinates stay in their system.
+    Plane,
+    Proj4 {
+        geographic: Box<Proj>,
+        projected: Box<Proj>,
+    },
     Equidistant(Equidistant),
     Miller(Miller),
 }
@@ -39,6 +44,7 @@ impl std::fmt::Debug for Projection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.formula {
             Formula::Geographic => "geographic",
+            Formula::Plane => "plane",
             Formula::Proj4 { projected, .. } => projected.projname(),
             Formula::Equidistant(_) => "eqc",
             Formula::Miller(_) => "mill",
@@ -57,6 +63,11 @@ impl Projection {
     /// No projection: the coordinates are longitude and latitude.
     pub const fn geographic() -> Self {
         Self { formula: Formula::Geographic, centre: 0.0, offset: (0.0, 0.0), period: None, radius: 1.0 }
+    }
+
+    /// A plane without a place on the Earth.
+    pub const fn plane() -> Self {
+        Self { formula: Formula::Plane, centre: 0.0, offset: (0.0, 0.0), period: None, radius: 1.0 }
     }
 
     /// Mercator on the sphere with the semi-major axis, as web maps use it.
@@ -181,7 +192,7 @@ impl Projection {
     fn raw_forward(&self, longitude: f64, latitude: f64) -> Option<(f64, f64)> {
         let from_centre = wrapped(longitude - self.centre);
         let (x, y) = match &self.formula {
-            Formula::Geographic => return None,
+            Formula::Geographic | Formula::Plane => return None,
             Formula::Proj4 { geographic, projected } => {
                 return finite(step(geographic, projected, longitude, latitude)?);
             }
@@ -194,7 +205,7 @@ impl Projection {
     fn raw_inverse(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         let (east, north) = (x - self.offset.0, y - self.offset.1);
         let (longitude, latitude) = match &self.formula {
-            Formula::Geographic => return None,
+            Formula::Geographic | Formula::Plane => return None,
             Formula::Proj4 { geographic, projected } => {
                 return finite(step(projected, geographic, x, y)?);
             }

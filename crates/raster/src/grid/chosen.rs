@@ -130,6 +130,9 @@ pub fn transform_bounds(
     transform: &TransformOptions,
 ) -> Result<Bounds, InvalidValue> {
     let Bounds { min_x, min_y, max_x, max_y } = super::checked(bounds)?;
+    if from.is_same(to) {
+        return Ok(bounds);
+    }
     let mut transform = transform.clone();
     if transform.area.is_none() {
         let area = Area::of(from, (min_x, min_y), (max_x, max_y));

@@ -227,7 +227,11 @@ fn checked(bounds: Bounds) -> Result<Bounds, InvalidValue> {
 fn pixels(count: f64) -> Result<u32, InvalidValue> {
     let rounded = (count + 0.5).floor().max(1.0);
     if rounded.is_nan() || rounded > f64::from(LONGEST) {
-        return Err(format!("{count:.0} pixels on a side; at most {LONGEST} are possible").into());
+        return Err(match count < 1e15 {
+            true => format!("{count:.0} pixels on a side; at most {LONGEST} are possible"),
+            false => format!("{count:.3e} pixels on a side; at most {LONGEST} are possible"),
+        }
+        .into());
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 2³¹ - 1, whole")]
     Ok(rounded as u32)

@@ -23,6 +23,16 @@ impl Grid {
         Placement::from(self.clone()).suggest(crs, options)
     }
 
+    /// The same pixels with rows from north to south, where rows and columns follow the axes.
+    fn north_up(&self) -> Option<Self> {
+        let GeoTransform { b, d, e, f, .. } = self.transform;
+        let transform = match e > 0.0 {
+            true => GeoTransform { e: -e, f: f + f64::from(self.height) * e, ..self.transform },
+            false => self.transform,
+        };
+        (b == 0.0 && d == 0.0).then(|| Self { transform, ..self.clone() })
+    }
+
     /// Steps along each edge.
     fn steps(&self) -> f64 {
         (f64::from(self.width.min(self.height)) / 50.0 + 0.5).floor().clamp(20.0, 100.0)
@@ -43,13 +53,17 @@ impl Grid {
 
 impl Placement {
     /// Returns the grid that GDAL suggests for the raster in another reference system: the same extent, about the same
-    /// resolution. The area of `options` is that of the raster where it is not set.
+    /// resolution. In its own system it has its own pixels, rows from north to south, unless it is turned. The area of `options` is that of the raster where it is not set.
     ///
     /// # Errors
     /// As [`Grid::suggest`].
     pub fn suggest(&self, crs: &Crs, options: &TransformOptions) -> Result<Grid, InvalidValue> {
+        let is_same = crs.is_same(self.crs());
+        if let (true, None, Some(grid)) = (is_same, self.name(), self.grid.north_up()) {
+            return Ok(Grid { crs: crs.clone(), ..grid });
+        }
         let mut options = options.clone();
-        if options.area.is_none() {
+        if options.area.is_none() && !is_same {
             options.area = Some(self.area()?);
         }
         let there = Transformer::new(self.crs(), crs, &options).map_err(|e| e.to_string())?;

@@ -113,6 +113,30 @@ fn suggestions_are_gdals() {
     assert_eq!(rows, 32);
 }
 
+/// As GDAL 3.10: `WarpedVRT(file, crs=file.crs).transform`.
+#[test]
+fn a_raster_has_its_own_grid_in_its_own_system() {
+    let there = |text: &str, gt: [f64; 6]| {
+        let grid = Grid::new(crs("EPSG:32633"), GeoTransform::from_gdal(gt), 100, 80).unwrap();
+        grid.suggest(&crs(text), &TransformOptions::default()).unwrap().transform().to_gdal()
+    };
+    for text in ["EPSG:32633", "+proj=utm +zone=33 +datum=WGS84 +units=m"] {
+        let oblong = [499_500.0, 10.0, 0.0, 5_539_000.0, 0.0, -20.0];
+        assert_eq!(there(text, oblong), oblong);
+        let mirrored = [500_500.0, -10.0, 0.0, 5_539_000.0, 0.0, -10.0];
+        assert_eq!(there(text, mirrored), mirrored);
+        let south_up = [499_500.0, 10.0, 0.0, 5_538_000.0, 0.0, 10.0];
+        assert_eq!(there(text, south_up), [499_500.0, 10.0, 0.0, 5_538_800.0, 0.0, -10.0]);
+        // A turned raster has square pixels.
+        let turned = there(text, [499_500.0, 9.0, 4.0, 5_539_000.0, 4.0, -9.0]);
+        assert!(turned[2] == 0.0 && turned[1] == -turned[5], "{turned:?}");
+    }
+    let unknown =
+        Grid::new(crs("EPSG:27200"), GeoTransform::from_gdal([2.5e6, 10.0, 0.0, 6e6, 0.0, -10.0]), 9, 9);
+    let unknown = unknown.unwrap();
+    assert_eq!(unknown.suggest(&crs("EPSG:27200"), &TransformOptions::default()).unwrap(), unknown);
+}
+
 /// One map against exact coordinates of drawn pixels. Returns points and exact pixels.
 fn compare(target: &Grid, source: &Grid, tolerance: f64) -> (u64, usize, usize) {
     let consent = TransformOptions::default().datum_shift(DatumShift::None);
