@@ -68,8 +68,12 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
 def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mosaic | None], given: dict[str, Any]) -> Description:
     call, first = calls[0], Facts.of(datasets[0])
     grid = grid_of(datasets, given)
+    masked, stored = call.masked or call.unpack, first.dtype
+    # Integers that become floats keep the fractions that resampling gives them.
+    widened = call.dtype if call.dtype is not None and call.dtype.name in ("float32", "float64") and stored.kind in "iu" and not masked else None
     onto = onto_of(
         grid,
+        dtype=None if widened is None else widened.name,
         level=None if given["overview_level"] is None else call.level,
         **{name: given[name] for name in ("resampling", "tolerance", "datum_shift", "source_crs", "top", "polygon", "polygon_crs", *PLACED)},
     )
@@ -77,9 +81,8 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     bands = band_numbers(call.band, count, False, str(call.source))
     flat = len(bands) == 1
     scaling = _core.scaling(datasets[0], call.band) if call.unpack else None
-    masked = call.masked or call.unpack
-    stored = first.dtype
     made = np.dtype(np.float64) if masked and stored.kind in "iu" else np.dtype(np.float32) if stored == np.float16 else stored
+    made = made if widened is None else widened
     dtype = result_type(call, made)
     attrs: dict[str, Any] = _core.placed_on(grid)
     nodata = onto.missing_value(datasets[0], False)

@@ -162,6 +162,32 @@ def test_masked_and_unpacked(tmp_path, grid):
     assert np.array_equal(array.mask, plain == -9)
 
 
+@pytest.mark.parametrize("chunks", [None, 50])
+def test_integers_become_floats_before_they_are_resampled(tmp_path, chunks):
+    path = made(tmp_path / "a.tif", dtype="uint8", nodata=9)
+    grid = strile.Grid.suggest(path, 3857, resolution=11)
+    found = strile.open_geotiff(path, grid=grid, resampling="bilinear", tolerance=0, dtype="float32", chunks=chunks)
+    with rasterio.open(path) as file:
+        with WarpedVRT(
+            file, crs=grid.crs, transform=Affine(*grid.transform), width=grid.width, height=grid.height, resampling=Resampling.bilinear,
+            tolerance=1e-9, dtype="float32",
+        ) as warped:  # fmt: skip
+            expected = warped.read(1)
+    values = found.values
+    assert values.dtype == np.float32 and (values % 1 != 0).any() and (values == 9).any() and np.abs(values - expected).max() < 1e-3
+    nearest = strile.open_geotiff(path, grid=grid, dtype="float64")
+    assert np.array_equal(nearest.values, strile.open_geotiff(path, grid=grid).values) and nearest.dtype == np.float64
+
+
+def test_complex_samples_are_put_there_by_nearest(tmp_path):
+    path = made(tmp_path / "a.tif", dtype="complex64", nodata=None)
+    grid = strile.Grid.suggest(path, 3857, resolution=14)
+    assert np.array_equal(strile.read(path, grid=grid, tolerance=0).numpy(), by_gdal(path, grid))
+    for read in (strile.read, strile.plan, strile.open_geotiff):
+        with pytest.raises(strile.StrileError, match=r"a\.tif.*`bilinear` of .* samples into .*`nearest`"):
+            read(path, grid=grid, resampling="bilinear")
+
+
 def test_the_grid_by_its_parts(path):
     assert strile.Grid.like(strile.open_geotiff(path, crs=3857)) == strile.Grid.suggest(path, 3857)
     array = strile.open_geotiff(path, crs="EPSG:4326", shape=(40, 60))
@@ -341,3 +367,40 @@ def test_sources_without_a_place_are_refused_by_name(tmp_path):
             file.write(np.ones((1, 20, 20), np.uint8))
     with pytest.raises(strile.StrileError, match="transform"):
         strile.read(tmp_path / "plain.tif", grid=grid)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [(10, 0, 499500, 0, -20, 5539000), (10, 0, 499500, 0, 10, 5538000), (-10, 0, 500500, 0, -10, 5539000), (1 / 3, 0, 499500.1, 0, -1 / 7, 5539000.7)],
+    ids=["oblong", "south up", "mirrored", "odd"],
+)
+def test_a_file_stays_on_its_grid_in_its_own_system(tmp_path, transform):
+    path = made(tmp_path / "a.tif", transform=transform)
+    with rasterio.open(path) as file, WarpedVRT(file, crs=file.crs) as warped:
+        expected, pixels = tuple(warped.transform)[:6], warped.read(1)
+    for crs in (32633, "+proj=utm +zone=33 +datum=WGS84 +units=m"):
+        found = strile.open_geotiff(path, crs=crs)
+        assert strile.Grid.like(found).transform == pytest.approx(expected, rel=1e-14) and np.array_equal(found.values, pixels)
+    assert strile.Grid.suggest(path, 32633).transform == pytest.approx(expected, rel=1e-14)
+    # Edges of the polygon's box on those of pixels.
+    left, bottom, right, top = strile.Grid.like(path).bounds
+    a, e = abs(transform[0]), abs(transform[4])
+    box = f"POLYGON (({left + 5 * a} {top - 5 * e}, {right - 5 * a} {top - 5 * e}, {right - 5 * a} {bottom + 5 * e}, {left + 5 * a} {top - 5 * e}))"
+    part = strile.Grid.like(strile.open_geotiff(path, crs=32633, polygon=box))
+    assert part.transform[:2] == pytest.approx(expected[:2], rel=1e-14)
+
+
+LOCAL = 'LOCAL_CS["site",UNIT["metre",1],AXIS["Easting",EAST],AXIS["Northing",NORTH]]'
+
+
+@pytest.mark.parametrize("crs", ["EPSG:27200", LOCAL])
+def test_systems_that_cannot_be_projected_stay_what_they_are(tmp_path, crs):
+    path = made(tmp_path / "a.tif", crs=crs, transform=(10, 0, 2_500_000, 0, -10, 6_000_000))
+    grid = strile.Grid.from_bounds((2_500_003, 5_999_001, 2_500_997, 5_999_903), strile.Grid.like(path).crs, resolution=7)
+    for method in ("nearest", "bilinear"):
+        assert np.allclose(strile.read(path, grid=grid, resampling=method, tolerance=0).numpy(), by_gdal(path, grid, method), atol=1e-3)
+    assert strile.open_geotiff(path, resolution=20).shape == (60, 75)
+    clipped = strile.open_geotiff(path, polygon="POLYGON ((2500100 5999900, 2500500 5999900, 2500300 5999500, 2500100 5999900))")
+    assert clipped.shape == (40, 40) and (clipped == -9).any() and (clipped != -9).any()
+    with pytest.raises(strile.StrileError, match="New_Zealand_Map_Grid|neither projected nor geographic"):
+        strile.open_geotiff(path, crs=4326)

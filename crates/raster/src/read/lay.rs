@@ -4,7 +4,7 @@ use super::request::Asked;
 use super::resolve::{Group, Laid, MaskPlace, Role, Slot};
 use super::sheet::{Masks, Sheet, Then, alike};
 use crate::error::Result;
-use crate::grid::Avoid;
+use crate::grid::{Avoid, name_of};
 use crate::window::Window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,6 +100,17 @@ struct Kind {
 type Sheets = (Vec<Sheet>, Vec<Masks>, Vec<MaskPlace>);
 
 impl Laying {
+    /// Refuses what the method does not compute.
+    pub(super) fn check_types(&self, asked: &Asked<'_>, from: Option<DataType>, to: DataType) -> Result<()> {
+        match from.filter(|from| !self.sampling.takes(*from, to)) {
+            None => Ok(()),
+            Some(from) => Err(asked.refuse(format!(
+                "`{}` of {from} samples into {to} is not available: complex samples are put onto a grid by `nearest`, as they are",
+                name_of(self.sampling)
+            ))),
+        }
+    }
+
     /// The value of pixels that no window fills.
     pub(super) fn fill(&self, asked: &Asked<'_>, data_type: DataType) -> Result<Fill> {
         let masked = || asked.meaning.is_masked().then_some(NoData::Float(f64::NAN));

@@ -478,6 +478,7 @@ impl<'a> OntoRead<'a> {
         let asked = Asked { laying: Some(&laying), ..Asked::one(&requests, &self.options) };
         let resolved = asked.resolve()?;
         let (spec, decoded) = (resolved.result, resolved.sheets.first().map(|sheet| sheet.spec.data_type));
+        laying.check_types(&asked, decoded, spec.data_type)?;
         let fill = laying.fill(&asked, spec.data_type)?;
         let bands = spec.bands / self.count().max(1);
         let size = Size::new((bands, spec.rows, spec.columns), spec.data_type.size());
