@@ -66,6 +66,12 @@ class StrileBackend(BackendEntrypoint):
         resampling: str = "auto",
         tolerance: float | None = None,
         datum_shift: str = "required",
+        source_crs: Any = None,
+        order: int | None = None,
+        tps: bool = False,
+        rpc: bool = False,
+        rpc_height: float | None = None,
+        rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> xr.Dataset:
         """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many times
         JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` says where pixels live: "cpu"
@@ -77,7 +83,8 @@ class StrileBackend(BackendEntrypoint):
         `grid` reads onto another grid: a `strile.Grid`, or what has one. `like` is an array (or anything with a grid) that the file is read
         over: on its grid (`coregister`, the default), in its reference system (`auto_reproject`), or, with `coregister=False`, the part of
         the file that it covers. `var` names the raster of `like` where that is a Dataset. `resampling` "auto" takes the nearest pixel of integers
-        and interpolates floats; `tolerance` and `datum_shift` are those of `open_geotiff`."""
+        and interpolates floats; `tolerance`, `datum_shift`, `source_crs` and the words that place a file by its control points or RPCs are those of
+        `open_geotiff`."""
         accessor.register()
         _check_device(device)
         source = Source.of(
@@ -93,9 +100,12 @@ class StrileBackend(BackendEntrypoint):
             raise IndexError(f"{source}: there is no overview {overview_level}; it has {len(levels) - 1}")
         shown = levels[level].halved(reduce)
         masked = bool(masked or mask_and_scale)
-        over = coregistered.Over.of(dataset, grid, coregistered.raster_of(like, var), coregister, auto_reproject)
+        given: dict[str, Any] = {
+            "datum_shift": datum_shift, "source_crs": source_crs, "order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height, "rpc_dem": rpc_dem,
+        }  # fmt: skip
+        over = coregistered.Over.of(dataset, grid, coregistered.raster_of(like, var), coregister, auto_reproject, given)
         onto = over.onto(
-            dataset, resampling=resampling, tolerance=tolerance, datum_shift=datum_shift, level=None if overview_level is None else level
+            dataset, resampling=resampling, tolerance=tolerance, level=None if overview_level is None else level, **given
         )  # fmt: skip
         if onto is not None and reduce:
             raise StrileError("reduce cannot be combined with a grid: leave it out, the resolution follows from the grid")

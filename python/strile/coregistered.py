@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from .asked import flag_of, text_of
 from .errors import StrileError
 from .facts import Facts, Transform
 from .grid import like as grid_like
-from .onto import is_usual, onto_of, refuse_without_grid
+from .onto import OF_GRIDS, PLACED, is_usual, onto_of, placing_of, refuse_without_grid
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,9 +36,12 @@ class Over:
     like: Any = None
     source_crs: str | None = None
     """The reference system of a file that states none: that of the array."""
+    is_reprojected: bool = False
+    """The file would be reprojected if it were in another system: words about that have nothing to do."""
 
     @staticmethod
-    def of(dataset: Any, grid: Any, like: Any, coregister: Any, auto_reproject: Any) -> Over:
+    def of(dataset: Any, grid: Any, like: Any, coregister: Any, auto_reproject: Any, given: Mapping[str, Any]) -> Over:
+        """`given` are keywords of reads onto a grid."""
         auto_reproject = flag_of(auto_reproject, "auto_reproject")
         if like is None:
             if auto_reproject or (coregister is not None and flag_of(coregister, "coregister")):
@@ -45,26 +49,28 @@ class Over:
             return Over(None if grid is None else grid_like(grid))
         if grid is not None:
             raise StrileError("grid and like are both given: pass one of them")
-        here = grid_like(like)
-        there, source_crs = _of_file(dataset, here)
+        file = File.of(dataset, grid_like(like), given)
         if coregister is None:
             coregister = not auto_reproject
         if flag_of(coregister, "coregister"):
-            _covers(here, there, dataset.name)
-            return Over(here, like=like, source_crs=source_crs)
-        if _same_system(here, there):
-            return Over(bounds=here.bounds)
+            file.check_covers(dataset.name)
+            return Over(file.here, like=like, source_crs=file.source_crs)
+        if file.is_aligned:
+            return Over(bounds=file.here.bounds, is_reprojected=auto_reproject)
         if not auto_reproject:
-            raise _other_system(here, there, dataset.name)
-        _covers(here, there, dataset.name, sparse=False)
-        return Over(_in_system(here, there))
+            raise file.other_system(dataset.name)
+        file.check_covers(dataset.name, sparse=False)
+        return Over(file.in_system())
 
     def onto(self, dataset: Any, *, resampling: Any, **given: Any) -> Onto | None:
         """The request of the core; None for the pixels of the file."""
         if self.grid is None:
-            refuse_without_grid(given | {"resampling": resampling}, "grid= or like=", resampling="auto")
+            if not self.is_reprojected:
+                refuse_without_grid(given | {"resampling": resampling}, "grid= or like=", resampling="auto")
             return None
-        return onto_of(self.grid, resampling=_method(resampling, dataset), source_crs=self.source_crs, **given)
+        if self.source_crs is not None:
+            given["source_crs"] = self.source_crs
+        return onto_of(self.grid, resampling=_method(resampling, dataset), **given)
 
     def coordinates(self) -> dict[str, Any]:
         """Those of the array, to the last bit."""
@@ -104,22 +110,23 @@ def open_over(
     if coregister and options.get("allow_rotated"):
         raise StrileError("coregister reads onto the grid of the array, which allow_rotated says nothing of: drop it")
     options = _alike(array) | options
-    here = grid_like(array)
     dataset = _dataset(source, options)
-    there, source_crs = _of_file(dataset, here)
-    same = _same_system(here, there)
+    file = File.of(dataset, grid_like(array), options)
     if coregister:
-        _covers(here, there, source)
+        file.check_covers(source)
         options["unpack"] = True
-        if source_crs is not None:
-            options.setdefault("source_crs", source_crs)
+        if file.source_crs is not None:
+            options["source_crs"] = file.source_crs
         return open_geotiff(source, like=array, resampling=_method(resampling, dataset), **options)
-    if auto_reproject and not same:
-        _covers(here, there, source, sparse=False)
-        return open_geotiff(source, grid=_in_system(here, there), resampling=_method(resampling, dataset), **options)
-    if not same:
-        raise _other_system(here, there, source)
-    return open_geotiff(source, bbox=here.bounds, **options)
+    if file.is_aligned:
+        if auto_reproject:
+            # They would count if the file were in another system.
+            options = {name: value for name, value in options.items() if name not in OF_GRIDS}
+        return open_geotiff(source, bbox=file.here.bounds, **options)
+    if not auto_reproject:
+        raise file.other_system(source)
+    file.check_covers(source, sparse=False)
+    return open_geotiff(source, grid=file.in_system(), resampling=_method(resampling, dataset), **options)
 
 
 def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
@@ -129,6 +136,7 @@ def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
     from .opening import open_geotiff
     from .write import to_geotiff
     from .writing.layout import X_NAMES, Y_NAMES
+    from .writing.said import KEPT, ORIGINAL
 
     if all(given[name] is None for name in ("crs", "grid", "like", "resolution", "bounds", "shape")):
         raise StrileError("expected one grid: a crs, grid=, like=, or resolution, bounds and shape")
@@ -138,11 +146,16 @@ def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
         raise StrileError(
             f"reproject takes arrays in host memory and this one is of {kind}: read its file onto the grid (open_geotiff with grid=), or compute it first"
         )
-    if array.dtype.kind == "f" and array.attrs.get("nodata") is None:
-        # NaN is missing, and stays so.
-        array = array.assign_attrs(nodata=float("nan"))
+    # What an engine notes about how a file stores the values: they are reprojected as they are.
+    plain = array.copy(deep=False)
+    plain.encoding = {ORIGINAL: array.encoding.get(ORIGINAL)}
+    if KEPT in array.encoding:
+        plain.encoding[KEPT] = {key: value for key, value in array.encoding[KEPT].items() if key not in ("mask", "tables", "nbits")}
+    stated = [array.attrs.get(name) for name in ("nodata", "_FillValue", "nodatavals")]
+    # Missing pixels of an array that was masked are NaN, whatever value its file has for them.
+    is_nan = array.dtype.kind == "f" and (array.attrs.get("masked_nodata") is True or all(value is None for value in stated))
     file = io.BytesIO()
-    to_geotiff(array, file, compression="none", allow_experimental_codecs=True, bigtiff=True)
+    to_geotiff(plain, file, nodata=float("nan") if is_nan else None, compression="none", allow_experimental_codecs=True, bigtiff=True)
     file.seek(0)
     kept: dict[str, Any] = {"overview_level": 0, "default_name": array.name}
     found = open_geotiff(file, **{name: value for name, value in given.items() if value is not None}, **kept)
@@ -155,23 +168,100 @@ def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
         found = found.rename({"band": bands[0]})
     if bands:
         found = found.transpose(*array.dims)
-        found = found.assign_coords({bands[0]: array.coords[bands[0]]}) if bands[0] in array.coords else found.drop_vars(bands[0], errors="ignore")
-    attrs = {name: value for name, value in array.attrs.items() if name in ("units", "long_name", "masked_nodata")}
+        # Without the coordinates that come with it, such as the reference system of the array.
+        own = {bands[0]: array.coords[bands[0]].variable} if bands[0] in array.coords else {}
+        found = found.drop_vars(bands[0], errors="ignore").assign_coords(own)
+    kept_attrs = ("units", "long_name", "masked_nodata", *(("nodata",) if is_nan else ()))
+    attrs = {name: value for name, value in array.attrs.items() if name in kept_attrs}
     found.attrs = {**found.attrs, **attrs}
     found.encoding = {}
     return xarray.DataArray(found, name=array.name)
 
 
-def _in_system(here: Grid, there: Grid) -> Grid:
-    """The extent of an array in its system, at about the resolution of a file."""
-    return Grid.from_bounds(here.bounds, here.crs, resolution=Grid.suggest(there, here.crs).resolution)
+@dataclass(frozen=True)
+class File:
+    """A file that is read over an array."""
+
+    here: Grid
+    """Of the array."""
+    there: Grid
+    """Of the file; GDAL's suggestion for one that is placed by control points or RPCs."""
+    source_crs: str | None
+    """The reference system that the file takes from the array because it states none."""
+    is_aligned: bool
+    """Whether a window of its pixels lies in the system of the array."""
+    datum_shift: str
+
+    @staticmethod
+    def of(dataset: Any, here: Grid, given: Mapping[str, Any]) -> File:
+        facts, source_crs = Facts.of(dataset), given.get("source_crs")
+        shift = text_of(given.get("datum_shift", OF_GRIDS["datum_shift"]), "datum_shift")
+        words = {name: given.get(name, OF_GRIDS[name]) for name in PLACED}
+        if facts.transform is None or any(not is_usual(value, OF_GRIDS[name]) for name, value in words.items()):
+            there = Grid.chosen([dataset], source_crs=source_crs, datum_shift=shift, **placing_of(**words))
+            return File(here, there, None, False, shift)
+        crs = facts.crs if source_crs is None else source_crs
+        if source_crs is not None or crs is None:
+            there = Grid(here.crs if crs is None else crs, facts.transform, (facts.level().height, facts.level().width))
+        else:
+            there = Grid.of_dataset(dataset)
+        return File(here, there, here.crs if crs is None else None, _same_system(here, there), shift)
+
+    def in_system(self) -> Grid:
+        """The extent of the array in its system, at about the resolution of the file."""
+        try:
+            suggested = self._in_system_of(self.here, self.there)
+        except StrileError:
+            # Of a file that is larger than the area of an operation, the part under the array.
+            bounds = self._in_system_of(self.there, self.here).bounds
+            part = Grid.from_bounds(bounds, self.there.crs, resolution=self.there.resolution)
+            suggested = self._in_system_of(self.here, part)
+        return Grid.from_bounds(self.here.bounds, self.here.crs, resolution=suggested.resolution)
+
+    def other_system(self, source: Any) -> StrileError:
+        return StrileError(
+            f"the array is in {_named(self.here)} and {source} in {_named(self.there)}: pass auto_reproject=True for its pixels in the system of "
+            "the array, or coregister=True for pixels on its grid"
+        )
+
+    def check_covers(self, source: Any, sparse: bool = True) -> None:
+        """Refuses a file that does not lie over the array, and tells of one that covers little of it."""
+        # In the system of the array, and in that of the file if the file has no place there: it may be far larger, and the other way round.
+        ways = [lambda: (self._in_system_of(self.here, self.there), self.here), lambda: (self.there, self._in_system_of(self.there, self.here))]
+        share, problems = 0.0, []
+        for way in ways:
+            try:
+                share = share or _share(*way())
+            except StrileError as problem:
+                problems.append(problem)
+        if len(problems) == len(ways):
+            raise problems[0]
+        if share <= 0:
+            covered, mine = self.there.bounds, self.here.bounds
+            raise StrileError(
+                f"{source} does not overlap the array: it covers {covered} in {_named(self.there)}, the array {mine} in {_named(self.here)}"
+            )
+        if sparse and share < SPARSE:
+            warnings.warn(
+                f"{source} covers only {100 * share:.1f}% of the caller grid, so the result of coregister is mostly NaN: open the small raster "
+                "first, or crop the caller to it",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _in_system_of(self, one: Grid, other: Grid) -> Grid:
+        """The second grid in the system of the first."""
+        return other if _same_system(one, other) else Grid.suggest(other, one.crs, datum_shift=self.datum_shift)
 
 
-def _other_system(here: Grid, there: Grid, source: Any) -> StrileError:
-    return StrileError(
-        f"the array is in {_named(here)} and {source} in {_named(there)}: pass auto_reproject=True for its pixels in the system of the array, or "
-        "coregister=True for pixels on its grid"
-    )
+def _share(file: Grid, array: Grid) -> float:
+    """The part of an array that a file in its system covers. Longitudes may be a turn apart."""
+    west, south, east, north = array.bounds
+    left, bottom, right, top = file.bounds
+    turns = (-360.0, 0.0, 360.0) if array.system()["kind"] == "geographic" else (0.0,)
+    widths = [min(east, right + turn) - max(west, left + turn) for turn in turns]
+    width, height = sum(max(width, 0.0) for width in widths), max(min(north, top) - max(south, bottom), 0.0)
+    return width * height / ((east - west) * (north - south))
 
 
 def _alike(array: xr.DataArray) -> dict[str, Any]:
@@ -194,14 +284,6 @@ def _dataset(source: Any, options: dict[str, Any]) -> Any:
     from .reading.source import PLACES, Source
 
     return opened.dataset(Source.of(source, **{name: options[name] for name in PLACES if name in options}), level=1)
-
-
-def _of_file(dataset: Any, here: Grid) -> tuple[Grid, str | None]:
-    """The grid of a file, and the reference system that it takes from the array because it states none."""
-    facts = Facts.of(dataset)
-    if facts.crs is not None or facts.transform is None:
-        return Grid.of_dataset(dataset), None
-    return Grid(here.crs, facts.transform, (facts.level().height, facts.level().width)), here.crs
 
 
 def _same_system(one: Grid, other: Grid) -> bool:
@@ -231,21 +313,3 @@ def _method(resampling: Any, dataset: Any) -> Any:
         stacklevel=4,
     )
     return "nearest"
-
-
-def _covers(here: Grid, there: Grid, source: Any, sparse: bool = True) -> None:
-    """Refuses a file that does not lie over the array, and tells of one that covers little of it."""
-    bounds = there.bounds if _same_system(here, there) else Grid.suggest(there, here.crs).bounds
-    mine = here.bounds
-    width = min(mine[2], bounds[2]) - max(mine[0], bounds[0])
-    height = min(mine[3], bounds[3]) - max(mine[1], bounds[1])
-    if width <= 0 or height <= 0:
-        raise StrileError(f"{source} does not overlap the array: it covers {bounds}, the array {mine} in {_named(here)}")
-    share = width * height / ((mine[2] - mine[0]) * (mine[3] - mine[1]))
-    if sparse and share < SPARSE:
-        warnings.warn(
-            f"{source} covers only {100 * share:.1f}% of the caller grid, so the result of coregister is mostly NaN: open the small raster first, "
-            "or crop the caller to it",
-            UserWarning,
-            stacklevel=4,
-        )

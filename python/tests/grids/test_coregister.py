@@ -255,3 +255,80 @@ def test_a_reprojected_array_keeps_its_form(tmp_path):
         array.strile.reproject()
     with pytest.raises(strile.StrileError, match="reference system|crs"):
         xr.DataArray(np.zeros((3, 3)), dims=("y", "x")).strile.reproject(3857)
+
+
+@pytest.mark.parametrize("form", ["strile", "unpacked", "engine", "rioxarray", "rioxarray unmasked"])
+def test_missing_pixels_of_a_reprojected_array_stay_missing(tmp_path, form):
+    dtype = "float32" if form == "rioxarray unmasked" else "int16"
+    path = made(tmp_path / "a.tif", dtype=dtype, nodata=-9, scale=0.5)
+    with rasterio.open(path, "r+") as file:
+        values = file.read()
+        values[:, 10:15, 8:20] = -9
+        file.write(values)
+    array = {
+        "strile": lambda: strile.open_geotiff(path, masked=True),
+        "unpacked": lambda: strile.open_geotiff(path, unpack=True),
+        "engine": lambda: xr.open_dataset(path, engine="strile").band_data,
+        "rioxarray": lambda: pytest.importorskip("rioxarray").open_rasterio(path, masked=True, mask_and_scale=True),
+        "rioxarray unmasked": lambda: pytest.importorskip("rioxarray").open_rasterio(path),
+    }[form]()
+    found = array.strile.reproject(32610, resolution=2500, tolerance=0)
+    grid = strile.Grid.like(found)
+    with rasterio.open(path) as file:
+        with WarpedVRT(
+            file, crs=grid.crs, transform=Affine(*grid.transform), width=grid.width, height=grid.height, tolerance=1e-9
+        ) as warped:  # fmt: skip
+            stored = warped.read(1).astype("float64")
+    scale = 0.5 if form in ("unpacked", "engine", "rioxarray") else 1.0
+    expected = np.where(stored == -9, np.nan, stored * scale)
+    values = found.values.reshape(expected.shape)
+    if form == "rioxarray unmasked":
+        values = np.where(values == -9, np.nan, values)
+    assert np.isnan(expected).any() and np.array_equal(values, expected, equal_nan=True)
+    assert found.dims == array.dims and found.dtype == array.dtype
+
+
+def test_a_file_placed_by_control_points_over_an_array(tmp_path):
+    from rasterio.control import GroundControlPoint
+
+    points = [
+        GroundControlPoint(row, column, 700_000 + 500 * column + row * column, 4_990_000 - 500 * row) for row in (0, 20, 40) for column in (0, 25, 50)
+    ]
+    path = str(tmp_path / "a.tif")
+    with rasterio.open(path, "w", driver="GTiff", width=50, height=40, count=1, dtype="float32", gcps=points, crs="EPSG:32610") as file:
+        file.write(np.arange(2000, dtype=np.float32).reshape(1, 40, 50))
+    array = utm_template()
+    for words in ({}, {"order": 1}, {"tps": True}):
+        expected = strile.open_geotiff(path, like=array, resampling="bilinear", masked=True, **words)
+        found = array.strile.open_geotiff(path, coregister=True, **words)
+        assert np.array_equal(found.values, expected.values, equal_nan=True) and np.isfinite(found.values).mean() > 0.9
+        by_engine = xr.open_dataset(path, engine="strile", like=array, **words)
+        assert np.array_equal(by_engine.band_data.values[0], expected.values, equal_nan=True)
+        light = array.strile.open_geotiff(path, auto_reproject=True, **words)
+        assert light.attrs["crs"] == 32610 and np.isfinite(light.values).mean() > 0.9
+    lonlat = template().assign_coords(x=template().x - 0.3, y=template().y + 0.1)
+    assert aligned(lonlat.strile.open_geotiff(path, coregister=True), lonlat)
+    with pytest.raises(strile.StrileError, match="auto_reproject=True"):
+        array.strile.open_geotiff(path)
+
+
+def test_words_about_datums_and_systems_reach_the_file(tmp_path):
+    chinese = made(tmp_path / "a.tif", crs="EPSG:4490", transform=(0.01, 0, 116.0, 0, -0.01, 40.0))
+    axes = {"y": 39.9 - 0.01 * np.arange(5), "x": 116.1 + 0.01 * np.arange(5)}
+    array = xr.DataArray(np.zeros((5, 5)), dims=("y", "x"), coords=axes, attrs={"crs": 4326})
+    with pytest.raises(strile.StrileError, match="datum_shift"):
+        array.strile.open_geotiff(chinese, coregister=True)
+    # In the system of the array, neither datum_shift nor resampling has anything to do.
+    same = made(tmp_path / "b.tif", transform=(0.01, 0, 116.0, 0, -0.01, 40.0))
+    for path in (chinese, same):
+        for words in ({"coregister": True}, {"auto_reproject": True}):
+            found = array.strile.open_geotiff(path, datum_shift="none", resampling="bilinear", **words)
+            assert np.isfinite(found.values).all()
+            by_engine = xr.open_dataset(path, engine="strile", like=array, datum_shift="none", resampling="bilinear", **words)
+            assert np.array_equal(by_engine.band_data.values[0], found.values)
+    # The file is in another system than it says.
+    wrong = made(tmp_path / "c.tif", crs="EPSG:32650", transform=(0.01, 0, 116.0, 0, -0.01, 40.0))
+    expected = array.strile.open_geotiff(same, coregister=True)
+    assert np.array_equal(array.strile.open_geotiff(wrong, coregister=True, source_crs=4326).values, expected.values)
+    by_engine = xr.open_dataset(wrong, engine="strile", like=array, source_crs=4326)
+    assert np.array_equal(by_engine.band_data.values[0], expected.values)
