@@ -11,7 +11,7 @@ use std::time::Instant;
 use strile::convert::Tiling;
 use strile::crs::TransformOptions;
 use strile::file::AsInput as _;
-use strile::grid::{Grid, GridChoice, Placement, Placing, Polygon, Top, WarpOptions, WarpWriter};
+use strile::grid::{Grid, GridChoice, Placement, Placing, Polygon, Top, WarpFile, WarpOptions, WarpWriter};
 use strile::io::redacted;
 use strile::read::OnFault;
 use strile::tiff::geo::Bounds;
@@ -75,8 +75,12 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
         bar.expect(warp.blocks());
     }
     let spec = warp.raster().cloned();
+    let operations = operations(warp.files());
     let report = warp.run(&context)?;
     drop((context, bar));
+    for operation in operations {
+        session.note(&operation);
+    }
     for warning in &report.warnings {
         session.note(&format!("warning: {}: {warning}", redacted(&to.to_string_lossy())));
     }
@@ -85,6 +89,20 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
         tell(&format!("fault: {fault}"));
     }
     Ok(if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found })
+}
+
+/// How coordinates passed between the datums of files and OUT, a line per operation; nothing where they have one datum and no heights.
+fn operations(files: &[WarpFile]) -> Vec<String> {
+    let (mut lines, mut known) = (Vec::new(), Vec::new());
+    for WarpFile { name, operation, .. } in files {
+        let is_told =
+            !operation.steps.is_empty() || operation.accuracy.is_none() || operation.heights_unchanged;
+        if is_told && !known.contains(&operation) {
+            known.push(operation);
+            lines.push(format!("datum: {}: {operation}", redacted(name)));
+        }
+    }
+    lines
 }
 
 fn request(problem: impl Into<String>) -> Failure {

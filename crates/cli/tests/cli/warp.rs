@@ -98,6 +98,18 @@ fn the_plan_says_operation_level_and_windows_and_writes_nothing() {
 }
 
 #[test]
+fn the_operation_between_datums_is_told_when_the_file_is_written() {
+    let (bench, _) = bench();
+    let run = bench.run("warp in.tif out.tif -t_srs EPSG:23032");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let line = run.stderr.lines().find(|line| line.starts_with("datum: in.tif: ")).unwrap_or_default();
+    assert!(line.contains("(EPSG:") && line.contains("accuracy"), "{}", run.stderr);
+    let same = bench.run("warp in.tif web.tif -t_srs EPSG:3857");
+    assert!(same.code == 0 && !same.stderr.contains("datum"), "{}", same.stderr);
+    assert_eq!(bench.run("-q warp in.tif quiet.tif -t_srs EPSG:23032").stderr, "");
+}
+
+#[test]
 fn boxes_of_other_systems_are_found_in_the_file() {
     let (bench, _) = bench();
     // Off the edges of pixels, which would have to be met exactly.
@@ -137,6 +149,7 @@ fn what_cannot_be_done_is_refused_by_name() {
         ("warp in.tif out.tif -tr 0.000001 0.000001", "--max-pixels"),
         ("warp in.tif out.tif -dstnodata 300", "`fill`"),
         ("warp in.tif out.tif -te 0 0 nan 1 -tr 1 1", "finite bounds"),
+        ("warp in.tif out.tif -te 0 0 1e300 1e300", "error: 1.000e299 pixels on a side"),
         ("warp in.tif out.tif -t_srs EPSG:99999", "EPSG:99999"),
         ("warp in.tif out.tif -et nan", "from 0 on"),
         ("warp in.tif out.tif -r gauss", "expected a method"),
