@@ -49,11 +49,6 @@ impl Spool {
         Ok(Self { folder, kept, buffered: Buffered::default() })
     }
 
-    /// Lets it hold this many bytes in memory before it writes them to its file.
-    pub(crate) fn hold(&mut self, bytes: usize) {
-        self.buffered.hold(bytes);
-    }
-
     /// Adds bytes and says where they begin. One that failed has added nothing.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<u64> {
         self.append_all(&[bytes])

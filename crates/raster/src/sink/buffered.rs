@@ -8,17 +8,10 @@ use std::fs::File;
 use std::io;
 
 /// How far a file is written, and what comes next but is not written yet.
+#[derive(Default)]
 pub(crate) struct Buffered {
     written: u64,
     tail: Vec<u8>,
-    /// Bytes that the tail may have.
-    room: usize,
-}
-
-impl Default for Buffered {
-    fn default() -> Self {
-        Self { written: 0, tail: Vec::new(), room: BUFFER }
-    }
 }
 
 impl Buffered {
@@ -43,15 +36,6 @@ impl Buffered {
         self.written += count;
     }
 
-    /// Collects up to this many bytes; fewer where there is no memory for them.
-    pub fn hold(&mut self, bytes: usize) {
-        // Pages are touched as the tail grows.
-        let more = bytes.saturating_sub(self.tail.len());
-        if self.tail.try_reserve_exact(more).is_ok() {
-            self.room = bytes;
-        }
-    }
-
     pub fn append(&mut self, file: &File, bytes: &[u8]) -> io::Result<()> {
         self.append_all(file, &[bytes])
     }
@@ -59,10 +43,10 @@ impl Buffered {
     /// Appends several pieces of bytes, one behind the other.
     pub fn append_all(&mut self, file: &File, parts: &[&[u8]]) -> io::Result<()> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        if self.tail.len() + len > self.room {
+        if self.tail.len() + len > BUFFER {
             self.flush(file)?;
         }
-        if len < BUFFER || self.tail.len() + len <= self.room.min(self.tail.capacity()) {
+        if len < BUFFER {
             parts.iter().for_each(|part| self.tail.extend_from_slice(part));
         } else if let [part] = parts {
             write(file, part, self.written)?;

@@ -99,8 +99,13 @@ pub(crate) struct Whole {
 }
 
 impl Cells {
-    pub(crate) fn new(level: usize, plan: &LevelPlan, planar: Planar, extent: Window) -> Self {
-        let cell = plan.cell();
+    /// Cells of `cell` columns and rows: those of the plan's level, or larger ones where none of them is encoded.
+    pub(crate) fn new(
+        (level, plan): (usize, &LevelPlan),
+        cell: (u32, u32),
+        planar: Planar,
+        extent: Window,
+    ) -> Self {
         let cells = |start: u32, len: u32, cell: u32| start / cell..(start + len).div_ceil(cell);
         let columns = cells(extent.column, extent.width, cell.0);
         let rows = cells(extent.row, extent.height, cell.1);

@@ -2,9 +2,13 @@
 //!
 //! Pieces become cells (`cells`); full cells are encoded in batches by the engine and go to whoever takes blocks, and
 //! are reduced into the cells of the next level (`halo`), all overlapped: while a batch is encoded the next one is
-//! gathered. What becomes of the blocks is the taker's. What is reduced, and overviews that wait for all of them: `kept`.
+//! gathered. What becomes of the blocks is the taker's. Which levels pass: `course`. What is reduced, and overviews that wait
+//! for all of them: `kept`.
 
+mod course;
 mod kept;
+
+pub(crate) use course::{Course, Extent};
 
 use super::alpha::{alpha_band, masks_of_band};
 use super::beyond::Collected;
@@ -41,54 +45,7 @@ pub(crate) trait Taker {
     fn name(&self) -> &str;
 
     /// Takes the blocks of a batch, of layouts numbered by level, image and mask in turn.
-    fn put_all(&mut self, encoded: &EncodedBlocks) -> Result<()>;
-}
-
-/// What of a level passes through a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extent {
-    /// Pixels that come: those encoded, and around them what the levels above are computed from.
-    pub(crate) need: Window,
-    /// Pixels whose blocks are encoded: whole cells.
-    pub(crate) own: Window,
-}
-
-/// Which levels pass, from the one whose pixels are given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Course {
-    /// The level that is given.
-    pub(crate) first: usize,
-    /// That level and those above it that are encoded here.
-    pub(crate) extents: Vec<Extent>,
-    /// What is reduced of the next level and collected, where there is one.
-    pub(crate) beyond: Option<Window>,
-}
-
-impl Course {
-    /// A whole raster.
-    pub(crate) fn whole(plan: &WritePlan) -> Self {
-        let extent = |level: &LevelPlan| {
-            let whole = Window::full(level.width, level.height);
-            Extent { need: whole, own: whole }
-        };
-        Self { first: 0, extents: plan.levels.iter().map(extent).collect(), beyond: None }
-    }
-
-    /// The overviews of a raster: its full image is reduced and not encoded.
-    pub(crate) fn overviews(plan: &WritePlan) -> Self {
-        let mut course = Self::whole(plan);
-        if let Some(image) = course.extents.first_mut() {
-            image.own = Window::new(0, 0, 0, 0);
-        }
-        course
-    }
-
-    /// The full image alone.
-    pub(crate) fn image(plan: &WritePlan) -> Self {
-        let mut course = Self::whole(plan);
-        course.extents.truncate(1);
-        course
-    }
+    fn put_all(&mut self, encoded: EncodedBlocks) -> Result<()>;
 }
 
 /// Collects pieces into blocks, makes overviews and encodes both in batches.
@@ -125,6 +82,8 @@ struct LevelWork {
     extent: Extent,
     /// Absent in the smallest level.
     waiting: Option<Waiting>,
+    /// Whether cells take memory only by what they are reduced to.
+    lent: bool,
 }
 
 struct Encoding {
@@ -382,15 +341,17 @@ impl<T: Taker> Flow<T> {
         }
     }
 
-    /// What a cell counts in a batch: on the host its pixels, on a device the memory that it and the encoder of its blocks
-    /// take there. A level that is not in the file counts like one that is: what waits to be reduced is bounded too. One
+    /// What a cell counts in a batch: on the host its pixels, or, where they are lent, what they are reduced to; on a device
+    /// the memory that it and the encoder of its blocks take there. A level that is not in the file counts like one that is: what waits to be reduced is bounded too. One
     /// that is only reduced, since cells are kept, counts what comes of it, twice: reduced, and put together.
     fn weight(&self, cell: &Cell) -> u64 {
         let Some(level) = self.plan.levels.get(cell.level) else { return 0 };
         let spec = cell.pixels.spec();
         let pixel = spec.data_type.size() as u64 * u64::from(spec.bands) + u64::from(cell.mask.is_some());
         let pixels = u64::from(cell.window.width) * u64::from(cell.window.height) * pixel;
+        let lent = self.work(cell).is_some_and(|work| work.lent);
         match self.engine.engine.location() {
+            Location::Host if lent => return cell.bytes.saturating_add(pixels / 4),
             Location::Host => return pixels,
             Location::Cuda(_) if self.keeps => return cell.bytes.saturating_add(pixels / 2),
             Location::Cuda(_) => {}
@@ -490,11 +451,16 @@ impl<T: Taker> Flow<T> {
         Trace::time(trace.as_deref(), ("call", name), || work(self))
     }
 
+    /// The work on the level of a cell.
+    fn work(&self, cell: &Cell) -> Option<&LevelWork> {
+        cell.level.checked_sub(self.first).and_then(|at| self.levels.get(at))
+    }
+
     /// Whether blocks of a cell are encoded here: its level is in the file, the cell in what is encoded, and not all of
     /// its blocks come from elsewhere.
     fn is_encoded(&self, cell: &Cell) -> bool {
-        let work = cell.level.checked_sub(self.first).and_then(|at| self.levels.get(at));
-        let own = work.is_some_and(|work| work.extent.own.intersection(&cell.window) == Some(cell.window));
+        let is_own = |work: &LevelWork| work.extent.own.intersection(&cell.window) == Some(cell.window);
+        let own = self.work(cell).is_some_and(is_own);
         let stored = self.plan.levels.get(cell.level).is_some_and(|level| level.stored);
         let adopted = cell.level == 0 && matches!(self.plan.full, FullImage::Adopted(_));
         own && stored && !(adopted && cell.mask.is_none())
@@ -556,21 +522,26 @@ impl<T: Taker> Flow<T> {
         }
         self.blocks += encoded.blocks.len() as u64;
         self.sparse += encoded.blocks.iter().filter(|block| block.span.is_none()).count() as u64;
-        self.timed("store", |flow| flow.taker.put_all(&encoded))
+        self.timed("store", |flow| flow.taker.put_all(encoded))
     }
 }
 
 /// The work on each level of a course, nothing of it begun.
 fn levels_of(plan: &WritePlan, course: &Course) -> Vec<LevelWork> {
-    let Course { first, extents, beyond } = course;
+    let Course { first, extents, beyond, lent } = course;
     let mut levels = Vec::with_capacity(extents.len());
     for (at, extent) in extents.iter().enumerate() {
         let next = extents.get(at + 1).map(|next| next.need).or(*beyond);
         let Some(level) = plan.levels.get(first + at) else { continue };
-        let cells = Cells::new(first + at, level, plan.planar, extent.need);
+        let lent = *lent && at == 0;
+        // A cell that is reduced to a whole one of the next level: nothing is put together there.
+        let above = plan.levels.get(first + at + 1).filter(|_| lent).map(LevelPlan::cell);
+        let twice = |(columns, rows): (u32, u32)| (columns.saturating_mul(2), rows.saturating_mul(2));
+        let cell = above.map_or(level.cell(), twice);
+        let cells = Cells::new((first + at, level), cell, plan.planar, extent.need);
         let image = (level.width, level.height);
         let waiting = next.map(|next| Waiting::new(image, plan.resampling.halo(), &cells, next));
-        levels.push(LevelWork { cells, extent: *extent, waiting });
+        levels.push(LevelWork { cells, extent: *extent, waiting, lent });
     }
     levels
 }

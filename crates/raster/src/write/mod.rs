@@ -1,7 +1,7 @@
 //! Writing: pieces of pixels to a file.
 //!
 //! `options`, `spec` what is asked for, `stated` what is taken over from another file; `check` whether it makes sense, `plan` what will be done, `explain` in words; `piece`, `coverage`, `cells`
-//! pixels on their way in; `halo`, `alpha`, `beyond` what is reduced; `flow` the loop, `writer` a file by it, `report` what it tells; `index`, `store`
+//! pixels on their way in; `halo`, `alpha`, `beyond` what is reduced; `flow` the loop, `writer` a file by it, `report` what it tells; `index`, `store`, `held`
 //! encoded blocks on their way out; `parts` a file by several of them; `fields`, `describe` the tags; `creation` GDAL's names for the options.
 
 mod alpha;
@@ -15,6 +15,7 @@ mod explain;
 mod fields;
 mod flow;
 mod halo;
+mod held;
 mod index;
 mod options;
 mod parts;

@@ -6,6 +6,7 @@
 
 use super::cells::refused;
 use super::flow::Taker;
+use super::held::{Held, Kept};
 use super::index::LevelIndex;
 use super::options::{Format, WriteOptions};
 use super::parts::{PartFile, PartFiles, PartRecord};
@@ -51,28 +52,11 @@ pub(crate) struct Store {
     appended: Option<Appended>,
     /// Bytes that went through a spool that is no more.
     spooled: u64,
-    /// Bytes that a spool may hold in memory, and what lends them.
-    room: (usize, Option<Lease>),
+    /// Bytes of encoded blocks that may wait in memory before a spool is begun, and what lends them.
+    room: Option<(u64, Lease)>,
     /// Bytes given to the sink, and those that were in the file before.
     written: u64,
     early: Early,
-}
-
-/// Where blocks are until the places of all are known.
-enum Kept {
-    Spool(Spool),
-    /// Where the parts of a raster were encoded.
-    Parts(PartFiles),
-}
-
-impl Kept {
-    /// Bytes in it.
-    fn len(&self) -> u64 {
-        match self {
-            Self::Spool(spool) => spool.len(),
-            Self::Parts(parts) => parts.len(),
-        }
-    }
 }
 
 /// Blocks that came before their turn, by their place among all that go straight to the sink.
@@ -109,7 +93,7 @@ impl Store {
             overviews_first: None,
             appended,
             spooled: 0,
-            room: (BUFFER, None),
+            room: None,
             written: appended.map_or(0, |appended| appended.at),
             early: Early { next: 0, waiting: BTreeMap::new(), bytes: 0, limit: options.room(Location::Host) },
         };
@@ -169,9 +153,9 @@ impl Store {
         Ok(())
     }
 
-    /// Lets the spool, which is not begun, hold this many bytes in memory.
-    pub(crate) fn hold(&mut self, bytes: usize, lease: Lease) {
-        self.room = (bytes.max(BUFFER), Some(lease));
+    /// Lets encoded blocks of this many bytes wait in memory before a spool is begun.
+    pub(crate) fn hold(&mut self, bytes: u64, lease: Lease) {
+        self.room = Some((bytes.max(BUFFER as u64), lease));
     }
 
     /// Whether the overviews of a cloud-optimized file can be put into it before its full image comes: what is before
@@ -201,7 +185,7 @@ impl Store {
         directories: &[(NewDirectory, Option<NewDirectory>)],
     ) -> Result<()> {
         self.leave_room(directories)?;
-        self.room = (BUFFER, None);
+        self.room = None;
         let mut before = 0;
         self.straight = vec![None; self.levels.len()];
         for (straight, level) in self.straight.iter_mut().zip(&self.levels).rev() {
@@ -243,13 +227,13 @@ impl Store {
             self.copy_level(level, LEADER + TRAILER)?;
         }
         self.spooled = self.kept.take().map_or(0, |kept| kept.len());
-        self.room = (BUFFER, None);
+        self.room = None;
         self.straight = vec![Some(0)];
         Ok(())
     }
 
     /// Takes the blocks of a batch. Those that go to one place, one after the other, are given to it as one.
-    fn put_batch(&mut self, encoded: &EncodedBlocks) -> Result<()> {
+    fn put_batch(&mut self, encoded: EncodedBlocks) -> Result<()> {
         if encoded.blocks.iter().any(|block| block.address.level == 0) {
             self.place_overviews()?;
         }
@@ -262,7 +246,7 @@ impl Store {
             let turn = self.straight(level).map(|before| before + number);
             let to_sink = turn.is_some();
             if to_sink && (turn != Some(self.early.next) || !self.early.waiting.is_empty()) {
-                self.append_run(&mut straight, encoded)?;
+                self.append_run(&mut straight, &encoded)?;
                 let bytes = block.span.map(|_| encoded.bytes(block));
                 self.put(&Arrived { address, is_mask, bytes })?;
                 continue;
@@ -271,19 +255,32 @@ impl Store {
             let position = match block.span {
                 None if to_sink => start + run.len(),
                 None => 0,
-                Some(span) => start + run.add(span, encoded).ok_or_else(wrong)?,
+                Some(span) => start + run.add(span, &encoded).ok_or_else(wrong)?,
             };
             let size = u32::try_from(block.span.map_or(0, |span| span.len)).map_err(|_| wrong())?;
             self.set(level, number, position, size)?;
             self.early.next += u64::from(to_sink);
         }
-        self.append_run(&mut straight, encoded)?;
-        if !spooled.is_empty() {
-            let parts = spooled.parts(encoded).ok_or_else(wrong)?;
-            let spool = self.spool()?;
-            spool.append_all(&parts).map_err(|error| Error::io(spool.folder(), error))?;
+        self.append_run(&mut straight, &encoded)?;
+        if spooled.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        if let Some(held) = self.held(&encoded) {
+            held.add(spooled, encoded);
+            return Ok(());
+        }
+        let parts = spooled.parts(&encoded).ok_or_else(wrong)?;
+        let spool = self.spool()?;
+        spool.append_all(&parts).map(drop).map_err(|error| Error::io(spool.folder(), error))
+    }
+
+    /// The batches that wait in memory, where one more may.
+    fn held(&mut self, encoded: &EncodedBlocks) -> Option<&mut Held> {
+        let (room, _) = self.room.as_ref()?;
+        match self.kept.get_or_insert_with(|| Kept::Held(Held::default())) {
+            Kept::Held(held) if held.bytes_with(encoded) <= *room => Some(held),
+            _ => None,
+        }
     }
 
     /// Gives the sink what was collected, if anything was.
@@ -337,15 +334,20 @@ impl Store {
         index.and_then(|index| index.set(number, position, size)).ok_or_else(wrong)
     }
 
+    /// The spool, begun with what waited in memory.
     fn spool(&mut self) -> Result<&mut Spool> {
-        if self.kept.is_none() {
+        if matches!(self.kept, Some(Kept::Held(_)) | None) {
             let mut spool = Spool::create(self.spool_dir.as_deref(), self.sink.beside())?;
-            spool.hold(self.room.0);
-            self.kept = Some(Kept::Spool(spool));
+            if let Some(Kept::Held(held)) = &self.kept {
+                held.each(|parts| {
+                    spool.append_all(parts).map(drop).map_err(|error| Error::io(spool.folder(), error))
+                })?;
+            }
+            (self.kept, self.room) = (Some(Kept::Spool(spool)), None);
         }
         match &mut self.kept {
             Some(Kept::Spool(spool)) => Ok(spool),
-            Some(Kept::Parts(_)) | None => Err(wrong()),
+            Some(Kept::Parts(_) | Kept::Held(_)) | None => Err(wrong()),
         }
     }
 
@@ -514,11 +516,7 @@ impl Store {
         let (sink, written) = (&mut self.sink, &mut self.written);
         let mut copy = |run: std::ops::Range<u64>| {
             *written += run.end - run.start;
-            let copied = match &mut *kept {
-                Kept::Spool(spool) => sink.append_from(spool, run),
-                Kept::Parts(parts) => return parts.copy(run, sink.as_mut()),
-            };
-            copied.map_err(|error| Error::io(Path::new(sink.name()), error))
+            kept.copy(run, sink.as_mut())
         };
         let mut run = 0..0;
         for (position, size) in index.records() {
@@ -541,7 +539,7 @@ impl Taker for Store {
         self.sink.name()
     }
 
-    fn put_all(&mut self, encoded: &EncodedBlocks) -> Result<()> {
+    fn put_all(&mut self, encoded: EncodedBlocks) -> Result<()> {
         self.put_batch(encoded)
     }
 }

@@ -121,7 +121,7 @@ impl Writer {
         self.attempt(|work| {
             let twice = work.has_overviews() && work.takes_overviews_first();
             if twice {
-                work.begin_overviews();
+                work.begin_overviews(false);
             }
             Ok(twice)
         })
@@ -278,7 +278,7 @@ impl Work {
         if self.takes_overviews_first() {
             self.hold_overviews(piece.pixels.len());
             if self.has_overviews() {
-                self.begin_overviews();
+                self.begin_overviews(shared.is_some());
                 self.flow.write(piece, shared)?;
             }
             self.begin_image()?;
@@ -327,7 +327,7 @@ impl Work {
     fn hold_overviews(&mut self, bytes: u64) {
         let bytes = bytes / OVERVIEWS_SHARE;
         let lease = self.flow.context.take_kept(bytes, "encoded overviews");
-        if let (Ok(lease), Ok(bytes)) = (lease, usize::try_from(bytes)) {
+        if let Ok(lease) = lease {
             self.flow.taker.hold(bytes, lease);
         }
     }
@@ -336,8 +336,9 @@ impl Work {
         self.flow.plan.levels.len() > 1
     }
 
-    fn begin_overviews(&mut self) {
-        self.flow.follow(&Course::overviews(&self.flow.plan));
+    /// Begins the overviews; `lent`: of one piece that the engine reads where it is, in host memory.
+    fn begin_overviews(&mut self, lent: bool) {
+        self.flow.follow(&Course::overviews(&self.flow.plan, lent));
         self.flow.keep_overviews();
         self.pass = Pass::Overviews;
     }

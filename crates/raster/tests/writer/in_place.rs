@@ -92,6 +92,22 @@ fn windows_of_larger_arrays_have_the_bytes_of_copies() {
     }
 }
 
+/// Overviews wait in memory, encoded, as far as a quarter of the pixels goes. Those of a file that is not compressed are a third: the
+/// rest goes through the spool, and so does what waited.
+#[test]
+fn overviews_that_are_too_many_to_wait_in_memory_are_spooled() {
+    let pixels = pixels_of(8, [1, 2100, 2000]);
+    let (blocks, buffer) = (BlockChoice::Tiles { width: 512, height: 512 }, Some(1 << 19));
+    let format = Format::Cog;
+    let options =
+        WriteOptions { format, compression: Compression::None, blocks, buffer, ..Default::default() };
+    let file = |cut: Cut| {
+        let (spec, context) = (spec_of(&pixels), Context::default());
+        write_to_memory(&pixels, None, spec, &options, cut, Interleave::BandFirst, &context).unwrap()
+    };
+    assert!(file(Cut::Eager) == file(Cut::Rows(512)));
+}
+
 /// A tile of 1 MiB needs scratch of its own size, twice; with a copy of the tiles of a batch it would be more.
 #[test]
 fn the_raster_is_not_copied() {

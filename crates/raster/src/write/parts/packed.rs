@@ -142,7 +142,7 @@ impl Taker for Packed {
         &self.name
     }
 
-    fn put_all(&mut self, encoded: &EncodedBlocks) -> Result<()> {
+    fn put_all(&mut self, encoded: EncodedBlocks) -> Result<()> {
         for block in &encoded.blocks {
             let wrong = || refused("a block that is not of the part".into());
             let number = self.layout.number(block.address, block.layout % 2 == 1).ok_or_else(wrong)?;

@@ -190,7 +190,7 @@ fn course(plan: &WritePlan, tier: &Tier, (column, row): (u32, u32)) -> Course {
         above = Some(need);
     }
     extents.reverse();
-    Course { first: tier.level, extents, beyond }
+    Course { first: tier.level, extents, beyond, lent: false }
 }
 
 /// What two plans have to share for the blocks of one to be those of the other; see `Parts::identity`.
