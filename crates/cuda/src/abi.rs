@@ -91,3 +91,20 @@ pub(crate) fn bytes_of<T: Plain>(items: &[T]) -> &[u8] {
     // SAFETY: `Plain` has no padding, so all bytes are initialised.
     unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), size_of_val(items)) }
 }
+
+/// Tables one after the other, and the address that each will have.
+pub(crate) struct Packer {
+    /// Where the first one will lie.
+    pub(crate) address: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Packer {
+    /// Adds a table, and returns its address.
+    pub(crate) fn put<T: Plain>(&mut self, items: &[T]) -> u64 {
+        let at = self.bytes.len().next_multiple_of(16);
+        self.bytes.resize(at, 0);
+        self.bytes.extend_from_slice(bytes_of(items));
+        self.address + at as u64
+    }
+}

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "kernels are launched with the addresses of what was made here")]
 
-use crate::abi::{DecodeArgs, DecodeBlock, PENDING, Plain, bytes_of};
+use crate::abi::{DecodeArgs, DecodeBlock, PENDING, Packer};
 use crate::batch::{Batch, Item};
 use crate::codec::Kernel;
 use crate::device::Device;
@@ -54,21 +54,6 @@ pub(crate) struct PlaceBytes {
 
 /// Bytes of a batch's tables besides those of its blocks, mostly.
 const PACKED_BESIDES: usize = 4096;
-
-/// Where in a piece of memory the next table goes.
-struct Packer {
-    address: u64,
-    bytes: Vec<u8>,
-}
-
-impl Packer {
-    fn put<T: Plain>(&mut self, items: &[T]) -> u64 {
-        let at = self.bytes.len().next_multiple_of(16);
-        self.bytes.resize(at, 0);
-        self.bytes.extend_from_slice(bytes_of(items));
-        self.address + at as u64
-    }
-}
 
 impl PlaceTables {
     /// Tables with room for so many tasks.

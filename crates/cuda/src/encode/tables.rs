@@ -6,7 +6,7 @@ use super::abi::{EncodeArgs, EncodeBlock, PENDING};
 use super::compact::{self, CompactArgs};
 use super::cut::{self, CutArgs, CutPlaces, CutTask, Recipe};
 use super::plan::{Arenas, Batch, How};
-use crate::abi::{Plain, bytes_of};
+use crate::abi::Packer;
 use crate::device::Device;
 use crate::launch::{TaskLaunch, launch};
 use crate::memory::DeviceBuffer;
@@ -34,21 +34,6 @@ pub(crate) struct Launches {
     /// The longest packed block.
     longest: u32,
     apart: bool,
-}
-
-/// Tables one after the other, and the address each will have.
-struct Packer {
-    address: u64,
-    bytes: Vec<u8>,
-}
-
-impl Packer {
-    fn put<T: Plain>(&mut self, items: &[T]) -> u64 {
-        let at = self.bytes.len().next_multiple_of(16);
-        self.bytes.resize(at, 0);
-        self.bytes.extend_from_slice(bytes_of(items));
-        self.address + at as u64
-    }
 }
 
 impl Launches {
