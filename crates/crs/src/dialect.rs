@@ -7,6 +7,7 @@
 
 use crate::datum_names;
 use crate::identify;
+use crate::invalid::InvalidValue;
 use crate::method::{Role, Values, plain, resolve};
 use crate::reference::DEGREE;
 use crate::registry;
@@ -59,14 +60,18 @@ const VERTICAL: [&str; 3] = ["VERT_CS", "VERTCRS", "VERTICALCRS"];
 const UNITS: [&str; 3] = ["UNIT", "LENGTHUNIT", "ANGLEUNIT"];
 
 /// Takes a text apart; the error says what WKT 1 and keys have no words for.
-pub fn system(node: &Node) -> Result<System, String> {
+pub fn system(node: &Node) -> Result<System, InvalidValue> {
+    Ok(taken_apart(node)?)
+}
+
+fn taken_apart(node: &Node) -> Result<System, String> {
     let name = node.name().unwrap_or("unknown").to_owned();
     if node.is(&["COMPD_CS", "COMPOUNDCRS"]) {
         let parts: Vec<&Node> = node.children().filter(|n| !is_about(n)).collect();
         let [horizontal, vertical] = parts.as_slice() else {
             return Err(format!("a compound system of {} parts", parts.len()));
         };
-        let System { horizontal, heights: Heights::None, .. } = system(horizontal)? else {
+        let System { horizontal, heights: Heights::None, .. } = taken_apart(horizontal)? else {
             return Err("a compound system whose horizontal part has heights".to_owned());
         };
         let given = System { horizontal, heights: Heights::Vertical(self::vertical(vertical)?), name };

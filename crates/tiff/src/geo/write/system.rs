@@ -48,7 +48,7 @@ impl From<&str> for KeyValue {
 pub(super) fn keys_of(crs: &Crs, warnings: &mut Warnings) -> Result<Written, String> {
     let Some(text) = &crs.wkt else { return bare_code(crs) };
     let node = Node::parse(text)?;
-    let described = dialect::system(&node).and_then(|system| {
+    let described = dialect::system(&node).map_err(String::from).and_then(|system| {
         let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
         let mut told = Warnings::new();
         put(&mut keys, key::CITATION, system.name.as_str());
