@@ -104,8 +104,8 @@ fn one_line(sentence: &str) -> String {
 }
 
 /// The library names options as Rust and Python have them; here they are flags.
-fn with_flags(message: &str) -> String {
-    const FLAGS: [(&str, &str); 18] = [
+pub fn with_flags(message: &str) -> String {
+    const FLAGS: [(&str, &str); 19] = [
         ("`overwrite`", "`--overwrite`"),
         ("`memory`", "`--memory`"),
         ("`device_memory`", "`--device-memory`"),
@@ -124,6 +124,7 @@ fn with_flags(message: &str) -> String {
         ("`region`", "`--region`"),
         ("`endpoint`", "`--endpoint`"),
         ("`request_payer`", "`--request-payer`"),
+        ("`device::calibrate`", "`strile devices --calibrate`"),
     ];
     FLAGS.iter().fold(message.to_owned(), |message, (option, flag)| message.replace(option, flag))
 }

@@ -5,7 +5,7 @@ mod figures;
 mod text;
 
 use crate::args::InfoArgs;
-use crate::failure::{Failure, Outcome, tell};
+use crate::failure::{Failure, Outcome, tell, with_flags};
 use crate::input::Session;
 use crate::json::print_json;
 use crate::output::{plan_json, print};
@@ -64,7 +64,7 @@ fn facts_of(
     let mut words = None;
     if args.explain {
         let plan = plan(&input, &context)?;
-        words = Some(plan.to_string());
+        words = Some(with_flags(&plan.to_string()));
         if let Some(map) = facts.short.as_object_mut() {
             map.insert("plan".into(), plan_json(&plan));
         }

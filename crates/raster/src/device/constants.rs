@@ -114,7 +114,7 @@ pub(crate) struct Known {
     pub(crate) gpu: Option<Gpu>,
 }
 
-const NOT_MEASURED: &str = "built in, not measured on this machine; run strile devices --calibrate";
+const NOT_MEASURED: &str = "built in, not measured on this machine (`device::calibrate` measures them)";
 
 impl Known {
     fn built_in(words: String) -> Self {
@@ -125,7 +125,7 @@ impl Known {
     pub(crate) fn of(self, gpu: &Gpu) -> Self {
         match &self.gpu {
             Some(other) if other != gpu => Self::built_in(
-                "built in; those measured are of another GPU or driver, run strile devices --calibrate"
+                "built in; those measured are of another GPU or driver (`device::calibrate` measures them again)"
                     .into(),
             ),
             _ => self,
@@ -212,7 +212,7 @@ fn numbers(constants: &Constants) -> Vec<(&'static str, Vec<f64>)> {
 
 fn text(constants: &Constants, machine: &Machine, gpu: &Gpu) -> String {
     let mut text = String::from(
-        "# Measured by `strile devices --calibrate`. Seconds, and seconds for each byte; of a codec: a byte that is read and a\n\
+        "# Measured by `device::calibrate`. Seconds, and seconds for each byte; of a codec: a byte that is read and a\n\
          # byte more that is made, on a core, on the device, and of one block alone on the device.\n",
     );
     let Machine { cpu, threads } = machine;
