@@ -152,13 +152,7 @@ pub fn transform_bounds(
             failed += 1;
             continue;
         };
-        let old = found.unwrap_or(Bounds { min_x: x, min_y: y, max_x: x, max_y: y });
-        found = Some(Bounds {
-            min_x: old.min_x.min(x),
-            min_y: old.min_y.min(y),
-            max_x: old.max_x.max(x),
-            max_y: old.max_y.max(y),
-        });
+        found = Some(super::around(found, (x, y)));
     }
     match (found, failed) {
         (Some(found), 0) => Ok(found),

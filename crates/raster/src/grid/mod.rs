@@ -213,6 +213,17 @@ impl Grid {
     }
 }
 
+/// Bounds that have a point in them, too.
+fn around(bounds: Option<Bounds>, (x, y): (f64, f64)) -> Bounds {
+    let old = bounds.unwrap_or(Bounds { min_x: x, min_y: y, max_x: x, max_y: y });
+    Bounds {
+        min_x: old.min_x.min(x),
+        min_y: old.min_y.min(y),
+        max_x: old.max_x.max(x),
+        max_y: old.max_y.max(y),
+    }
+}
+
 fn checked(bounds: Bounds) -> Result<Bounds, InvalidValue> {
     let Bounds { min_x, min_y, max_x, max_y } = bounds;
     let finite = [min_x, min_y, max_x, max_y].iter().all(|v| v.is_finite());

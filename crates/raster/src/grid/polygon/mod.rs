@@ -69,13 +69,7 @@ impl Polygon {
                 if !(x.is_finite() && y.is_finite()) {
                     return Err("a coordinate of the polygon is not finite".to_owned().into());
                 }
-                let old = bounds.unwrap_or(Bounds { min_x: x, min_y: y, max_x: x, max_y: y });
-                bounds = Some(Bounds {
-                    min_x: old.min_x.min(x),
-                    min_y: old.min_y.min(y),
-                    max_x: old.max_x.max(x),
-                    max_y: old.max_y.max(y),
-                });
+                bounds = Some(super::around(bounds, (x, y)));
             }
         }
         let bounds = bounds.ok_or_else(|| "the polygon is empty".to_owned())?;
