@@ -9,6 +9,7 @@ pub(super) mod encode;
 
 use super::StoredBlock;
 use super::ccitt_codes::{LOOKUP_BITS, RUN_CODES};
+use crate::stop::{Looks, Stop};
 use strile_engine::BlockFault;
 use strile_tiff::Compression;
 
@@ -17,7 +18,12 @@ const T4_TWO_DIMENSIONAL: u32 = 1;
 /// T.6 end of facsimile block: two EOLs.
 const EOFB: u32 = 0x00_1001;
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    stop: &Stop,
+) -> Result<(), BlockFault> {
     let layout = block.layout;
     let row_len = dst.len() / (block.rows.max(1) as usize);
     let width = layout.width;
@@ -34,7 +40,9 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
     let mut bits = Bits { src, at: 0 };
     let mut reference = Vec::new();
     let mut row = Vec::new();
+    let mut looks = Looks::new(stop);
     for (done, out) in dst.chunks_exact_mut(row_len).enumerate() {
+        looks.after(done * row_len)?;
         row.clear();
         let dimension = match layout.compression {
             Compression::CcittRle => bits.align(8).map(|()| Dimension::One),

@@ -5,6 +5,7 @@
 //! it for CMYK. Lossless streams give their components as stored. Sequential pictures are decoded by `sequential`; progressive ones, and those whose sampling
 //! factors do not divide the largest, by a library that rounds and interpolates otherwise.
 
+mod coded;
 mod codes;
 mod inverse;
 #[cfg(target_arch = "x86_64")]
@@ -16,10 +17,10 @@ pub(super) use sequential::Space;
 
 use super::image_shape::{StatedShape, most_rows, with_whole_image};
 use super::{StoredBlock, Workspace, lossless_jpeg};
+use coded::Coded;
 use strile_codestream::jpeg::{self as jpeg_stream, Colours, Component, Frame};
 use strile_engine::{BlockFault, BlockLayout, FaultKind};
 use zune_jpeg::JpegDecoder;
-use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
@@ -83,7 +84,10 @@ impl Stream<'_> {
         let frame = jpeg_stream::frame(self.src)?;
         match frame.marker {
             0xC0..=0xC2 => self.decode_lossy(dst, block, &frame, workspace),
-            0xC3 => lossless_jpeg::decode(self.src, self.tables, dst, block, &frame),
+            0xC3 => {
+                let stop = workspace.crew.stop();
+                lossless_jpeg::decode((self.src, self.tables), dst, block, &frame, stop)
+            }
             0xC9..=0xCB => Err(BlockFault::unsupported("arithmetic-coded JPEG")),
             other => Err(BlockFault::unsupported(format!("JPEG process of marker {other:#04X}"))),
         }
@@ -136,16 +140,18 @@ impl Stream<'_> {
         let counted = working_len(block.layout, block.rows, self.src.len() as u64);
         let _loan = workspace.lend(need, counted, "a progressive JPEG decoder")?;
         let stream = jpeg_stream::complete(self.src, self.tables, colours)?;
+        let stop = workspace.crew.stop().clone();
         let options = DecoderOptions::default()
             .set_strict_mode(true)
             .set_max_width(usize::from(frame.width))
             .set_max_height(usize::from(frame.height))
             .jpeg_set_max_scans(MOST_SCANS)
             .jpeg_set_out_colorspace(out);
-        let mut decoder = JpegDecoder::new_with_options(ZCursor::new(&stream), options);
+        let mut decoder = JpegDecoder::new_with_options(Coded::new(&stream, &stop), options);
         with_whole_image(dst, shape.byte_len(1)?, |whole| {
             decoder.decode_into(whole).map_err(|error| BlockFault::corrupt(format!("JPEG: {error:?}")))
-        })
+        })?;
+        stop.check()
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::StoredBlock;
 use super::image_shape::StatedShape;
+use crate::stop::Stop;
 use strile_codestream::jpeg::{self as jpeg_stream, DHT, DRI, EOI, Frame, HuffmanTables, SOS, Segment};
 use strile_engine::BlockFault;
 use strile_tiff::DataType;
@@ -16,15 +17,16 @@ mod huffman;
 use huffman::{Bits, Huffman};
 
 pub(super) fn decode(
-    src: &[u8],
-    tables: Option<&[u8]>,
+    (src, tables): (&[u8], Option<&[u8]>),
     dst: &mut [u8],
     block: StoredBlock<'_>,
     frame: &Frame,
+    stop: &Stop,
 ) -> Result<(), BlockFault> {
     check_shape(frame, block)?;
     let mut decoder = Decoder {
         frame,
+        stop,
         tables: Default::default(),
         restart_interval: 0,
         out: Out { dst, data_type: block.layout.data_type, components: frame.components.len() },
@@ -79,6 +81,7 @@ fn check_shape(frame: &Frame, block: StoredBlock<'_>) -> Result<(), BlockFault> 
 
 struct Decoder<'a> {
     frame: &'a Frame,
+    stop: &'a Stop,
     tables: [Option<Huffman>; 4],
     restart_interval: u32,
     out: Out<'a>,
@@ -142,6 +145,7 @@ impl Decoder<'_> {
         let mut above = vec![0_u16; width * lanes.len()];
         let mut row = above.clone();
         for y in 0..usize::from(self.frame.height) {
+            self.stop.check()?;
             let restarts = y.is_multiple_of(rows_a_restart);
             if restarts && y > 0 {
                 bits.restart().ok_or_else(|| corrupt("no restart marker where one must be"))?;

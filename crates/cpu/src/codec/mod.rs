@@ -15,6 +15,7 @@ mod image_shape;
 mod inflate_literals;
 mod inflate_scan;
 mod inflate_tables;
+mod interruptible;
 mod jpeg;
 mod jpeg2000;
 mod jpeg_bits;
@@ -100,9 +101,11 @@ pub fn decode(
         C::Zstd => zstd::decode(src, dst, block, workspace),
         C::Lz4 => lz4::decode(src, dst, block, workspace),
         C::Lzma => lzma::decode(src, dst, block, workspace),
-        C::CcittRle | C::CcittRleWord | C::CcittGroup3 | C::CcittGroup4 => ccitt::decode(src, dst, block),
-        C::Next => next::decode(src, dst, block),
-        C::ThunderScan => thunderscan::decode(src, dst, block),
+        C::CcittRle | C::CcittRleWord | C::CcittGroup3 | C::CcittGroup4 => {
+            ccitt::decode(src, dst, block, workspace.crew.stop())
+        }
+        C::Next => next::decode(src, dst, block, workspace.crew.stop()),
+        C::ThunderScan => thunderscan::decode(src, dst, block, workspace.crew.stop()),
         C::OldJpeg => old_jpeg::decode(src, dst, block, workspace),
         C::Jpeg => jpeg::decode(src, dst, block, workspace),
         C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::decode(src, dst, block, workspace),
@@ -110,7 +113,7 @@ pub fn decode(
         C::Png => png::decode(src, dst, block, workspace),
         C::WebP => webp::decode(src, dst, block, workspace),
         C::JpegXl => jpegxl::decode(src, dst, block, workspace),
-        C::SgiLog | C::SgiLog24 => sgilog::decode(src, dst, block),
+        C::SgiLog | C::SgiLog24 => sgilog::decode(src, dst, block, workspace.crew.stop()),
         C::JpegXr => Err(BlockFault::unsupported("no decoder for JPEG XR")),
     }
 }

@@ -4,6 +4,7 @@
 //! faulty; a run that goes past the end of its row is cut there, as real files need it.
 
 use super::StoredBlock;
+use crate::stop::{Looks, Stop};
 use strile_engine::BlockFault;
 
 /// A row stored as it is.
@@ -13,7 +14,12 @@ const LITERAL_SPAN: u8 = 0x40;
 /// Four white pixels.
 const WHITE: u8 = 0xFF;
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    stop: &Stop,
+) -> Result<(), BlockFault> {
     let layout = block.layout;
     if layout.samples != 1 || layout.sample.bits != 2 {
         return Err(BlockFault::wrong_shape(format!(
@@ -27,7 +33,9 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
         return Ok(());
     }
     let mut rest = src;
+    let mut looks = Looks::new(stop);
     for (done, row) in dst.chunks_exact_mut(row_len).enumerate() {
+        looks.after(done * row_len)?;
         decode_row(&mut rest, row, layout.width).map_err(|fault| match fault {
             RowFault::Truncated => BlockFault::truncated(done * row_len, expected),
             RowFault::Outside => BlockFault::corrupt(format!("row {done} has a span past its end")),
@@ -86,7 +94,7 @@ mod tests {
     fn decode_rows(src: &[u8], rows: u32) -> Result<Vec<u8>, BlockFault> {
         let layout = layout(Compression::Next, (6, rows), (1, 2));
         let mut dst = vec![0xA5; layout.decoded_len(rows).unwrap()];
-        decode(src, &mut dst, StoredBlock { layout: &layout, rows }).map(|()| dst)
+        decode(src, &mut dst, StoredBlock { layout: &layout, rows }, &Stop::default()).map(|()| dst)
     }
 
     #[test]

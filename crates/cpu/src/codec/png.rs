@@ -1,6 +1,7 @@
 //! PNG datastreams: one image a block, 1 to 16 bits, palettes as indices.
 
 use super::image_shape::{StatedShape, native_from_big_endian_16, with_whole_image, zeroed};
+use super::interruptible::Interruptible;
 use super::{StoredBlock, Workspace};
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
 use strile_engine::{BlockFault, BlockLayout};
@@ -25,8 +26,9 @@ pub(super) fn decode(
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
     let most = usize::try_from(row_len(block.layout).saturating_mul(4)).unwrap_or(usize::MAX);
+    let stop = workspace.crew.stop().clone();
     let limits = Limits { bytes: most.saturating_add(SPARE_BYTES) };
-    let mut decoder = Decoder::new_with_limits(std::io::Cursor::new(src), limits);
+    let mut decoder = Decoder::new_with_limits(Interruptible::new(src, &stop), limits);
     decoder.set_transformations(Transformations::IDENTITY);
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);

@@ -6,13 +6,19 @@
 
 use super::StoredBlock;
 use super::sgilog_chroma::uv;
+use crate::stop::{Looks, Stop};
 use strile_engine::BlockFault;
 use strile_tiff::{Compression, DataType};
 
 /// Chroma of the 32-bit form in units of 1 / 410.
 const CHROMA_SCALE: f64 = 410.0;
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    stop: &Stop,
+) -> Result<(), BlockFault> {
     let layout = block.layout;
     if layout.data_type != DataType::I16 {
         return Err(BlockFault::unsupported(format!(
@@ -22,16 +28,16 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
     }
     let width = layout.width as usize;
     match (layout.compression, layout.samples) {
-        (Compression::SgiLog, 1) => decode_rows::<2>(src, dst, width, |pixel, out| {
+        (Compression::SgiLog, 1) => decode_rows::<2>(src, dst, (width, stop), |pixel, out| {
             let [high, low] = pixel;
             out.copy_from_slice(&u16::from_be_bytes([high, low]).to_ne_bytes());
         }),
-        (Compression::SgiLog, 3) => decode_rows::<4>(src, dst, width, |pixel, out| {
+        (Compression::SgiLog, 3) => decode_rows::<4>(src, dst, (width, stop), |pixel, out| {
             let [high, low, u, v] = pixel;
             let chroma = |code: u8| fixed((f64::from(code) + 0.5) / CHROMA_SCALE);
             put(out, [u16::from_be_bytes([high, low]), chroma(u), chroma(v)]);
         }),
-        (Compression::SgiLog24, 3) => decode_packed(src, dst),
+        (Compression::SgiLog24, 3) => decode_packed(src, dst, stop),
         (_, samples) => {
             Err(BlockFault::wrong_shape(format!("expected 1 sample of LogL or 3 of LogLuv, got {samples}")))
         }
@@ -42,7 +48,7 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
 fn decode_rows<const N: usize>(
     src: &[u8],
     dst: &mut [u8],
-    width: usize,
+    (width, stop): (usize, &Stop),
     place: impl Fn([u8; N], &mut [u8]),
 ) -> Result<(), BlockFault> {
     let samples_len = if N == 2 { 2 } else { 6 };
@@ -53,7 +59,9 @@ fn decode_rows<const N: usize>(
     let expected = dst.len();
     let mut row = vec![[0_u8; N]; width];
     let mut rest = src;
+    let mut looks = Looks::new(stop);
     for (done, out) in dst.chunks_exact_mut(row_len).enumerate() {
+        looks.after(done * row_len)?;
         for plane in 0..N {
             let mut pixels = row.iter_mut().filter_map(|pixel| pixel.get_mut(plane));
             read_plane(&mut rest, &mut pixels, width).map_err(|fault| match fault {
@@ -97,13 +105,15 @@ fn read_plane<'a>(
     Ok(())
 }
 
-fn decode_packed(src: &[u8], dst: &mut [u8]) -> Result<(), BlockFault> {
+fn decode_packed(src: &[u8], dst: &mut [u8], stop: &Stop) -> Result<(), BlockFault> {
     let (pixels, expected) = (src.as_chunks::<3>().0, dst.len());
     let outs = dst.chunks_exact_mut(6);
     if pixels.len() < outs.len() {
         return Err(BlockFault::truncated(pixels.len() * 6, expected));
     }
-    for (&[a, b, c], out) in pixels.iter().zip(outs) {
+    let mut looks = Looks::new(stop);
+    for (done, (&[a, b, c], out)) in pixels.iter().zip(outs).enumerate() {
+        looks.after(done * 6)?;
         let pixel = u32::from_be_bytes([0, a, b, c]);
         let (u, v) = uv(pixel & 0x3FFF);
         // Ten bits of log luminance, put on the scale of sixteen (libtiff's Luv24toLuv48).

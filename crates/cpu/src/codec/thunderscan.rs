@@ -4,13 +4,19 @@
 //! byte of a row may go past its end (the byte has no way to say fewer) and are dropped; a run may not.
 
 use super::StoredBlock;
+use crate::stop::{Looks, Stop};
 use strile_engine::BlockFault;
 
 const TWO_BIT_DELTAS: [Option<u8>; 4] = [Some(0), Some(1), None, Some(15)];
 const THREE_BIT_DELTAS: [Option<u8>; 8] =
     [Some(0), Some(1), Some(2), Some(3), None, Some(13), Some(14), Some(15)];
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    stop: &Stop,
+) -> Result<(), BlockFault> {
     let layout = block.layout;
     if layout.samples != 1 || layout.sample.bits != 4 {
         return Err(BlockFault::wrong_shape(format!(
@@ -24,7 +30,9 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
         return Ok(());
     }
     let mut codes = src.iter();
+    let mut looks = Looks::new(stop);
     for (done, row) in dst.chunks_exact_mut(row_len).enumerate() {
+        looks.after(done * row_len)?;
         row.fill(0);
         let mut pixels = Pixels { row, width: layout.width as usize, at: 0, last: 0 };
         while pixels.at < pixels.width {
@@ -93,7 +101,7 @@ mod tests {
     fn decode_row(src: &[u8], width: u32) -> Result<Vec<u8>, BlockFault> {
         let layout = layout(Compression::ThunderScan, (width, 1), (1, 4));
         let mut dst = vec![0xA5; layout.decoded_len(1).unwrap()];
-        decode(src, &mut dst, StoredBlock { layout: &layout, rows: 1 }).map(|()| dst)
+        decode(src, &mut dst, StoredBlock { layout: &layout, rows: 1 }, &Stop::default()).map(|()| dst)
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! with alpha in a block of three samples loses it, as libtiff does.
 
 use super::image_shape::{StatedShape, most_rows, with_whole_image, zeroed};
+use super::interruptible::Interruptible;
 use super::{StoredBlock, Workspace};
 use image_webp::WebPDecoder;
 use strile_engine::{BlockFault, BlockLayout};
@@ -45,7 +46,8 @@ pub(super) fn decode(
             block.layout.sample.bits
         )));
     }
-    let mut decoder = WebPDecoder::new(std::io::Cursor::new(src)).map_err(fault)?;
+    let stop = workspace.crew.stop().clone();
+    let mut decoder = WebPDecoder::new(Interruptible::new(src, &stop)).map_err(fault)?;
     let (width, height) = decoder.dimensions();
     let samples = if decoder.has_alpha() { 4 } else { 3 };
     let shape = StatedShape { width, height, samples, bits: 8 };

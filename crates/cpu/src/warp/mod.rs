@@ -129,7 +129,7 @@ impl Worker {
             DataType::F32 => self.rows::<f32>(job, part, pixels, valid, claim, stop),
             DataType::F64 => self.rows::<f64>(job, part, pixels, valid, claim, stop),
             // By nearest alone, as they are.
-            DataType::C64 | DataType::C128 => self.complex(part, pixels, valid, claim),
+            DataType::C64 | DataType::C128 => self.complex(part, pixels, valid, claim, stop),
         }
     }
 
@@ -149,9 +149,6 @@ impl Worker {
         let made = self.made.get_or_insert_with(|| Box::new(Made::new()));
         for row in part.first..part.first.saturating_add(ROWS).min(window.target.height) {
             for column in (0..window.target.width).step_by(RUN) {
-                if stop.is_set() {
-                    return;
-                }
                 let len = ((window.target.width - column) as usize).min(RUN);
                 let at = (window.target.column + column, window.target.row + row);
                 if footprint {
@@ -160,6 +157,10 @@ impl Worker {
                     centres.place(at, len);
                 }
                 for band in 0..window.bands {
+                    // One run may have all pixels of a large sheet under it.
+                    if stop.is_set() {
+                        return;
+                    }
                     let Some(sheet) = Sheet::<S>::new(window, pixels, valid, band) else {
                         return;
                     };
@@ -181,12 +182,16 @@ impl Worker {
         pixels: &SharedPixels,
         valid: Option<&SharedPixels>,
         claim: &Claim,
+        stop: &Stop,
     ) {
         let window = part.window;
         let mut centres = Centres::new(window);
         let store = Store::new(window, pixels.spec().data_type, claim);
         for row in part.first..part.first.saturating_add(ROWS).min(window.target.height) {
             for column in (0..window.target.width).step_by(RUN) {
+                if stop.is_set() {
+                    return;
+                }
                 let len = ((window.target.width - column) as usize).min(RUN);
                 centres.place((window.target.column + column, window.target.row + row), len);
                 for band in 0..window.bands {
