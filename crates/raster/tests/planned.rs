@@ -1,6 +1,8 @@
 //! The plan that prints is the plan that runs: a source that counts its reads, the budget's peak and the peak of the
 //! device's pool are held against what the plan says, on the CPU and on a device.
 //!
+//! What is done after a read was cancelled is counted, too.
+//!
 //! Bytes, blocks and batches are exact. Memory is an upper bound, and less than twice what is taken, but for pixels that
 //! come back from a device: they are placed band by band, which takes a band's part of what the plan allows for.
 //!
@@ -16,18 +18,25 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use strile::batch::{BatchWindow, Sampling, plan_batch, read_batch_on_device};
+use strile::cache::Cache;
+use strile::grid::{Grid as OntoGrid, WarpOptions, WarpSampling};
 use strile::io::{ReadDone, ReadOp, Source, Version};
 use strile::read::{Fetch, ReadPlan};
+use strile::tiff::geo::GeoTransform;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::vrt::VrtOptions;
 use strile::{
-    BatchOptions, Context, Dataset, Location, OpenOptions, Processor, ReadOptions, Vrt, Window, read_batch,
+    BatchOptions, Context, Dataset, Layer, Location, OpenOptions, Processor, ReadOptions, Vrt, Window,
+    crs::Crs, read_batch,
 };
 use strile_cuda::device::Device;
 use strile_engine::{Budget, ReadAt, Span, Trace};
-use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels};
+use testkit::{
+    Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Tag, Value, geo_tags, nodata_tag,
+};
 
 const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
 const UINT8: SampleType = SampleType { format: SampleFormat::Uint, bits: 8 };
@@ -290,6 +299,43 @@ fn masks_of_an_image() {
     assert!(plans.iter().all(|plan| plan.memory.scratch == 200 * 250 && plan.masked_by.is_some()));
 }
 
+/// Missing by a value, which is placed as NaN, or by alpha; masks as pixels.
+#[test]
+fn masks_by_nodata_and_by_alpha() {
+    let spec = || image(Codec::Deflate, Grid::Tiles(64, 64));
+    let nodata = built(&spec().tag(nodata_tag("7")), [2, 200, 250]);
+    let alpha = built(&spec().tag(Tag::new(338, Value::Short(vec![2]))), [2, 200, 250]);
+    for bytes in [&nodata, &alpha] {
+        everywhere("masked", bytes, &ReadOptions::new().masked(true), AMPLE);
+        everywhere("mask", bytes, &ReadOptions::new().layer(Layer::Mask), AMPLE);
+    }
+}
+
+/// An image that is turned by its Orientation, and one that is inverted.
+#[test]
+fn the_last_step() {
+    let spec = image(Codec::Lzw, Grid::Tiles(64, 64));
+    let turned = built(&spec.clone().tag(Tag::short(274, 6)), [1, 200, 250]);
+    everywhere("turned", &turned, &ReadOptions::new(), AMPLE);
+    let inverted = built(&spec.photometric(0), [1, 200, 250]);
+    everywhere("inverted", &inverted, &ReadOptions::new(), AMPLE);
+}
+
+/// Pixels of 10 m in UTM zone 33.
+fn placed(codec: Codec, size: [usize; 3]) -> Vec<u8> {
+    let mut spec = image(codec, Grid::Tiles(64, 64)).tag(nodata_tag("7"));
+    for tag in geo_tags(32633, (500_000.0, 5_538_630.0), 10.0, false) {
+        spec = spec.tag(tag);
+    }
+    built(&spec, size)
+}
+
+/// Web Mercator over these.
+fn mercator(width: u32, height: u32) -> OntoGrid {
+    let transform = GeoTransform { a: 17.0, b: 0.0, c: 1_669_600.0, d: 0.0, e: -17.0, f: 6_446_500.0 };
+    OntoGrid::new(Crs::from_epsg(3857).unwrap(), transform, width, height).unwrap()
+}
+
 /// Memory for one worker and not for two; a device with room for small batches only.
 #[test]
 fn little_memory() {
@@ -370,15 +416,13 @@ fn a_batch_of_files() {
     }
 }
 
-/// Files of a mosaic are opened by its path: their reads are counted by the report.
-#[test]
-fn a_mosaic() {
-    device();
-    let folder = tempfile::tempdir().unwrap();
+/// Files of a mosaic are opened by its path: their bytes are counted by the report of the read. `more` is what the band says
+/// besides.
+fn mosaic(folder: &std::path::Path, more: &str) -> Vrt {
     let mut sources = String::new();
     for (at, codec) in [Codec::Deflate, Codec::Lzw, Codec::None].into_iter().enumerate() {
-        let bytes = built(&image(codec, Grid::Tiles(64, 64)), [1, 200, 250]);
-        std::fs::write(folder.path().join(format!("{at}.tif")), bytes).unwrap();
+        let bytes = placed(codec, [1, 200, 250]);
+        std::fs::write(folder.join(format!("{at}.tif")), bytes).unwrap();
         sources += &format!(
             "<SimpleSource><SourceFilename relativeToVRT=\"1\">{at}.tif</SourceFilename><SourceBand>1</SourceBand>\
              <SrcRect xOff=\"0\" yOff=\"0\" xSize=\"250\" ySize=\"200\"/>\
@@ -387,26 +431,95 @@ fn a_mosaic() {
             at * 30
         );
     }
-    let path = folder.path().join("mosaic.vrt");
-    let band = format!("<VRTRasterBand dataType=\"UInt16\" band=\"1\">{sources}</VRTRasterBand>");
-    let text = format!("<VRTDataset rasterXSize=\"700\" rasterYSize=\"300\">{band}</VRTDataset>");
+    let path = folder.join("mosaic.vrt");
+    let band = format!("<VRTRasterBand dataType=\"UInt16\" band=\"1\">{more}{sources}</VRTRasterBand>");
+    let place = "<SRS>EPSG:32633</SRS><GeoTransform>500000,10,0,5538630,0,-10</GeoTransform>";
+    let text = format!("<VRTDataset rasterXSize=\"700\" rasterYSize=\"300\">{place}{band}</VRTDataset>");
     std::fs::write(&path, text).unwrap();
-    let vrt = Vrt::open(&path, &VrtOptions::default()).unwrap();
-    for engine in ENGINES {
-        let options = ReadOptions::new().decode_on(engine);
-        let factor = if engine == Processor::Cpu { TWICE } else { 4 };
-        held(
-            "mosaic",
+    Vrt::open(&path, &VrtOptions::default()).unwrap()
+}
+
+/// One read of a mosaic, by both engines, into host memory and into that of the device. Encoded bytes are exact, too.
+fn of_mosaic(name: &str, vrt: &Vrt, options: &ReadOptions) {
+    device();
+    let read_bytes = std::cell::Cell::new(0);
+    let done = |pixels: strile::Pixels| {
+        read_bytes.set(pixels.report.encoded_bytes);
+        pixels
+    };
+    for (engine, to) in ENGINES.map(|engine| (engine, None)).into_iter().chain([(ENGINES[1], Some(0))]) {
+        // Blocks of files are kept from read to read.
+        let options = options.clone().decode_on(engine).cache(Cache::Off);
+        let factor = if to.is_none() && engine != Processor::Cpu { 4 } else { TWICE };
+        let plan = held(
+            &format!("{name}, to {to:?}"),
             (&[], AMPLE, factor),
-            |context| vrt.plan(&options, context).unwrap(),
-            |context| vrt.read(&options, context).unwrap(),
+            |context| match to {
+                None => vrt.plan(&options, context).unwrap(),
+                Some(device) => vrt.plan_on_device(device, &options, context).unwrap(),
+            },
+            |context| match to {
+                None => done(vrt.read(&options, context).unwrap()),
+                Some(device) => done(vrt.read_on_device(device, &options, context).unwrap()),
+            },
         );
+        assert_eq!(plan.figures().encoded_bytes, read_bytes.get(), "{name}, to {to:?}: {plan}");
+        assert!(plan.figures().encoded_bytes > 0 && plan.figures().range_bytes > 0, "{name}: {plan}");
     }
-    let options = ReadOptions::new().decode_on(Processor::Cuda(0));
-    held(
-        "mosaic on the device",
-        (&[], AMPLE, TWICE),
-        |context| vrt.plan_on_device(0, &options, context).unwrap(),
-        |context| vrt.read_on_device(0, &options, context).unwrap(),
-    );
+}
+
+#[test]
+fn a_mosaic() {
+    let folder = tempfile::tempdir().unwrap();
+    let vrt = mosaic(folder.path(), "");
+    of_mosaic("copied", &vrt, &ReadOptions::new());
+    let masked = mosaic(folder.path(), "<NoDataValue>7</NoDataValue>");
+    of_mosaic("copied, masked", &masked, &ReadOptions::new().masked(true));
+}
+
+/// Cancels a call after so many blocks.
+struct CancelsAfter {
+    cancel: strile::Cancel,
+    left: AtomicU64,
+}
+
+impl strile::engine::Progress for CancelsAfter {
+    fn advance(&self, blocks: u64) {
+        let left = self.left.load(Ordering::Relaxed);
+        self.left.store(left.saturating_sub(blocks), Ordering::Relaxed);
+        if left <= blocks {
+            self.cancel.cancel();
+        }
+    }
+}
+
+/// A context that is cancelled after so many blocks.
+fn cancelled_after(blocks: u64) -> Context {
+    let context = Context { threads: 2.try_into().unwrap(), ..context(AMPLE) };
+    let progress = CancelsAfter { cancel: context.cancel.clone(), left: blocks.into() };
+    Context { progress: Some(Arc::new(progress)), ..context }
+}
+
+/// What is done after a call was cancelled is bounded by what is under way, not by what the plan has left.
+#[test]
+fn a_cancelled_read_does_little_more() {
+    let bytes = built(&image(Codec::None, Grid::Tiles(64, 64)), [1, 1024, 2048]);
+    let file = Counting::new(bytes, true);
+    let dataset = file.open();
+    let cpu = ReadOptions::new().decode_on(Processor::Cpu);
+    file.taken();
+    let cancelled = |result: strile::Result<strile::Pixels>| {
+        assert!(matches!(result, Err(strile::Error::Cancelled)), "it was done before it was cancelled");
+    };
+    cancelled(dataset.read(&cpu, &cancelled_after(3)));
+    let blocks = file.taken().len();
+    assert!((3..=3 + 2 * 2).contains(&blocks), "{blocks} of 512 blocks, by two threads");
+    // Onto a grid: no row of it is made.
+    let onto = Counting::new(placed(Codec::None, [1, 900, 900]), true);
+    let scene = onto.open();
+    onto.taken();
+    let warp = cpu.clone().onto(mercator(600, 600), WarpOptions::new().resampling(WarpSampling::Cubic));
+    cancelled(scene.read(&warp, &cancelled_after(3)));
+    let blocks = onto.taken().len();
+    assert!((3..=3 + 2 * 2).contains(&blocks), "{blocks} blocks, by two threads");
 }
