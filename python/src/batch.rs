@@ -177,7 +177,7 @@ fn windows_of(
 }
 
 /// Methods of resampling a window to a size.
-const SAMPLINGS: [(&str, Sampling); 3] =
+pub(crate) const SAMPLINGS: [(&str, Sampling); 3] =
     [("nearest", Sampling::Nearest), ("bilinear", Sampling::Bilinear), ("average", Sampling::Average)];
 
 /// What a batch gives.

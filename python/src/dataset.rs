@@ -2,11 +2,14 @@
 //!
 //! Reads that are under way when it is closed come to their end; calls after that are refused.
 
+use crate::batch::SAMPLINGS;
 use crate::call;
 use crate::error::{refused, strile_error};
 use crate::facts;
+use crate::given::{Value, word};
 use crate::mosaic;
 use crate::plan::Plan;
+use crate::raster::Raster;
 use crate::reading::{self, Target};
 use crate::remote;
 use crate::request::ReadOptions;
@@ -16,10 +19,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
+use strile::batch::SizedWindow;
 use strile::engine::ProcessId;
 use strile::file::BLOCK_TABLES;
 use strile::io::{RemoteOptions, Source, is_remote};
-use strile::read::{BandMask, Place};
+use strile::read::{Area, BandMask, Place};
 use strile::vrt::{Missing, VrtOptions};
 use strile::{Cancel, DataType, Input, OpenOptions};
 
@@ -276,12 +280,42 @@ impl Dataset {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (input, usual) = (self.input(py)?, ReadOptions::default());
-        let (pixels, masks) = reading::masks(py, &input, options.unwrap_or(&usual), with_pixels, progress)?;
-        let masks = Bound::new(py, masks)?;
-        match pixels {
-            None => Ok(masks.into_any()),
-            Some(pixels) => Ok((Bound::new(py, pixels)?, masks).into_pyobject(py)?.into_any()),
+        match reading::masks(py, &input, options.unwrap_or(&usual), with_pixels, progress)? {
+            (None, masks) => Ok(Bound::new(py, masks)?.into_any()),
+            (Some(pixels), masks) => Ok((pixels, masks).into_pyobject(py)?.into_any()),
         }
+    }
+
+    /// One mask of all bands, as rasterio's `dataset_mask` has it; see `_core.pyi`.
+    fn read_mask_of_all(&self, py: Python<'_>, options: &ReadOptions) -> PyResult<Raster> {
+        let (input, context, (_, options)) = (self.input(py)?, options.context()?, options.resolved(None)?);
+        call::run(py, &context.cancel, None, || Raster::new(input.read_mask_of_all(&options, &context)?))
+    }
+
+    /// One window in another size, or beyond the file; see `_core.pyi`.
+    #[pyo3(signature = (options, size, *, window=None, resampling="nearest", fill=None, sufficient=false, masks=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn read_sized(
+        &self,
+        py: Python<'_>,
+        options: &ReadOptions,
+        size: (u32, u32),
+        window: Option<(i64, i64, u32, u32)>,
+        resampling: &str,
+        fill: Option<Value>,
+        sufficient: bool,
+        masks: bool,
+    ) -> PyResult<(Raster, Option<Raster>)> {
+        let mut sized = SizedWindow::new(size);
+        sized.area = window.map(|(column, row, width, height)| Area::Pixels { column, row, width, height });
+        (sized.sampling, sized.fill) =
+            (word("resampling", resampling, &SAMPLINGS)?, fill.map(|value| value.0));
+        (sized.sufficient, sized.masks) = (sufficient, masks);
+        let (input, context, (to, options)) = (self.input(py)?, options.context()?, options.resolved(None)?);
+        call::run(py, &context.cancel, None, || {
+            let (pixels, masks) = input.read_sized(to, &options, &sized, &context)?;
+            Ok((Raster::new(pixels)?, masks.map(Raster::new).transpose()?))
+        })
     }
 
     /// The plan of `read` with these options; touches no pixel.

@@ -1,9 +1,11 @@
-//! `Placement`: where the pixels of a level lie, by the numbers that the file states.
+//! `Placement`: where the pixels of a level lie, by the numbers that the file states; transforms, and coordinates by them.
 
 use crate::dataset::Dataset;
 use crate::error::refused;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyByteArray, PyTuple};
 use strile::Cancel;
 use strile::file::{PixelGrid, PixelGridOptions};
 use strile::tiff::geo::{Gcp, GeoTransform};
@@ -15,6 +17,85 @@ type Point = (f64, f64, f64, f64, f64);
 
 pub(crate) fn numbers_of(GeoTransform { a, b, c, d, e, f }: GeoTransform) -> Transform {
     (a, b, c, d, e, f)
+}
+
+fn of((a, b, c, d, e, f): Transform) -> GeoTransform {
+    GeoTransform { a, b, c, d, e, f }
+}
+
+/// An array of 64-bit floats.
+fn array(py: Python<'_>, len: u64, values: impl Iterator<Item = f64>) -> PyResult<Bound<'_, PyByteArray>> {
+    let bytes = len.checked_mul(8).and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = bytes.ok_or_else(|| PyMemoryError::new_err("more coordinates than memory can have"))?;
+    PyByteArray::new_with(py, bytes, |memory| {
+        memory.as_chunks_mut().0.iter_mut().zip(values).for_each(|(slot, value)| *slot = value.to_ne_bytes());
+        Ok(())
+    })
+}
+
+/// Returns the transform of a level whose pixels are `x` columns wide and `y` rows high.
+#[pyfunction]
+pub(crate) fn scaled(transform: Transform, x: f64, y: f64) -> Transform {
+    numbers_of(of(transform).scaled(x, y))
+}
+
+/// Returns the transform of a window that begins at a pixel.
+#[pyfunction]
+pub(crate) fn moved(transform: Transform, column: f64, row: f64) -> Transform {
+    numbers_of(of(transform).window(column, row))
+}
+
+/// Returns left, bottom, right and top, in the order of the axes: `top` is where row 0 begins on a grid that is not turned.
+#[pyfunction]
+pub(crate) fn extent(transform: Transform, width: u32, height: u32) -> (f64, f64, f64, f64) {
+    let (grid, width, height) = (of(transform), f64::from(width), f64::from(height));
+    if grid.is_axis_aligned() {
+        let (right, bottom) = grid.to_world(width, height);
+        return (grid.c, bottom, right, grid.f);
+    }
+    let bounds = grid.bounds(0.0, 0.0, width, height);
+    (bounds.min_x, bounds.min_y, bounds.max_x, bounds.max_y)
+}
+
+/// Returns width and height of a pixel.
+#[pyfunction]
+pub(crate) fn pixel_size(transform: Transform) -> (f64, f64) {
+    of(transform).resolution()
+}
+
+/// Returns the labels of pixels from one to another along an axis; those of their centres, or with `corners` where they begin.
+#[pyfunction]
+pub(crate) fn labels(
+    py: Python<'_>,
+    pixels: (u32, u32),
+    along: (f64, f64),
+    corners: bool,
+) -> PyResult<Bound<'_, PyByteArray>> {
+    let ((first, stop), (size, origin)) = (pixels, along);
+    let half = if corners { 0.0 } else { size / 2.0 };
+    // In this order the labels are, to the last bit, those that xarray-spatial gives.
+    let values = (first..stop).map(|pixel| f64::from(pixel) * size + origin + half);
+    array(py, stop.saturating_sub(first).into(), values)
+}
+
+/// Returns x and y, all of x first, of places given in columns and rows, or the reverse with `inverse`.
+#[pyfunction]
+#[pyo3(signature = (transform, first, second, *, inverse=false))]
+pub(crate) fn placed_at(
+    py: Python<'_>,
+    transform: Transform,
+    first: PyBackedBytes,
+    second: PyBackedBytes,
+    inverse: bool,
+) -> PyResult<Bound<'_, PyByteArray>> {
+    let grid = of(transform);
+    let no_inverse = || refused("the transform cannot be inverted".to_owned());
+    let found = inverse.then(|| grid.locator().ok_or_else(no_inverse)).transpose()?;
+    let place = |x, y| found.as_ref().map_or_else(|| grid.to_world(x, y), |found| found(x, y));
+    let number = |bytes: &[u8; 8]| f64::from_ne_bytes(*bytes);
+    let pairs = || first.as_chunks().0.iter().map(number).zip(second.as_chunks().0.iter().map(number));
+    let (x, y) = (pairs().map(|(x, y)| place(x, y).0), pairs().map(|(x, y)| place(x, y).1));
+    array(py, first.len() as u64 / 4, x.chain(y))
 }
 
 /// The placement of a level; see `_core.pyi`.

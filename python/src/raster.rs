@@ -28,7 +28,7 @@ pub(crate) struct Raster {
     shape: Shape,
     faults: Vec<(String, String)>,
     holes: Vec<(String, String)>,
-    /// Of a batch, the level that each window was read from.
+    /// The level that each window, or each file on a grid, was read from.
     levels: Vec<usize>,
     /// Whether the value that was looked for is among the pixels.
     found: Option<bool>,
@@ -47,14 +47,15 @@ impl Raster {
     /// What a read returned, wherever it is.
     pub(crate) fn new(mut pixels: Pixels) -> strile::Result<Self> {
         let data_type = pixels.data_type;
-        let (shape, faults, levels) = match pixels.windows {
+        let levels = std::mem::take(&mut pixels.levels);
+        let (shape, faults) = match pixels.windows {
             None => {
                 let shape = shape(pixels.interleave, (pixels.bands, pixels.rows, pixels.columns));
-                (shape, told(pixels.faults.iter().map(|fault| &fault.fault)), Vec::new())
+                (shape, told(pixels.faults.iter().map(|fault| &fault.fault)))
             }
             Some(_) => {
                 let shape = Shape { sizes: pixels.shape().to_vec(), dims: &["window", "band", "y", "x"] };
-                (shape, told_by_window(&pixels.faults), std::mem::take(&mut pixels.levels))
+                (shape, told_by_window(&pixels.faults))
             }
         };
         let (holes, found) = (std::mem::take(&mut pixels.holes), pixels.report.found);
@@ -275,20 +276,20 @@ impl Raster {
         self.attrs(py)?.get_item("nodata")
     }
 
-    /// Of a batch, the level that each window was read from: 0 the full image, k its k-th overview.
+    /// The level that each window, or each file on a grid, was read from: 0 the full image, k its k-th overview.
     #[getter]
     fn levels(&self) -> Vec<usize> {
         self.levels.clone()
     }
 
-    /// The one window of a batch as (band, row, column); the memory is the same.
-    fn only_window(&self) -> PyResult<Self> {
-        let &[1, bands, rows, columns] = self.shape.sizes.as_slice() else {
-            return Err(crate::error::refused("expected a batch of one window"));
+    /// Pixels in host memory in another type, as GDAL converts them.
+    fn converted(&self, py: Python<'_>, dtype: &str) -> PyResult<Self> {
+        let to = crate::dataset::data_type(dtype)?;
+        let Memory::Host { pixels, .. } = self.memory.as_ref() else {
+            return Err(crate::error::refused("expected pixels in host memory"));
         };
-        let shape = self::shape(Interleave::BandFirst, (bands, rows, columns));
-        let only = Self::with(Arc::clone(&self.memory), self.data_type, shape, self.faults.clone());
-        Ok(Self { levels: self.levels.clone(), ..only })
+        let made = call::run_at_once(py, || strile::number::converted(pixels, self.data_type, to))?;
+        Ok(Self::of(made, to, self.shape.clone(), self.faults.clone()))
     }
 
     /// The pixels as a numpy array: the same memory where they are in host memory, else a copy.

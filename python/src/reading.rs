@@ -12,7 +12,7 @@ use std::sync::Arc;
 use strile::engine::Output;
 use strile::grid::{plan_onto, read_onto, read_onto_device, read_onto_into};
 use strile::read::{PieceLimits, ReadPlan};
-use strile::{Context, Input, Location, Processor, Window};
+use strile::{Context, Input, Location, Processor};
 
 /// Where the result of a call goes, and who is told how far it is.
 pub(crate) struct Target<'a, 'py> {
@@ -128,7 +128,11 @@ pub(crate) fn masks(
         Ok((pixels.map(Raster::new).transpose()?, Raster::new(masks)?))
     };
     let count = |context: &Context| blocks(std::slice::from_ref(input), &options, to, context);
-    watched(py, (progress, false), context, count, work)
+    let found = watched(py, (progress, false), context, count, work)?;
+    if options.place.onto.is_some() {
+        warn_of_missing(py, input)?;
+    }
+    Ok(found)
 }
 
 /// The plan of a read; touches no pixel.
@@ -208,21 +212,8 @@ fn is_small(files: &[Arc<Input>], options: &strile::ReadOptions, to: Location) -
     if device.is_some_and(|device| !strile::device::is_open(device)) {
         return false;
     }
-    let found = dataset.pages().get(options.place.page).and_then(|page| page.levels.get(options.place.level));
-    let Some(image) = found.map(|level| &level.image) else { return true };
-    let (window, grid) =
-        (options.place.window.unwrap_or(Window::full(image.width, image.height)), &image.grid);
-    // Blocks along an axis, those that are cut included.
-    let blocks = |first: u32, count: u32, size: u32| {
-        let end = u64::from(first) + u64::from(count);
-        end.div_ceil(u64::from(size.max(1))).saturating_sub(u64::from(first / size.max(1)))
-    };
-    let across = blocks(window.column, window.width, grid.block_width);
-    let down = blocks(window.row, window.height, grid.block_height);
-    let block = u64::from(grid.block_width) * u64::from(grid.block_height);
-    let pixel = u64::from(image.samples) * image.sample.data_type().map_or(16, |t| t.size() as u64);
-    let bytes = [down, block, pixel].into_iter().fold(across, u64::saturating_mul);
-    bytes <= SMALL
+    // A level that is not there is refused at once.
+    dataset.decoded_bytes(&options.place).is_none_or(|bytes| bytes <= SMALL)
 }
 
 /// The plan of a read into new memory.

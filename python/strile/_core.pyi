@@ -62,9 +62,9 @@ class Raster:
         """Whether `look_for` is among the pixels; None if nothing was looked for."""
     @property
     def levels(self) -> list[int]:
-        """Of a batch, the level that each window was read from: 0 the full image, k its k-th overview."""
-    def only_window(self) -> Raster:
-        """The one window of a batch as (band, row, column); the memory is the same."""
+        """The level that each window, or each file on a grid, was read from: 0 the full image, k its k-th overview."""
+    def converted(self, dtype: str) -> Raster:
+        """Pixels in host memory in another type, as GDAL converts them."""
     @property
     def attrs(self) -> dict[str, Any]:
         """What the file says of these pixels, under the names of `open_geotiff`: transform, crs, nodata, tags, …"""
@@ -161,6 +161,14 @@ class Dataset:
     ) -> Any:
         """Masks of bands in host memory, (band, y, x): 255 for valid samples, 0 for missing ones. `with_pixels`: a pair of the stored
         samples and their masks."""
+    def read_mask_of_all(self, options: ReadOptions) -> Raster:
+        """One mask of all bands: the mask image or alpha, else 255 where any band is valid."""
+    def read_sized(
+        self, options: ReadOptions, size: tuple[int, int], *, window: tuple[int, ...] | None = None, resampling: str = "nearest",
+        fill: int | float | None = None, sufficient: bool = False, masks: bool = False,
+    ) -> tuple[Raster, Raster | None]:
+        """A window of a level, which may leave the image, as `size` (columns, rows), and with `masks` those of its bands in host memory.
+        `sufficient`: from the smallest overview that has enough pixels. `fill` is the value of pixels outside."""
     def check_size(self, samples: int, bytes: int, *, max_pixels: int | None = None) -> None:
         """Refuses a result of this many samples and bytes by the limits of `read`: PixelSafetyLimitError."""
     def plan(self, options: ReadOptions | None = None) -> Plan:
@@ -408,8 +416,6 @@ def check_host(host: str, location: str) -> None:
     """Raises `UnsafeURLError` for a host on this machine or in a private network; `location` names it in the message."""
 def _panic(place: str) -> None:
     """Panics, for the tests: "thread", "at once", or with the interpreter."""
-def contains(array: Any, value: int | float) -> bool:
-    """Whether a host array (any strides) holds a value (NaN: any NaN); stops at the first; all cores; GIL released."""
 
 class Grid:
     """Pixels that files are read onto: a reference system, a transform and a size. Equal grids have the same pixels."""
@@ -506,6 +512,17 @@ def placement(
     dataset: Dataset, level: int = 0, reduce: int = 0, *, allow_rotated: bool = False, oriented: bool = True
 ) -> Placement:
     """The grid of a level, halved `reduce` times."""
+def scaled(transform: Transform, x: float, y: float) -> Transform:
+    """The transform of a level whose pixels are `x` columns wide and `y` rows high."""
+def moved(transform: Transform, column: float, row: float) -> Transform:
+    """The transform of a window that begins at a pixel."""
+def extent(transform: Transform, width: int, height: int) -> tuple[float, float, float, float]:
+    """Left, bottom, right and top, in the order of the axes: `top` is where row 0 begins on a grid that is not turned."""
+def pixel_size(transform: Transform) -> tuple[float, float]: ...
+def labels(pixels: tuple[int, int], along: tuple[float, float], corners: bool) -> bytearray:
+    """The centres of pixels from one to another along an axis (size and origin), as float64; with `corners` where they begin."""
+def placed_at(transform: Transform, first: bytes, second: bytes, *, inverse: bool = False) -> bytearray:
+    """x and y, all of x first, of places in columns and rows, or the reverse with `inverse`; all are float64."""
 def placed_on(grid: Grid) -> dict[str, Any]:
     """The same attributes of pixels on a grid. Of a turned one the transform is `rotated_affine`."""
 def read_onto(

@@ -66,26 +66,6 @@ def dtype_of(value: Any, name: str) -> np.dtype[Any]:
     return found
 
 
-def cast(array: Any, dtype: np.dtype[Any]) -> Any:
-    """An array in another type as GDAL converts it: floats are rounded, values beyond the type become its nearest, NaN
-    becomes 0 in whole numbers, and complex numbers lose their imaginary part in others."""
-    if array.dtype.kind == "c" and dtype.kind != "c":
-        array = array.real
-    if dtype.kind in "iu" and array.dtype.kind in "iuf":
-        limits = np.iinfo(dtype)
-        if array.dtype.kind == "f":
-            exact = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
-            # Halves away from 0.
-            whole_numbers = np.where(exact >= 0, np.floor(exact + 0.5), np.ceil(exact - 0.5))
-            # The largest value as a float may be one more than the type holds.
-            over = whole_numbers >= float(limits.max)
-            inside = np.where(over, 0.0, np.maximum(whole_numbers, float(limits.min)))
-            return np.where(over, np.array(limits.max, dtype), inside.astype(dtype))
-        low, high = max(limits.min, int(np.iinfo(array.dtype).min)), min(limits.max, int(np.iinfo(array.dtype).max))
-        return np.clip(array, low, high).astype(dtype)
-    return array.astype(dtype)
-
-
 def flag_of(value: Any, name: str) -> bool:
     """True or False, of Python or numpy."""
     if not is_bool(value):
@@ -129,6 +109,11 @@ def text_of(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} is {value!r}: expected text")
     return value
+
+
+def method_of(resampling: Any) -> str:
+    """A method of resampling, also one of rasterio's."""
+    return text_of(getattr(resampling, "name", resampling), "resampling")
 
 
 def path_of(value: Any, name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, placement
+from . import _core
 from .facts import Facts, Level, Transform
 
 SPATIAL_REF = "spatial_ref"
@@ -32,7 +32,7 @@ class Lie:
     @staticmethod
     def of_level(facts: Facts, level: Level) -> Lie:
         gcps = facts.gcps if facts.transform is None else ()
-        return Lie(placement.transform(facts, level), (level.height, level.width), facts.crs.wkt if facts.crs else None, gcps)
+        return Lie(facts.transform_of(level), (level.height, level.width), facts.crs.wkt if facts.crs else None, gcps)
 
     @staticmethod
     def of_grid(grid: _core.Grid) -> Lie:
@@ -43,18 +43,34 @@ class Lie:
         if self.gcps:
             return {}
         height, width = self.shape
-        x, y = placement.centres(self.transform, width, height)
-        if placement.is_rectilinear(self.transform):
+        # Half a pixel is added to the origin first, as affine's product has it: coordinates are equal to the last bit to those that
+        # rioxarray makes, and align with them.
+        centred = _core.moved(self.transform, 0.5, 0.5)
+        if self.transform[1] == self.transform[3] == 0.0:
+            x, y = places(centred, np.arange(width), np.zeros(width))[0], places(centred, np.zeros(height), np.arange(height))[1]
             return {"x": (("x",), x), "y": (("y",), y)}
+        x, y = places(centred, *np.meshgrid(np.arange(width), np.arange(height)))
         return {"xc": (("y", "x"), x), "yc": (("y", "x"), y)}
 
     def spatial_ref(self) -> dict[str, Any]:
         """The attributes of the grid mapping: the reference system as CF and as WKT has it, and where pixels lie."""
         attrs: dict[str, Any] = {"crs_wkt": self.wkt, **_cf(self.wkt), "spatial_ref": self.wkt} if self.wkt else {}
-        attrs["GeoTransform"] = placement.geo_transform(self.transform)
+        attrs["GeoTransform"] = geo_transform(self.transform)
         if self.gcps:
             attrs["gcps"] = json.dumps(_gcps(self.gcps))
         return attrs
+
+
+def places(grid: Transform, first: Any, second: Any, inverse: bool = False) -> Any:
+    """x and y of columns and rows, in one array, or with `inverse` columns and rows of x and y."""
+    both = (np.ascontiguousarray(numbers, np.float64) for numbers in (first, second))
+    return np.frombuffer(_core.placed_at(grid, *(numbers.tobytes() for numbers in both), inverse=inverse)).reshape(2, *np.shape(first))
+
+
+def geo_transform(grid: Transform) -> str:
+    """GDAL's order, as text."""
+    a, b, c, d, e, f = grid
+    return " ".join(str(number) for number in (c, a, b, f, d, e))
 
 
 def _cf(wkt: str) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import _core, placement
+from . import _core
 from ._core import Grid, Onto
 from .asked import flag_of, text_of
+from .conventions import geo_transform
 from .errors import StrileError
 from .facts import Facts, Transform
 from .grid import like as grid_like
@@ -84,7 +85,7 @@ class Over:
         place = _core.placement(dataset, level, reduce, oriented=False)
         row, column, row1, column1 = place.window_of(self.bounds, result.sizes["y"], result.sizes["x"])
         cut = result.isel(y=slice(row, row1), x=slice(column, column1))
-        cut.spatial_ref.attrs["GeoTransform"] = placement.geo_transform(placement.window(transform, column, row))
+        cut.spatial_ref.attrs["GeoTransform"] = geo_transform(_core.moved(transform, column, row))
         return cut
 
 

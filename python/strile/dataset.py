@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, notebook, onto, placement
+from . import _core, notebook, onto
 from ._core import Meaning, Place, ReadOptions
 from .asked import (
-    cast,
+    bands_of,
     count_of,
     device_of,
     dtype_of,
     flag_of,
+    index_of,
     is_listed,
     level_of,
     level_of_overview,
+    method_of,
     number_of,
     sides_of,
     text_of,
@@ -32,16 +34,14 @@ from .asked import (
     window_of,
 )
 from .errors import ClosedError, StrileError
-from .facts import Facts, Level, Transform
+from .facts import BoundingBox, Facts, Level, Transform
 from .origin import Origin
-from .placement import BoundingBox
 from .progress import resolve
 from .reading import opened
 from .reading import sidecars as beside
 from .reading.arguments import halvings
 from .reading.source import PLACES, Source
 from .requested import execution_of, requested
-from .reshaped import Shape
 from .values import Values, on_cpu
 
 if TYPE_CHECKING:
@@ -160,35 +160,13 @@ def read(
     onto.refuse_without_grid(given)
     if halvings(reduce) or out is not None or (progress is not None and progress is not False):
         raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
-    return sized(
-        path if isinstance(path, Dataset) else open(path, **{name: given[name] for name in PLACES}), window_of(window), bands,
-        sides_of(size), resampling, level=None if level is None else level_of(level), page=page, device=device, decode_on=decode_on,
-        stream=stream, masked=masked, unpack=unpack, max_pixels=max_pixels, cache=cache,
-    )  # fmt: skip
-
-
-def sized(
-    handle: Dataset,
-    window: tuple[int, int, int, int] | None,
-    bands: Sequence[int] | None,
-    size: tuple[int, int],
-    resampling: Any,
-    *,
-    level: int | None = None,
-    **keywords: Any,
-) -> Raster:
-    """One window of a file, all of it by default, as (band, y, x) of this width and height."""
-    from .batch import read_batch
-
-    if window is None:
-        shapes = handle.level_shapes
-        number = level or 0
-        if number >= len(shapes):
-            raise StrileError(f"{handle.name}: there is no level {number}, the file has {len(shapes)} (0 is full resolution)")
-        window = (0, 0, *shapes[number])
-    name = str(getattr(resampling, "name", resampling))
-    batch = read_batch([handle], [window], size=size, bands=bands, resampling=name, level=level, **keywords)
-    return batch.only_window()
+    count_of(stream, "stream", 0)
+    handle = path if isinstance(path, Dataset) else open(path, **{name: given[name] for name in PLACES})
+    place = Place(page=index_of(page, "page"), level=level_of(level), bands=bands_of(bands))
+    meaning = Meaning(masked=flag_of(masked, "masked"), unpack=flag_of(unpack, "unpack"))
+    options = ReadOptions(place, meaning, execution=execution_of(given), device=device_of(device))
+    how = {"resampling": method_of(resampling), "sufficient": level is None}
+    return handle._opened().read_sized(options, sides_of(size), window=window_of(window), **how)[0]
 
 
 class Dataset(Values):
@@ -278,15 +256,15 @@ class Dataset(Values):
 
     @property
     def transform(self) -> Transform:
-        return placement.transform(self._facts, self._level)
+        return self._facts.transform_of(self._level)
 
     @property
     def bounds(self) -> BoundingBox:
-        return placement.bounds(self.transform, self.width, self.height)
+        return BoundingBox(*_core.extent(self.transform, self.width, self.height))
 
     @property
     def res(self) -> tuple[float, float]:
-        return placement.resolution(self.transform)
+        return _core.pixel_size(self.transform)
 
     @property
     def gcps(self) -> tuple[tuple[float, float, float, float, float], ...]:
@@ -433,56 +411,64 @@ class Dataset(Values):
         if fill_value is not None and not (boundless or masked or grid is not None):
             raise StrileError("fill_value is for boundless=True, masked=True and grid: pass one of them, or drop it")
         fill = None if fill_value is None else number_of(fill_value, "fill_value")
-        place = window_of(window, boundless=boundless)
+        place: tuple[int, int, int, int] | None = window_of(window, boundless=boundless)
+        resized = out_shape is not None or boundless
         execution = execution_of({"decode_on": decode_on, "max_pixels": max_pixels, "cache": cache})
         target = {"out": out, "stream": count_of(stream, "stream", 0), "progress": resolve(progress, "read")}
         if grid is not None:
             onto.refuse_with_grid({"out_shape": out_shape, "boundless": boundless, "reduce": reduce})
             level = None if overview_level is None else level_of_overview(overview_level)
             onto_grid = onto.onto_of(grid, resampling=resampling, level=level, fill=None if masked else fill, **of_grid)
-            on_grid = Place(window=place, bands=numbers, onto=onto_grid)
-            pixels = core.read(ReadOptions(on_grid, execution=execution, device=place_of_result), **target)
-            if out is not None and not masked:
-                return pixels
-            if out is None:
-                pixels.set_origin(onto.OntoOrigin([core], onto_grid, place, numbers, False, False))
-            if stays:
-                return pixels
-            array = pixels.numpy() if out is None else out
-            missing = np.isnan(core.read(ReadOptions(on_grid, Meaning(masked=True), execution=execution)).numpy()) if masked else None
-        elif out_shape is not None or boundless:
+            where = Place(window=place, bands=numbers, onto=onto_grid)
+        elif resized:
             if out is not None or reduce:
                 raise StrileError("out_shape and boundless cannot be combined with out or reduce")
-            shape = Shape.of(self, numbers, place, out_shape, overview_level)
-            pixels = sized(
-                self, shape.window, numbers, shape.size, resampling,
-                level=None if overview_level is None else shape.level, fill=fill if boundless else None, device=device, stream=stream,
-                decode_on=decode_on, max_pixels=max_pixels, cache=cache,
-            )  # fmt: skip
-            if stays:
-                return pixels
-            array = pixels.numpy()
-            missing = shape.missing(self, array, numbers, pixels, resampling) if masked else None
+            place, size = self._shaped(place, out_shape, numbers, overview_level)
+            where = Place(level=level_of_overview(overview_level), bands=numbers)
         else:
             where = Place(level=level_of_overview(overview_level), reduce=reduce, window=place, bands=numbers)
-            options = ReadOptions(where, execution=execution, device=place_of_result)
-            missing, masks = None, None
-            if masked and out is None:
-                pixels, masks = core.read_masks(options, with_pixels=True, progress=target["progress"])
-            else:
-                pixels = core.read(options, **target)
-            if stays or (out is not None and not masked):
-                return pixels
-            if masked:
-                missing = (core.read_masks(options) if masks is None else masks).numpy() == 0
-            array = pixels.numpy() if out is None else out
-        if wanted is not None:
-            array = cast(array, wanted)
-        if missing is not None:
-            array = np.ma.MaskedArray(array, missing.reshape(array.shape), fill_value=self.nodata if fill is None else fill)
-        if out is not None:
-            return array
-        return array[0] if one else array
+        options = ReadOptions(where, execution=execution, device=place_of_result)
+        masks = None
+        if resized and grid is None:
+            how = {"resampling": method_of(resampling), "sufficient": overview_level is None, "masks": masked}
+            pixels, masks = core.read_sized(options, size, window=place, fill=fill if boundless else None, **how)
+        elif masked and out is None:
+            pixels, masks = core.read_masks(options, with_pixels=True, progress=target["progress"])
+        else:
+            pixels = core.read(options, **target)
+            masks = core.read_masks(options) if masked else None
+        if stays and grid is not None and out is None:
+            pixels.set_origin(onto.OntoOrigin([core], onto_grid, place, numbers, False, False))
+        if stays or (out is not None and not masked):
+            return pixels
+        if wanted is not None and wanted.kind != "b":
+            pixels = pixels.converted(wanted.name)
+        array = out if out is not None else pixels.numpy() if wanted is None else pixels.numpy().astype(wanted, copy=False)
+        if masks is not None:
+            hidden = masks.numpy() == 0
+            array = np.ma.MaskedArray(array, hidden.reshape(array.shape), fill_value=self.nodata if fill is None else fill)
+        return array[0] if one and out is None else array
+
+    def _shaped(
+        self, window: Any, shape: Any, bands: list[int] | None, overview: Any
+    ) -> tuple[tuple[int, int, int, int], tuple[int, int]]:
+        """A window, the whole level by default, and the width and height that it becomes: its own, or those of an `out_shape`."""
+        level, levels = level_of_overview(overview), self.level_shapes
+        if level >= len(levels):
+            raise StrileError(f"{self.name} has {len(levels) - 1} overviews, and overview_level is {overview}")
+        place = window or (0, 0, *levels[level])
+        if shape is None:
+            return place, sides_of(place[2:], "window")
+        expected = "expected (rows, columns) or (bands, rows, columns)"
+        if isinstance(shape, str | bytes) or not hasattr(shape, "__len__") or len(shape) not in (2, 3):
+            raise StrileError(f"out_shape is {shape!r}: {expected}")
+        numbers = [whole(side) for side in shape]
+        if None in numbers:
+            raise StrileError(f"out_shape is {shape!r}: {expected}, in whole numbers")
+        count = self.count if bands is None else len(bands)
+        if len(numbers) == 3 and numbers[0] != count:
+            raise StrileError(f"out_shape is {shape!r}: expected {count} bands, as many as are read")
+        return place, sides_of((numbers[-1], numbers[-2]), "out_shape")
 
     def raster(self) -> Raster:
         """All pixels, (band, y, x), with what the file says of them in `attrs`: what `to_geotiff` writes."""

@@ -7,11 +7,22 @@ follows from one field. Readers of pixels, the xarray engine and the handle all 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import _core
+
 Transform = tuple[float, float, float, float, float, float]
+IDENTITY: Transform = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+"""An image without georeferencing lies on its own pixel grid, as every reader of rasters has it."""
+
+
+class BoundingBox(NamedTuple):
+    left: float
+    bottom: float
+    right: float
+    top: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +137,11 @@ class Facts:
 
     def level(self, number: int = 0, page: int = 0) -> Level:
         return self.pages[page][number]
+
+    def transform_of(self, level: Level) -> Transform:
+        """The transform of a level of the first page, which covers what the full image covers."""
+        full = self.level()
+        return _core.scaled(self.transform or IDENTITY, full.width / level.width, full.height / level.height)
 
     @property
     def dtype(self) -> np.dtype:

@@ -1,7 +1,7 @@
 """Grids of other packages: what `Grid.like`, `Grid.to_geobox` and keywords named `grid` and `like` take.
 
 `Grid` itself is of the core. Here its three parts (reference system, transform, shape) are found in a path, a `Dataset`, a
-DataArray, a `GeoBox` of odc-geo, or a dataset of rasterio. `placement` has where the pixels of a level of a file lie."""
+DataArray, a `GeoBox` of odc-geo, or a dataset of rasterio."""
 
 from __future__ import annotations
 

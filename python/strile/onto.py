@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import _core, placement
+from . import _core
 from ._core import Grid, Onto
-from .asked import flag_of, index_of, number_of, text_of, whole
+from .asked import flag_of, index_of, method_of, number_of, text_of, whole
 from .errors import StrileError
 from .facts import Facts
 from .grid import like as grid_like
@@ -61,7 +61,7 @@ def onto_of(
     text, text_crs = polygon_of(polygon, polygon_crs)
     return Onto(
         grid_like(grid),
-        resampling=text_of(getattr(resampling, "name", resampling), "resampling"),
+        resampling=method_of(resampling),
         tolerance=tolerance,
         level=None if level is None else index_of(level, "level"),
         datum_shift=text_of(datum_shift, "datum_shift"),
@@ -182,7 +182,7 @@ def part(grid: Grid, window: Window | None) -> Grid:
     if window is None:
         return grid
     column, row, width, height = window
-    return Grid(grid.crs, placement.window(grid.transform, column, row), (height, width))
+    return Grid(grid.crs, _core.moved(grid.transform, column, row), (height, width))
 
 
 def told(datasets: Sequence[Any], onto: Onto) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from . import _core, conventions
 from ._core import Execution, Place, ReadOptions
-from .asked import flag_of, is_listed, level_of_overview, text_of, whole, window_of
+from .asked import flag_of, is_listed, level_of_overview, method_of, whole, window_of
 from .errors import StrileError
 from .facts import Facts, Transform
 
@@ -51,33 +52,25 @@ class Values:
 
     def index(self, x: Any, y: Any) -> tuple[Any, Any]:
         """Row and column of the pixel that holds a place, or of each place of two sequences."""
-        rows, columns = self._pixels(_coordinates(x, "x"), _coordinates(y, "y"))
-        return (int(rows), int(columns)) if rows.ndim == 0 else (rows.tolist(), columns.tolist())
-
-    def _pixels(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """Rows and columns of places; those far away are as far as whole numbers reach."""
-        if x.shape != y.shape:
-            raise StrileError(f"x has shape {x.shape} and y {y.shape}: expected as many of both")
-        a, b, c, d, e, f = self.transform
-        across, down = x - c, y - f
-        scale = a * e - b * d
-        far = float(1 << 40)
-        rows, columns = (a * down - d * across) / scale, (e * across - b * down) / scale
-        down, across = (np.floor(np.clip(part, -far, far)).astype(np.int64) for part in (rows, columns))
-        return down, across
+        xs, ys = _coordinates(x, "x"), _coordinates(y, "y")
+        if xs.shape != ys.shape:
+            raise StrileError(f"x has shape {xs.shape} and y {ys.shape}: expected as many of both")
+        # Those far away are as far as whole numbers reach.
+        found = np.floor(np.clip(conventions.places(self.transform, xs, ys, inverse=True), -(2.0**40), 2.0**40)).astype(np.int64)
+        columns, rows = found.tolist()
+        return rows, columns
 
     def xy(self, row: Any, col: Any, offset: str = "center") -> tuple[Any, Any]:
         """The place of a pixel's centre, or of a corner: "ul", "ur", "ll", "lr"; of each pixel of two sequences."""
-        places = {"center": (0.5, 0.5), "ul": (0.0, 0.0), "ur": (0.0, 1.0), "ll": (1.0, 0.0), "lr": (1.0, 1.0)}
-        if not isinstance(offset, str) or offset not in places:
-            raise StrileError(f"offset is {offset!r}: expected one of {', '.join(places)}")
-        a, b, c, d, e, f = self.transform
+        corners = {"center": (0.5, 0.5), "ul": (0.0, 0.0), "ur": (0.0, 1.0), "ll": (1.0, 0.0), "lr": (1.0, 1.0)}
+        if not isinstance(offset, str) or offset not in corners:
+            raise StrileError(f"offset is {offset!r}: expected one of {', '.join(corners)}")
         rows, columns = _coordinates(row, "row"), _coordinates(col, "col")
         if rows.shape != columns.shape:
             raise StrileError(f"row has shape {rows.shape} and col {columns.shape}: expected as many of both")
-        down, across = rows + places[offset][0], columns + places[offset][1]
-        xs, ys = a * across + b * down + c, d * across + e * down + f
-        return (float(xs), float(ys)) if xs.ndim == 0 else (xs, ys)
+        down, across = rows + corners[offset][0], columns + corners[offset][1]
+        xs, ys = conventions.places(self.transform, across, down)
+        return (xs, ys) if rows.ndim else (float(xs), float(ys))
 
     def sample(self, xy: Iterable[Any], indexes: Any = None, masked: bool = False, *, crs: Any = None) -> Iterator[Any]:
         """Returns the values of bands at places (x, y), one array for each; outside the file its nodata value, else 0.
@@ -85,8 +78,6 @@ class Values:
         `crs` is the reference system of the places, longitude before latitude: a code, "EPSG:n", WKT, a PROJ string, or an object of another package. By
         default it is the file's. `masked` masks what is outside, and what nodata, mask or alpha hide. Places are read in batches of 65,536: blocks
         that several of them share are decoded once per batch."""
-        from . import _core
-
         one = whole(indexes) is not None
         bands = self._bands(self.indexes if indexes is None else [indexes] if one else indexes)
         if not is_listed(xy):
@@ -115,11 +106,6 @@ class Values:
         masks = self._opened().read_masks(options).numpy()
         return masks[0] if one else masks
 
-    def _rules(self, level: int, bands: Iterable[int] | None) -> list[Any]:
-        """What says which pixels of bands are valid, as the core's `validity` has it."""
-        rules = self._opened().validity(level)
-        return [rules[band - 1] for band in bands or self.indexes]
-
     def dataset_mask(
         self, window: Any = None, *, overview_level: int | None = None, grid: Any = None, resampling: Any = "nearest", tolerance: Any = None
     ) -> Any:
@@ -127,27 +113,19 @@ class Values:
 
         With `grid` (as in `strile.read`, with its `resampling` and `tolerance`) it is the mask of the file on that grid: 255 where the method
         gives a value. `window` is then in pixels of the grid, and `overview_level` None takes the coarsest overview that suffices."""
+        onto = None
         if grid is not None:
-            return self._mask_on(grid, {"resampling": resampling, "tolerance": tolerance}, window_of(window), overview_level)
-        if tolerance is not None or text_of(getattr(resampling, "name", resampling), "resampling") != "nearest":
+            from .onto import onto_of
+
+            number = None if overview_level is None else level_of_overview(overview_level)
+            onto, overview_level = onto_of(grid, resampling=resampling, tolerance=tolerance, level=number), None
+        elif tolerance is not None or method_of(resampling) != "nearest":
             raise StrileError("resampling and tolerance are for masks on a grid: pass grid= with them, or drop them")
-        masks = self.read_masks(None, window, overview_level=overview_level)
-        rules = self._rules(level_of_overview(overview_level), None)
-        if rules[0] == "layer":
-            masks = masks[[number for number, rule in enumerate(rules) if rule == "layer"]]
-        return masks.max(axis=0)
-
-    def _mask_on(self, grid: Any, given: dict[str, Any], window: Any, overview_level: int | None) -> Any:
-        from .onto import onto_of
-
-        level = None if overview_level is None else level_of_overview(overview_level)
-        onto = onto_of(grid, level=level, **given)
-        return self._opened().read(on_cpu(layer="mask", window=window, onto=onto)).numpy()[0]
+        options = on_cpu(level=level_of_overview(overview_level), window=window_of(window), onto=onto)
+        return self._opened().read_mask_of_all(options).numpy()[0]
 
     def statistics(self, bidx: int = 1) -> Statistics:
         """Smallest, largest, mean and standard deviation of the valid pixels of a band, all of them read, in pieces."""
-        from . import _core
-
         (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], statistics=True)
         found = band["statistics"]
         if not found["valid"]:
@@ -156,8 +134,6 @@ class Values:
 
     def checksum(self, bidx: int = 1, window: Any = None) -> int:
         """The checksum of a band that GDAL and rasterio compute, from 0 to 65535."""
-        from . import _core
-
         (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], window=window_of(window), checksum=True)
         return int(band["checksum"])
 
@@ -165,15 +141,6 @@ class Values:
 def on_cpu(**place: Any) -> ReadOptions:
     """The options of a read that the CPU decodes into host memory."""
     return ReadOptions(Place(**place), execution=Execution(decode_on="cpu"))
-
-
-def lacking(array: Any, rules: list[Any], layer: Any) -> Any:
-    """True where pixels (band, y, x) are not valid by the rules of their bands; `layer` is the mask that some name."""
-    missing = np.zeros(array.shape, bool)
-    for gone, pixels, rule in zip(missing, array, rules, strict=True):
-        if rule is not None:
-            gone[...] = layer == 0 if rule == "layer" else pixels != pixels if rule != rule else pixels == rule
-    return missing
 
 
 def _batched(values: Iterable[Any], count: int) -> Iterator[list[Any]]:

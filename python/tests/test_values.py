@@ -270,6 +270,38 @@ def test_masked_arrays_are_those_of_rasterio(validity: Path, indexes: Any) -> No
         alike(ours.read(indexes, out_shape=shape, masked=True), theirs.read(indexes, out_shape=shape, masked=True))
 
 
+@pytest.mark.parametrize("shape", [(30, 40), (20, 16), (120, 160), (60, 80)])
+@pytest.mark.parametrize("method", [Resampling.average, Resampling.bilinear])
+def test_masks_are_resampled_with_their_pixels(validity: Path, method: Resampling, shape: tuple[int, int]) -> None:
+    """Mask images and alpha were refused but for nearest."""
+    if method is Resampling.bilinear and shape[0] < 60:
+        pytest.skip("GDAL widens its kernel where images shrink")
+    with strile.open(validity) as ours, rasterio.open(validity) as theirs:
+        found, expected = (file.read(1, out_shape=shape, resampling=method, masked=True) for file in (ours, theirs))
+    np.testing.assert_array_equal(np.ma.getmaskarray(found), np.ma.getmaskarray(expected))
+    if method is Resampling.average:
+        assert np.abs(found.astype(int) - expected.astype(int)).max() <= 1
+
+
+def test_masks_of_a_window_in_another_shape_are_those_of_its_pixels(validity: Path) -> None:
+    for window in (Window(3, 5, 61, 47), Window(-5, -7, 40, 30)):
+        with strile.open(validity) as ours, rasterio.open(validity) as theirs:
+            outside = window.col_off < 0
+            found = ours.read(window=window, out_shape=(ours.count, 19, 23), masked=True, boundless=outside)
+            if not outside:
+                alike(found, theirs.read(window=window, out_shape=(theirs.count, 19, 23), masked=True))
+            whole, area = ours.read(masked=True), (window.col_off, window.row_off, window.width, window.height)
+        rows, columns = (
+            np.floor(start + (np.arange(count) + 0.5) * (length / count)).astype(int)
+            for start, length, count in ((area[1], area[3], 19), (area[0], area[2], 23))
+        )
+        inside = np.ix_(range(whole.shape[0]), rows[rows >= 0], columns[columns >= 0])
+        gone = np.logical_or.outer(rows < 0, columns < 0)
+        assert np.ma.getmaskarray(found)[:, gone].all()
+        kept = found[:, rows >= 0][:, :, columns >= 0]
+        alike(kept, whole[inside])
+
+
 @pytest.mark.parametrize("window", [Window(-5, -7, 40, 30), Window(60, 40, 40, 40), Window(200, 200, 6, 5)])
 def test_pixels_outside_are_masked(validity: Path, window: Window) -> None:
     """They were valid pixels of `fill_value`, and of 0 in a file without a nodata value."""

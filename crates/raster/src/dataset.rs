@@ -311,6 +311,22 @@ impl Dataset {
         sample.and_then(|(nodata, data_type)| nodata.to_sample(data_type)).map(Fill).unwrap_or_default()
     }
 
+    /// Bytes of the decoded blocks that a window touches; `None` without such a level.
+    pub fn decoded_bytes(&self, place: &Place) -> Option<u64> {
+        let image = &self.level(place).ok()?.image;
+        let (window, grid) = (place.window.unwrap_or(Window::full(image.width, image.height)), &image.grid);
+        // Blocks along an axis, those that are cut included.
+        let blocks = |first: u32, count: u32, size: u32| {
+            let end = u64::from(first) + u64::from(count);
+            end.div_ceil(u64::from(size.max(1))).saturating_sub(u64::from(first / size.max(1)))
+        };
+        let across = blocks(window.column, window.width, grid.block_width);
+        let down = blocks(window.row, window.height, grid.block_height);
+        let block = u64::from(grid.block_width) * u64::from(grid.block_height);
+        let pixel = u64::from(image.samples) * image.sample.data_type().map_or(16, |t| t.size() as u64);
+        Some([down, block, pixel].into_iter().fold(across, u64::saturating_mul))
+    }
+
     /// Where the validity of a level's pixels comes from.
     pub fn mask_source(&self, place: &Place) -> Result<MaskSource> {
         let level = self.level(place)?;

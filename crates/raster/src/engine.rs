@@ -1,5 +1,6 @@
 //! What engines take and return: memory budgets, outputs in memory, progress, faults of blocks, reports.
 
+pub use strile_cpu::{Strided, count};
 pub use strile_engine::{
     Arena, BlockAddress, BlockFault, Budget, BudgetError, Convert, EngineError, FaultKind, Fill,
     LocatedFault, Output, OutputError, OutputSpec, Parts, ProcessId, Progress, Report, Slice, Slot, Sought,

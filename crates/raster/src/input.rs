@@ -97,6 +97,14 @@ impl Input {
         }
     }
 
+    /// All pixels of a level.
+    pub fn whole_window(&self, place: &Place) -> Result<Window> {
+        match self {
+            Self::Tiff(dataset) => Ok(dataset.target(&place.all())?.window),
+            Self::Vrt(vrt) => Ok(vrt.target(&place.all())?.0),
+        }
+    }
+
     /// Refuses a result of so many samples and bytes by the rule of every read; see `ReadOptions::max_pixels`. For
     /// callers that make a larger result of what they read.
     pub fn check_size(&self, samples: u64, bytes: u64, max_pixels: Option<u64>) -> Result<()> {

@@ -11,6 +11,8 @@
 
 pub use crate::pixels::Sample;
 
+use crate::error::Result;
+use strile_engine::memory::try_with_capacity;
 use strile_tiff::{DataType, from_half, to_half};
 
 macro_rules! read {
@@ -77,6 +79,60 @@ pub fn writer(data_type: DataType) -> fn(f64, &mut Vec<u8>) {
         DataType::F16 => |value, into| into.extend(to_half(value).to_ne_bytes()),
         DataType::F32 | DataType::C64 => |value, into| into.extend((value as f32).to_ne_bytes()),
         DataType::F64 | DataType::C128 => |value, into| into.extend(value.to_ne_bytes()),
+    }
+}
+
+/// Returns samples in another type, as GDAL converts them: floats are rounded, halves away from 0, values beyond a type become its
+/// nearest, NaN becomes 0 in whole numbers, and complex numbers lose their imaginary part in real types.
+///
+/// ```
+/// use strile::DataType;
+/// use strile::number::converted;
+///
+/// let floats: Vec<u8> = [-3.5f32, 254.5, f32::NAN].iter().flat_map(|value| value.to_ne_bytes()).collect();
+/// assert_eq!(converted(&floats, DataType::F32, DataType::U8)?, [0, 255, 0]);
+/// # Ok::<(), strile::Error>(())
+/// ```
+///
+/// # Errors
+/// If there is no memory for them.
+pub fn converted(samples: &[u8], from: DataType, to: DataType) -> Result<Vec<u8>> {
+    let len = (samples.len() / from.size()).saturating_mul(to.size());
+    let mut into = try_with_capacity(len, "the converted samples")?;
+    let (read, write) = (reader(from), writer(to));
+    for sample in samples.chunks_exact(from.size()) {
+        match whole(sample, from) {
+            Some(number) => write_whole(number, to, &mut into),
+            None => write(read(sample), &mut into),
+        }
+        if is_complex(to) {
+            let imaginary = sample.get(from.size() / 2..).filter(|_| is_complex(from));
+            write(imaginary.map_or(0.0, read), &mut into);
+        }
+    }
+    Ok(into)
+}
+
+/// A number that may have more digits than a 64-bit float.
+fn whole(sample: &[u8], data_type: DataType) -> Option<i128> {
+    match data_type {
+        DataType::U64 => Some(read!(sample, u64).into()),
+        DataType::I64 => Some(read!(sample, i64).into()),
+        _ => None,
+    }
+}
+
+/// Writes a number as the nearest sample, rounded once.
+#[expect(clippy::cast_precision_loss, reason = "the nearest value is what is asked for")]
+fn write_whole(number: i128, to: DataType, into: &mut Vec<u8>) {
+    match to {
+        DataType::U64 => {
+            let number = u64::try_from(number.max(0)).unwrap_or(u64::MAX);
+            into.extend(number.to_ne_bytes());
+        }
+        DataType::I64 => into.extend(i64::try_from(number).unwrap_or(i64::MAX).to_ne_bytes()),
+        DataType::F32 | DataType::C64 => into.extend((number as f32).to_ne_bytes()),
+        _ => writer(to)(number as f64, into),
     }
 }
 

@@ -120,14 +120,13 @@ impl Input {
             Some(bands) => bands.clone(),
             None => (1..=u16::try_from(pieces.bands).unwrap_or(u16::MAX)).collect(),
         };
-        let identity = GeoTransform { a: 1.0, b: 0.0, c: 0.0, d: 0.0, e: 1.0, f: 0.0 };
-        let transform = self.transform(&ReadOptions::default())?.unwrap_or(identity);
+        let transform = self.transform(&ReadOptions::default())?.unwrap_or(GeoTransform::IDENTITY);
         let to_pixel =
-            to_pixel(transform).ok_or_else(|| refuse("has a georeference that cannot be inverted"))?;
+            transform.locator().ok_or_else(|| refuse("has a georeference that cannot be inverted"))?;
         let mut spots: Vec<Spot> = Vec::with_capacity(places.len());
         let mut inside = vec![false; places.len()];
-        for ((index, &place), inside) in places.iter().enumerate().zip(&mut inside) {
-            if let Some((column, row)) = within(to_pixel(place), (columns, rows)) {
+        for ((index, &(x, y)), inside) in places.iter().enumerate().zip(&mut inside) {
+            if let Some((column, row)) = within(to_pixel(x, y), (columns, rows)) {
                 spots.push((index, column, row));
                 *inside = true;
             }
@@ -283,18 +282,6 @@ fn around<'a>(spots: impl Iterator<Item = &'a Spot>) -> Window {
         (left.min(column), top.min(row), right.max(column), bottom.max(row))
     });
     Window::new(left, top, right.saturating_sub(left) + 1, bottom.saturating_sub(top) + 1)
-}
-
-/// The column and row of a place, with fractions. The corner is subtracted first, so that places on the edge of a pixel
-/// stay on it.
-fn to_pixel(transform: GeoTransform) -> Option<impl Fn((f64, f64)) -> (f64, f64)> {
-    let GeoTransform { a, b, c, d, e, f } = transform;
-    let scale = a * e - b * d;
-    let is_usable = scale.is_normal();
-    is_usable.then_some(move |(x, y): (f64, f64)| {
-        let (across, down) = (x - c, y - f);
-        ((e * across - b * down) / scale, (a * down - d * across) / scale)
-    })
 }
 
 /// The pixel of an image that a place is in.

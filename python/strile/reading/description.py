@@ -210,13 +210,10 @@ def labelled(array: Any, description: Description, attrs: dict[str, Any]) -> xar
 
 def _labels(grid: Any, first: int, stop: int, axis: str) -> np.ndarray:
     """The labels of pixels `first` to `stop`: of a window, exactly those that the whole raster has there."""
-    index = np.arange(first, stop, dtype=np.int64)
     if grid.transform is None:
-        return index
-    size, origin = grid.transform[0:3:2] if axis == "x" else grid.transform[4:]
-    # In this order the labels are, to the last bit, those that xarray-spatial gives.
-    corners = index * size + origin
-    return corners if grid.point else corners + size / 2
+        return np.arange(first, stop, dtype=np.int64)
+    along = grid.transform[0:3:2] if axis == "x" else grid.transform[4:]
+    return np.frombuffer(_core.labels((first, stop), along, grid.point))
 
 
 def _whole_shape(full: Level) -> tuple[int, ...]:

@@ -147,7 +147,7 @@ def _coordinates(grid: Grid, like: Any) -> dict[str, Any]:
     if b or d:
         return {}
     height, width = grid.shape
-    coords = {"y": np.arange(height) * e + f + e / 2, "x": np.arange(width) * a + c + a / 2}
+    coords = {name: np.frombuffer(_core.labels((0, count), along, False)) for name, count, along in (("y", height, (e, f)), ("x", width, (a, c)))}
     stated = getattr(like, "coords", None)
     if stated is not None and hasattr(like, "attrs"):
         for name, length in (("y", height), ("x", width)):

@@ -10,6 +10,7 @@ mod onto;
 mod options;
 mod output;
 mod read;
+mod sized;
 mod suffice;
 mod window;
 
@@ -19,6 +20,7 @@ pub use headers::{HeaderLimits, Headers, IndexReport, write_header_index};
 pub use options::BatchOptions;
 pub use output::BatchOutput;
 pub use read::{plan_batch, read_batch, read_batch_into, read_batch_on_device};
+pub use sized::SizedWindow;
 pub use strile_engine::Sampling;
 pub(crate) use suffice::smallest_sufficient;
 pub use suffice::sufficient_levels;

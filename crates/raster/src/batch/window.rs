@@ -1,10 +1,12 @@
 //! One window of a batch.
 
+use super::options::BatchOptions;
 use crate::dataset::Dataset;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::grid::Polygon;
+use crate::input::InputRef;
 use crate::options::{Place, setters};
-use crate::read::{Area, Request};
+use crate::read::{Area, Frame, Request, Shape};
 use std::sync::Arc;
 
 /// One window of a batch.
@@ -69,7 +71,7 @@ impl BatchWindow {
     }
 
     /// The level and the bands that it is of.
-    pub(super) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         let Self { page, level, ref bands, .. } = *self;
         Place { page, level, bands: bands.clone(), ..Place::default() }
     }
@@ -78,4 +80,52 @@ impl BatchWindow {
     pub(super) fn request<'a>(&self, dataset: &'a Dataset) -> Request<'a> {
         Request::of_area(dataset, self.place(), self.area)
     }
+}
+
+impl InputRef<'_> {
+    /// For each column and each row of a window that becomes so many: the pixel of the level that its centre lies in, by the
+    /// engine's arithmetic; `None` outside the image.
+    pub(crate) fn pixels_under(
+        self,
+        window: &BatchWindow,
+        (columns, rows): (u32, u32),
+        options: &BatchOptions,
+    ) -> Result<[Vec<Option<u32>>; 2]> {
+        let (place, area) = (window.place(), &window.area);
+        let (frame, image) = match self {
+            InputRef::Tiff(file) => {
+                let image = file.target(&place)?.image;
+                (Frame::of(area, file, &place)?, (image.width, image.height))
+            }
+            InputRef::Vrt(vrt) => {
+                let (whole, _) = vrt.target(&place)?;
+                let refuse = |problem: &str| vrt.refuse(problem.to_owned());
+                let frame = Frame::found(area, || vrt.stored_transform(&place), refuse)?;
+                (frame, (whole.width, whole.height))
+            }
+        };
+        let shape = Shape { size: Some((columns, rows)), sampling: options.sampling, ..Shape::default() };
+        let frame = shape.read(frame, image);
+        let [left, top, width, height] = frame.exact;
+        let across = under((left, width), frame.x, (columns, frame.width));
+        let down = under((top, height), frame.y, (rows, frame.height));
+        Ok([across, down])
+    }
+}
+
+/// The pixels that the centres of `count` lie in, of those from `first` on.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a pixel of an image"
+)]
+fn under((start, len): (f64, f64), first: i64, (count, pixels): (u32, u32)) -> Vec<Option<u32>> {
+    let start = start - first as f64;
+    let pixel = |at: u32| {
+        let centre = start + ((f64::from(at) + 0.5) * len) / f64::from(count);
+        let is_inside = (0.0..f64::from(pixels)).contains(&centre);
+        is_inside.then(|| u32::try_from(first + i64::from(centre as u32)).ok()).flatten()
+    };
+    (0..count).map(pixel).collect()
 }

@@ -1,12 +1,15 @@
 //! Masks of bands, as GDAL's readers have them: which samples are valid, by the nodata value, a mask image or alpha.
 
 use super::mask::{MaskSource, same};
+use crate::batch::{BatchOptions, BatchWindow, Sampling, read_batch};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::input::Input;
+use crate::input::{AsInput, Input};
+use crate::number::{converted, numbers};
 use crate::options::{Interleave, Layer, Meaning, Place, ReadOptions};
-use crate::pixels::Pixels;
+use crate::pixels::{Memory, Pixels};
 use crate::raster::Raster;
+use crate::window::Window;
 use strile_engine::memory::try_filled;
 use strile_engine::{Context, EngineError, Fill, Report};
 use strile_tiff::DataType;
@@ -57,21 +60,162 @@ impl Input {
     }
 
     /// Reads the mask of each band into host memory, (band, row, column): 255 for valid samples, 0 for missing ones, and what is
-    /// between for alpha.
+    /// between for alpha. On a grid samples are valid where the method gives a value.
     pub fn read_masks(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        if options.place.onto.is_some() {
+            return self.masks_on_grid(options, context);
+        }
         let rules = self.chosen(&options.place);
         // Masks alone are enough unless a band is compared with a value.
         let by_image = rules.contains(&BandMask::Image);
         let needs_pixels = !by_image || rules.iter().any(|rule| matches!(rule, BandMask::Value(_)));
         let pixels = needs_pixels.then(|| self.read(&stored(options, Layer::Pixels), context)).transpose()?;
-        self.masks(&rules, pixels.as_ref(), options, context)
+        self.masks(&rules, pixels.as_ref(), || self.mask_image(options, context), context)
     }
 
     /// Reads stored samples into host memory, (band, row, column), and the masks of `read_masks` with them.
     pub fn read_with_masks(&self, options: &ReadOptions, context: &Context) -> Result<(Pixels, Pixels)> {
         let pixels = self.read(&stored(options, Layer::Pixels), context)?;
-        let masks = self.masks(&self.chosen(&options.place), Some(&pixels), options, context)?;
+        let masks = match options.place.onto {
+            Some(_) => self.masks_on_grid(options, context)?,
+            None => {
+                let rules = self.chosen(&options.place);
+                self.masks(&rules, Some(&pixels), || self.mask_image(options, context), context)?
+            }
+        };
         Ok((pixels, masks))
+    }
+
+    /// Reads one mask of all bands into host memory, as rasterio's `dataset_mask` has it: the mask image or alpha where these say
+    /// what is valid, else 255 where any band is.
+    pub fn read_mask_of_all(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        let by_image = self.band_masks(&options.place).first() == Some(&BandMask::Image);
+        if options.place.onto.is_some() || by_image {
+            return self.mask_image(options, context);
+        }
+        let place = Place { bands: None, ..options.place.clone() };
+        let masks = self.read_masks(&options.clone().place(place), context)?.into_raster()?;
+        let (mut one, plane) = (masks.pixels, masks.rows as usize * masks.columns as usize);
+        let (first, others) = one.split_at_mut_checked(plane).ok_or_else(too_large)?;
+        for band in others.chunks_exact(plane.max(1)) {
+            first.iter_mut().zip(band).for_each(|(all, band)| *all = (*all).max(*band));
+        }
+        one.truncate(plane);
+        let raster = Raster { bands: 1, pixels: one, ..masks };
+        Ok(Pixels::of_raster(raster, Report::default(), Vec::new()))
+    }
+
+    /// Adds to one window of a batch, as it is stored, the masks of its bands: (band, row, column), 255 for valid samples, 0 for
+    /// missing ones, and for pixels whose centre lies outside the image. Mask images and alpha are resampled as the pixels are: a
+    /// pixel is missing where nothing under it is valid, and else made of what is.
+    pub(crate) fn with_masks(
+        &self,
+        window: &BatchWindow,
+        mut pixels: Pixels,
+        options: &BatchOptions,
+        context: &Context,
+    ) -> Result<(Pixels, Pixels)> {
+        let (place, rules) = (window.place(), self.chosen(&window.place()));
+        let [across, down] = self.as_input().pixels_under(window, (pixels.columns, pixels.rows), options)?;
+        let is_nearest = options.sampling == Sampling::Nearest;
+        let mut image = None;
+        if rules.contains(&BandMask::Image) {
+            image = Some(match is_nearest {
+                true => self.mask_under((&across, &down), (&place, options), context)?,
+                false => self.mask_of_window((window, &rules), &mut pixels, options, context)?,
+            });
+        }
+        let image = || image.ok_or_else(too_large);
+        let mut masks = self.masks(&rules, Some(&pixels), image, context)?.into_raster()?;
+        let rows = masks.pixels.chunks_exact_mut((masks.columns as usize).max(1));
+        for (row, down) in rows.zip(down.iter().cycle()) {
+            for (mask, across) in row.iter_mut().zip(&across) {
+                *mask = if down.is_some() && across.is_some() { *mask } else { 0 };
+            }
+        }
+        Ok((pixels, Pixels::of_raster(masks, Report::default(), Vec::new())))
+    }
+
+    /// The mask of the image under a window that is resampled by nearest: the mask's own pixels.
+    fn mask_under(
+        &self,
+        (across, down): (&[Option<u32>], &[Option<u32>]),
+        (place, options): (&Place, &BatchOptions),
+        context: &Context,
+    ) -> Result<Pixels> {
+        let extent = |axis: &[Option<u32>]| {
+            let (first, last) = (axis.iter().flatten().min()?, axis.iter().flatten().max()?);
+            Some((*first, last - first + 1))
+        };
+        let mut picked = try_filled(0, across.len().saturating_mul(down.len()), "the masks")?;
+        if let Some(((column, width), (row, height))) = extent(across).zip(extent(down)) {
+            let place = place.clone().window(Window::new(column, row, width, height));
+            let options = ReadOptions::new().place(place).execution(options.execution);
+            let mask = self.mask_image(&options, context)?;
+            let all = mask.bytes()?;
+            let at = |y: Option<u32>, x: Option<u32>| {
+                let place = (y? - row) as usize * width as usize + (x? - column) as usize;
+                all.get(place).copied()
+            };
+            let places = down.iter().flat_map(|y| across.iter().map(move |x| (*y, *x)));
+            picked.iter_mut().zip(places).for_each(|(to, (y, x))| *to = at(y, x).unwrap_or(0));
+        }
+        let shape = (u32::try_from(down.len()).ok(), u32::try_from(across.len()).ok());
+        let (Some(rows), Some(columns)) = shape else { return Err(too_large()) };
+        Ok(mask_of(picked, (1, rows, columns)))
+    }
+
+    /// The mask of a window that is resampled: valid where any band that the mask is of has a value, which `pixels` get.
+    fn mask_of_window(
+        &self,
+        (window, rules): (&BatchWindow, &[BandMask]),
+        pixels: &mut Pixels,
+        options: &BatchOptions,
+        context: &Context,
+    ) -> Result<Pixels> {
+        if let Self::Tiff(file) = self {
+            file.check_mask(&window.place().of_layer(Layer::Mask))?;
+        }
+        let masked = BatchOptions { fill: None, ..options.clone() }.masked(true);
+        let masked = read_batch(&[self], std::slice::from_ref(window), &masked, context)?;
+        let (from, to) = (masked.data_type, pixels.data_type);
+        let plane = masked.rows as usize * masked.columns as usize;
+        let mut mask = try_filled(0, plane, "the masks")?;
+        let Memory::Host(own) = &mut pixels.memory else { return Err(too_large()) };
+        let bands = masked.bytes()?.chunks_exact(plane.saturating_mul(from.size()).max(1));
+        let owns = own.chunks_exact_mut(plane.saturating_mul(to.size()).max(1));
+        for ((band, own), _) in bands.zip(owns).zip(rules).filter(|(_, rule)| **rule == BandMask::Image) {
+            let values = converted(band, from, to)?;
+            let samples = own.chunks_exact_mut(to.size()).zip(values.chunks_exact(to.size()));
+            for ((mask, value), (own, sample)) in mask.iter_mut().zip(numbers(band, from)).zip(samples) {
+                if !value.is_nan() {
+                    *mask = 255;
+                    own.copy_from_slice(sample);
+                }
+            }
+        }
+        Ok(mask_of(mask, (1, masked.rows, masked.columns)))
+    }
+
+    /// The masks of a read onto a grid.
+    fn masks_on_grid(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        let read = self.read(&stored(options, Layer::Pixels).masked(true), context)?;
+        let Pixels { bands, rows, columns, data_type, .. } = read;
+        let bytes = read.bytes()?;
+        let len = bytes.len() / data_type.size().max(1);
+        let _lease = context.take(len as u64, "the masks")?;
+        let mut masks = try_filled(0, len, "the masks")?;
+        masks.iter_mut().zip(numbers(bytes, data_type)).for_each(|(to, value)| *to = valid(value));
+        Ok(Pixels { holes: read.holes.clone(), ..mask_of(masks, (bands, rows, columns)) })
+    }
+
+    /// The mask image or alpha of a place.
+    fn mask_image(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
+        let options = stored(options, Layer::Mask);
+        if let Self::Tiff(file) = self {
+            file.check_mask(&options.place)?;
+        }
+        self.read(&options, context)
     }
 
     /// The rules of the bands of a place.
@@ -85,23 +229,15 @@ impl Input {
         }
     }
 
+    /// The masks of bands by their rules; `image` gives the one that [`BandMask::Image`] stands for.
     fn masks(
         &self,
         rules: &[BandMask],
         pixels: Option<&Pixels>,
-        options: &ReadOptions,
+        image: impl FnOnce() -> Result<Pixels>,
         context: &Context,
     ) -> Result<Pixels> {
-        let layer = match rules.contains(&BandMask::Image) {
-            true => {
-                let options = stored(options, Layer::Mask);
-                if let Self::Tiff(file) = self {
-                    file.check_mask(&options.place)?;
-                }
-                Some(self.read(&options, context)?)
-            }
-            false => None,
-        };
+        let layer = rules.contains(&BandMask::Image).then(image).transpose()?;
         let (rows, columns) = pixels.or(layer.as_ref()).map_or((0, 0), |found| (found.rows, found.columns));
         let plane = usize::try_from(u64::from(rows) * u64::from(columns)).map_err(|_| too_large())?;
         let len = plane.checked_mul(rules.len()).ok_or_else(too_large)?;
@@ -120,17 +256,20 @@ impl Input {
                 _ => {}
             }
         }
-        let raster = Raster {
-            data_type: DataType::U8,
-            bands: u32::try_from(rules.len()).map_err(|_| too_large())?,
-            rows,
-            columns,
-            interleave: Interleave::BandFirst,
-            pixels: masks,
-            fill: Fill::default(),
-        };
-        Ok(Pixels::of_raster(raster, Report::default(), Vec::new()))
+        Ok(mask_of(masks, (u32::try_from(rules.len()).map_err(|_| too_large())?, rows, columns)))
     }
+}
+
+/// Masks in host memory.
+fn mask_of(pixels: Vec<u8>, (bands, rows, columns): (u32, u32, u32)) -> Pixels {
+    let (interleave, fill) = (Interleave::BandFirst, Fill::default());
+    let raster = Raster { data_type: DataType::U8, bands, rows, columns, interleave, pixels, fill };
+    Pixels::of_raster(raster, Report::default(), Vec::new())
+}
+
+/// The mask of a value that is NaN where it is missing.
+fn valid(value: f64) -> u8 {
+    if value.is_nan() { 0 } else { 255 }
 }
 
 fn too_large() -> Error {

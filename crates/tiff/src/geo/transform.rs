@@ -71,6 +71,17 @@ impl GeoTransform {
         self.inverse().map(|inverse| inverse.to_world(x, y))
     }
 
+    /// How columns and rows of places are found, with fractions; `None` where the transform has no inverse. The corner is
+    /// subtracted first, so that places on the edge of a pixel stay on it.
+    pub fn locator(&self) -> Option<impl Fn(f64, f64) -> (f64, f64) + use<>> {
+        let Self { a, b, c, d, e, f } = *self;
+        let scale = a * e - b * d;
+        scale.is_normal().then_some(move |x: f64, y: f64| {
+            let (across, down) = (x - c, y - f);
+            ((e * across - b * down) / scale, (a * down - d * across) / scale)
+        })
+    }
+
     /// The transform from coordinates to columns and rows, where there is one.
     pub fn inverse(&self) -> Option<Self> {
         let determinant = self.a * self.e - self.b * self.d;

@@ -1,91 +1,52 @@
-//! Values in arrays: `contains` says whether one is there, `count_missing` how many samples are NaN or nodata.
-//!
-//! The rule is that of reads (`strile::engine::Sought`): both zeros are one value, NaN is every NaN, and of complex samples the real part
-//! is compared. Values are compared exactly: one that the type of the array cannot hold is not there.
+//! Samples of an array in host memory that equal a value, counted: arrays of callers, whatever their strides. The rule is that of
+//! [`Sought`]: both zeros are one value, NaN is every NaN, and of complex samples the real part is compared.
 
 #![expect(unsafe_code, reason = "memory of arrays is taken by address")]
 
-use crate::array::View;
-use crate::error::refused;
-use crate::given::Value;
-use crate::{call, device};
-use pyo3::prelude::*;
-use std::sync::atomic::{AtomicU64, Ordering};
-use strile::engine::{Fill, Parts, Sought};
-use strile::tiff::gdal::NoData;
-use strile::{DataType, Location};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use strile_engine::{Parts, Sought};
 
 /// Bytes that a thread is worth having for.
 const SHARE: usize = 4 << 20;
-/// Samples between looks whether another thread has found it.
+/// Samples that a thread counts at once.
 const STEP: usize = 1 << 16;
 /// Samples that are counted together: short sums, so that it is done by vectors.
 const TOGETHER: usize = 1024;
 
-/// Whether an array in host memory holds a value.
-#[pyfunction]
-pub(crate) fn contains(py: Python<'_>, array: &Bound<'_, PyAny>, value: Value) -> PyResult<bool> {
-    let view = on_host(array)?;
-    let Some(sought) = sought(value.0, view.data_type) else { return Ok(false) };
-    Ok(counted(py, &view, [Some(sought)], true)? != [0])
+/// An array in host memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Strided<'a> {
+    /// Address of its first sample.
+    pub address: usize,
+    /// Bytes of a sample.
+    pub size: usize,
+    /// Samples along each axis.
+    pub shape: &'a [u64],
+    /// Bytes from one sample to the next along each axis.
+    pub strides: &'a [i64],
 }
 
-/// How many samples of an array in host memory are NaN, and how many equal a value.
-#[pyfunction]
-pub(crate) fn count_missing(py: Python<'_>, array: &Bound<'_, PyAny>, value: Value) -> PyResult<(u64, u64)> {
-    let view = on_host(array)?;
-    let [nan, equal] = [NoData::Float(f64::NAN), value.0].map(|value| sought(value, view.data_type));
-    let repeated = view.shape.iter().zip(&view.strides).filter(|(_, stride)| **stride == 0);
+/// Returns how many samples of an array each finds, by all cores. `None` if the array is larger than memory can address.
+///
+/// # Safety
+/// The array is in memory that can be read, and is not written to until this returns.
+pub unsafe fn count<const N: usize>(array: &Strided<'_>, sought: [Option<Sought>; N]) -> Option<[u64; N]> {
+    if array.shape.contains(&0) {
+        return Some([0; N]);
+    }
+    let grid = Grid::of(array)?;
+    let repeated = array.shape.iter().zip(array.strides).filter(|(_, stride)| **stride == 0);
     let repeats: u64 = repeated.map(|(count, _)| *count).product();
-    let [nans, equal] = counted(py, &view, [nan, equal], false)?;
-    Ok((nans * repeats, equal * repeats))
-}
-
-fn on_host(array: &Bound<'_, PyAny>) -> PyResult<View> {
-    let view = View::new(array, None)?;
-    match view.location {
-        Location::Host => Ok(view),
-        place => {
-            Err(refused(format!("expected an array in host memory, got one on {}", device::name(place))))
-        }
-    }
-}
-
-/// What finds a value in samples of a type; `None` where no sample equals it.
-fn sought(value: NoData, data_type: DataType) -> Option<Sought> {
-    let rounded = value.for_type(data_type)?;
-    let is_exact = match value {
-        NoData::Integer(whole) => rounded.as_integer() == Some(whole),
-        NoData::Float(number) => rounded.as_f64() == number || number.is_nan(),
-    };
-    let sample = value.to_sample(data_type).filter(|_| is_exact)?;
-    Some(Sought::new(data_type, &Fill(sample)))
-}
-
-/// How many samples each finds; an axis that repeats samples is counted once. `any`: ends where there is one.
-fn counted<const N: usize>(
-    py: Python<'_>,
-    view: &View,
-    sought: [Option<Sought>; N],
-    any: bool,
-) -> PyResult<[u64; N]> {
-    if view.shape.contains(&0) {
-        return Ok([0; N]);
-    }
-    let grid = Grid::of(view)?;
-    let size = view.data_type.size();
     let found = [(); N].map(|()| AtomicU64::new(0));
-    call::detached(py, || {
-        grid.visit(size, |address, count| {
-            let mut is_found = false;
-            for (sought, found) in sought.iter().zip(&found) {
-                let here = sought.map_or(0, |sought| sought_in(address, count, grid.apart, size, sought));
-                is_found |= found.fetch_add(here, Ordering::Relaxed) + here > 0;
-            }
-            any && is_found
-        });
-    })?;
-    Ok(found.map(AtomicU64::into_inner))
+    grid.visit(array.size, |address, count| {
+        for (sought, found) in sought.iter().zip(&found) {
+            let here = sought.map_or(0, |sought| sought_in(address, count, grid.apart, array.size, sought));
+            found.fetch_add(here, Ordering::Relaxed);
+        }
+    });
+    Some(found.map(|found| found.into_inner() * repeats))
 }
 
 /// Rows of samples that lie at equal distances.
@@ -102,13 +63,11 @@ struct Grid {
 
 impl Grid {
     /// An array with its axes put in the order of memory, and joined where there is nothing between them.
-    fn of(view: &View) -> PyResult<Self> {
-        let large = |_| refused("the array is larger than memory can address");
+    fn of(array: &Strided<'_>) -> Option<Self> {
         let mut axes: Vec<(usize, isize)> = Vec::new();
-        let mut address = view.address;
-        for (&count, &stride) in view.shape.iter().zip(&view.strides) {
-            let (count, stride) =
-                (usize::try_from(count).map_err(large)?, isize::try_from(stride).map_err(large)?);
+        let mut address = array.address;
+        for (&count, &stride) in array.shape.iter().zip(array.strides) {
+            let (count, stride) = (usize::try_from(count).ok()?, isize::try_from(stride).ok()?);
             // An axis that repeats samples is one of them.
             if count == 1 || stride == 0 {
                 continue;
@@ -130,24 +89,24 @@ impl Grid {
                 _ => joined.push((count, stride)),
             }
         }
-        let size = isize::try_from(view.data_type.size()).map_err(large)?;
+        let size = isize::try_from(array.size).ok()?;
         let (count, step) = joined.pop().unwrap_or((1, size));
         let rows = joined.iter().map(|&(count, _)| count).product();
-        Ok(Self { outer: joined, rows, count, apart: step.unsigned_abs(), address })
+        Some(Self { outer: joined, rows, count, apart: step.unsigned_abs(), address })
     }
 
-    /// Gives all samples to `look`, on all cores: the address of the first, and how many. Ends early where it says so.
-    fn visit(&self, size: usize, look: impl Fn(usize, usize) -> bool + Sync) {
+    /// Gives all samples to `look`, on all cores: the address of the first, and how many.
+    fn visit(&self, size: usize, look: impl Fn(usize, usize) + Sync) {
         let shares = (self.rows * self.count).saturating_mul(size) / SHARE;
         // The number of cores takes longer to ask for than a small array to search.
         let threads = match shares {
             0 | 1 => 1,
-            _ => shares.min(std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)),
+            _ => shares.min(thread::available_parallelism().map_or(1, NonZeroUsize::get)),
         };
         // Parts of rows, so that one long row is shared too.
         let pieces_per_row = self.count.div_ceil(STEP);
         let pieces = self.rows * pieces_per_row;
-        let next = std::sync::atomic::AtomicUsize::new(0);
+        let next = AtomicUsize::new(0);
         // A thread takes some at once, of about as many samples as a long row has in one.
         let taken = (STEP / self.count.min(STEP)).max(1);
         let work = || {
@@ -159,16 +118,14 @@ impl Grid {
                 for piece in first..pieces.min(first + taken) {
                     let (row, start) = (piece / pieces_per_row, piece % pieces_per_row * STEP);
                     let address = self.row(row) + start * self.apart;
-                    if look(address, self.count.min(start + STEP) - start) {
-                        return;
-                    }
+                    look(address, self.count.min(start + STEP) - start);
                 }
             }
         };
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for _ in 1..threads {
                 // Fewer threads are slower and no less right.
-                let _unneeded = std::thread::Builder::new().spawn_scoped(scope, work);
+                let _unneeded = thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
         });
