@@ -13,34 +13,14 @@ from .errors import *
 from .imported import when_imported
 
 if TYPE_CHECKING:
-    from ._core import (
-        Grid,
-        Headers,
-        Plan,
-        Raster,
-        cache_stats,
-        clear_cache,
-        devices,
-        set_cache_folder,
-        set_cache_limit,
-    )
-    from .batch import prefetch, read_batch
-    from .commands import (
-        add_overviews,
-        compare,
-        convert,
-        convert_many,
-        info,
-        remove_overviews,
-        sample,
-        validate_cog,
-    )
+    from ._core import Grid, Headers, Plan, Raster, cache_stats, clear_cache, devices, set_cache_folder, set_cache_limit
+    from .batch import prefetch, read_batch, write_header_index
+    from .commands import add_overviews, compare, convert, convert_many, info, remove_overviews, sample, validate_cog
     from .dataset import Dataset, open, read
-    from .header_index import write_header_index
     from .mosaic import vrt
     from .opening import open_geotiff
     from .pixel_window import Window
-    from .planning import plan
+    from .requested import plan
     from .viewer import View, view
     from .write import to_geotiff
 
@@ -50,14 +30,13 @@ _LAZY = {
     name: module
     for module, names in {
         "_core": ("Grid", "Headers", "Plan", "Raster", "cache_stats", "clear_cache", "devices", "set_cache_folder", "set_cache_limit"),
-        "batch": ("prefetch", "read_batch"),
+        "batch": ("prefetch", "read_batch", "write_header_index"),
         "commands": ("add_overviews", "compare", "convert", "convert_many", "info", "remove_overviews", "sample", "validate_cog"),
         "dataset": ("Dataset", "open", "read"),
-        "header_index": ("write_header_index",),
         "mosaic": ("vrt",),
         "opening": ("open_geotiff",),
         "pixel_window": ("Window",),
-        "planning": ("plan",),
+        "requested": ("plan",),
         "viewer": ("View", "view"),
         "write": ("to_geotiff",),
     }.items()

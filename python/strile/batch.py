@@ -1,4 +1,5 @@
-"""`read_batch`: many windows of many files in one array, and `prefetch`: the next batch read while this one is used.
+"""`read_batch`: many windows of many files in one array, `write_header_index`: their headers in one file, and `prefetch`: the next batch
+read while this one is used.
 
 Arguments are made into plain numbers here, checked once, and given to the core, which reads all windows of a batch by one
 job. The headers of files are kept between batches (`Headers`); what becomes of pixels is left to the core."""
@@ -385,6 +386,27 @@ def _float_type(dtype: Any) -> str:
     if name not in ("float16", "float32", "float64"):
         raise StrileError(f"dtype {name}: expected float16, float32 or float64, or None for the type of the files")
     return name
+
+
+def write_header_index(
+    target: str | os.PathLike[str], files: Iterable[str | os.PathLike[str]], *, sidecars: bool = True
+) -> tuple[int, int, list[tuple[str, str]]]:
+    """Writes an index of the headers of `files`, paths and `http(s)` URLs, to `target`.
+
+    `Headers(index=...)` uses it: `read_batch` then opens these files without a read, and URLs without a request. A local file
+    that has changed since is opened anew. A URL whose object has changed is an error when it is read. URLs are stored without
+    credentials. `sidecars` says whether files beside local ones (`.ovr`, `.aux.xml`, world files) count.
+
+    Returns how many files are in the index, its size in bytes, and the files that could not be opened, each with the reason."""
+    from ._core import write_header_index as write
+    from .reading import hosts
+    from .reading.storage import Storage
+
+    listed = [os.fspath(file) for file in files]
+    for file in listed:
+        if "://" in file:
+            hosts.check_any(file)
+    return write(os.fspath(target), listed, sidecars=sidecars, remote=Storage().for_core("http://"))
 
 
 T = TypeVar("T")

@@ -32,7 +32,7 @@ from .asked import (
     text_of,
     whole,
     window_of,
-)
+)  # fmt: skip
 from .errors import ClosedError, StrileError
 from .facts import BoundingBox, Facts, Level, Transform
 from .origin import Origin

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from .errors import StrileError
 
@@ -69,26 +70,19 @@ def _flag(name: str) -> bool:
 
 
 def _count(name: str, default: int) -> int:
-    text = os.environ.get(name, "").strip()
-    if not text:
-        return default
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value <= 0:
-        raise StrileError(f"{name} is {text!r}: expected a whole number above 0")
-    return value
+    return _above_zero(name, default, int, "a whole number above 0")
 
 
 def _seconds(name: str, default: float) -> float:
+    return _above_zero(name, default, float, "a number of seconds above 0")
+
+
+def _above_zero(name: str, default: Any, kind: type, expected: str) -> Any:
     text = os.environ.get(name, "").strip()
-    if not text:
-        return default
     try:
-        value = float(text)
+        value = kind(text) if text else default
     except ValueError:
-        value = 0.0
+        value = 0
     if not value > 0:
-        raise StrileError(f"{name} is {text!r}: expected a number of seconds above 0")
+        raise StrileError(f"{name} is {text!r}: expected {expected}")
     return value

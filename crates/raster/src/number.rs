@@ -146,3 +146,34 @@ pub fn is_float(data_type: DataType) -> bool {
     use DataType as D;
     matches!(data_type, D::F16 | D::F32 | D::F64 | D::C64 | D::C128)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<T: bytemuck::Pod>(numbers: &[T]) -> Vec<u8> {
+        bytemuck::cast_slice(numbers).to_vec()
+    }
+
+    #[test]
+    fn samples_are_converted_as_gdal_does() {
+        let (i64s, u64s) = (bytes(&[-1i64, (1 << 53) + 1]), bytes(&[u64::MAX, (1 << 53) + 1]));
+        assert_eq!(converted(&i64s, DataType::I64, DataType::U64).unwrap(), bytes(&[0u64, (1 << 53) + 1]));
+        assert_eq!(
+            converted(&u64s, DataType::U64, DataType::I64).unwrap(),
+            bytes(&[i64::MAX, (1 << 53) + 1])
+        );
+        assert_eq!(converted(&u64s, DataType::U64, DataType::U8).unwrap(), [255, 255]);
+        // Rounded once: by way of 64-bit floats it would be 2^60.
+        let halves = bytes(&[(1i64 << 60) + (1 << 36) + 1]);
+        let expected = bytes(&[(1u64 << 60) as f32 + (1u64 << 37) as f32]);
+        assert_eq!(converted(&halves, DataType::I64, DataType::F32).unwrap(), expected);
+        let floats = bytes(&[2.5f64, -2.5, f64::NAN, f64::INFINITY, -1e300]);
+        let expected = bytes(&[3i16, -3, 0, i16::MAX, i16::MIN]);
+        assert_eq!(converted(&floats, DataType::F64, DataType::I16).unwrap(), expected);
+        let complex = bytes(&[1.5f32, -2.0]);
+        assert_eq!(converted(&complex, DataType::C64, DataType::F64).unwrap(), bytes(&[1.5f64]));
+        assert_eq!(converted(&complex, DataType::C64, DataType::C128).unwrap(), bytes(&[1.5f64, -2.0]));
+        assert_eq!(converted(&bytes(&[7u8]), DataType::U8, DataType::C64).unwrap(), bytes(&[7.0f32, 0.0]));
+    }
+}
