@@ -188,6 +188,7 @@ fn with_values(sentence: &str) -> String {
     let sentence = sentence.replace("(`overwrite`)", "(`overwrite=True`)");
     let sentence = sentence.replace("`sidecars = never`", "`sidecars='never'`");
     let sentence = sentence.replace("pass `allow_rotated`", "pass allow_rotated=True");
+    let sentence = sentence.replace("pass `mixed_nodata`", "pass band_nodata='first'");
     sentence.replace("pass `allow_unparseable_crs`", "pass allow_unparseable_crs=True")
 }
 

@@ -8,6 +8,8 @@ import urllib.request
 from base64 import b64encode
 from typing import Any
 
+import numpy as np
+
 MOST_BANDS = 16
 """Bands that a page holds."""
 MOST_PASS = 64 << 20
@@ -69,7 +71,7 @@ def _data(url: str, most: int) -> dict[str, Any] | None:
 
 def _chosen(info: dict[str, Any], most: int) -> tuple[dict[str, Any], list[int]] | None:
     """The largest level with at most `most` bytes, and its bands: all of few, else as many as fit."""
-    size = _size(info["dtype"])
+    size = np.dtype(info["dtype"]).itemsize
     stored = [level for level in info["levels"] if level["stored"]]
     if stored and stored[-1]["width"] * stored[-1]["height"] > MOST_PASS:
         return None
@@ -78,10 +80,3 @@ def _chosen(info: dict[str, Any], most: int) -> tuple[dict[str, Any], list[int]]
             if level["width"] * level["height"] * (count * size + 1) <= most:
                 return level, list(range(1, count + 1))
     return None
-
-
-def _size(dtype: str) -> int:
-    """Bytes of a sample."""
-    import numpy as np
-
-    return np.dtype(dtype).itemsize

@@ -11,12 +11,13 @@ import math
 import uuid
 import warnings
 from collections.abc import Hashable
+from pathlib import Path
 from typing import Any
 
 from .. import _core, environment
 from ..errors import DeviceError, GeoTIFFFallbackWarning, StrileError
 from ..reading.shown import redacted
-from ..writing import output
+from ..writing import output, sidecars
 from ..writing.arguments import STRIP_ROWS, WriteArguments
 from ..writing.raster import RasterToWrite, options_of
 from ..writing.stream import chunk_key, starts_of, whole_bands
@@ -159,7 +160,7 @@ def _planned(
     aux = output.aux_of(raster, arguments, None, styled)
     job = Job(
         token=uuid.uuid4().hex,
-        target=redacted(target.opened) if target.local is None else _absolute(target.local),
+        target=redacted(target.opened) if target.local is None else str(Path(target.local).absolute()),
         folder=folder or "",
         in_files=folder is not None and pixels * layout.bands * raster.dtype.itemsize > arguments.buffer // 4,
         raster=raster.keys,
@@ -190,7 +191,7 @@ def _told(
 ) -> None:
     for message in report["warnings"]:
         warnings.warn(f"{redacted(str(target.given))}: {message}", UserWarning, stacklevel=7)
-    bounds = output.style_bounds(None, arguments) if output.wants_style(raster, arguments, target) else None
+    bounds = sidecars.style_bounds(None, arguments.ramp_range) if output.wants_style(raster, arguments, target) else None
     output.put_style(arguments, target, bounds)
 
 
@@ -268,9 +269,3 @@ def _on_gpu(raster: RasterToWrite, arguments: WriteArguments, found: workers.Wor
             f"to_geotiff(gpu=True) is written by the CPU: {reason}", GeoTIFFFallbackWarning, stacklevel=7
         )
     return True
-
-
-def _absolute(path: str) -> str:
-    from pathlib import Path
-
-    return str(Path(path).absolute())

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import environment
-from ..asked import dtype_of, truth_of, whole
+from ..asked import dtype_of, flag_of, truth_of, whole
 from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, StrileError, VRTStableSourcesOnlyError
 from ..pixel_window import Window
 from .source import PLACES, Source
@@ -67,7 +67,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
     """The call, or the error it deserves. `given` holds every keyword of `open_geotiff`."""
     level = _level(given["overview_level"])
     reduce = halvings(given["reduce"])
-    gpu = _strict_bool("gpu", given["gpu"])
+    gpu = flag_of(given["gpu"], "gpu")
     name = _renamed(given, "default_name", "name", None)
     masked = _renamed(given, "masked", "mask_nodata", False)
     unpack = _renamed(given, "unpack", "mask_and_scale", False)
@@ -142,12 +142,6 @@ def halvings(reduce: Any) -> int:
     return number
 
 
-def _strict_bool(name: str, value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} is {value!r} ({type(value).__name__}): expected True or False")
-    return bool(value)
-
-
 def _renamed(given: dict[str, Any], new: str, old: str, default: Any) -> Any:
     """The value of an argument that had another name before."""
     if given[old] is UNSET:
@@ -188,28 +182,24 @@ def _chunks(chunks: Any) -> tuple[int | None, int | None] | None:
         _band_chunk(chunks.get("band", -1), problem)
         return _dict_chunk(chunks.get("y"), problem), _dict_chunk(chunks.get("x"), problem)
     pair = chunks if isinstance(chunks, tuple) else (chunks, chunks)
-    if len(pair) != 2 or not all(map(_is_whole, pair)) or min(pair) <= 0:
+    if len(pair) != 2 or None in map(whole, pair) or min(pair) <= 0:
         raise problem
     return int(pair[0]), int(pair[1])
-
-
-def _is_whole(number: Any) -> bool:
-    return whole(number) is not None
 
 
 def _dict_chunk(size: Any, problem: StrileError) -> int | None:
     if size is None or (isinstance(size, str) and size == "auto"):
         return None
-    if not _is_whole(size) or (size <= 0 and size != -1):
+    if whole(size) is None or (size <= 0 and size != -1):
         raise problem
     return int(size)
 
 
 def _band_chunk(size: Any, problem: StrileError) -> None:
     """Bands of a pixel are read together: a chunk has all of them, which -1 says."""
-    if size is not None and not (isinstance(size, str) and size == "auto") and not _is_whole(size):
+    if size is not None and not (isinstance(size, str) and size == "auto") and whole(size) is None:
         raise problem
-    if _is_whole(size) and size != -1:
+    if whole(size) is not None and size != -1:
         raise StrileError(f"chunks has {size} for band: a chunk holds all bands; leave it out, and rechunk afterwards")
 
 

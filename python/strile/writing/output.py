@@ -238,11 +238,7 @@ def finish_sidecars(
     content = aux_of(raster, arguments, statistics, styled)
     if content is not None:
         writer.sidecar(".aux.xml", content)
-    return style_bounds(statistics, arguments) if styled else None
-
-
-def style_bounds(statistics: Statistics | None, arguments: WriteArguments) -> sidecars.Range | None:
-    return sidecars.style_bounds(statistics, arguments.ramp_range)
+    return sidecars.style_bounds(statistics, arguments.ramp_range) if styled else None
 
 
 def aux_of(

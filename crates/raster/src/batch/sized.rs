@@ -31,7 +31,7 @@ pub struct SizedWindow {
 }
 
 impl SizedWindow {
-    /// Returns the whole level as so many columns and rows.
+    /// Returns the whole level as `size` columns and rows.
     pub fn new(size: (u32, u32)) -> Self {
         Self { size, ..Self::default() }
     }

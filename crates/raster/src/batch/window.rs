@@ -83,8 +83,8 @@ impl BatchWindow {
 }
 
 impl InputRef<'_> {
-    /// For each column and each row of a window that becomes so many: the pixel of the level that its centre lies in, by the
-    /// engine's arithmetic; `None` outside the image.
+    /// For each column and each row of the result of a window: the pixel of the level that its centre lies in, by the engine's
+    /// arithmetic; `None` outside the image.
     pub(crate) fn pixels_under(
         self,
         window: &BatchWindow,
