@@ -110,14 +110,15 @@ mod tests {
     /// Batches of blocks with what a cloud-optimized file has around them, and all of their bytes.
     fn held() -> (Held, Vec<u8>) {
         let (mut held, mut all) = (Held::default(), Vec::new());
-        for (number, lens) in (1..).zip([&[5_usize, 1][..], &[], &[300, 7, 2]]) {
-            let slab: Vec<u8> = (0..lens.iter().sum::<usize>()).map(|at| (at * 7 + number) as u8).collect();
+        for (number, lens) in (1_u8..).zip([&[5_usize, 1][..], &[], &[300, 7, 2]]) {
+            let bytes = std::iter::successors(Some(number), |byte| Some(byte.wrapping_add(7)));
+            let slab: Vec<u8> = bytes.take(lens.iter().sum()).collect();
             let encoded = EncodedBlocks { slab: Arena::from_vec(slab.clone()), ..EncodedBlocks::default() };
             let (mut run, mut at) = (Run::new(Format::Cog), 0);
             for &len in lens {
                 run.add(Span { offset: at as u64, len: len as u64 }, &encoded).unwrap();
                 let bytes = &slab[at..at + len];
-                all.extend((len as u32).to_le_bytes());
+                all.extend(u32::try_from(len).unwrap().to_le_bytes());
                 all.extend(bytes);
                 all.extend(crate::write::store::trailer(bytes));
                 at += len;
@@ -130,18 +131,18 @@ mod tests {
     #[test]
     fn every_range_is_given_to_the_sink() {
         let (held, all) = held();
-        let len = all.len() as u64;
+        let len = all.len();
         let mut kept = Kept::Held(held);
-        assert_eq!(kept.len(), len);
+        assert_eq!(kept.len(), len as u64);
         for start in 0..len {
             for end in [start, start + 1, (start + 13).min(len), len] {
                 let sink = MemorySink::new();
                 let handle = sink.handle();
                 let mut sink: Box<dyn Sink> = Box::new(sink);
-                kept.copy(start..end, sink.as_mut()).unwrap();
+                kept.copy(start as u64..end as u64, sink.as_mut()).unwrap();
                 sink.commit().unwrap();
                 let found = handle.take().unwrap().bytes;
-                assert_eq!(found, all[start as usize..end as usize], "{start}..{end}");
+                assert_eq!(found, all[start..end], "{start}..{end}");
             }
         }
     }
