@@ -72,7 +72,7 @@ writer = _core.Writer(folder + "/x.tif", _core.RasterSpec(**raster), _core.Write
 assert writer.device == "cuda:0"
 writer.abort()
 with pytest.raises(errors.StrileError, match="expected an array in host memory, got one on cuda:0"):
-    _core.contains(on_device, 1)
+    _core.count_missing(on_device, 1)
 back = read(_core.Dataset.open(folder + "/device.tif"), device="cpu").numpy()
 assert np.array_equal(back, host)
 """)

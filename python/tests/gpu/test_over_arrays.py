@@ -21,7 +21,9 @@ HOST = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(HOST)
 
 # Of arrays in host memory, which read no file on a device.
-OF_ARRAYS = {"test_arrays_are_reprojected_as_gdal_does", "test_a_reprojected_array_keeps_its_form"}
+OF_ARRAYS = {
+    "test_arrays_are_reprojected_as_gdal_does", "test_a_reprojected_array_keeps_its_form", "test_missing_pixels_of_a_reprojected_array_stay_missing",
+}  # fmt: skip
 # All of their reads are refused.
 REFUSED = {
     "test_coregister_of_an_irregular_array_is_an_error", "test_coregister_of_a_file_elsewhere_is_an_error",
