@@ -1,11 +1,12 @@
 //! Reducing jobs: halving parts of images on the threads of `pool`.
 //!
 //! `part` checks a task once and lends its rows; `sample` is the arithmetic of each type; `nearest`, `four`
-//! (methods over two by two pixels) and `filter` (Gauss and the convolutions) are the loops; `running` shares
+//! (methods over two by two pixels), `mean` (the commonest of them) and `filter` (Gauss and the convolutions) are the loops; `running` shares
 //! the work among threads. The meaning of every method is in `reduce.md` of the engine crate.
 
 mod filter;
 mod four;
+mod mean;
 mod nearest;
 mod part;
 mod running;

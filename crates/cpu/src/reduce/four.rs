@@ -4,6 +4,7 @@
 //! is the same as leaving it out. Where nothing can be invalid (no nodata, no mask, integers) the loops ask
 //! nothing; floats are averaged so too, and the few pixels that came out as NaN computed again.
 
+use super::mean::Means;
 use super::part::{Group, Part};
 use super::sample::{Sample, count};
 use super::{Manner, Rows};
@@ -18,8 +19,18 @@ pub(super) fn rows<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>)
     let mut pixels = Vec::with_capacity(part.row_len() * rows.len());
     let mut lines = Lines::<T>::default();
     let mut reduced = Vec::new();
+    let (mut above, mut below) = (Vec::new(), Vec::new());
     for group in part.groups() {
+        let means = Means::of(manner.method, part.data_type(), group.count).filter(|_| plain);
         for row in rows.clone() {
+            let (upper, lower) = pair(part, row);
+            let appended = means.is_some_and(|means| {
+                let (top, bottom) = (part.row(group, upper, &mut above), part.row(group, lower, &mut below));
+                means.append(top, bottom, &mut pixels)
+            });
+            if appended {
+                continue;
+            }
             lines.load(part, group, group.count, row);
             reduced.resize(lines.top.len() / 2, T::default());
             if asks {
