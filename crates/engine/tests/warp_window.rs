@@ -1,4 +1,5 @@
-//! The part of a source under a part of a grid is that under all cells of the part, whether blocks of cells are asked or each cell.
+//! The part of a source under a part of a grid is that under all cells of the part, whether blocks of cells are asked or each cell. Places
+//! beside a source that reaches around the Earth are in it.
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -67,6 +68,20 @@ fn blocks_give_the_window_of_their_cells() {
                 let all = cells(target).filter_map(of).reduce(around);
                 assert_eq!(of(target), all, "{turn:?} {offset} {target:?} {sampling:?}");
             }
+        }
+    }
+}
+
+/// Places on the seam of a source around the Earth are computed with an error, so they lie just beside it.
+#[test]
+fn places_beside_a_source_around_the_earth_are_in_it() {
+    for turn in [700.0, -700.0, 700.0 + 2e-4, 700.0 - 2e-4] {
+        let map = map(Some((turn, 0.0)), 40.0);
+        for beside in [-1e-4_f64, -1e-13, -1e-20, 700.0, 700.0 + 1e-13, 700.0 + 1e-4] {
+            let (x, y) = map.in_source((beside, 3.5));
+            assert!((0.0..700.0).contains(&x) && y == 3.5, "{beside} becomes {x} by a turn of {turn}");
+            let off = (x - beside).abs() - 700.0;
+            assert!(off.abs() < 1e-3, "{beside} becomes {x} by a turn of {turn}");
         }
     }
 }

@@ -404,3 +404,12 @@ def test_systems_that_cannot_be_projected_stay_what_they_are(tmp_path, crs):
     assert clipped.shape == (40, 40) and (clipped == -9).any() and (clipped != -9).any()
     with pytest.raises(strile.StrileError, match="New_Zealand_Map_Grid|neither projected nor geographic"):
         strile.open_geotiff(path, crs=4326)
+
+
+@pytest.mark.parametrize("method", ["nearest", "bilinear"])
+def test_a_grid_around_the_pole_has_no_hole_on_the_antimeridian(tmp_path, method):
+    # The centres of pixels on a diagonal lie on the antimeridian, but for rounding.
+    whole = made(tmp_path / "world.tif", crs="EPSG:4326", transform=(1, 0, -180, 0, -1, 90), shape=(180, 360), nodata=None)
+    polar = strile.Grid("EPSG:3413", (25_000, 0, -2_000_000, 0, -25_000, 2_000_000), (160, 160))
+    found = strile.read(whole, grid=polar, resampling=method, fill=-1).numpy()
+    assert (found > 0).all(), f"{(found <= 0).sum()} pixels are missing"

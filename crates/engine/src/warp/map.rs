@@ -93,7 +93,7 @@ impl WarpMap {
     ///
     /// # Errors
     /// If an array is too short for the entries that name it.
-    pub fn new(parts: WarpMapParts) -> Result<Self, InvalidValue> {
+    pub fn new(mut parts: WarpMapParts) -> Result<Self, InvalidValue> {
         let wrong = |what: &str| InvalidValue::from(format!("a map of coordinates with {what}"));
         let (columns, rows) = parts.size;
         let across = columns.div_ceil(Self::LARGE);
@@ -121,6 +121,11 @@ impl WarpMap {
         const NEAR: f64 = 1e-3;
         let width = f64::from(parts.source.0);
         let wraps = parts.turn.is_some_and(|(x, y)| y == 0.0 && (x.abs() - width).abs() < NEAR);
+        // A place just before the first column must become one of the last column. Rounded, a whole turn would take it to the width,
+        // where no pixel is.
+        if wraps && let Some((x, _)) = &mut parts.turn {
+            *x = x.abs().min(width.next_down()).copysign(*x);
+        }
         let boxes = boxes(&parts);
         Ok(Self { parts, across, wraps, boxes })
     }
