@@ -226,7 +226,7 @@ class File:
         )
 
     def check_covers(self, source: Any, sparse: bool = True) -> None:
-        """Refuses a file that does not lie over the array, and tells of one that covers little of it."""
+        """Refuses a file that does not lie over the array, and warns about one that covers little of it."""
         # In the system of the array, and in that of the file if the file has no place there: it may be far larger, and the other way round.
         ways = [lambda: (self._in_system_of(self.here, self.there), self.here), lambda: (self.there, self._in_system_of(self.there, self.here))]
         share, problems = 0.0, []
