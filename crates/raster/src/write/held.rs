@@ -87,7 +87,8 @@ impl Held {
         let mut found: Vec<&[u8]> = Vec::new();
         for batch in self.batches.iter().skip(first).take_while(|batch| batch.start < range.end) {
             let mut at = batch.start;
-            for part in batch.run.parts(&batch.encoded).unwrap_or_default() {
+            let parts = batch.run.parts(&batch.encoded);
+            for part in parts.ok_or_else(|| io::Error::other("an encoded block is not in its batch"))? {
                 let inside = |place: u64| {
                     usize::try_from(place.saturating_sub(at)).unwrap_or(usize::MAX).min(part.len())
                 };
