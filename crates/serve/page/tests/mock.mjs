@@ -88,11 +88,9 @@ export function held(one, tiles) {
   return { name: one.name, info: { ...one.info, levels }, statistics: bands.map((band) => statistics(one, band)), tiles: Object.fromEntries(packed) };
 }
 
-/** Starts a server for rasters; `log` has what was asked, `finished` what was answered, `open` the requests without an end. */
+/** Starts a server for rasters; `log` has what was asked. */
 export async function serve(rasters, pageFolder) {
   const log = [];
-  const finished = [];
-  const open = new Map();
   const progress = new Map();
   const answer = async (path, query) => {
     if (path === "") path = "index.html";
@@ -150,11 +148,6 @@ export async function serve(rasters, pageFolder) {
     const { pathname, searchParams } = new URL(request.url, "http://x");
     const path = pathname.replace(/^\/token\//, "");
     log.push(path + (searchParams.size ? `?${searchParams}` : ""));
-    open.set(response, path);
-    response.on("close", () => {
-      open.delete(response);
-      if (response.writableFinished) finished.push(path);
-    });
     const [status, body, headers = {}] = await answer(path, searchParams).catch((error) => [404, { error: error.message }]);
     const raw = Buffer.isBuffer(body) || typeof body === "string";
     response.writeHead(status, { "Content-Type": "application/json", "Content-Security-Policy": CSP, "Cache-Control": "no-store", ...headers });
@@ -165,5 +158,5 @@ export async function serve(rasters, pageFolder) {
     server.closeAllConnections();
     server.close(resolve);
   });
-  return { address: `http://127.0.0.1:${server.address().port}/token/`, log, finished, open, close };
+  return { address: `http://127.0.0.1:${server.address().port}/token/`, log, close };
 }
