@@ -6,8 +6,8 @@ usage: build_kernels.py hashes            compare sources and files with the man
        build_kernels.py check             compile into a temporary folder and compare byte for byte
        build_kernels.py lines FOLDER      compile with line tables, for one architecture, for STRILE_KERNELS
 
-Every kernels/NAME.cu is a module: NVRTC makes PTX for the oldest device, ptxas makes a cubin of it for each newer
-architecture. Cubins are packed for releases: one archive per architecture, a Zstandard frame per module. The table of what is
+Every NAME.cu in kernels, in the folder of its codec or step, is a module: NVRTC makes PTX for the oldest device, ptxas
+makes a cubin of it for each newer architecture. Cubins are packed for releases: one archive per architecture, a Zstandard frame per module. The table of what is
 built in lists a cubin only while it is made of the present PTX, so a kernel that changed since is compiled by the
 driver. Sources are given to NVRTC by name and text, so no path gets into what it writes. A module that does not
 compile is named and left out, and the others are built. Run from the repository's root by `cargo xtask kernels`, in
@@ -53,9 +53,9 @@ def sha256(data):
 
 
 def sources_of(module):
-    """Names of the files a module is made of, and their bytes: its .cu first, then what it includes."""
+    """Paths within the kernels of the files a module is made of, and their bytes: its .cu first, then what it includes."""
     found = {}
-    todo = [f"{module}.cu"]
+    todo = [path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob(f"{module}.cu")]
     while todo:
         name = todo.pop(0)
         if name in found:
@@ -69,7 +69,7 @@ def sources_of(module):
 
 
 def modules():
-    return sorted(path.stem for path in KERNELS.glob("*.cu"))
+    return sorted(path.stem for path in KERNELS.rglob("*.cu"))
 
 
 class Nvrtc:
@@ -295,7 +295,7 @@ def committed():
 def complaints_of(module):
     """Why what is built of a module is not what its sources say."""
     name, told = module["name"], module["sources"]
-    if not (KERNELS / f"{name}.cu").is_file():
+    if name not in modules():
         return [f"{name} is built and has no source"]
     now = hashes_of(sources_of(name))
     changed = sorted(source for source in {*now, *told} if now.get(source) != told.get(source))

@@ -1,51 +1,8 @@
-//! Samples of a raster as bytes of another machine, as numbers and as text.
+//! Samples of a raster as text.
 
 use half::f16;
 use std::fmt::Write as _;
 use strile::DataType;
-
-/// Puts samples of this machine's memory into little-endian order.
-pub fn to_little_endian(samples: &mut [u8], data_type: DataType) {
-    if cfg!(target_endian = "big") {
-        swap(samples, data_type);
-    }
-}
-
-/// Puts samples of this machine's memory into big-endian order.
-pub fn to_big_endian(samples: &mut [u8], data_type: DataType) {
-    if cfg!(target_endian = "little") {
-        swap(samples, data_type);
-    }
-}
-
-fn swap(samples: &mut [u8], data_type: DataType) {
-    let unit = match data_type {
-        DataType::C64 | DataType::C128 => data_type.size() / 2,
-        _ => data_type.size(),
-    };
-    if unit > 1 {
-        samples.chunks_exact_mut(unit).for_each(<[u8]>::reverse);
-    }
-}
-
-/// numpy's code of the type, little-endian.
-pub fn npy_code(data_type: DataType) -> &'static str {
-    match data_type {
-        DataType::U8 => "|u1",
-        DataType::I8 => "|i1",
-        DataType::U16 => "<u2",
-        DataType::I16 => "<i2",
-        DataType::U32 => "<u4",
-        DataType::I32 => "<i4",
-        DataType::U64 => "<u8",
-        DataType::I64 => "<i8",
-        DataType::F16 => "<f2",
-        DataType::F32 => "<f4",
-        DataType::F64 => "<f8",
-        DataType::C64 => "<c8",
-        DataType::C128 => "<c16",
-    }
-}
 
 macro_rules! read {
     ($bytes:expr, $ty:ty) => {
@@ -90,12 +47,5 @@ mod tests {
         assert_eq!(text(&f64::NAN.to_ne_bytes(), DataType::F64), "NaN");
         assert_eq!(text(&[1.5f32.to_ne_bytes(), (-2f32).to_ne_bytes()].concat(), DataType::C64), "1.5-2j");
         assert_eq!(text(&u64::MAX.to_ne_bytes(), DataType::U64), "18446744073709551615");
-    }
-
-    #[test]
-    fn halves_of_complex_samples_are_swapped_apart() {
-        let mut bytes: Vec<u8> = (0..8).collect();
-        swap(&mut bytes, DataType::C64);
-        assert_eq!(bytes, [3, 2, 1, 0, 7, 6, 5, 4]);
     }
 }

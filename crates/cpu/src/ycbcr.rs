@@ -1,27 +1,20 @@
 //! Y, Cb and Cr in units of subsampled chroma to RGB, digit for digit as libtiff's `tif_color.c`.
 //!
 //! A unit holds h × v luma samples, row by row, then one Cb and one Cr that all of them share: chroma is
-//! repeated, not interpolated. Tables hold 16 fractional bits, so results do not depend on the machine.
+//! repeated, not interpolated.
 
-use strile_engine::BlockLayout;
+use strile_engine::{BlockLayout, CHROMA_FRACTION_BITS, ChromaTables};
 use strile_tiff::YCbCr;
 
-const FRACTION_BITS: u32 = 16;
-const ONE_HALF: i32 = 1 << (FRACTION_BITS - 1);
-
-/// Tables for one set of coefficients and code ranges.
+/// Converts units of one layout.
 pub(crate) struct ToRgb {
-    luma: [i32; 256],
-    red_of_cr: [i32; 256],
-    green_of_cr: [i32; 256],
-    green_of_cb: [i32; 256],
-    blue_of_cb: [i32; 256],
+    tables: ChromaTables,
     across: usize,
     down: usize,
 }
 
 impl ToRgb {
-    /// The tables of a layout, `None` where it has no chroma units, or why they cannot be had.
+    /// Returns the tables of a layout, `None` where it has no chroma units, or why it cannot be converted.
     pub(crate) fn of(layout: &BlockLayout) -> Result<Option<Self>, String> {
         let Some(ycbcr) = layout.extras.ycbcr.filter(|_| layout.has_chroma_units()) else {
             return Ok(None);
@@ -37,37 +30,11 @@ impl ToRgb {
     }
 
     fn new(ycbcr: &YCbCr) -> Self {
-        let [luma_red, luma_green, luma_blue] = ycbcr.coefficients;
-        let [y_black, y_white, cb_black, cb_white, cr_black, cr_white] = ycbcr.reference_black_white;
-        let red = 2.0 - 2.0 * luma_red;
-        let blue = 2.0 - 2.0 * luma_blue;
-        let red_of_cr = fixed(red);
-        let green_of_cr = -fixed(luma_red * red / luma_green);
-        let blue_of_cb = fixed(blue);
-        let green_of_cb = -fixed(luma_blue * blue / luma_green);
-        let mut tables = Self {
-            luma: [0; 256],
-            red_of_cr: [0; 256],
-            green_of_cr: [0; 256],
-            green_of_cb: [0; 256],
-            blue_of_cb: [0; 256],
+        Self {
+            tables: ChromaTables::new(ycbcr),
             across: ycbcr.subsampling.0.max(1).into(),
             down: ycbcr.subsampling.1.max(1).into(),
-        };
-        let chroma = tables.red_of_cr.iter_mut().zip(&mut tables.green_of_cr);
-        for ((code, (red, green)), luma) in (0..).zip(chroma).zip(&mut tables.luma) {
-            let cr = value_of_code(code - 128, cr_black - 128.0, cr_white - 128.0, 127.0);
-            *red = (red_of_cr * cr + ONE_HALF) >> FRACTION_BITS;
-            *green = green_of_cr * cr;
-            *luma = value_of_code(code, y_black, y_white, 255.0);
         }
-        let chroma = tables.blue_of_cb.iter_mut().zip(&mut tables.green_of_cb);
-        for (code, (blue, green)) in (0..).zip(chroma) {
-            let cb = value_of_code(code - 128, cb_black - 128.0, cb_white - 128.0, 127.0);
-            *blue = (blue_of_cb * cb + ONE_HALF) >> FRACTION_BITS;
-            *green = green_of_cb * cb + ONE_HALF;
-        }
-        tables
     }
 
     /// Columns of pixels in a unit.
@@ -96,30 +63,12 @@ impl ToRgb {
 
     #[expect(clippy::indexing_slicing, reason = "tables have an entry for each byte")]
     fn pixel(&self, y: u8, cb: u8, cr: u8) -> [u8; 3] {
-        let (y, cb, cr) = (self.luma[usize::from(y)], usize::from(cb), usize::from(cr));
-        let green = (self.green_of_cb[cb] + self.green_of_cr[cr]) >> FRACTION_BITS;
-        [y + self.red_of_cr[cr], y + green, y + self.blue_of_cb[cb]]
+        let tables = &self.tables;
+        let (y, cb, cr) = (tables.luma[usize::from(y)], usize::from(cb), usize::from(cr));
+        let green = (tables.green_of_cb[cb] + tables.green_of_cr[cr]) >> CHROMA_FRACTION_BITS;
+        [y + tables.red_of_cr[cr], y + green, y + tables.blue_of_cb[cb]]
             .map(|v| u8::try_from(v.clamp(0, 255)).unwrap_or(0))
     }
-}
-
-/// A factor of 0 to 2 with its fraction in 16 bits; what is not a number becomes 0.
-#[expect(clippy::cast_possible_truncation, reason = "at most 2 << 16, and libtiff truncates here")]
-fn fixed(factor: f32) -> i32 {
-    let factor = if factor >= 0.0 { factor.min(2.0) } else { 0.0 };
-    (f64::from(factor * 65536.0) + 0.5) as i32
-}
-
-/// What a code means: `black` is 0, `white` is `full`. Kept within ±4096, so that products fit 32 bits.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "as libtiff's Code2V, then clamped"
-)]
-fn value_of_code(code: i32, black: f32, white: f32, full: f32) -> i32 {
-    let range = if white - black != 0.0 { white - black } else { 1.0 };
-    let value = (code.saturating_sub(black as i32)) as f32 * full / range;
-    value.clamp(-4096.0, 4096.0) as i32
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::Instant;
+use strile_cuda::decode::gather::{self, GatherArgs, GatherItem};
 use strile_cuda::device::Device;
-use strile_cuda::gather::{self, GatherArgs, GatherItem};
 use strile_cuda::launch::launch;
 use strile_cuda::memory::{DeviceBuffer, Pinned};
 use strile_cuda::stream::Stream;

@@ -72,11 +72,11 @@ pub(crate) unsafe trait Plain: Copy {}
 // SAFETY: fields that fill the struct, as the assertions above say.
 unsafe impl Plain for DecodeBlock {}
 // SAFETY: as above; sizes are asserted beside the structs.
-unsafe impl Plain for crate::place::PlaceTask {}
+unsafe impl Plain for crate::decode::place::PlaceTask {}
 // SAFETY: as above.
-unsafe impl Plain for crate::place::PlaceLayout {}
+unsafe impl Plain for crate::decode::place::PlaceLayout {}
 // SAFETY: as above.
-unsafe impl Plain for crate::gather::GatherItem {}
+unsafe impl Plain for crate::decode::gather::GatherItem {}
 // SAFETY: numbers.
 unsafe impl Plain for u16 {}
 // SAFETY: numbers.

@@ -1,18 +1,19 @@
 //! `CudaEngine`: jobs on one device, with the host engine beside it.
 
-use crate::batch::Limits;
-use crate::codec::Split;
 use crate::cufile::{Direct, DirectIo};
+use crate::decode::batch::Limits;
+use crate::decode::codec::Split;
+use crate::decode::explain::Explained;
+use crate::decode::plan::{Allowed, Libraries, Plan};
+use crate::decode::run::{Run, Stop};
+use crate::decode::{back, batch};
 use crate::device::Device;
 use crate::driver::Unavailable;
 use crate::encode::{self, bring, fetch, halve, plan as write};
-use crate::explain::Explained;
 use crate::lane::Spare;
 use crate::memory::{DeviceBuffer, Kind};
-use crate::plan::{Allowed, Libraries, Plan};
-use crate::run::{Run, Stop};
+use crate::steps::{blend, find, finish, mask, resample, warp};
 use crate::vendor::{Decoders, Encoders, Nvcomp};
-use crate::{back, batch, blend, find, finish, mask, resample, warp};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 
 #![expect(unsafe_code, reason = "pinned memory as an arena")]
 
+use crate::decode::picture::Buffers;
+use crate::decode::plan::FLIGHTS;
 use crate::device::Device;
 use crate::driver::DriverError;
 use crate::memory::Pinned;
-use crate::picture::Buffers;
-use crate::plan::FLIGHTS;
 use crate::stream::Stream;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::Arena;

@@ -1,6 +1,6 @@
 //! Kernels: images built in, loaded at their first use and once per device.
 //!
-//! `cargo xtask kernels` compiles `kernels/*.cu` and writes the table. Cubins are packed, an archive per architecture. A
+//! `cargo xtask kernels` compiles `kernels/*/*.cu` and writes the table. Cubins are packed, an archive per architecture. A
 //! cubin runs on devices of its major capability and its minor or a later one; where there is none the driver compiles the
 //! PTX, which takes longer at its first use.
 

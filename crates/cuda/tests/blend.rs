@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::blend::{self, Places};
+use strile_cuda::steps::blend::{self, Places};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::number::{Number, sample_of};
 use strile_engine::{

@@ -8,9 +8,9 @@
 )]
 #![expect(unsafe_code, reason = "memory of the host stands for that of a device")]
 
-use strile_cuda::find::{self, Values};
+use strile_cuda::decode::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
 use strile_cuda::launch::TaskLaunch;
-use strile_cuda::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
+use strile_cuda::steps::find::{self, Values};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{BlockLayout, Fill, OutputSpec, Placement, Sought, Strides};
 use strile_tiff::DataType;

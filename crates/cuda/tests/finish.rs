@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::finish;
+use strile_cuda::steps::finish;
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
     Change, Context, Engine, Fill, FinishJob, Output, OutputSpec, SharedPixels, Strides, Turn,

@@ -8,7 +8,7 @@
     reason = "code of tests: it fails by panicking, and knows its numbers"
 )]
 
-use strile_cuda::gather::{self, GatherArgs, GatherItem};
+use strile_cuda::decode::gather::{self, GatherArgs, GatherItem};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 
 fn gathered(lens: &[u64], align: u64, seed: u64) {

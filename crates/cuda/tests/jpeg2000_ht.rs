@@ -251,7 +251,7 @@ fn both_engines_have_the_same_codes() {
             .map(str::to_string)
             .collect()
     };
-    let kernel = numbers(include_str!("../kernels/jpeg2000_ht_codes.cuh"));
+    let kernel = numbers(include_str!("../kernels/jpeg2000/jpeg2000_ht_codes.cuh"));
     let host = numbers(include_str!("../../codestream/src/jpeg2000/high_throughput.rs"));
     assert_eq!((kernel.len(), &kernel), (444 + 358, &host));
 }

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::mask::{self, WindowEntry};
+use strile_cuda::steps::mask::{self, WindowEntry};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{Context, Engine, Fill, MaskJob, MaskWindow, Output, OutputSpec, SharedPixels, Strides};
 use strile_tiff::DataType;

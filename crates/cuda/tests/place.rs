@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
+use strile_cuda::decode::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
     Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, Convert, DecodeJob, Encoded, Engine,

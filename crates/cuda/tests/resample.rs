@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::resample::{self, WindowEntry};
+use strile_cuda::steps::resample::{self, WindowEntry};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
     Context, Convert, Engine, Fill, Output, OutputSpec, ResampleJob, ResampleWindow, Sampling, SharedPixels,

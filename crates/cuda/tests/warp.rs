@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::warp;
+use strile_cuda::steps::warp;
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
     Context, Engine, Fill, Output, OutputSpec, SharedPixels, Strides, WarpBlend, WarpJob, WarpMap,

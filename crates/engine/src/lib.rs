@@ -1,7 +1,7 @@
 //! The contract between strile and its engines.
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are, `read` how they are fetched;
-//! `output` where the pixels go, `convert` what it makes of them, `sought` a value that it looks for, `location` in which memory, `loan` memory that a caller lends, `claims` who may write there; `resample` windows made another size, `mask` pixels left out, `blend` and `blend_values` layers of mosaics, `number` their samples, `warp` windows put onto a grid, `finish` samples changed and images turned; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `output` where the pixels go, `convert` what it makes of them, `sought` a value that it looks for, `location` in which memory, `loan` memory that a caller lends, `claims` who may write there; `resample` windows made another size, `mask` pixels left out, `blend` and `blend_values` layers of mosaics, `number` their samples, `warp` windows put onto a grid, `finish` samples changed and images turned; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block; `ycbcr` the tables for subsampled colours;
 //! `portable` the numbers of the encoders that all engines have;
 //! `context` and `budget` what a call may take, `machine` how much there is, `heap` under a limited address space, `memory` allocations that can fail, `per_process` what a fork must not share, `setters` of options, `trace` what happened when; `engine` the trait. What its engines must do is tested by the crate in `../conformance`.
 
@@ -41,6 +41,7 @@ mod thread;
 mod ticket;
 mod trace;
 mod warp;
+mod ycbcr;
 
 pub use arena::{Arena, ArenaParts, Slot};
 pub use assemble::{Assembly, Given, Patch};
@@ -76,3 +77,4 @@ pub use warp::{
     PixelPoint, WarpBlend, WarpJob, WarpMap, WarpMapParts, WarpPoints, WarpRect, WarpRule, WarpSampling,
     WarpWindow,
 };
+pub use ycbcr::{ChromaTables, FRACTION_BITS as CHROMA_FRACTION_BITS};

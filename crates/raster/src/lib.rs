@@ -40,6 +40,7 @@ pub mod io;
 mod link;
 pub mod measure;
 mod metadata;
+pub mod npy;
 pub mod number;
 mod open;
 mod options;

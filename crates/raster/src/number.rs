@@ -39,6 +39,30 @@ pub fn reader(data_type: DataType) -> fn(&[u8]) -> f64 {
     }
 }
 
+/// Turns samples of this machine's memory into little-endian order.
+pub fn to_little_endian(samples: &mut [u8], data_type: DataType) {
+    if cfg!(target_endian = "big") {
+        swap(samples, data_type);
+    }
+}
+
+/// Turns samples of this machine's memory into big-endian order.
+pub fn to_big_endian(samples: &mut [u8], data_type: DataType) {
+    if cfg!(target_endian = "little") {
+        swap(samples, data_type);
+    }
+}
+
+fn swap(samples: &mut [u8], data_type: DataType) {
+    let unit = match data_type {
+        DataType::C64 | DataType::C128 => data_type.size() / 2,
+        _ => data_type.size(),
+    };
+    if unit > 1 {
+        samples.chunks_exact_mut(unit).for_each(<[u8]>::reverse);
+    }
+}
+
 /// Returns how a sample is read as one number: a complex one by its magnitude.
 pub fn magnitude(data_type: DataType) -> fn(&[u8]) -> f64 {
     match data_type {
@@ -175,5 +199,12 @@ mod tests {
         assert_eq!(converted(&complex, DataType::C64, DataType::F64).unwrap(), bytes(&[1.5f64]));
         assert_eq!(converted(&complex, DataType::C64, DataType::C128).unwrap(), bytes(&[1.5f64, -2.0]));
         assert_eq!(converted(&bytes(&[7u8]), DataType::U8, DataType::C64).unwrap(), bytes(&[7.0f32, 0.0]));
+    }
+
+    #[test]
+    fn halves_of_complex_samples_are_swapped_apart() {
+        let mut bytes: Vec<u8> = (0..8).collect();
+        swap(&mut bytes, DataType::C64);
+        assert_eq!(bytes, [3, 2, 1, 0, 7, 6, 5, 4]);
     }
 }

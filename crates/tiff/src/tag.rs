@@ -106,6 +106,42 @@ tags! {
     LercParameters = 50674;
 }
 
+impl Tag {
+    /// Whether the tag says which samples there are, where they are, and how they are stored.
+    pub const fn is_of_layout(self) -> bool {
+        matches!(
+            self,
+            Self::NewSubfileType
+                | Self::SubfileType
+                | Self::ImageWidth
+                | Self::ImageLength
+                | Self::BitsPerSample
+                | Self::Compression
+                | Self::PhotometricInterpretation
+                | Self::FillOrder
+                | Self::StripOffsets
+                | Self::SamplesPerPixel
+                | Self::RowsPerStrip
+                | Self::StripByteCounts
+                | Self::PlanarConfiguration
+                | Self::T4Options
+                | Self::T6Options
+                | Self::Predictor
+                | Self::ColorMap
+                | Self::TileWidth
+                | Self::TileLength
+                | Self::TileOffsets
+                | Self::TileByteCounts
+                | Self::SubIFDs
+                | Self::ExtraSamples
+                | Self::SampleFormat
+                | Self::JPEGTables
+                | Self::YCbCrSubSampling
+                | Self::LercParameters
+        )
+    }
+}
+
 impl std::fmt::Display for Tag {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.name() {

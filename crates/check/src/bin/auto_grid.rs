@@ -6,15 +6,14 @@
 //! host memory, by turns. A line per read: milliseconds of the best, what `Auto` took, its time over the better engine's, its estimates; at the end
 //! the worst of these.
 #![allow(
-    clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
-    reason = "a program for developers: it stops where something is wrong"
+    reason = "a program for developers, whose numbers are small"
 )]
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use strile::cache::Cache;
@@ -46,6 +45,8 @@ const RASTERS: [(&str, DataType, u16); 4] = [
 const CODECS: [Compression; 5] =
     [Compression::Deflate, Compression::Zstd, Compression::Lzw, Compression::Lz4, Compression::None];
 
+type Failed = Box<dyn Error>;
+
 struct Arguments {
     folder: PathBuf,
     calibrate: bool,
@@ -53,19 +54,19 @@ struct Arguments {
     words: Vec<String>,
 }
 
-fn arguments() -> Arguments {
+fn arguments() -> Result<Arguments, Failed> {
     let folder = std::env::temp_dir().join("auto_grid");
     let mut found = Arguments { folder, calibrate: false, tile: 256, words: Vec::new() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--folder" => found.folder = words.next().unwrap().into(),
+            "--folder" => found.folder = words.next().ok_or("--folder needs a folder")?.into(),
             "--calibrate" => found.calibrate = true,
-            "--tile" => found.tile = words.next().unwrap().parse().unwrap(),
+            "--tile" => found.tile = words.next().ok_or("--tile needs a number")?.parse()?,
             _ => found.words.push(word),
         }
     }
-    found
+    Ok(found)
 }
 
 /// Rough terrain by midpoint displacement: each octave adds `roughness` times the one before.
@@ -118,7 +119,13 @@ fn pattern(name: &str) -> Vec<u8> {
     }
 }
 
-fn write(path: &Path, raster: (&str, DataType, u16), codec: Compression, tile: u32, pattern: &[u8]) {
+fn write(
+    path: &Path,
+    raster: (&str, DataType, u16),
+    codec: Compression,
+    tile: u32,
+    pattern: &[u8],
+) -> Result<(), Failed> {
     let (_, data_type, bands) = raster;
     let side = ACROSS * tile;
     let options = WriteOptions {
@@ -127,8 +134,8 @@ fn write(path: &Path, raster: (&str, DataType, u16), codec: Compression, tile: u
         ..WriteOptions::default()
     };
     let spec = RasterSpec::new(side, side, bands, data_type);
-    let sink = Box::new(FileSink::create(path, true).unwrap());
-    let mut writer = Writer::create(sink, spec, &options, &Context::default()).unwrap();
+    let sink = Box::new(FileSink::create(path, true)?);
+    let mut writer = Writer::create(sink, spec, &options, &Context::default())?;
     let row = pattern.len() / PATTERN;
     let repeats = (side as usize).div_ceil(PATTERN);
     let height = AT_ONCE * tile;
@@ -139,37 +146,38 @@ fn write(path: &Path, raster: (&str, DataType, u16), codec: Compression, tile: u
             .flat_map(|at| pattern[at..at + row].repeat(repeats).into_iter().take(width).collect::<Vec<u8>>())
             .collect();
         let window = Window::new(0, y, side, height);
-        let piece = Piece::contiguous(window, bands, data_type, Interleave::BandLast, &pixels).unwrap();
-        writer.write(&piece).unwrap();
+        let piece = Piece::contiguous(window, bands, data_type, Interleave::BandLast, &pixels)?;
+        writer.write(&piece)?;
     }
-    writer.finish().unwrap();
+    writer.finish()?;
+    Ok(())
 }
 
 /// The best of each read, by turns, in milliseconds.
-fn best(reads: [&dyn Fn(); 3]) -> [f64; 3] {
+fn best(reads: [&dyn Fn() -> Result<(), Failed>; 3]) -> Result<[f64; 3], Failed> {
     let (mut best, all) = ([f64::INFINITY; 3], Instant::now());
     for turn in 0..TURNS.1 {
         for (read, best) in reads.into_iter().zip(&mut best) {
             let start = Instant::now();
-            read();
+            read()?;
             *best = best.min(start.elapsed().as_secs_f64() * 1e3);
         }
         if turn + 1 >= TURNS.0 && all.elapsed().as_secs_f64() * 1e3 > ENOUGH {
             break;
         }
     }
-    best
+    Ok(best)
 }
 
-fn main() {
-    let Arguments { folder, calibrate, tile, words } = arguments();
-    std::fs::create_dir_all(&folder).unwrap();
+fn main() -> Result<(), Failed> {
+    let Arguments { folder, calibrate, tile, words } = arguments()?;
+    std::fs::create_dir_all(&folder)?;
     let context = Context::default();
     if calibrate {
         let start = Instant::now();
-        let path = strile::device::calibrate(&context).unwrap();
+        let path = strile::device::calibrate(&context)?;
         println!("calibrated in {:.1} s", start.elapsed().as_secs_f64());
-        print!("{}", std::fs::read_to_string(path).unwrap());
+        print!("{}", std::fs::read_to_string(path)?);
     }
     let chosen = |name: &str, all: &[&str]| {
         let some = words.iter().any(|word| all.contains(&word.as_str()));
@@ -182,19 +190,21 @@ fn main() {
         let pattern = pattern(raster.0);
         for codec in CODECS.into_iter().filter(|codec| chosen(codec.name(), &CODECS.map(Compression::name))) {
             let path = folder.join("grid.tif");
-            write(&path, raster, codec, tile, &pattern);
+            write(&path, raster, codec, tile, &pattern)?;
             for across in WINDOWS {
                 let window = Window::new(0, 0, across * tile, across * tile);
                 let options =
                     |processor| ReadOptions::new().window(window).decode_on(processor).cache(Cache::Off);
                 let read = |processor: Processor| {
-                    let dataset = Dataset::open(&path).unwrap();
-                    drop(dataset.read(&options(processor), &context).unwrap());
+                    Dataset::open(&path)?.read(&options(processor), &context)?;
+                    Ok(())
                 };
                 let [cpu, cuda, auto] =
-                    best([&|| read(Processor::Cpu), &|| read(Processor::Cuda(0)), &|| read(Processor::Auto)]);
-                let dataset = Dataset::open(&path).unwrap();
-                let plan = dataset.plan(&options(Processor::Auto), &context).unwrap();
+                    best([&|| read(Processor::Cpu), &|| read(Processor::Cuda(0)), &|| {
+                        read(Processor::Auto)
+                    }])?;
+                let dataset = Dataset::open(&path)?;
+                let plan = dataset.plan(&options(Processor::Auto), &context)?;
                 let ratio = auto / cpu.min(cuda);
                 let line = format!(
                     "{} {} {} {} {} {cpu:.3} {cuda:.3} {auto:.3} {} {ratio:.2} {}",
@@ -221,4 +231,5 @@ fn main() {
         start.elapsed().as_secs_f64()
     );
     println!("worst: {:.2} ({})", worst.0, worst.1);
+    Ok(())
 }

@@ -5,11 +5,12 @@
 //! resynchronising after damage. End-of-line codes of Group 3 may be there or not before a one-dimensional
 //! row, with any fill before them. Bits of FillOrder 2 are turned before this module sees them.
 
+mod codes;
 pub(super) mod encode;
 
 use super::StoredBlock;
-use super::ccitt_codes::{LOOKUP_BITS, RUN_CODES};
 use crate::stop::{Looks, Stop};
+use codes::{LOOKUP_BITS, RUN_CODES};
 use strile_engine::BlockFault;
 use strile_tiff::Compression;
 

@@ -6,16 +6,18 @@
 //! Named cases: bytes after the checksum are left, as libtiff does; a last strip holding all its rows. It is inflated
 //! in pieces by miniz_oxide, since libdeflate needs memory for all of it, and a strip may state millions of rows.
 
+mod inflate_literals;
+pub(super) mod inflate_scan;
+pub(super) mod inflate_tables;
 mod literals;
 
 pub(super) use literals::has_no_runs;
 
 use super::encode::level_within;
-use super::inflate_literals;
-use super::inflate_scan::{End, scan};
 use super::workspace::{most_output, out_of_memory, room};
 use super::{StoredBlock, Workspace};
 use crate::stop::{LARGE, LOOKS_EVERY, Stop};
+use inflate_scan::{End, scan};
 use libdeflater::{Adler32, DecompressionError, adler32};
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;

@@ -7,7 +7,7 @@
 use super::portable::matches::Shape;
 use super::{StoredBlock, Workspace};
 use super::{ccitt, deflate, lz4, lzma, lzw, packbits, portable, stored, zstd};
-use super::{jpeg_encode, jpeg2000, lerc_encode, webp_encode};
+use super::{jpeg, jpeg2000, lerc, webp};
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams, Encoder};
 use strile_tiff::{Compression as C, Predictor, SampleFormat};
 
@@ -31,10 +31,10 @@ pub fn encode(
         }
         C::Zstd if portable => portable::zstd::encode(src, dst, params.level, shape(block.layout), workspace),
         C::Zstd => zstd::encode(src, dst, params, workspace),
-        C::Jpeg => jpeg_encode::encode(src, dst, block, params),
+        C::Jpeg => jpeg::encode::encode(src, dst, block, params),
         C::Jpeg2000 => jpeg2000::encode::encode(src, dst, block, params),
-        C::WebP => webp_encode::encode(src, dst, block, params),
-        C::Lerc => lerc_encode::encode(src, dst, block, params, workspace),
+        C::WebP => webp::encode::encode(src, dst, block, params),
+        C::Lerc => lerc::encode::encode(src, dst, block, params, workspace),
         C::PackBits => packbits::encode(src, dst, block),
         C::Lzw if portable => portable::lzw::encode(src, dst, workspace),
         C::Lzw => lzw::encode::encode(src, dst, workspace),
@@ -73,10 +73,10 @@ pub fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
         C::Deflate => deflate::bound(len),
         C::Zstd if portable => portable::zstd::bound(len),
         C::Zstd => zstd::bound(len),
-        C::Jpeg => jpeg_encode::bound(layout, rows),
+        C::Jpeg => jpeg::encode::bound(layout, rows),
         C::Jpeg2000 => jpeg2000::encode::bound(layout, rows),
-        C::WebP => webp_encode::bound(len),
-        C::Lerc => lerc_encode::bound(layout, rows, len),
+        C::WebP => webp::encode::bound(len),
+        C::Lerc => lerc::encode::bound(layout, rows, len),
         C::PackBits => packbits::bound(&layout.block, rows),
         C::Lzw if portable => portable::lzw::bound(len),
         C::Lzw => lzw::encode::bound(len, len),
@@ -109,10 +109,10 @@ pub fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
         C::None => Ok(layout),
         C::Deflate => deflate::prepare(layout),
         C::Zstd => zstd::prepare(layout),
-        C::Jpeg => jpeg_encode::prepare(layout),
+        C::Jpeg => jpeg::encode::prepare(layout),
         C::Jpeg2000 => jpeg2000::encode::prepare(layout),
-        C::WebP => webp_encode::prepare(layout),
-        C::Lerc => lerc_encode::prepare(layout),
+        C::WebP => webp::encode::prepare(layout),
+        C::Lerc => lerc::encode::prepare(layout),
         C::PackBits | C::Lzw | C::Lz4 => Ok(layout),
         C::Lzma => lzma::prepare(layout),
         C::CcittRle | C::CcittRleWord | C::CcittGroup3 | C::CcittGroup4 => ccitt::encode::prepare(layout),

@@ -5,18 +5,24 @@
 //! it for CMYK. Lossless streams give their components as stored. Sequential pictures are decoded by `sequential`; progressive ones, and those whose sampling
 //! factors do not divide the largest, by a library that rounds and interpolates otherwise.
 
+mod bits;
 mod coded;
 mod codes;
+pub(super) mod encode;
 mod inverse;
+mod lossless;
+pub(super) mod old;
 #[cfg(target_arch = "x86_64")]
 mod rgb_wide;
 mod sequential;
+mod tables;
+mod transform;
 mod upsample;
 
 pub(super) use sequential::Space;
 
 use super::image_shape::{StatedShape, most_rows, with_whole_image};
-use super::{StoredBlock, Workspace, lossless_jpeg};
+use super::{StoredBlock, Workspace};
 use coded::Coded;
 use strile_codestream::jpeg::{self as jpeg_stream, Colours, Component, Frame};
 use strile_engine::{BlockFault, BlockLayout, FaultKind};
@@ -86,7 +92,7 @@ impl Stream<'_> {
             0xC0..=0xC2 => self.decode_lossy(dst, block, &frame, workspace),
             0xC3 => {
                 let stop = workspace.crew.stop();
-                lossless_jpeg::decode((self.src, self.tables), dst, block, &frame, stop)
+                lossless::decode((self.src, self.tables), dst, block, &frame, stop)
             }
             0xC9..=0xCB => Err(BlockFault::unsupported("arithmetic-coded JPEG")),
             other => Err(BlockFault::unsupported(format!("JPEG process of marker {other:#04X}"))),

@@ -6,6 +6,7 @@
 //! the block has its 8-bit alpha in the mask: 255 where valid, 0 elsewhere.
 
 mod checksum;
+pub(super) mod encode;
 mod numbers;
 mod whole;
 

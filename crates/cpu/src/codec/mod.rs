@@ -8,41 +8,27 @@
 #[cfg(test)]
 mod byte_testing;
 mod ccitt;
-mod ccitt_codes;
 mod deflate;
 mod encode;
 mod image_shape;
-mod inflate_literals;
-mod inflate_scan;
-mod inflate_tables;
 mod interruptible;
 mod jpeg;
 mod jpeg2000;
-mod jpeg_bits;
-mod jpeg_encode;
-mod jpeg_tables;
-mod jpeg_transform;
 mod jpegxl;
 mod lerc;
-mod lerc_encode;
-mod lossless_jpeg;
 mod lz4;
 mod lzma;
 mod lzw;
 mod next;
-mod old_jpeg;
 mod packbits;
 mod png;
 mod portable;
 mod sgilog;
-mod sgilog_chroma;
 mod stored;
 #[cfg(test)]
 mod testing;
 mod thunderscan;
 mod webp;
-mod webp_codes;
-mod webp_encode;
 mod workspace;
 mod zstd;
 
@@ -58,7 +44,7 @@ pub(crate) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 
     match layout.compression {
         C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::working_len(layout, rows, encoded),
         C::Jpeg => jpeg::working_len(layout, rows, encoded),
-        C::OldJpeg => old_jpeg::working_len(layout, rows, encoded),
+        C::OldJpeg => jpeg::old::working_len(layout, rows, encoded),
         C::JpegXl => jpegxl::working_len(layout, rows, encoded),
         C::Lerc => lerc::working_len(layout, rows),
         C::Png => png::working_len(layout),
@@ -106,7 +92,7 @@ pub fn decode(
         }
         C::Next => next::decode(src, dst, block, workspace.crew.stop()),
         C::ThunderScan => thunderscan::decode(src, dst, block, workspace.crew.stop()),
-        C::OldJpeg => old_jpeg::decode(src, dst, block, workspace),
+        C::OldJpeg => jpeg::old::decode(src, dst, block, workspace),
         C::Jpeg => jpeg::decode(src, dst, block, workspace),
         C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::decode(src, dst, block, workspace),
         C::Lerc => lerc::decode(src, dst, block, workspace),

@@ -4,9 +4,11 @@
 //! the 16- and 32-bit forms are run-length coded, one byte plane after the other; the 24-bit form is three bytes
 //! a pixel.
 
+mod chroma;
+
 use super::StoredBlock;
-use super::sgilog_chroma::uv;
 use crate::stop::{Looks, Stop};
+use chroma::uv;
 use strile_engine::BlockFault;
 use strile_tiff::{Compression, DataType};
 

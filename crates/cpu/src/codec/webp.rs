@@ -3,6 +3,9 @@
 //! An image without alpha in a block of four samples is opaque (writers leave an alpha of 255 away); an image
 //! with alpha in a block of three samples loses it, as libtiff does.
 
+mod codes;
+pub(super) mod encode;
+
 use super::image_shape::{StatedShape, most_rows, with_whole_image, zeroed};
 use super::interruptible::Interruptible;
 use super::{StoredBlock, Workspace};
@@ -30,7 +33,7 @@ fn memory(src: &[u8], shape: StatedShape, own_image: bool) -> Result<u64, BlockF
     let pixels = macroblocks(shape.width, shape.height).saturating_mul(BYTES_PER_PIXEL);
     let image = if own_image { shape.byte_len(1)? as u64 } else { 0 };
     let parts = pixels.saturating_add(image).saturating_add(2 * src.len() as u64);
-    Ok(parts.saturating_add(super::webp_codes::memory(src, (shape.width, shape.height))))
+    Ok(parts.saturating_add(codes::memory(src, (shape.width, shape.height))))
 }
 
 pub(super) fn decode(

@@ -3,10 +3,10 @@
 //! Everything is made on first use, so that a thread pays only for the codecs it meets.
 
 use super::StoredBlock;
-use super::inflate_tables::Tables;
 use super::lzw::{Table, encode::Strings};
 use super::portable::matches::Matches;
 use super::{jpeg, jpeg2000};
+use crate::codec::deflate::inflate_tables::Tables;
 use crate::crew::Crew;
 use crate::pool::Buffer;
 use crate::stop::{LOOKS_EVERY, Stop};

@@ -48,8 +48,22 @@ pub(crate) fn cpp() -> PathBuf {
 }
 
 /// The folder of the kernels.
-pub(crate) fn kernels() -> PathBuf {
+fn kernels() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels")
+}
+
+/// The `.cu` files of all modules: each is in the folder of its codec or step.
+pub(crate) fn modules() -> Result<Vec<PathBuf>, String> {
+    let within = |folder: &Path| -> Result<Vec<PathBuf>, String> {
+        let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        entries.map(|entry| entry.map(|e| e.path()).map_err(|e| e.to_string())).collect()
+    };
+    let mut sources = Vec::new();
+    for folder in within(&kernels())?.iter().filter(|path| path.is_dir()) {
+        sources.extend(within(folder)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "cu")));
+    }
+    sources.sort();
+    Ok(sources)
 }
 
 pub(crate) struct AddressSanitizer {

@@ -72,10 +72,12 @@ struct Loaded {
 }
 
 impl Emulator {
-    /// The kernels of `crates/cuda/kernels/NAME.cu`, compiled at the first call in this process; the error names the file
-    /// and holds what the compiler said.
+    /// The kernels of `NAME.cu` in a folder of `crates/cuda/kernels`, compiled at the first call in this process; the error
+    /// names the file and holds what the compiler said.
     pub fn module(name: &str) -> Result<&'static Module, String> {
-        Self::module_at(&compile::kernels().join(format!("{name}.cu")))
+        let source =
+            compile::modules()?.into_iter().find(|path| path.file_stem().is_some_and(|stem| stem == name));
+        Self::module_at(&source.ok_or_else(|| format!("no folder of crates/cuda/kernels has {name}.cu"))?)
     }
 
     /// The kernels of any `.cu` file.

@@ -98,7 +98,7 @@ impl StandIn {
         let cufile = compile::standin_cufile()?;
         let mut files = vec![(driver, "libcuda.so.1".to_owned()), (cufile, "libcufile.so.0".to_owned())];
         let mut list = String::new();
-        let sources = sources()?;
+        let sources = compile::modules()?;
         // Compiled two at a time, then taken one after the other.
         let (mine, other) = sources.split_at(sources.len() / 2);
         std::thread::scope(|scope| {
@@ -209,13 +209,4 @@ impl StandIn {
         // SAFETY: no arguments.
         unsafe { (self.allocated)() }
     }
-}
-
-fn sources() -> Result<Vec<PathBuf>, String> {
-    let folder = compile::kernels();
-    let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let files = entries.filter_map(|entry| entry.ok().map(|e| e.path()));
-    let mut sources: Vec<PathBuf> = files.filter(|p| p.extension().is_some_and(|e| e == "cu")).collect();
-    sources.sort();
-    Ok(sources)
 }

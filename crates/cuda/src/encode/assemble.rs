@@ -1,5 +1,5 @@
 //! Rectangles of samples copied between images on the device, or turned into masks: what the kernel `assemble` is launched
-//! with; twins of `kernels/assemble_abi.h`.
+//! with; twins of `kernels/blocks/assemble_abi.h`.
 
 #![expect(unsafe_code, reason = "structs that may be taken as the bytes they are")]
 

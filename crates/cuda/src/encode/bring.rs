@@ -9,12 +9,12 @@
 use super::assemble::{self, AssembleArgs, AssembleItem, Place};
 use super::part::{self, Part};
 use crate::abi::bytes_of;
-use crate::batch::aligned;
+use crate::decode::batch::aligned;
+use crate::decode::run::Stop;
 use crate::device::Device;
 use crate::lane::{Lane, Spare};
 use crate::launch::launch;
 use crate::memory::{DeviceBuffer, InFlight, Kind, Lease, lasting};
-use crate::run::Stop;
 use strile_engine::{Assembly, Context, EngineError, Given, Location, OutputSpec, Patch, SharedPixels};
 
 /// Bytes of a piece; a row may be longer.

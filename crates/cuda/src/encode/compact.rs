@@ -1,5 +1,5 @@
 //! The last pass of encoding: encoded blocks moved together, and one table for the host that says where each is. What the
-//! kernels of `compact.cu` are launched with; twins of `kernels/compact_abi.h`.
+//! kernels of `compact.cu` are launched with; twins of `kernels/blocks/compact_abi.h`.
 //!
 //! Two launches: `compact_offsets` over the states and sizes, then `compact_blocks`.
 

@@ -1,5 +1,5 @@
 //! The first pass of encoding, from pixels on the device to the packed bytes of blocks: which layouts it takes, and what
-//! the kernels of `cut.cu` are launched with; twins of `kernels/cut_abi.h`.
+//! the kernels of `cut.cu` are launched with; twins of `kernels/cut/cut_abi.h`.
 //!
 //! The meaning of every layout is the CPU engine's; what it takes and this pass does not is refused here with the reason,
 //! and such blocks are encoded by the host.

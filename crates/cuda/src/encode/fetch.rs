@@ -5,10 +5,10 @@
 use super::assemble::{self, AssembleArgs, Assembly, Place};
 use super::part::{self, Part};
 use crate::abi::bytes_of;
+use crate::decode::run::Stop;
 use crate::device::Device;
 use crate::launch::launch;
 use crate::memory::{DeviceBuffer, copy_out};
-use crate::run::Stop;
 use crate::stream::Stream;
 use strile_engine::memory::try_zeroed;
 use strile_engine::{EngineError, OutputSpec, SharedPixels, Strides};

@@ -6,12 +6,12 @@
 use super::reduce::{self, Place, Places, Reduction};
 use super::{bring, part};
 use crate::abi::bytes_of;
-use crate::batch::aligned;
+use crate::decode::batch::aligned;
+use crate::decode::run::Stop;
 use crate::device::Device;
 use crate::lane::Spare;
 use crate::launch::launch;
 use crate::memory::{DeviceBuffer, Kind, lasting};
-use crate::run::Stop;
 use crate::stream::Stream;
 use std::sync::Arc;
 use strile_engine::{

@@ -4,7 +4,7 @@
 use super::join::{Outcome, Tally};
 use super::run::Run;
 use super::{fetch, part};
-use crate::run::Stop;
+use crate::decode::run::Stop;
 use crate::stream::Stream;
 use std::collections::BTreeMap;
 use std::sync::Arc;

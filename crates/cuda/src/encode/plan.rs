@@ -6,7 +6,7 @@ use super::codec::{Codec, Effort, codec};
 use super::cut::{self, CutTask, Recipe};
 use super::part::{self, Part};
 use super::{compact, left};
-use crate::batch::aligned;
+use crate::decode::batch::aligned;
 use crate::vendor::{self, Compressor, Shape};
 use std::collections::BTreeMap;
 use strile_engine::{EncodeJob, EncodeLayout, Location, OutputSpec, SharedPixels};

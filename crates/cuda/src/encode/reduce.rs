@@ -1,4 +1,4 @@
-//! Overviews on the device: what the kernels of `reduce.cu` are launched with; twins of `kernels/reduce_abi.h`.
+//! Overviews on the device: what the kernels of `reduce.cu` are launched with; twins of `kernels/reduce/reduce_abi.h`.
 //!
 //! [`plan`] makes the parts of a job, all in one table, their places in one output and the launches over them: one over
 //! all pixels of a type and, but for filters, one over all masks. Results equal the CPU engine's to the last bit.

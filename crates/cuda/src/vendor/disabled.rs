@@ -2,12 +2,12 @@
 
 use super::{Nvcomp, Shape};
 use crate::abi::{DecodeArgs, DecodeBlock};
-use crate::batch::Item;
-use crate::codec::Kernel;
+use crate::decode::batch::Item;
+use crate::decode::codec::Kernel;
+use crate::decode::run::Stop;
 use crate::device::Device;
 use crate::encode::abi::EncodeArgs;
 use crate::encode::plan::How;
-use crate::run::Stop;
 use crate::stream::Stream;
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -22,10 +22,10 @@ pub(crate) use queue::Call;
 
 use super::super::{Nvcomp, Shape};
 use crate::abi::{DecodeArgs, DecodeBlock};
-use crate::batch::{Item, aligned};
-use crate::codec::Kernel;
+use crate::decode::batch::{Item, aligned};
+use crate::decode::codec::Kernel;
+use crate::decode::run::Stop;
 use crate::device::Device;
-use crate::run::Stop;
 use std::sync::Arc;
 use strile_engine::{BlockLayout, EngineError};
 use strile_tiff::Compression;

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_codestream::jpeg2000::size;
 use strile_cpu::CpuEngine;
+use strile_cuda::decode::picture::jpeg2000::{Batch, Jpeg2000, Step};
+use strile_cuda::decode::picture::{Bytes, Decoder, Placed, Room};
 use strile_cuda::launch::Launch;
-use strile_cuda::picture::jpeg2000::{Batch, Jpeg2000, Step};
-use strile_cuda::picture::{Bytes, Decoder, Placed, Room};
 use strile_emulate::{Emulator, Poisoned};
 use strile_engine::{
     Arena, BlockAddress, BlockFault, BlockLayout, BlockTask, Context, DecodeJob, Encoded, Engine, Output,

@@ -67,69 +67,43 @@ fn colours(a: &Image, b: &Image, place: &str, found: &mut Differences) {
     }
 }
 
-/// Tags whose meaning is told as facts or is where and how pixels are stored, and pointers.
+/// Whether a tag says how pixels are stored or points elsewhere, or its meaning is compared as a fact.
 pub(crate) fn is_of_storage(tag: Tag) -> bool {
-    matches!(
-        tag,
-        Tag::NewSubfileType
-            | Tag::SubfileType
-            | Tag::ImageWidth
-            | Tag::ImageLength
-            | Tag::BitsPerSample
-            | Tag::Compression
-            | Tag::PhotometricInterpretation
-            | Tag::FillOrder
-            | Tag::StripOffsets
-            | Tag::Orientation
-            | Tag::SamplesPerPixel
-            | Tag::RowsPerStrip
-            | Tag::StripByteCounts
-            | Tag::FreeOffsets
-            | Tag::FreeByteCounts
-            | Tag::PlanarConfiguration
-            | Tag::T4Options
-            | Tag::T6Options
-            | Tag::Predictor
-            | Tag::ColorMap
-            | Tag::TileWidth
-            | Tag::TileLength
-            | Tag::TileOffsets
-            | Tag::TileByteCounts
-            | Tag::SubIFDs
-            | Tag::ExtraSamples
-            | Tag::SampleFormat
-            | Tag::JPEGTables
-            | Tag::JPEGProc
-            | Tag::JPEGInterchangeFormat
-            | Tag::JPEGInterchangeFormatLength
-            | Tag::JPEGRestartInterval
-            | Tag::JPEGLosslessPredictors
-            | Tag::JPEGPointTransforms
-            | Tag::JPEGQTables
-            | Tag::JPEGDCTables
-            | Tag::JPEGACTables
-            | Tag::YCbCrCoefficients
-            | Tag::YCbCrSubSampling
-            | Tag::YCbCrPositioning
-            | Tag::ReferenceBlackWhite
-            | Tag::StripRowCounts
-            | Tag::ImageDepth
-            | Tag::TileDepth
-            | Tag::ModelPixelScaleTag
-            | Tag::ModelTiepointTag
-            | Tag::ModelTransformationTag
-            | Tag::ExifIFD
-            | Tag::GeoKeyDirectoryTag
-            | Tag::GeoDoubleParamsTag
-            | Tag::GeoAsciiParamsTag
-            | Tag::GPSIFD
-            | Tag::InteroperabilityIFD
-            | Tag::GlobalParametersIFD
-            | Tag::GDAL_METADATA
-            | Tag::GDAL_NODATA
-            | Tag::RPCCoefficientTag
-            | Tag::LercParameters
-    )
+    tag.is_of_layout()
+        || matches!(
+            tag,
+            Tag::Orientation
+                | Tag::FreeOffsets
+                | Tag::FreeByteCounts
+                | Tag::JPEGProc
+                | Tag::JPEGInterchangeFormat
+                | Tag::JPEGInterchangeFormatLength
+                | Tag::JPEGRestartInterval
+                | Tag::JPEGLosslessPredictors
+                | Tag::JPEGPointTransforms
+                | Tag::JPEGQTables
+                | Tag::JPEGDCTables
+                | Tag::JPEGACTables
+                | Tag::YCbCrCoefficients
+                | Tag::YCbCrPositioning
+                | Tag::ReferenceBlackWhite
+                | Tag::StripRowCounts
+                | Tag::ImageDepth
+                | Tag::TileDepth
+                | Tag::ModelPixelScaleTag
+                | Tag::ModelTiepointTag
+                | Tag::ModelTransformationTag
+                | Tag::ExifIFD
+                | Tag::GeoKeyDirectoryTag
+                | Tag::GeoDoubleParamsTag
+                | Tag::GeoAsciiParamsTag
+                | Tag::GPSIFD
+                | Tag::InteroperabilityIFD
+                | Tag::GlobalParametersIFD
+                | Tag::GDAL_METADATA
+                | Tag::GDAL_NODATA
+                | Tag::RPCCoefficientTag
+        )
 }
 
 /// A directory and the file it is in.

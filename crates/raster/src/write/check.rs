@@ -3,7 +3,7 @@
 
 use super::options::WriteOptions;
 use super::spec::RasterSpec;
-use strile_tiff::{Compression as C, LercWrapper, Photometric, Tag};
+use strile_tiff::{Compression as C, LercWrapper, Photometric};
 
 /// Checks what a codec is asked for.
 pub(crate) fn check_options(options: &WriteOptions) -> Result<(), String> {
@@ -76,44 +76,10 @@ pub(crate) fn check_spec(spec: &RasterSpec) -> Result<(), String> {
         let (text, name) = (nodata.to_text(), spec.data_type.name());
         return Err(format!("nodata {text} cannot be stored in {name} samples; choose another value"));
     }
-    match spec.extra_fields.iter().find(|(tag, _)| is_written(*tag)) {
+    match spec.extra_fields.iter().find(|(tag, _)| tag.is_of_layout()) {
         Some((tag, _)) => {
             Err(format!("{tag} is written from what the raster is; it cannot be a further tag"))
         }
         None => Ok(()),
     }
-}
-
-/// Tags that say where pixels are and how they are stored: the writer's own.
-pub(super) fn is_written(tag: Tag) -> bool {
-    matches!(
-        tag,
-        Tag::NewSubfileType
-            | Tag::SubfileType
-            | Tag::ImageWidth
-            | Tag::ImageLength
-            | Tag::BitsPerSample
-            | Tag::Compression
-            | Tag::PhotometricInterpretation
-            | Tag::FillOrder
-            | Tag::StripOffsets
-            | Tag::SamplesPerPixel
-            | Tag::RowsPerStrip
-            | Tag::StripByteCounts
-            | Tag::PlanarConfiguration
-            | Tag::T4Options
-            | Tag::T6Options
-            | Tag::Predictor
-            | Tag::ColorMap
-            | Tag::TileWidth
-            | Tag::TileLength
-            | Tag::TileOffsets
-            | Tag::TileByteCounts
-            | Tag::SubIFDs
-            | Tag::ExtraSamples
-            | Tag::SampleFormat
-            | Tag::JPEGTables
-            | Tag::YCbCrSubSampling
-            | Tag::LercParameters
-    )
 }

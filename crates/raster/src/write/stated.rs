@@ -2,7 +2,6 @@
 //!
 //! The raster may have other bands than that file, and may state some of it anew. Its own statements come first.
 
-use super::check::is_written;
 use super::spec::RasterSpec;
 use strile_tiff::gdal::{BandMetadata, Metadata as Items, MetadataItem};
 use strile_tiff::{DataType, ExtraSample, FieldValue, Photometric, Tag, Warnings};
@@ -148,7 +147,7 @@ pub fn is_own_tag(tag: Tag) -> bool {
         Tag::GDAL_METADATA,
         Tag::GDAL_NODATA,
     ];
-    (is_written(tag) && !colours.contains(&tag)) || others.contains(&tag)
+    (tag.is_of_layout() && !colours.contains(&tag)) || others.contains(&tag)
 }
 
 /// What is known of a raster's colours, from which its photometric interpretation follows.

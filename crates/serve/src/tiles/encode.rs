@@ -5,12 +5,12 @@ use crate::answer::Refusal;
 use crate::reading::Samples;
 use http::StatusCode;
 use strile::io::MemorySink;
-use strile::number::writer;
+use strile::number::{to_little_endian, writer};
 use strile::read::Interleave;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::{Crs, GeoTransform};
 use strile::write::{BlockChoice, Piece};
-use strile::{Context, DataType, Processor, RasterSpec, Window, WriteOptions, Writer};
+use strile::{Context, DataType, Processor, RasterSpec, Window, WriteOptions, Writer, npy};
 
 /// Quality of JPEG and WebP.
 const QUALITY: u8 = 85;
@@ -107,33 +107,8 @@ fn png(picture: &TileImage) -> Result<Vec<u8>, Refusal> {
 
 /// Samples as an array of numpy, (band, row, column), with the validity (0 or 255) as its last band, as titiler does.
 pub(crate) fn npy(samples: &Samples) -> Vec<u8> {
-    let code = match samples.data_type {
-        DataType::U8 => "|u1",
-        DataType::I8 => "|i1",
-        DataType::U16 => "<u2",
-        DataType::I16 => "<i2",
-        DataType::U32 => "<u4",
-        DataType::I32 => "<i4",
-        DataType::U64 => "<u8",
-        DataType::I64 => "<i8",
-        DataType::F16 => "<f2",
-        DataType::F32 => "<f4",
-        DataType::F64 => "<f8",
-        DataType::C64 => "<c8",
-        DataType::C128 => "<c16",
-    };
-    let shape = (samples.bands + 1, samples.height, samples.width);
-    let mut header = format!(
-        "{{'descr': '{code}', 'fortran_order': False, 'shape': ({}, {}, {}), }}",
-        shape.0, shape.1, shape.2
-    );
-    // The header ends in a line feed, and the data begins at a multiple of 64.
-    let total = 10 + header.len() + 1;
-    header.push_str(&" ".repeat(total.next_multiple_of(64) - total));
-    header.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend(u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes());
-    bytes.extend(header.as_bytes());
+    let shape = [samples.bands as u64 + 1, samples.height.into(), samples.width.into()];
+    let mut bytes = npy::header(samples.data_type, shape);
     let start = bytes.len();
     bytes.extend(&samples.pixels);
     let write = writer(samples.data_type);
@@ -147,10 +122,7 @@ pub(crate) fn npy(samples: &Samples) -> Vec<u8> {
             write(0.0, &mut bytes);
         }
     }
-    if cfg!(target_endian = "big") {
-        let size = samples.data_type.size();
-        bytes.get_mut(start..).unwrap_or_default().chunks_exact_mut(size).for_each(<[u8]>::reverse);
-    }
+    to_little_endian(bytes.get_mut(start..).unwrap_or_default(), samples.data_type);
     bytes
 }
 

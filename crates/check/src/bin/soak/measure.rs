@@ -59,7 +59,7 @@ impl Sample {
             seconds: at.as_secs(),
             operations,
             held: testkit::allocator::taken() as u64,
-            kept: (strile_cpu::kept_bytes() + strile_cuda::picture::kept_bytes()) as u64,
+            kept: (strile_cpu::kept_bytes() + strile_cuda::decode::picture::kept_bytes()) as u64,
             heap: (used as u64, free as u64),
             memory: status("RssAnon") << 10,
             descriptors: std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64),
@@ -142,7 +142,7 @@ pub fn verdict(samples: &[Sample]) -> Vec<Value> {
     ];
     let threads = most(samples, |s| s.threads);
     let devices = u64::from(samples.iter().any(|sample| sample.device.is_some()));
-    let limit = threads * KEPT_PER_THREAD + devices * strile_cuda::picture::KEPT as u64;
+    let limit = threads * KEPT_PER_THREAD + devices * strile_cuda::decode::picture::KEPT as u64;
     let kept = most(samples, |s| s.kept);
     lines.push(json!({ "figure": "kept", "last": kept, "most": limit, "ok": kept <= limit }));
     if samples.iter().any(|sample| sample.device.is_some()) {

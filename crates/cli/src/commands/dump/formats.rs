@@ -2,13 +2,14 @@
 
 use super::{Piece, Writer};
 use crate::output::Sink;
-use crate::samples::{npy_code, to_little_endian, write_text};
+use crate::samples::write_text;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use strile::ReadOptions;
+use strile::number::to_little_endian;
 use strile::read::Pieces;
 use strile::tiff::geo::GeoTransform;
+use strile::{ReadOptions, npy};
 
 /// A header, then samples band by band: `raw` and `npy`.
 pub struct Plain {
@@ -22,17 +23,9 @@ impl Plain {
         Self { header: format!("{header}\n").into_bytes() }
     }
 
-    /// Version 1.0: magic, length, a Python dictionary padded so that the samples begin at a multiple of 64.
     pub fn npy(pieces: &Pieces) -> Self {
-        let Pieces { data_type, bands, rows, columns, .. } = pieces;
-        let code = npy_code(*data_type);
-        let mut text =
-            format!("{{'descr': '{code}', 'fortran_order': False, 'shape': ({bands}, {rows}, {columns}), }}");
-        let whole = (10 + text.len() + 1).next_multiple_of(64);
-        text.push_str(&" ".repeat(whole - 10 - text.len() - 1));
-        text.push('\n');
-        let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
-        Self { header: [b"\x93NUMPY\x01\x00".as_slice(), &len.to_le_bytes(), text.as_bytes()].concat() }
+        let shape = [pieces.bands, pieces.rows, pieces.columns].map(u64::from);
+        Self { header: npy::header(pieces.data_type, shape) }
     }
 }
 

@@ -4,8 +4,8 @@
 //! 1 bit whatever the photometric tag says. Group 3 has an EOL before every row and no return to control, Group 4
 //! ends with EOFB: so libtiff writes both.
 
-use super::super::ccitt_codes::{RUN_WORDS, Word};
 use super::super::workspace::out_of_memory;
+use super::codes::{RUN_WORDS, Word};
 use super::{EOFB, StoredBlock, T4_TWO_DIMENSIONAL};
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout};
 use strile_tiff::{Compression, SampleFormat};

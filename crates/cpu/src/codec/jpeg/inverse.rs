@@ -1,5 +1,5 @@
 //! The inverse cosine transform of Loeffler, Ligtenberg and Moschytz with 13 bits of constants, bit for bit as libjpeg's
-//! accurate integer method ("islow") rounds, and as `kernels/jpeg_transform.cuh` has it. Sums wrap where corrupt data make
+//! accurate integer method ("islow") rounds, and as `kernels/jpeg/jpeg_transform.cuh` has it. Sums wrap where corrupt data make
 //! them too large.
 
 #![expect(clippy::indexing_slicing, reason = "arrays of eight, by constant indices")]

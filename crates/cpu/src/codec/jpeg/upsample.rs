@@ -1,6 +1,6 @@
 //! Rows of pixels out of the samples of components: those that are fewer become as many as the pixels, by libjpeg's
 //! triangle filters with their alternating rounding where there are half as many, else repeated; YCbCr becomes RGB by
-//! BT.601 in fixed point of 16 bits. As `kernels/jpeg_pixels.cuh` has it.
+//! BT.601 in fixed point of 16 bits. As `kernels/jpeg/jpeg_pixels.cuh` has it.
 
 /// How the samples of a component become those of pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! What the codecs that look for matches share: their first passes, and the scratch of those. Twins of
-//! `kernels/match_abi.h`.
+//! `kernels/matches/match_abi.h`.
 
 use super::Pass;
 use strile_engine::portable;

@@ -1,6 +1,6 @@
 //! Which entry point of the kernel takes a task, and the shape of its launch.
 //!
-//! Every way through `kernels/cut.cu` has an entry point, whose file says what it needs; `cut_each` takes all but samples
+//! Every way through `kernels/cut/cut.cu` has an entry point, whose file says what it needs; `cut_each` takes all but samples
 //! of one bit, `cut_bits` those.
 
 use super::{CutTask, Recipe};

@@ -7,11 +7,11 @@ use super::Codec;
 use super::Shape;
 use super::library::{Alignments, Library, NvcompError, NvcompVersion, check};
 use crate::abi::Address;
-use crate::batch::aligned;
+use crate::decode::batch::aligned;
+use crate::decode::run::Stop;
 use crate::device::Device;
 use crate::encode::abi::EncodeArgs;
 use crate::launch::launch;
-use crate::run::Stop;
 use crate::stream::Stream;
 use std::ffi::{c_int, c_void};
 

@@ -6,11 +6,11 @@
 use super::library::Lists;
 use super::{Codec, Decoders, Shape, failed};
 use crate::abi::{DecodeArgs, DecodeBlock};
-use crate::batch::aligned;
-use crate::codec::{Kernel, Pass};
+use crate::decode::batch::aligned;
+use crate::decode::codec::{Kernel, Pass};
+use crate::decode::run::Stop;
 use crate::device::Device;
 use crate::launch::launch;
-use crate::run::Stop;
 use crate::stream::Stream;
 use strile_engine::EngineError;
 
@@ -141,6 +141,9 @@ mod tests {
             assert_eq!(Codec::by(codec.kernel()), Some(codec));
             assert_eq!(codec.kernel().passes.len(), 2);
         }
-        assert_eq!(crate::codec::kernel(Compression::Deflate, LercWrapper::None).and_then(Codec::by), None);
+        assert_eq!(
+            crate::decode::codec::kernel(Compression::Deflate, LercWrapper::None).and_then(Codec::by),
+            None
+        );
     }
 }

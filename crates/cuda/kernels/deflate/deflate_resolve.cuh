@@ -1,0 +1,73 @@
+// Turns the sources that segments wrote into bytes, tile by tile, in rounds.
+//
+// A source is a byte or the place of another source, always an earlier one. A round replaces every place by
+// what is found HOPS places further on, and a tile in which only bytes are left writes them out and is done.
+// Threads read what others replace at the same time: old or new, it leads to the same byte, and the new one
+// is nearer to it. So a round leaves at most one in HOPS of the steps from any place to its byte, rounded up,
+// and ROUNDS of them leave none: an output has at most 2^30 bytes.
+#pragma once
+#include "deflate/deflate_split.cuh"
+
+#define RESOLVE_THREADS 256u
+#define HOPS 16u
+#define ROUNDS 8u
+#define TILE_QUADS (TILE_LEN / 4 / RESOLVE_THREADS)
+
+constexpr u64 steps_left(u64 steps, u32 rounds) {
+  return rounds == 0 ? steps : steps_left((steps + HOPS - 1) / HOPS, rounds - 1);
+}
+static_assert(steps_left((u64)1 << 30, ROUNDS) <= 1, "a round more");
+
+// Follows a source; true where it led to a byte.
+DEVICE bool follow(const u32* sources, u32& source) {
+#pragma unroll 1
+  for (u32 hop = 0; hop < HOPS && (source & SOURCE_KNOWN) == 0; ++hop) {
+    source = relaxed_load(sources + source);
+  }
+  return (source & SOURCE_KNOWN) != 0;
+}
+
+// One round of a tile. All threads.
+DEVICE void resolve_tile(const Split& split, u32 tile, u8* decoded, u32 len, AdlerPart* parts, u32 thread) {
+  u32 bytes[TILE_QUADS];
+  bool all = true;
+#pragma unroll
+  for (u32 i = 0; i < TILE_QUADS; ++i) {
+    const u32 at = tile * TILE_LEN + (i * RESOLVE_THREADS + thread) * 4;
+    bytes[i] = 0;
+    if (at >= len) continue;
+    const Line found = *(const Line*)(split.sources + at);
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      u32 source = found.words[k];
+      if ((source & SOURCE_KNOWN) == 0) {
+        if (!follow(split.sources, source)) all = false;
+        relaxed_store(split.sources + at + k, source);
+      }
+      bytes[i] |= (source & 0xFF) << 8 * k;
+    }
+  }
+  if (!__syncthreads_and(all)) return;
+  AdlerSum sum = {0, 0};
+#pragma unroll
+  for (u32 i = 0; i < TILE_QUADS; ++i) {
+    const u32 at = tile * TILE_LEN + (i * RESOLVE_THREADS + thread) * 4;
+    if (at < len) *(u32*)(decoded + at) = bytes[i];
+    const u32 four = dot_bytes(bytes[i], 0x01010101u, 0);
+    sum.bytes += four;
+    sum.weighted += (u64)at * four + dot_bytes(bytes[i], 0x03020100u, 0);
+  }
+  const AdlerPart part = adler_part(sum);
+  if ((thread & 31) == 0) parts[thread / 32] = part;
+  __syncthreads();
+  if (thread == 0) {
+    AdlerPart joined = {0, 0};
+    for (u32 w = 0; w < RESOLVE_THREADS / 32; ++w) {
+      joined.bytes += parts[w].bytes;
+      joined.weighted += parts[w].weighted;
+    }
+    split.tiles[tile] = {1, joined.bytes, joined.weighted, 0};
+  }
+  // The parts are written again for the next tile.
+  __syncthreads();
+}

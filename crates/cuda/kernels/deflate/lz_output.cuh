@@ -1,0 +1,123 @@
+// The output of a group of warps: what is newest in a page of shared memory, everything older in global
+// memory.
+//
+// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to page_len bytes from
+// `origin` on; whole groups of lines are then written out, 16 bytes a lane, their Adler-32 added up on the
+// way, and the rest, less than FLUSH bytes, moves to the begin of the page. So a position is at the same
+// distance from the page's begin whoever asks, with no wrap to mind; and after a flush all of the page's
+// memory but the first FLUSH bytes is free for others.
+#pragma once
+#include "deflate/adler.cuh"
+#include "group.cuh"
+
+#define FLUSH 512u  // 32 lanes of 16 bytes
+
+// Less than a multiple of FLUSH: what a flush moves is then in the page.
+constexpr u32 page_len(u32 warps) { return warps * 1792 - 1; }
+constexpr u32 page_memory(u32 warps) { return page_len(warps) + 17; }  // and a word may be read behind it
+
+struct Output {
+  u8* bytes;   // in global memory, 16-byte aligned
+  u8* page;    // in shared memory, 16-byte aligned
+  u32 len;     // bytes that have to come out
+  u32 head;    // bytes that are complete
+  u32 origin;  // bytes that are in global memory: a multiple of FLUSH
+  AdlerSum sum;
+};
+
+DEVICE u8* in_page(const Output& out, u32 position) { return out.page + (position - out.origin); }
+
+// Says which bytes of words that are loaded are used.
+DEVICE void uses_bytes(const Output& out, u32 position, u32 count) {
+  const u32 below = position < out.origin ? out.origin - position : 0;
+  if (below < count) uses(in_page(out, position + below), count - below);
+}
+
+// The four bytes at a multiple of four. Some of them may be written at the same time, or not yet: the caller
+// takes those that are complete.
+DEVICE u32 word_at(const Output& out, u32 position) {
+  if (position >= out.origin) return partial_load((const u32*)in_page(out, position));
+  return *(const u32*)(out.bytes + position);
+}
+
+// The four bytes at any position, of which the first `count` are complete.
+DEVICE u32 bytes_at(const Output& out, u32 position, u32 count) {
+  u32 word = position & ~3u;
+  uses_bytes(out, position, count);
+  return __funnelshift_r(word_at(out, word), word_at(out, word + 4), position * 8);
+}
+
+DEVICE u32 byte_at(const Output& out, u32 position) {
+  return position >= out.origin ? *in_page(out, position) : out.bytes[position];
+}
+
+// Writes out the lines that are complete. All threads, after a group_sync behind the last write into the
+// page; ends with one.
+template <u32 WARPS>
+DEVICE void flush(Output& out, u32 thread) {
+  const u32 lane = thread & 31, warp = thread / 32;
+  u32 groups = (out.head - out.origin) / FLUSH;
+  if (groups == 0) return;
+#pragma unroll 1
+  for (u32 i = warp; i < groups; i += WARPS) {
+    u32 at = out.origin + i * FLUSH + lane * LINE;
+    Line line = *(const Line*)in_page(out, at);
+    *(Line*)(out.bytes + at) = line;
+    adler_add(out.sum, line, at);
+  }
+  // The first group is the first warp's: nobody else reads where the rest goes.
+  if (warp == 0) {
+    Line rest = ((const Line*)(out.page + groups * FLUSH))[lane];
+    __syncwarp();
+    ((Line*)out.page)[lane] = rest;
+  }
+  out.origin += groups * FLUSH;
+  group_sync<32 * WARPS>();
+}
+
+// Writes out the rest, the last line filled up with zeros, and gives the Adler-32 of all; `parts` is memory
+// for it.
+template <u32 WARPS>
+DEVICE u32 finish(Output& out, AdlerPart* parts, u32 thread) {
+  const u32 lane = thread & 31, warp = thread / 32;
+  flush<WARPS>(out, thread);
+  u32 at = out.origin + lane * LINE;
+  if (warp == 0 && at < out.head) {
+    Line line = *(const Line*)in_page(out, at);
+    u32 left = out.head - at;
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      u32 here = left > 4 * k ? left - 4 * k : 0;
+      if (here < 4) line.words[k] &= (1u << here * 8) - 1;
+    }
+    *(Line*)(out.bytes + at) = line;
+    adler_add(out.sum, line, at);
+  }
+  AdlerPart part = adler_part(out.sum), all = {0, 0};
+  if (lane == 0) parts[warp] = part;
+  group_sync<32 * WARPS>();
+#pragma unroll
+  for (u32 w = 0; w < WARPS; ++w) {
+    all.bytes += parts[w].bytes;
+    all.weighted += parts[w].weighted;
+  }
+  return adler_join(all, out.head);
+}
+
+// Appends `len` bytes of the input. False where there is no room.
+template <u32 WARPS>
+DEVICE bool append(Output& out, const u8* from, u32 len, u32 thread) {
+  if (len > out.len - out.head) return false;
+#pragma unroll 1
+  while (len != 0) {
+    u32 part = min(len, page_len(WARPS) - FLUSH);
+#pragma unroll 1
+    for (u32 i = thread; i < part; i += 32 * WARPS) *in_page(out, out.head + i) = __ldg(from + i);
+    out.head += part;
+    from += part;
+    len -= part;
+    group_sync<32 * WARPS>();
+    flush<WARPS>(out, thread);
+  }
+  return true;
+}

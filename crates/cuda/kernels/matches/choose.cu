@@ -1,0 +1,9 @@
+// Third pass of the encoders that look for matches: which of them become tokens. A CUDA block a part.
+#include "matches/match_choice.cuh"
+
+KERNEL_RESIDENT(choose, 512, 4, EncodeArgs) {
+  SHARED(Choice, choice);
+  const EncodeBlock block = args.blocks[blockIdx.x];
+  const Share part = share_of(args, block, PART);
+  if (part.start < part.end) choose_part(choice, match_scratch(args, block), part, args.lazy != 0);
+}

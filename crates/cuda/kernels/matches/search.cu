@@ -1,0 +1,13 @@
+// Second pass of the encoders that look for matches: the best match of every position, whatever becomes of it.
+// `runs` is the one for the effort without chains.
+#include "matches/match_runs.cuh"
+#include "matches/match_search.cuh"
+
+KERNEL_RESIDENT(search, 1024, 2, EncodeArgs) { search_share<1024>(args); }
+
+KERNEL_RESIDENT(runs, 256, 8, EncodeArgs) {
+  SHARED(RunBits, bits);
+  const EncodeBlock block = args.blocks[blockIdx.x];
+  const Share share = share_of(args, block, SEARCHED);
+  if (share.start < share.end) runs_of_share(bits, args, block, share);
+}

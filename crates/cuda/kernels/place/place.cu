@@ -1,0 +1,93 @@
+// From decompressed rows to pixels in their place: undoes predictors, byte order and bit depths, picks
+// samples, crops, converts to floats where the output does, and writes with any strides; or writes the fill
+// value. One pass, read once and written once.
+//
+// Every way has an entry point of its own, so that each has the registers it needs and no more; the host
+// says which one takes a task. The grid is (tasks, parts): the warps of all parts of a task share its rows. A
+// task whose block has a fault is left alone. Bytes of the output that belong to no sample of the task are
+// never written.
+#include "place/place_abi.h"
+#include "place/place_each.cuh"
+#include "place/place_fill.cuh"
+#include "place/place_pixels.cuh"
+#include "place/place_planes.cuh"
+#include "place/place_runs.cuh"
+
+const u32 PLACE_THREADS = 128;
+const u32 PLACE_WARPS = PLACE_THREADS / 32;
+
+// Whether this CUDA block has work; then `task` is what it works on.
+DEVICE bool place_begins(const PlaceArgs& args, PlaceTask& task) {
+  if (blockIdx.x >= args.count) return false;
+  task = args.tasks[blockIdx.x];
+  return task.status == NO_STATUS || args.statuses[task.status] == FAULT_NONE;
+}
+
+DEVICE Share place_share() {
+  return {blockIdx.y * PLACE_WARPS + threadIdx.x / 32, gridDim.y * PLACE_WARPS, threadIdx.x % 32};
+}
+
+// Rows of whole pixels of T times S bytes, or, where S is 1, of numbers of T bytes, or, where both are, of
+// any bytes; converted to floats where FLOATS says so.
+template <u32 T, int S, bool FLOATS>
+DEVICE void place_rows(const PlaceLayout& layout, const PlaceTask& task, const u16* selection,
+                       const i32* tables, const Share& share, Quad* stage) {
+  if constexpr (S == 1) {
+    place_runs<T, FLOATS>(layout, task, tables, share, stage);
+  } else {
+    place_pixels<T, S, FLOATS>(layout, task, selection, tables, share, stage);
+  }
+}
+
+// An entry point whose warps have QUADS times 16 bytes of shared memory each, at `stage`. BLOCKS is how many
+// CUDA blocks must fit a multiprocessor at once.
+#define PLACE_ENTRY(name, BLOCKS, QUADS, WORK)              \
+  KERNEL_RESIDENT(name, PLACE_THREADS, BLOCKS, PlaceArgs) { \
+    SHARED(Quad, stages[PLACE_WARPS * (QUADS)]);            \
+    PlaceTask task;                                         \
+    if (!place_begins(args, task)) return;                  \
+    const PlaceLayout layout = args.layouts[task.layout];   \
+    Quad* stage = stages + threadIdx.x / 32 * (QUADS);      \
+    WORK;                                                   \
+  }
+#define PLACE_ROWS(name, T, S, FLOATS, BLOCKS)        \
+  PLACE_ENTRY(name, BLOCKS, StageQuads<S>::COUNT,     \
+              (place_rows<T, S, FLOATS>(layout, task, args.selections + task.selection, args.tables, \
+                                        place_share(), stage)))
+#define PLACE_PLANES(name, N, FLOATS)    \
+  PLACE_ENTRY(name, 7, PLANE_QUADS,      \
+              (place_planes<N, FLOATS>(layout, task, args.tables, place_share(), stage)))
+
+PLACE_ROWS(place_rows_1_1, 1, 1, false, 6)
+PLACE_ROWS(place_rows_1_2, 1, 2, false, 8)
+PLACE_ROWS(place_rows_1_3, 1, 3, false, 8)
+PLACE_ROWS(place_rows_1_4, 1, 4, false, 6)
+PLACE_ROWS(place_rows_2_1, 2, 1, false, 6)
+PLACE_ROWS(place_rows_2_2, 2, 2, false, 8)
+PLACE_ROWS(place_rows_2_3, 2, 3, false, 6)
+PLACE_ROWS(place_rows_2_4, 2, 4, false, 6)
+PLACE_ROWS(place_rows_4_1, 4, 1, false, 6)
+PLACE_ROWS(place_rows_4_2, 4, 2, false, 8)
+PLACE_ROWS(place_rows_4_3, 4, 3, false, 7)
+PLACE_ROWS(place_rows_4_4, 4, 4, false, 6)
+PLACE_ROWS(place_floats_1_1, 1, 1, true, 8)
+PLACE_ROWS(place_floats_1_3, 1, 3, true, 8)
+PLACE_ROWS(place_floats_1_4, 1, 4, true, 8)
+PLACE_ROWS(place_floats_2_1, 2, 1, true, 8)
+PLACE_ROWS(place_floats_4_1, 4, 1, true, 8)
+PLACE_PLANES(place_planes_2, 2, false)
+PLACE_PLANES(place_planes_4, 4, false)
+PLACE_PLANES(place_planes_8, 8, false)
+PLACE_PLANES(place_floats_planes_4, 4, true)
+
+KERNEL(place_each, PLACE_THREADS, PlaceArgs) {
+  SHARED(Quad, stages[PLACE_WARPS * FILL_QUADS]);
+  PlaceTask task;
+  if (!place_begins(args, task)) return;
+  const PlaceLayout& layout = args.layouts[task.layout];
+  if (task.flags & TASK_FILL) {
+    u8* stage = (u8*)(stages + threadIdx.x / 32 * FILL_QUADS);
+    return fill_rows(layout, layout.fill, task, place_share(), stage);
+  }
+  place_each(layout, task, args.selections + task.selection, args.tables, place_share());
+}

@@ -1,0 +1,106 @@
+// The output of a tile, by the threads of a CUDA block: what is newest in a page of shared memory, everything older in
+// global memory.
+//
+// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to ZSTD_PAGE bytes from `origin` on;
+// whole groups of lines are then written out, a line a thread, and the rest moves to the begin of the page.
+#pragma once
+#include "lines.cuh"
+#include "zstd/zstd_format.cuh"
+
+static const u32 ZSTD_THREADS = 128;
+static const u32 ZSTD_WARPS = ZSTD_THREADS / 32;
+static const u32 ZSTD_GROUP = ZSTD_THREADS * LINE;
+static const u32 ZSTD_GROUPS = 4;
+static const u32 ZSTD_PAGE = ZSTD_GROUPS * ZSTD_GROUP - 1;  // what a flush moves is then in the page
+
+// In shared memory. A word may be read behind the page.
+struct ZstdPage {
+  alignas(16) u8 bytes[ZSTD_GROUPS * ZSTD_GROUP + LINE];
+};
+
+struct ZstdOutput {
+  u8* dst;     // in global memory, aligned to 16
+  u8* page;    // in shared memory
+  u32 head;    // bytes that are complete
+  u32 origin;  // bytes that are in global memory, a multiple of ZSTD_GROUP
+};
+
+DEVICE u8* zstd_in_page(const ZstdOutput& out, u32 position) { return out.page + (position - out.origin); }
+
+// Says which bytes of words that are loaded are used.
+DEVICE void zstd_uses(const ZstdOutput& out, u32 position, u32 count) {
+  const u32 below = position < out.origin ? out.origin - position : 0;
+  if (below < count) uses(zstd_in_page(out, position + below), count - below);
+}
+
+// The four bytes at a multiple of four. Some of them may be written at the same time, or not yet: the caller takes those
+// that are complete.
+DEVICE u32 zstd_word(const ZstdOutput& out, u32 position) {
+  if (position >= out.origin) return partial_load((const u32*)zstd_in_page(out, position));
+  return *(const u32*)(out.dst + position);
+}
+
+// The four bytes at any position, of which the first `count` are complete.
+DEVICE u32 zstd_four(const ZstdOutput& out, u32 position, u32 count) {
+  const u32 word = position & ~3u;
+  zstd_uses(out, position, count);
+  return __funnelshift_r(zstd_word(out, word), zstd_word(out, word + 4), position * 8);
+}
+
+DEVICE u32 zstd_byte(const ZstdOutput& out, u32 position) {
+  return position >= out.origin ? *zstd_in_page(out, position) : out.dst[position];
+}
+
+// Stores the first `count` bytes of `word`, at least one; more than four are four.
+DEVICE void zstd_put(u8* to, u32 word, u32 count) {
+  to[0] = (u8)word;
+  if (count > 1) to[1] = (u8)(word >> 8);
+  if (count > 2) to[2] = (u8)(word >> 16);
+  if (count > 3) to[3] = (u8)(word >> 24);
+}
+
+// Stores the bytes `first` to `stop` of a word of the page.
+DEVICE void zstd_put_word(u8* to, u32 word, u32 first, u32 stop) {
+  if (first == 0 && stop == 4) {
+    *(u32*)to = word;
+    return;
+  }
+#pragma unroll
+  for (u32 i = 0; i < 4; ++i) {
+    if (i >= first && i < stop) to[i] = (u8)(word >> i * 8);
+  }
+}
+
+// Writes out the lines that are complete. All threads, after they put bytes into the page and `head` counts them.
+DEVICE void zstd_flush(ZstdOutput& out, u32 thread) {
+  __syncthreads();
+  const u32 groups = (out.head - out.origin) / ZSTD_GROUP;
+  if (groups == 0) return;
+#pragma unroll 1
+  for (u32 i = 0; i < groups; ++i) {
+    const u32 at = i * ZSTD_GROUP + thread * LINE;
+    *(Line*)(out.dst + out.origin + at) = *(const Line*)(out.page + at);
+  }
+  const Line rest = ((const Line*)(out.page + groups * ZSTD_GROUP))[thread];
+  __syncthreads();
+  ((Line*)out.page)[thread] = rest;
+  out.origin += groups * ZSTD_GROUP;
+  __syncthreads();
+}
+
+// Writes out the rest as well, which stays in the page; zeros behind it up to a whole line.
+DEVICE void zstd_settle(ZstdOutput& out, u32 thread) {
+  zstd_flush(out, thread);
+  const u32 at = out.origin + thread * LINE;
+  if (at < out.head) {
+    Line line = *(const Line*)zstd_in_page(out, at);
+    const u32 left = out.head - at;
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      const u32 here = left > 4 * k ? left - 4 * k : 0;
+      if (here < 4) line.words[k] &= (1u << here * 8) - 1;
+    }
+    *(Line*)(out.dst + at) = line;
+  }
+  __syncthreads();
+}

@@ -1,0 +1,419 @@
+//! One job on the device, from its first read to its report: what the thread behind a ticket does.
+//!
+//! Batches go through flights. While some are decoded, reader threads fill the arenas of others; a flight is finished (its
+//! statuses read, its pixels handed to the host where they go there) before it is used again. Blocks that a kernel did not
+//! take, and those without a kernel, are decoded by the host engine at the end. Jobs of one small batch have no use for
+//! flights and threads (`small`).
+
+use crate::clock::Clock;
+use crate::cufile::Direct;
+use crate::decode::back;
+use crate::decode::batch::{Batch, Item, Route};
+use crate::decode::flight::{Back, Launched, Numbered};
+use crate::decode::host::Leftover;
+use crate::decode::picture::{Streams, Wanted};
+use crate::decode::plan::Plan;
+use crate::decode::slabs::{Arrived, Ends, Feed, Gap, HostBytes};
+use crate::decode::tables::Launches;
+use crate::device::Device;
+use crate::driver::DriverError;
+use crate::lane::{Lane, Spare};
+use crate::memory::{DeviceBuffer, InFlight, Kind, SLAB_LEN};
+use crate::stream::{Event, Stream};
+use crate::vendor::Decoders;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, mpsc};
+use strile_engine::{
+    Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, OutputKind, ReadAt, Report,
+    StageTimes, Trace, thread_builder,
+};
+
+/// Threads that read for one job: as many as fill the bus from a page cache.
+const READERS: usize = 10;
+
+/// What ends a job.
+#[derive(Debug)]
+pub enum Stop {
+    /// The engine's word.
+    Engine(EngineError),
+    /// The driver's.
+    Driver(DriverError),
+}
+
+impl From<EngineError> for Stop {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<DriverError> for Stop {
+    fn from(error: DriverError) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl Stop {
+    pub(crate) fn on(self, device: &Device) -> EngineError {
+        match self {
+            Self::Engine(error) => error,
+            Self::Driver(error) => EngineError::Device {
+                device: format!("cuda:{}", device.facts().index),
+                problem: error.to_string(),
+            },
+        }
+    }
+}
+
+/// What a job owns while it runs.
+pub(crate) struct Run {
+    pub(crate) device: Arc<Device>,
+    pub(crate) host: Arc<dyn Engine>,
+    pub(crate) spare: Arc<Spare>,
+    pub(crate) job: DecodeJob,
+    pub(crate) encoded: Encoded,
+    pub(crate) claims: BTreeMap<u32, Arc<Claim>>,
+    pub(crate) outputs: Vec<OutputKind>,
+    pub(crate) context: Context,
+    pub(crate) plan: Plan,
+    /// Reads files by itself, where that was asked for.
+    pub(crate) direct: Option<Direct>,
+    /// Decodes what the plan gives it, where that was asked for.
+    pub(crate) decoders: Option<Decoders>,
+}
+
+/// A batch whose work is queued.
+pub(crate) struct Flying {
+    pub(crate) batch: usize,
+    /// Before and after copying.
+    pub(crate) copied: Option<(Event, Event)>,
+    /// Tasks whose bytes could not be read, sorted.
+    pub(crate) unread: Vec<usize>,
+    pub(crate) launched: Launched,
+}
+
+/// What a batch launches, and its tables under way.
+struct Tables {
+    launches: Launches,
+    sent: InFlight,
+    /// The table of the gather, where bytes are on the device.
+    gathered: Option<InFlight>,
+}
+
+/// What is known so far.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) blocks: u64,
+    pub(crate) encoded_bytes: u64,
+    pub(crate) host_blocks: u64,
+    /// Whether a value was found that outputs look for.
+    pub(crate) found: Option<bool>,
+    /// By index of the task.
+    pub(crate) faults: Vec<(usize, LocatedFault)>,
+    pub(crate) times: StageTimes,
+    /// Where a trace is kept.
+    pub(crate) clock: Option<Clock>,
+}
+
+impl Run {
+    /// Does all of it.
+    pub(crate) fn run(self) -> Result<Report, EngineError> {
+        let device = Arc::clone(&self.device);
+        self.fly().map_err(|stop| stop.on(&device))
+    }
+
+    fn fly(&self) -> Result<Report, Stop> {
+        let _bound = self.device.bind()?;
+        let cancel = &self.context.cancel;
+        let trace = self.context.trace.as_deref();
+        let lane = Trace::time(trace, ("job", "streams"), || self.spare.lane(&self.device))?;
+        // Before the job has its memory: what comes back from the device takes some for a while.
+        let pictures = self.plan.pictures.iter().map(|plan| self.streams(&lane.copies, plan));
+        let pictures = pictures.collect::<Result<Vec<_>, Stop>>()?;
+        let _lease =
+            self.device.budget().take(Kind::Working, self.plan.memory, "decoding on the device", cancel)?;
+        let memory = Trace::time(trace, ("job", "memory"), || {
+            self.device.pool().alloc(&lane.copies, self.plan.memory)
+        })?;
+        let small = self.small();
+        let is_small = small.is_some();
+        if !is_small {
+            let ready = lane.copies.record()?;
+            lane.flights.iter().try_for_each(|stream| stream.wait_on(&ready))?;
+        }
+        // Whatever happens, a panic too: nothing may run in the memory that is given back, nor in what the job was lent.
+        let result =
+            std::panic::catch_unwind(AssertUnwindSafe(|| self.fly_with(&lane, &memory, pictures, small)));
+        let ended = if is_small { lane.copies.synchronize() } else { lane.synchronize() };
+        let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        ended?;
+        drop(memory);
+        self.spare.give_lane(lane);
+        result
+    }
+
+    fn fly_with(
+        &self,
+        lane: &Lane,
+        memory: &DeviceBuffer,
+        pictures: Vec<(Streams, Vec<Wanted>)>,
+        small: Option<HostBytes>,
+    ) -> Result<Report, Stop> {
+        let clock = self.context.trace.as_ref().map(|trace| Clock::new(trace, &lane.copies)).transpose()?;
+        let mut tally = Tally { clock, ..Tally::default() };
+        let mut left: Vec<usize> = Vec::new();
+        match small {
+            Some(bytes) => self.at_once(&bytes, (&lane.copies, memory), &mut tally, &mut left)?,
+            None => self.on_device(lane, memory, &mut tally, &mut left)?,
+        }
+        for (plan, streams) in self.plan.pictures.iter().zip(pictures) {
+            let (to, found) = ((lane, memory), (&mut tally, &mut left));
+            self.decode_pictures(plan, streams, to, found)?;
+        }
+        let host_tasks = self.plan.routes.iter().enumerate();
+        left.extend(host_tasks.filter(|(_, route)| matches!(route, Route::Host(_))).map(|(task, _)| task));
+        left.sort_unstable();
+        if self.context.cancel.is_cancelled() {
+            return Err(EngineError::Cancelled.into());
+        }
+        Leftover { run: self, stream: &lane.copies, memory }.decode(&left, &mut tally)?;
+        tally.faults.sort_by_key(|&(task, _)| task);
+        Ok(Report {
+            blocks: tally.blocks,
+            encoded_bytes: tally.encoded_bytes,
+            faults: tally.faults.into_iter().map(|(_, fault)| fault).collect(),
+            host_blocks: tally.host_blocks,
+            found: tally.found,
+            times: tally.times,
+        })
+    }
+
+    /// Sources that cuFile reads, where it was asked for and all of them are files.
+    fn direct(&self, sources: &[Arc<dyn ReadAt>]) -> Result<Option<HostBytes>, Stop> {
+        let Some(Direct { library, required }) = self.direct else { return Ok(None) };
+        match HostBytes::direct(library, sources) {
+            // `CudaEngine::reads_directly` said so before.
+            Err(_) if !required => Ok(None),
+            other => other.map_err(|error| {
+                let device = format!("cuda:{}", self.device.facts().index);
+                EngineError::Device { device, problem: error.to_string() }.into()
+            }),
+        }
+    }
+
+    /// How much a thread reads at a time: a slab, or less where that would leave threads without work.
+    fn piece_len(&self, readers: usize) -> usize {
+        const LEAST: usize = 256 << 10;
+        let all: u64 = self.plan.batches.iter().map(|batch| batch.size.encoded).sum();
+        let share = usize::try_from(all).unwrap_or(usize::MAX) / (2 * readers.max(1));
+        share.next_multiple_of(LEAST).clamp(LEAST, SLAB_LEN)
+    }
+
+    pub(crate) fn no_thread(&self, error: &std::io::Error) -> Stop {
+        let device = format!("cuda:{}", self.device.facts().index);
+        EngineError::Device { device, problem: format!("no thread could be started: {error}") }.into()
+    }
+
+    /// Decodes what the device can, and adds to `left` what it would not take.
+    fn on_device(
+        &self,
+        lane: &Lane,
+        memory: &DeviceBuffer,
+        tally: &mut Tally,
+        left: &mut Vec<usize>,
+    ) -> Result<(), Stop> {
+        let bytes = match &self.encoded {
+            Encoded::Staged(arena) => HostBytes::Staged(Arc::clone(arena)),
+            Encoded::Pulled(sources) => match self.direct(sources)? {
+                Some(direct) => direct,
+                None => HostBytes::Pulled(sources.clone()),
+            },
+            Encoded::Device(_) => return self.launch_all(lane, memory, None, tally, left),
+        };
+        let readers = READERS.min(self.context.threads.get().max(2));
+        let feed = Feed::new(bytes, &self.plan.batches, self.piece_len(readers));
+        let readers = readers.min(feed.len());
+        std::thread::scope(|scope| {
+            let (filled, taken) = mpsc::channel();
+            let send = || feed.send(&{ taken }, memory, &lane.copies);
+            thread_builder("strile-cuda-send")
+                .and_then(|new| new.spawn_scoped(scope, send))
+                .map_err(|error| self.no_thread(&error))?;
+            for reader in 0..readers {
+                let (feed, filled) = (&feed, filled.clone());
+                let read = move || feed.read(reader, &self.device, memory, &self.context, &filled);
+                match thread_builder("strile-cuda-read").and_then(|new| new.spawn_scoped(scope, read)) {
+                    Ok(_) => {}
+                    // Fewer are slower; without any this thread would wait for ever.
+                    Err(error) if reader == 0 => return Err(self.no_thread(&error)),
+                    Err(_) => break,
+                }
+            }
+            drop(filled);
+            // At the end of this in any way, so that no thread waits for what does not come any more.
+            let _ends = Ends { feed: &feed, always: true };
+            self.launch_all(lane, memory, Some(&feed), tally, left)
+        })?;
+        tally.times.read += feed.reading() / u32::try_from(readers.max(1)).unwrap_or(1);
+        Ok(())
+    }
+
+    fn launch_all(
+        &self,
+        lane: &Lane,
+        memory: &DeviceBuffer,
+        feed: Option<&Feed>,
+        tally: &mut Tally,
+        left: &mut Vec<usize>,
+    ) -> Result<(), Stop> {
+        let mut flying: VecDeque<Flying> = VecDeque::new();
+        let mut opened = 0;
+        let mut ahead = None;
+        for (index, batch) in self.plan.batches.iter().enumerate() {
+            if self.context.cancel.is_cancelled() {
+                return Err(EngineError::Cancelled.into());
+            }
+            // What has landed makes room for reading further ahead; where all flights are under way, one has to.
+            while let Some(first) = flying.front() {
+                if flying.len() < self.plan.flights && !first.launched.is_placed()? {
+                    break;
+                }
+                if let Some(first) = flying.pop_front() {
+                    self.finish(first, tally, left)?;
+                }
+            }
+            let room = (index - flying.len() + self.plan.flights).min(self.plan.batches.len());
+            while opened < room {
+                if let Some(feed) = feed {
+                    self.open(feed, opened, lane, memory)?;
+                }
+                opened += 1;
+            }
+            let mut tables = match ahead.take() {
+                Some(tables) => tables,
+                None => self.tables(index, &[], lane, memory)?,
+            };
+            // Where bytes are waited for, the next tables are made meanwhile, and go up ahead of slabs that follow. Where they
+            // are there, as of many small blocks, the device is not kept waiting for tables of another batch.
+            if index + 1 < room && !feed.is_some_and(|feed| feed.has_arrived(index)) {
+                ahead = Some(self.tables(index + 1, &[], lane, memory)?);
+            }
+            let flight = self.flight(index);
+            let Some(stream) = lane.flights.get(flight) else { return Err(EngineError::Abandoned.into()) };
+            let Arrived { failed, copied } = match feed {
+                Some(feed) => feed.arrived(index)?.ok_or(EngineError::Cancelled)?,
+                None => Arrived::default(),
+            };
+            if let Some((_, after)) = &copied {
+                stream.wait_on(after)?;
+            }
+            let unread = self.unread(batch, &failed);
+            if !unread.is_empty() {
+                tables = self.tables(index, &unread, lane, memory)?;
+            }
+            let blocks = |flying: &Flying| self.plan.batches.get(flying.batch).map_or(0, |b| b.items.len());
+            let load = batch.items.len() + flying.iter().map(blocks).sum::<usize>();
+            let launched = self.launch(tables, stream, memory, load)?;
+            flying.push_back(Flying { batch: index, copied, unread, launched });
+            if ahead.is_none() && index + 1 < room {
+                ahead = Some(self.tables(index + 1, &[], lane, memory)?);
+            }
+        }
+        while let Some(next) = flying.pop_front() {
+            self.finish(next, tally, left)?;
+        }
+        Ok(())
+    }
+
+    /// The flight of a batch.
+    fn flight(&self, batch: usize) -> usize {
+        batch % self.plan.flights.max(1)
+    }
+
+    /// Lets a batch be read into the arena of its flight, which nothing uses any more.
+    fn open(&self, feed: &Feed, batch: usize, lane: &Lane, memory: &DeviceBuffer) -> Result<(), Stop> {
+        let arena = self.plan.arenas(self.flight(batch)).encoded;
+        if feed.is_direct() {
+            // cuFile writes ranges and nothing between them, and knows no streams.
+            let len = self.plan.batches.get(batch).map_or(0, |batch| batch.size.encoded);
+            memory.fill(&lane.copies, arena, len, 0)?;
+            lane.copies.synchronize()?;
+        }
+        feed.open(arena);
+        Ok(())
+    }
+
+    /// Tasks with bytes in ranges that could not be read.
+    pub(crate) fn unread(&self, batch: &Batch, failed: &[Gap]) -> Vec<usize> {
+        if failed.is_empty() {
+            return Vec::new();
+        }
+        let touched = |item: &&Item| {
+            let Some((span, task)) = item.span.zip(self.job.tasks().get(item.task)) else { return false };
+            let end = span.offset.saturating_add(span.len);
+            failed.iter().any(|gap| gap.source == task.source && gap.start < end && span.offset < gap.end)
+        };
+        batch.items.iter().filter(touched).map(|item| item.task).collect()
+    }
+
+    /// The tables of a batch, on their way to its flight: on the stream of copies, because one for which another stream
+    /// has to wait would be sent behind all slabs that are queued. So they go ahead of the batch's own slabs; where encoded
+    /// bytes are on the device, behind the gather of them, whose table lies in the same place.
+    fn tables(
+        &self,
+        batch: usize,
+        unread: &[usize],
+        lane: &Lane,
+        memory: &DeviceBuffer,
+    ) -> Result<Tables, Stop> {
+        let arenas = self.plan.arenas(self.flight(batch));
+        let batch = self.plan.batches.get(batch).ok_or(EngineError::Abandoned)?;
+        let gathered = match &self.encoded {
+            Encoded::Device(bytes) => {
+                Some(back::gather_into(self, bytes, batch, &arenas, &lane.copies, memory)?)
+            }
+            Encoded::Staged(_) | Encoded::Pulled(_) => None,
+        };
+        let launches = Trace::time(self.context.trace.as_deref(), ("job", "tables"), || {
+            Launches::new(self, batch, &arenas, memory, unread)
+        })?;
+        let len = launches.bytes.len();
+        let mut up = self.spare.pinned(&self.device, len)?;
+        up.get_mut(..len).ok_or(EngineError::Abandoned)?.copy_from_slice(&launches.bytes);
+        let sent = memory.upload(&lane.copies, arenas.tables, up, len)?;
+        Ok(Tables { launches, sent, gathered })
+    }
+
+    fn launch(
+        &self,
+        Tables { launches, sent, gathered }: Tables,
+        stream: &Stream,
+        memory: &DeviceBuffer,
+        load: usize,
+    ) -> Result<Launched, Stop> {
+        let Launches { arenas, statuses, landing, .. } = launches;
+        let back = Back {
+            statuses: (arenas.tables, statuses),
+            pixels: (arenas.pixels, landing),
+            place: &launches.place,
+        };
+        sent.hold(stream)?;
+        self.queue(stream, memory, (sent, gathered), &back, || launches.decode(self, stream, load))
+    }
+
+    /// Waits for a batch, reads what its kernels said, and hands over what goes to the host.
+    pub(crate) fn finish(
+        &self,
+        flying: Flying,
+        tally: &mut Tally,
+        left: &mut Vec<usize>,
+    ) -> Result<(), Stop> {
+        let Flying { batch: index, copied, unread, launched } = flying;
+        let Some(batch) = self.plan.batches.get(index) else { return Ok(()) };
+        let numbered = Numbered { batch: index, flight: self.flight(index), copied };
+        let landed = self.landed(launched, numbered, tally)?;
+        let was_read = unread.clone();
+        let reports = |item: &Item| item.kernel.is_some() && was_read.binary_search(&item.task).is_err();
+        self.settle(landed, (&batch.items, unread), reports, tally, left)
+    }
+}

@@ -1,0 +1,166 @@
+//! Samples changed and images turned on the device: what `finish.cu` is launched with, the twin of `kernels/steps/finish_abi.h`,
+//! and the launch. Results equal the CPU engine's.
+
+#![expect(unsafe_code, reason = "a kernel is launched")]
+
+use crate::abi::Address;
+use crate::decode::run::Stop;
+use crate::device::Device;
+use crate::lane::Spare;
+use crate::steps::step::{Step, address_of, address_of_output, not_cancelled, numbers, strides};
+use strile_engine::{Change, Context, EngineError, FinishJob, Output, OutputBox, OutputSpec, SharedPixels};
+use strile_tiff::DataType;
+
+/// The `.cu` file without its ending, and its entry point.
+pub const MODULE: &str = "finish";
+/// Threads of a CUDA block, as the kernel says.
+pub const THREADS: u32 = 256;
+
+/// Rows and columns of the pixels that a CUDA block has.
+const SIDE: u32 = 32;
+/// Pixels of a band and CUDA blocks of a launch stay below.
+const MOST: u64 = 1 << 31;
+
+const SWAP: u32 = 1;
+const FLIP_ROWS: u32 = 2;
+const FLIP_COLUMNS: u32 = 4;
+const UNALIGNED: u32 = 8;
+
+/// Arguments of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct FinishArgs {
+    /// The first sample of the pixels.
+    pub src: Address,
+    /// That of the result.
+    pub dst: Address,
+    /// Bytes of the pixels from band to band, row to row, column to column.
+    pub from: [u64; 3],
+    /// The same of the result.
+    pub to: [u64; 3],
+    /// The bits that are flipped, or that are compared.
+    pub mask: u64,
+    /// The least of them that are the value.
+    pub low: u64,
+    /// How far above it they may be.
+    pub span: u64,
+    /// Columns of the pixels.
+    pub columns: u32,
+    /// Rows of the pixels.
+    pub rows: u32,
+    /// CUDA blocks beside each other.
+    pub across: u32,
+    /// CUDA blocks of a band of the result.
+    pub tiles: u32,
+    /// Bands of the pixels that make one of the result.
+    pub bands: u32,
+    /// Bytes of a sample of the pixels.
+    pub size: u32,
+    /// Bytes of a sample that are compared.
+    pub counts: u32,
+    /// Bytes of a sample of the result.
+    pub to_size: u32,
+    /// `FinishChange`.
+    pub change: u32,
+    /// `FinishFlag`s.
+    pub flags: u32,
+}
+
+const _: () = assert!(size_of::<FinishArgs>() == 128);
+
+/// A job made ready: the arguments, and the CUDA blocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Planned {
+    /// The arguments.
+    pub args: FinishArgs,
+    /// CUDA blocks.
+    pub grid: u32,
+}
+
+/// Makes a job ready, in place if there are no pixels beside the output; an error if it does not fit.
+pub fn plan(
+    job: &FinishJob,
+    pixels: Option<(&OutputSpec, u64)>,
+    (output, dst): (&OutputSpec, u64),
+) -> Result<Planned, EngineError> {
+    job.check(pixels.map(|(spec, _)| spec), output)?;
+    let (from, src) = pixels.unwrap_or((output, dst));
+    let (across, down) = (from.columns.div_ceil(SIDE), from.rows.div_ceil(SIDE));
+    let area = u64::from(from.columns) * u64::from(from.rows);
+    let tiles = u64::from(across) * u64::from(down);
+    let grid = tiles.saturating_mul(output.bands.into());
+    let small = |number: u64| u32::try_from(number).ok().filter(|_| number < MOST && area < MOST);
+    let (tiles, grid) = small(tiles).zip(small(grid)).ok_or_else(|| EngineError::Mismatch {
+        what: "pixels",
+        found: format!("{} bands of {} × {}", from.bands, from.rows, from.columns),
+        expected: "fewer than a launch can have".to_owned(),
+    })?;
+    let size = |spec: &OutputSpec| u32::try_from(spec.data_type.size()).unwrap_or(0);
+    let (change, [mask, low, span], counts) = match (job.change, job.change.sought(from.data_type)) {
+        (_, Some((sought, counts))) => (4, [sought.mask, sought.low, sought.span], counts),
+        (Change::Invert(_) | Change::Negate, _) => (1, [job.change.flipped(from.data_type.size()), 0, 0], 0),
+        (Change::Alpha, _) if from.data_type == DataType::U16 => (3, [0; 3], 0),
+        (Change::Alpha, _) if from.data_type == DataType::U8 => (0, [0; 3], 0),
+        (Change::NotZero | Change::Alpha, _) => (2, [0; 3], 0),
+        (Change::Nothing | Change::Differs(_), _) => (0, [0; 3], 0),
+    };
+    let (from_strides, to_strides) = (strides(from), strides(output));
+    let of = |spec: &OutputSpec, strides: [u64; 3], start: u64| {
+        let (_, number) = numbers(spec.data_type);
+        strides.into_iter().chain([start]).all(|at| at.is_multiple_of(number))
+    };
+    let aligned = of(from, from_strides, src) && of(output, to_strides, dst);
+    let flags = [
+        (job.turn.swap, SWAP),
+        (job.turn.flip_rows, FLIP_ROWS),
+        (job.turn.flip_columns, FLIP_COLUMNS),
+        (!aligned, UNALIGNED),
+    ];
+    let args = FinishArgs {
+        src,
+        dst,
+        from: from_strides,
+        to: to_strides,
+        mask,
+        low,
+        span,
+        columns: from.columns,
+        rows: from.rows,
+        across,
+        tiles,
+        bands: if change == 4 { from.bands } else { 1 },
+        size: size(from),
+        counts: u32::try_from(counts).unwrap_or(0),
+        to_size: size(output),
+        change,
+        flags: flags.into_iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum(),
+    };
+    Ok(Planned { args, grid })
+}
+
+/// Does all of it.
+pub(crate) fn run(
+    device: &Device,
+    spare: &Spare,
+    job: &FinishJob,
+    pixels: Option<&SharedPixels>,
+    output: &Output,
+    context: &Context,
+) -> Result<(), Stop> {
+    not_cancelled(&context.cancel)?;
+    let src = pixels.map(|pixels| address_of(device, pixels)).transpose()?;
+    let dst = address_of_output(device, output)?;
+    let spec = output.spec();
+    let whole = OutputBox { bands: (0, spec.bands), rows: (0, spec.rows), columns: (0, spec.columns) };
+    let _claim = output.claim(whole).ok_or(EngineError::Busy { output: 0 })?;
+    let planned = plan(job, pixels.map(SharedPixels::spec).zip(src), (spec, dst))?;
+    let step = Step {
+        purpose: "the last step on the device",
+        entry: (MODULE, MODULE),
+        grid: planned.grid,
+        threads: THREADS,
+        len: 0,
+    };
+    // SAFETY: the plan checks the shapes of pixels and output against each other; the caller keeps both.
+    unsafe { step.run(device, spare, &context.cancel, |_, _| planned.args) }
+}
