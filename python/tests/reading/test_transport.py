@@ -174,7 +174,7 @@ def test_ctrl_c_ends_a_wait_at_once(server: Any) -> None:
             timer.start()
             with pytest.raises(KeyboardInterrupt):
                 work()
-            assert time.monotonic() - sent[-1] < 0.5
+            assert time.monotonic() - sent[-1] < 1.5  # before the next byte
     finally:
         signal.signal(signal.SIGINT, before)
 

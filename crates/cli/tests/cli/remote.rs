@@ -222,5 +222,6 @@ fn ctrl_c_ends_a_wait_at_once() {
     assert!(std::process::Command::new("kill").args(["-INT", &number]).status().unwrap().success());
     let begun = Instant::now();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
+    // Before the next byte.
+    assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
 }

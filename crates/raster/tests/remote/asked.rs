@@ -89,14 +89,15 @@ fn a_large_range_is_spread_over_connections() {
 #[test]
 fn many_files_are_read_at_once() {
     let (server, bytes) = server(512);
-    server.delay(Duration::from_millis(50));
+    server.delay(Duration::from_millis(200));
     let files: Vec<_> = (0..12).map(|_| open(&server.url("a.tif"), hasty()).unwrap()).collect();
     server.counts();
     let windows: Vec<_> = (0..12).map(|file| BatchWindow::of_pixels(file, 200, 200, (30, 30))).collect();
     let context = Context::default();
     let begun = Instant::now();
     let batch = read_batch(&files, &windows, &BatchOptions::default(), &context).unwrap();
-    assert!(begun.elapsed() < Duration::from_millis(400), "{:?}", begun.elapsed());
+    // One after the other they would take 2.4 s.
+    assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
     let pixels: Vec<u8> = batch.into_host(&context).unwrap().into_bytes().unwrap();
     let one = expected(&bytes, &window(200, 200, 30, 30));
     assert!(pixels.chunks(pixels.len() / 12).all(|window| window == one.bytes().unwrap()));
