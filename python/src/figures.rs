@@ -3,7 +3,7 @@
 use crate::call::{self, Count, Watch};
 use crate::dataset::{Dataset, data_type};
 use crate::error::refused;
-use crate::request;
+use crate::{onto, request};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -14,7 +14,7 @@ use strile::{Context, ReadOptions, Window};
 /// Statistics, histograms and checksums of bands; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (source, *, bands=None, window=None, statistics=false, histogram=false, checksum=false,
-                    max_pixels=None, progress=None))]
+                    polygon=None, polygon_crs=None, max_pixels=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of a Python function")]
 pub(crate) fn measure<'py>(
     py: Python<'py>,
@@ -24,6 +24,8 @@ pub(crate) fn measure<'py>(
     statistics: bool,
     histogram: bool,
     checksum: bool,
+    polygon: Option<&str>,
+    polygon_crs: Option<Bound<'py, PyAny>>,
     max_pixels: Option<u64>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
@@ -32,8 +34,10 @@ pub(crate) fn measure<'py>(
     let mut read = ReadOptions::new().window(window);
     (read.place.bands, read.execution.max_pixels) = (bands, max_pixels);
     read.execution.max_block_bytes = request::max_block_bytes()?;
-    let options =
+    let mut options =
         MeasureOptions::new().read(read).statistics(statistics).histogram(histogram).checksum(checksum);
+    let polygon = polygon.map(|text| onto::polygon(text, polygon_crs.as_ref())).transpose()?;
+    options.polygon = polygon.map(Arc::new);
     let count = Arc::new(Count::default());
     let context = Context { progress: Some(Arc::clone(&count) as _), ..call::context(None, None)? };
     let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });

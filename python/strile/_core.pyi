@@ -385,10 +385,12 @@ def measure(
     statistics: bool = False,
     histogram: bool = False,
     checksum: bool = False,
+    polygon: str | None = None,
+    polygon_crs: Any = None,
     max_pixels: int | None = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
-    """Per band: `band`, and the figures asked for (`statistics`, `histogram`, `checksum`)."""
+    """Per band: `band`, and the figures asked for (`statistics`, `histogram`, `checksum`), of pixels within the polygon."""
 
 def sample(source: Dataset, places: bytes, bands: Sequence[int], crs: Any = None) -> tuple[str, bytes, bytes]:
     """Values at places (pairs of 64-bit floats, in the reference system `crs` or that of the file): dtype, values (place, band), and

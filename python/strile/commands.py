@@ -359,6 +359,8 @@ def info(
     stats: bool = False,
     hist: bool = False,
     checksum: bool = False,
+    polygon: Any = None,
+    polygon_crs: Any = None,
     max_pixels: int | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
     storage_options: Mapping[str, Any] | None = None,
@@ -367,9 +369,11 @@ def info(
 
     `stats`, `hist` and `checksum` read all pixels, in pieces, and add `figures`, one dict per band: `statistics` (minimum,
     maximum, mean, standard_deviation, valid, missing), `histogram` (minimum, maximum, 256 counts) and `checksum`, as GDAL
-    defines them. Of an open file `Dataset.profile`, `Dataset.facts` and their neighbours tell the same. `storage_options` are
+    defines them. With `polygon` (as in `strile.read`) `stats` and `hist` count only pixels whose centre lies within, and only blocks
+    under it are read. Of an open file `Dataset.profile`, `Dataset.facts` and their neighbours tell the same. `storage_options` are
     those of `open_geotiff`. This is `strile info`."""
     from . import _core
+    from .onto import polygon_of
     from .progress import resolve
 
     core = _core_of(source, storage_options)
@@ -378,12 +382,17 @@ def info(
     told["name"] = core.name
     told["levels"] = told.pop("pages")[0]
     stats, hist, checksum = flag_of(stats, "stats"), flag_of(hist, "hist"), flag_of(checksum, "checksum")
+    text, text_crs = polygon_of(polygon, polygon_crs)
+    if text is not None and not (stats or hist):
+        raise StrileError("polygon counts pixels of statistics and histograms: pass stats=True or hist=True, or drop it")
     if stats or hist or checksum:
         told["figures"] = _core.measure(
             core,
             statistics=stats,
             histogram=hist,
             checksum=checksum,
+            polygon=text,
+            polygon_crs=text_crs,
             max_pixels=pixel_limit(max_pixels),
             progress=resolve(progress, "info"),
         )

@@ -11,6 +11,7 @@ import pytest
 
 rasterio = pytest.importorskip("rasterio")
 
+import rasterio.features  # noqa: E402
 import strile  # noqa: E402
 from rasterio.enums import ColorInterp, Resampling  # noqa: E402
 from rasterio.transform import from_origin  # noqa: E402
@@ -108,6 +109,46 @@ def test_statistics_are_gdals(tmp_path: Path, case: str) -> None:
             if case != "mask and nodata" and (case not in ("alpha", "mask") or band < 4):
                 values = theirs.read(band, masked=True)
                 assert found["valid"] == np.isfinite(values.compressed()).sum()
+
+
+FIELD = {"type": "Polygon", "coordinates": [[(500200, 4599700), (502100, 4599100), (501500, 4598100), (500300, 4598300), (500200, 4599700)]]}
+
+
+@pytest.mark.parametrize("case", ["nodata", "nan", "mask", "alpha", "plain"])
+def test_statistics_within_a_polygon(tmp_path: Path, case: str) -> None:
+    """Pixels are those of rasterio.features, of which those count that are valid anywhere else."""
+    path = hidden(case, tmp_path)
+    whole = strile.info(path, stats=True)["figures"]
+    figures = strile.info(path, stats=True, hist=True, polygon=FIELD, polygon_crs="EPSG:32633")["figures"]
+    with rasterio.open(path) as theirs:
+        outside = rasterio.features.geometry_mask([FIELD], (70, 90), theirs.transform)
+        shown = theirs.read_masks() > 0
+        pixels = theirs.read()
+    assert 500 < (~outside).sum() < 3000
+    for band, (values, valid, found) in enumerate(zip(pixels, shown, figures, strict=True), 1):
+        if band == 4:
+            continue  # alpha, or a fourth band that GDAL takes for it
+        inside = values[~outside & valid & np.isfinite(values)].astype("float64")
+        told = found["statistics"]
+        names = ("minimum", "maximum", "mean", "standard_deviation")
+        expected = [inside.min(), inside.max(), inside.mean(), inside.std()]
+        assert np.allclose([told[name] for name in names], expected, rtol=1e-9), band
+        assert (told["valid"], told["valid"] + told["missing"]) == (inside.size, (~outside).sum())
+        assert sum(found["histogram"]["counts"]) == inside.size
+        assert told["valid"] < whole[band - 1]["statistics"]["valid"]
+
+
+def test_what_cannot_be_measured_within_a_polygon(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.tif", noise("int16"))
+    far = "POLYGON ((100000 4599700, 100100 4599100, 100200 4599700, 100000 4599700))"
+    for words, keywords in {
+        "lies outside the pixels": {"stats": True, "polygon": far},
+        "a checksum is of all pixels": {"stats": True, "checksum": True, "polygon": FIELD, "polygon_crs": "EPSG:32633"},
+        "pass stats=True or hist=True": {"polygon": far},
+        "pass polygon with it": {"stats": True, "polygon_crs": "EPSG:32633"},
+    }.items():
+        with pytest.raises(strile.StrileError, match=words):
+            strile.info(path, **keywords)
 
 
 def gdal_histogram(path: Path, band: int, low: float, high: float) -> list[int]:

@@ -18,7 +18,7 @@ mod warp;
 mod write;
 
 pub use convert::ConvertArgs;
-pub use cutline::CutlineArgs;
+pub use cutline::{CutlineArgs, PolygonArgs};
 pub use dump::DumpArgs;
 pub use gpu::GpuArgs;
 pub use info::InfoArgs;

@@ -1,6 +1,6 @@
 //! The georeference of a request as JSON, in the words of the raw protocol; boxes of other reference systems; polygons.
 
-use crate::args::{CutlineArgs, PartArgs};
+use crate::args::{PartArgs, PolygonArgs};
 use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -104,7 +104,7 @@ pub fn box_in_file(crs: &Crs, sides: [f64; 4], metadata: &Metadata) -> Result<[f
 }
 
 /// The polygon that pixels are clipped by: a text, or that of a file.
-pub fn cutline(args: &CutlineArgs) -> Result<Option<Polygon>, Failure> {
+pub fn cutline(args: &PolygonArgs) -> Result<Option<Polygon>, Failure> {
     let Some(cutline) = args.cutline.as_deref() else { return Ok(None) };
     let start = cutline.trim_start().to_ascii_uppercase();
     let is_text = ["{", "POLYGON", "MULTIPOLYGON"].iter().any(|word| start.starts_with(word));

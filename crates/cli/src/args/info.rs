@@ -1,6 +1,6 @@
 //! `strile info`.
 
-use super::{MosaicArgs, RemoteArgs};
+use super::{MosaicArgs, PolygonArgs, RemoteArgs};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -8,11 +8,13 @@ use std::path::PathBuf;
 ///
 /// `--stats`, `--hist` and `--checksum` read all pixels of the first image, in pieces, and give GDAL's figures. Samples are
 /// valid unless they are NaN or the nodata value, or, if the file has no such value, unless its mask or alpha hides them.
+/// `-cutline` counts only the pixels whose centre lies within a polygon, and reads only the blocks under it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   strile info dem.tif
   strile info --stats --hist --checksum dem.tif
+  strile info --stats -cutline field.geojson dem.tif
   strile info --json a.tif b.tif
   strile info --explain dem.tif
   strile info https://example.org/dem.tif
@@ -34,6 +36,8 @@ pub struct InfoArgs {
     /// Per band: the checksum that GDAL computes
     #[arg(long)]
     pub checksum: bool,
+    #[command(flatten)]
+    pub polygon: PolygonArgs,
     /// Also show what a read of the whole first image would do
     #[arg(long)]
     pub explain: bool,

@@ -101,7 +101,7 @@ fn options(args: &ConvertArgs, session: &Session, context: &mut Context) -> Resu
     if let Some(bbox) = args.part.bbox {
         options.area = Some(ConvertArea::Bounds(bbox.0));
     }
-    options.polygon = cutline(&args.cutline)?.map(Arc::new);
+    options.polygon = cutline(&args.cutline.polygon)?.map(Arc::new);
     options.crop_to_polygon = args.cutline.crop_to_cutline;
     if options.crop_to_polygon && (options.area.is_some() || options.read.place.window.is_some()) {
         return Err(request("`-crop_to_cutline` cannot be combined with another area".into()));

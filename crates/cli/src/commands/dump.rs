@@ -74,7 +74,7 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
     if let Some(sides) = bbox_in_file(&args.part, dataset.metadata())? {
         options.place.window = Some(dataset.window_of_box(&options.place, sides)?);
     }
-    if let Some(polygon) = cutline(&args.cutline)? {
+    if let Some(polygon) = cutline(&args.cutline.polygon)? {
         options = clipped(args, &dataset, options, polygon)?;
         if format == Format::Png && !args.raw_values && is_opaque(&dataset, &options) {
             let sentence =

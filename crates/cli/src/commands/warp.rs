@@ -41,7 +41,7 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
         }
     };
     let placing = args.placing(args.elevation(dem).map_err(|problem| request(format!("-to: {problem}")))?);
-    let polygon = cutline(&args.cutline)?;
+    let polygon = cutline(&args.cutline.polygon)?;
     let mut grid = match &args.like {
         Some(_) if tiling.is_some() => {
             return Err(request("TILING_SCHEME chooses the grid; leave out --like"));

@@ -117,3 +117,22 @@ fn figures_are_told_on_request() {
     let plain = bench.run("info --json dem.tif").clean().json();
     assert!(plain["files"][0]["figures"].is_null());
 }
+
+/// Ten columns and five rows; Python's tests compare other polygons with rasterio's.
+#[test]
+fn figures_count_pixels_within_a_polygon() {
+    let bench = crate::Bench::new();
+    let (model, bytes) = crate::dem();
+    bench.file("dem.tif", &bytes);
+    let corners = "500000 5200000, 500100 5200000, 500100 5199950, 500000 5199950, 500000 5200000";
+    bench.file("field.wkt", format!("POLYGON (({corners}))").as_bytes());
+    let told = bench.run("info --json --stats -cutline field.wkt dem.tif").clean().json();
+    let found = &told["files"][0]["figures"][0]["statistics"];
+    let sum: f64 = (0..5).flat_map(|y| (0..10).map(move |x| (y, x))).map(|(y, x)| model.value(0, y, x)).sum();
+    assert!((found["mean"].as_f64().unwrap() - sum / 50.0).abs() < 1e-9, "{found}");
+    assert_eq!((&found["valid"], &found["missing"]), (&50.into(), &0.into()));
+    let run = bench.run("info --stats -cutline none.geojson dem.tif");
+    assert!(run.code == 2 && run.stderr.contains("none.geojson"), "{}", run.stderr);
+    let run = bench.run("info -cutline field.wkt dem.tif");
+    assert!(run.code == 2 && run.stderr.contains("add --stats or --hist"), "{}", run.stderr);
+}

@@ -9,7 +9,8 @@ pub(crate) use validity::{BandValidity, Shown};
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::input::Input;
+use crate::grid::{Outline, Polygon};
+use crate::input::{AsInput, Input};
 use crate::number::{is_complex, reader};
 use crate::options::{Interleave, Layer, Layout, Meaning, ReadOptions, setters};
 use crate::pieces::PieceLimits;
@@ -17,6 +18,8 @@ use crate::pixels::Pixels;
 use crate::window::Window;
 use checksum::Checksum;
 use moments::Moments;
+use std::sync::Arc;
+use strile_crs::DatumShift;
 use strile_engine::Context;
 use strile_tiff::DataType;
 
@@ -32,6 +35,8 @@ pub struct MeasureOptions {
     pub histogram: bool,
     /// GDAL's checksum.
     pub checksum: bool,
+    /// Counts only pixels whose centre lies within; it must have a reference system of its own, or be in that of the input.
+    pub polygon: Option<Arc<Polygon>>,
 }
 
 impl MeasureOptions {
@@ -49,6 +54,13 @@ impl MeasureOptions {
         histogram: bool,
         /// Computes GDAL's checksum.
         checksum: bool,
+    }
+
+    /// Measures only the pixels whose centre lies within a polygon. Only blocks under it are read.
+    #[must_use]
+    pub fn polygon(mut self, polygon: impl Into<Arc<Polygon>>) -> Self {
+        self.polygon = Some(polygon.into());
+        self
     }
 }
 
@@ -154,6 +166,9 @@ struct Job<'a> {
     at_once: usize,
     data_type: DataType,
     shown: Shown,
+    /// What is read: with a polygon, the part of it that the polygon's box touches.
+    window: Option<Window>,
+    outline: Option<Outline>,
 }
 
 /// What is gathered of one band.
@@ -175,7 +190,11 @@ struct Buckets {
 
 impl<'a> Job<'a> {
     fn new(input: &'a Input, options: &'a MeasureOptions, context: &Context) -> Result<Self> {
-        let all = options.read.clone().layer(Layer::Pixels).masked(false).unpack(false);
+        let mut all = options.read.clone().layer(Layer::Pixels).masked(false).unpack(false);
+        let outline = outline(input, options)?;
+        if let Some((window, _)) = outline {
+            all = all.window(window);
+        }
         let pieces = input.pieces(&all, &PieceLimits::default(), context)?;
         let data_type = pieces.data_type;
         if is_complex(data_type) && (options.statistics || options.histogram) {
@@ -199,6 +218,8 @@ impl<'a> Job<'a> {
             at_once,
             data_type,
             shown: Shown::in_statistics(input, &all.place)?,
+            window: all.place.window,
+            outline: outline.map(|(_, outline)| outline),
         })
     }
 
@@ -211,7 +232,7 @@ impl<'a> Job<'a> {
         }
         let ReadOptions { place, execution, .. } = &self.options.read;
         ReadOptions {
-            place: place.clone().layer(Layer::Pixels).bands(bands),
+            place: place.clone().layer(Layer::Pixels).window(self.window).bands(bands),
             meaning: Meaning::default(),
             layout: Layout::new().interleave(Interleave::BandLast),
             // Every block is read once.
@@ -294,19 +315,31 @@ impl<'a> Job<'a> {
                 }
                 Shown::Values | Shown::Alpha(_) => Vec::new(),
             };
+            let inside = match &self.outline {
+                Some(outline) => {
+                    let inside = outline.inside(window, &context.cancel);
+                    inside.map_err(|problem| refused(self.input, &problem))?.flags()?
+                }
+                None => Vec::new(),
+            };
             row += rows;
             let size = raster.data_type.size();
             let pixel = size * raster.bands as usize;
             for (number, run) in raster.bytes()?.chunks(pixel * RUN).enumerate() {
+                let first = number * RUN;
+                let counts = |at: usize| inside.get(first + at).copied().unwrap_or(true);
                 let of = |at: usize| {
-                    run.chunks_exact(pixel).filter_map(move |pixel| pixel.get(at * size..(at + 1) * size))
+                    let pixels = run.chunks_exact(pixel).enumerate().filter(|(index, _)| counts(*index));
+                    pixels.filter_map(move |(_, pixel)| pixel.get(at * size..(at + 1) * size))
                 };
-                let end = mask.len().min((number + 1) * RUN);
-                let shown: Vec<bool> = match (alpha, mask.get(number * RUN..end)) {
+                let shown: Vec<bool> = match (alpha, mask.get(first..mask.len().min(first + RUN))) {
                     (Some(alpha), _) => {
                         of(alpha).map(|sample| sample.iter().any(|&byte| byte != 0)).collect()
                     }
-                    (None, Some(mask)) => mask.iter().map(|&valid| valid != 0).collect(),
+                    (None, Some(mask)) => {
+                        let counted = mask.iter().enumerate().filter(|(index, _)| counts(*index));
+                        counted.map(|(_, &valid)| valid != 0).collect()
+                    }
                     (None, None) => Vec::new(),
                 };
                 for at in 0..bands.len() {
@@ -318,6 +351,31 @@ impl<'a> Job<'a> {
         })?;
         Ok(())
     }
+}
+
+/// The pixels under the polygon, and where its edges are among them.
+fn outline(input: &Input, options: &MeasureOptions) -> Result<Option<(Window, Outline)>> {
+    let Some(polygon) = options.polygon.as_deref() else { return Ok(None) };
+    if options.checksum {
+        return Err(refused(
+            input,
+            "a checksum is of all pixels of a window: leave out the polygon or the checksum",
+        ));
+    }
+    let grid = input.as_input().grid_of(&options.read)?;
+    let outline = Outline::new(polygon, &grid, DatumShift::Required).map_err(|e| refused(input, &e))?;
+    let under = outline.window((grid.width(), grid.height()));
+    let window = match (under, options.read.place.window) {
+        (Some(under), Some(window)) => under.intersection(&window),
+        (under, _) => under,
+    };
+    let window =
+        window.ok_or_else(|| refused(input, "the polygon lies outside the pixels that are measured"))?;
+    Ok(Some((window, outline)))
+}
+
+fn refused(input: &Input, problem: &(impl ToString + ?Sized)) -> Error {
+    Error::Request { file: input.name().to_owned(), problem: problem.to_string() }
 }
 
 impl Gathered {

@@ -2,10 +2,11 @@
 
 use crate::args::InfoArgs;
 use crate::failure::Failure;
-use crate::geo::number;
+use crate::geo::{cutline, number};
 use crate::input::Session;
 use crate::progress::Bar;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use strile::measure::{BandFigures, MeasureOptions};
 use strile::{Context, Input};
 
@@ -16,10 +17,18 @@ pub fn measured(
     session: &Session,
     context: &Context,
 ) -> Result<Option<Value>, Failure> {
+    let polygon = cutline(&args.polygon)?;
     if !(args.stats || args.hist || args.checksum) {
+        if polygon.is_some() {
+            let hint =
+                "-cutline counts pixels of statistics and histograms: add --stats or --hist, or leave it out";
+            return Err(Failure::Request(hint.to_owned(), None));
+        }
         return Ok(None);
     }
-    let options = MeasureOptions::new().statistics(args.stats).histogram(args.hist).checksum(args.checksum);
+    let mut options =
+        MeasureOptions::new().statistics(args.stats).histogram(args.hist).checksum(args.checksum);
+    options.polygon = polygon.map(Arc::new);
     let bar = Bar::new(input.measured_blocks(&options, context)?, session.quiet);
     let context = Context { progress: bar.map(|bar| bar as _), ..context.clone() };
     let figures = input.measure(&options, &context)?;

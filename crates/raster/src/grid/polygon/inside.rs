@@ -4,6 +4,7 @@
 use super::outline::Edge;
 use crate::window::Window;
 use strile_engine::Cancel;
+use strile_engine::memory::{NoMemory, try_filled};
 use strile_tiff::InvalidValue;
 
 /// Columns from the first to before the second.
@@ -76,6 +77,22 @@ impl Inside {
     fn runs(&self, row: u32) -> &[Run] {
         let at = usize::try_from(row.saturating_sub(self.window.row)).unwrap_or(usize::MAX);
         self.rows.get(at).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether each pixel of the window is inside, row by row.
+    pub(crate) fn flags(&self) -> Result<Vec<bool>, NoMemory> {
+        let Window { column, width, .. } = self.window;
+        let width = usize::try_from(width).unwrap_or(usize::MAX);
+        let mut flags = try_filled(false, width.saturating_mul(self.rows.len()), "pixels within a polygon")?;
+        for (runs, row) in self.rows.iter().zip(flags.chunks_mut(width.max(1))) {
+            for (start, end) in runs {
+                let [start, end] = [start, end].map(|at| usize::try_from(at - column).unwrap_or(usize::MAX));
+                if let Some(run) = row.get_mut(start..end) {
+                    run.fill(true);
+                }
+            }
+        }
+        Ok(flags)
     }
 
     /// Rectangles of the window that are outside.

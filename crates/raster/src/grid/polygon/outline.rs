@@ -144,7 +144,7 @@ impl Outline {
     }
 
     /// The pixels of a grid of that size that the box around all edges touches.
-    fn window(&self, (width, height): (u32, u32)) -> Option<Window> {
+    pub(crate) fn window(&self, (width, height): (u32, u32)) -> Option<Window> {
         let ends = self.edges.iter().flat_map(|edge| [edge.top, edge.bottom]);
         let level = self.level.iter().flat_map(|(y, from, to)| [(*from, *y), (*to, *y)]);
         let first = (f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY);
