@@ -224,7 +224,7 @@ impl<'a> Batch<'a> {
                 laying: None,
                 steps: &[],
             };
-            let done = Reading::new(asked, to, Vec::new(), context).and_then(|reading| read(reading, asked));
+            let done = Reading::new(asked, to, context).and_then(|reading| read(reading, asked));
             match done {
                 Ok(done) => return Ok((done, Told { faults, holes: calls.holes() })),
                 Err(error) => calls.go_without(&named, error)?,

@@ -47,7 +47,7 @@ impl Dataset {
         let pixels = pixels.unwrap_or_else(|| options.clone().layer(Layer::Pixels));
         let requests = [Request::of_file(self, &pixels.place)];
         let asked = Asked::one(&requests, &pixels).steps(&steps);
-        Reading::new(asked, to, Vec::new(), context).and_then(Reading::explained)
+        Reading::new(asked, to, context).and_then(Reading::explained)
     }
 
     /// Reads pixels into new host memory, on whichever processor they are decoded.
@@ -76,7 +76,7 @@ impl Dataset {
         let Some(pixels) = pixels else { return self.all_valid(to, options, context) };
         let requests = [Request::of_file(self, &pixels.place)];
         let asked = Asked::one(&requests, &pixels).steps(&steps);
-        let plan = || Reading::new(asked, to, Vec::new(), context);
+        let plan = || Reading::new(asked, to, context);
         let reading = Trace::time(context.trace.as_deref(), ("read", "plan"), plan)?;
         let fill = reading.planned.fill();
         Pixels::of_done(reading.delivered()?, None, (pixels.layout.interleave, fill))
@@ -97,7 +97,7 @@ impl Dataset {
         };
         let requests = [Request::of_file(self, &pixels.place)];
         let asked = Asked::one(&requests, &pixels).steps(&steps);
-        let reading = Reading::new(asked, to, Vec::new(), context)?;
+        let reading = Reading::new(asked, to, context)?;
         self.check_shape(output, &reading.planned.output)?;
         let (report, faults) = reading.delivered_into(output)?;
         Ok(with_faults(report, faults))
