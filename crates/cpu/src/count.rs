@@ -6,7 +6,7 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
-use strile_engine::{Parts, Sought};
+use strile_engine::{SampleParts, Sought};
 
 /// Bytes that a thread is worth having for.
 const SHARE: usize = 4 << 20;
@@ -103,7 +103,7 @@ impl Grid {
             0 | 1 => 1,
             _ => shares.min(thread::available_parallelism().map_or(1, NonZeroUsize::get)),
         };
-        // Parts of rows, so that one long row is shared too.
+        // SampleParts of rows, so that one long row is shared too.
         let pieces_per_row = self.count.div_ceil(STEP);
         let pieces = self.rows * pieces_per_row;
         let next = AtomicUsize::new(0);
@@ -153,15 +153,15 @@ fn sought_in(address: usize, count: usize, apart: usize, size: usize, sought: So
             let (mask, low, span) = (sought.mask as $number, sought.low as $number, sought.span as $number);
             let is = |number: $number| (number & mask).wrapping_sub(low) <= span;
             match sought.parts {
-                Parts::One => in_row(address, count, apart, is),
-                Parts::Either => in_row(address, count, apart, |[a, b]: [$number; 2]| is(a) | is(b)),
-                Parts::FirstAndZero => {
+                SampleParts::One => in_row(address, count, apart, is),
+                SampleParts::Either => in_row(address, count, apart, |[a, b]: [$number; 2]| is(a) | is(b)),
+                SampleParts::FirstAndZero => {
                     in_row(address, count, apart, |[a, b]: [$number; 2]| is(a) & (b << 1 == 0))
                 }
             }
         }};
     }
-    match if sought.parts == Parts::One { size } else { size / 2 } {
+    match if sought.parts == SampleParts::One { size } else { size / 2 } {
         1 => counted!(u8),
         2 => counted!(u16),
         4 => counted!(u32),
