@@ -143,12 +143,10 @@ pub fn convert(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<WriteRepo
 /// # let input = Input::Tiff(Box::new(dataset));
 /// # let sink = Box::new(MemorySink::new());
 /// // Half the size, as floats.
-/// let options = ConvertOptions {
-///     size: Some(ConvertSize::Sides(Side::Percent(50.0), Side::Auto)),
-///     resampling: Method::Average,
-///     data_type: Some(DataType::F32),
-///     ..ConvertOptions::default()
-/// };
+/// let options = ConvertOptions::new()
+///     .size(ConvertSize::Sides(Side::Percent(50.0), Side::Auto))
+///     .resampling(Method::Average)
+///     .data_type(DataType::F32);
 /// let report = convert_into(&input, sink, &options, &Context::default())?;
 /// assert!(report.file_len > 0);
 /// # Ok::<(), strile::Error>(())
