@@ -6,10 +6,10 @@
 //! the caller.
 
 use crate::cache::Cache;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::file::dataset::Dataset;
+use crate::file::input::InputRef;
 use crate::grid::plan_onto;
-use crate::input::InputRef;
 use crate::options::{Interleave, ReadOptions, setters};
 use crate::pixels::Pixels;
 use crate::read::{Size, WindowFault, check_result, is_turned, layout_of, rows_of_part};

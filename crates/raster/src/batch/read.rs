@@ -5,7 +5,7 @@ use super::options::BatchOptions;
 use super::output::BatchOutput;
 use super::window::BatchWindow;
 use crate::error::{Error, Result};
-use crate::input::{AsInput, InputRef};
+use crate::file::input::{AsInput, InputRef};
 use crate::options::{Execution, Interleave, Meaning};
 use crate::pixels::Pixels;
 use crate::read::{Asked, Frame, ReadPlan, Reading, Request, Shape, WindowFault};

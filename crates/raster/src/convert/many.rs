@@ -6,7 +6,7 @@
 
 use super::{Conversion, ConvertOptions};
 use crate::error::{Error, Result};
-use crate::input::Input;
+use crate::file::input::Input;
 use crate::options::setters;
 use crate::sink::FileSink;
 use crate::vrt::VrtOptions;

@@ -55,10 +55,10 @@ pub(crate) use vrt::spec_of_vrt;
 pub use words::{GivenScale, data_type_named, rescales};
 
 use crate::cache::Cache;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::input::Input;
-use crate::open::OpenOptions;
+use crate::file::dataset::Dataset;
+use crate::file::input::Input;
+use crate::file::open::OpenOptions;
 use crate::options::{Interleave, Layer, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;

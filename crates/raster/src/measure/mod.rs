@@ -9,7 +9,7 @@ pub(crate) use validity::{BandValidity, Shown};
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::input::Input;
+use crate::file::input::Input;
 use crate::number::{is_complex, reader};
 use crate::options::{Interleave, Layer, Layout, Meaning, ReadOptions, setters};
 use crate::pieces::PieceLimits;

@@ -11,10 +11,10 @@ mod chain;
 use crate::convert::{
     ConvertOptions, Cut, Layers, at, cut, each_piece, piece_bytes, read_for, spec_of, stored_like,
 };
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::file::dataset::Dataset;
+use crate::file::pages::{Level, Page};
 use crate::options::{ReadOptions, optional, setters};
-use crate::pages::{Level, Page};
 use crate::pieces::PieceLimits;
 use crate::sink::FileSink;
 use crate::window::Window;

@@ -14,7 +14,7 @@ use super::tasks::Located;
 use crate::cache::Cache;
 use crate::device::{self, Choice, Work};
 use crate::error::{Error, ErrorKind, FaultyFile, Result};
-use crate::open::io_error;
+use crate::file::open::io_error;
 use crate::options::OnFault;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

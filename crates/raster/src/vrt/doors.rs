@@ -8,7 +8,7 @@ use super::canvas::{Made, Wanted};
 use super::compose::Composed;
 use crate::device::Choice;
 use crate::error::Result;
-use crate::input::InputRef;
+use crate::file::input::InputRef;
 use crate::options::{Interleave, Layer, Meaning, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;

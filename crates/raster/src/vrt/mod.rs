@@ -46,9 +46,9 @@ pub(crate) use several::{Calls, Mosaics};
 pub use write::{IndexOptions, WrittenIndex, write_index, write_tiles};
 
 use crate::error::{Error, Result};
+use crate::file::metadata::Metadata;
+use crate::file::open::OpenOptions;
 use crate::grid::KnownPlaces;
-use crate::metadata::Metadata;
-use crate::open::OpenOptions;
 use crate::options::{optional, setters};
 use crate::source::{Source, Version, open_regular, open_url, read_ranges, url_of};
 use index::Index;
@@ -436,7 +436,7 @@ impl Vrt {
 
     /// The name of a source for messages: without credentials.
     fn file_name(&self, file: u32) -> String {
-        self.files.get(file as usize).map_or_else(String::new, |file| crate::redact::redacted(&file.name))
+        self.files.get(file as usize).map_or_else(String::new, |file| crate::source::redacted(&file.name))
     }
 
     pub(crate) fn refuse(&self, problem: String) -> Error {

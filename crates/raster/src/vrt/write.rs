@@ -12,7 +12,7 @@ mod tile;
 mod tiles;
 
 use crate::error::{Error, Result};
-use crate::open::OpenOptions;
+use crate::file::open::OpenOptions;
 use crate::options::{optional, setters};
 use crate::sink::{FileSink, Sink as _, folder_of};
 use std::path::{Component, Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What is written: the shape, type and meaning of a raster.
 
 use crate::Window;
-use crate::metadata::Metadata;
+use crate::file::metadata::Metadata;
 use crate::options::{optional, setters};
 use strile_tiff::{DataType, ExtraSample, FieldValue, Photometric, Tag};
 

@@ -15,9 +15,9 @@ mod remote;
 pub use index::{IndexReport, write_header_index};
 pub(crate) use memory::of_dataset as header_memory;
 
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::open::{Files, OnDisk, OpenOptions};
+use crate::file::dataset::Dataset;
+use crate::file::open::{Files, OnDisk, OpenOptions};
 use crate::options::setters;
 #[cfg(feature = "remote")]
 use crate::source::url_of;
