@@ -40,11 +40,10 @@ impl Headers {
         sidecars: bool,
     ) -> PyResult<Self> {
         let usual = HeaderLimits::default();
-        let limits = HeaderLimits {
-            files: limit("files", files.as_ref(), usual.files)?,
-            bytes: limit("memory", memory.as_ref(), usual.bytes)?,
-            open: limit("open_files", open_files.as_ref(), usual.open)?,
-        };
+        let limits = HeaderLimits::new()
+            .files(limit("files", files.as_ref(), usual.files)?)
+            .bytes(limit("memory", memory.as_ref(), usual.bytes)?)
+            .open(limit("open_files", open_files.as_ref(), usual.open)?);
         let kept = strile::batch::Headers::new(limits, guarded().sidecars(sidecars));
         // For a process that works in another folder.
         let index = index.map(std::path::absolute).transpose()?;

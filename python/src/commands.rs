@@ -35,15 +35,14 @@ pub(crate) fn add_overviews<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let codecs: Vec<_> = Compression::ALL.iter().map(|codec| (codec.name(), *codec)).collect();
-    let options = OverviewOptions {
-        count,
-        factors: levels,
-        resampling: resampling.map(|name| resampling_named("resampling", name)).transpose()?,
-        compression: compression.map(|name| word("compression", name, &codecs)).transpose()?,
-        external,
-        rebuild,
-        max_pixels,
-    };
+    let options = OverviewOptions::new()
+        .count(count)
+        .factors(levels)
+        .resampling(resampling.map(|name| resampling_named("resampling", name)).transpose()?)
+        .compression(compression.map(|name| word("compression", name, &codecs)).transpose()?)
+        .external(external)
+        .rebuild(rebuild)
+        .max_pixels(max_pixels);
     let context = call::context(memory, threads)?;
     let outcome =
         call::run(py, &context.cancel, None, || strile::overview::add_overviews(&path, &options, &context))?;

@@ -78,7 +78,7 @@ pub(crate) fn convert_many<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let ConvertOptions { options, notes } = options;
     let jobs = NonZeroUsize::new(jobs).ok_or_else(|| refused("jobs is 0, expected at least 1"))?;
-    let mut many = ManyOptions { overwrite, recursive, jobs, ..ManyOptions::new(folder) };
+    let mut many = ManyOptions::new(folder).overwrite(overwrite).recursive(recursive).jobs(jobs);
     many.open.allow_outside = allow_outside;
     let count = Arc::new(Count::default());
     let mut context = call::context(memory, threads)?;

@@ -125,16 +125,14 @@ impl Dataset {
         };
         let data_type = dtype.map(data_type).transpose()?;
         let is_local = !path.to_str().is_some_and(is_remote) && allowed_hosts.is_empty();
-        let mut options = VrtOptions {
-            missing,
-            allow_outside,
-            allowed_roots: Some(allowed_roots),
-            allowed_hosts,
-            data_type,
-            empty_holes,
-            open: remote::open_options(sidecars, remote)?,
-            ..VrtOptions::default()
-        };
+        let mut options = VrtOptions::new()
+            .missing(missing)
+            .allow_outside(allow_outside)
+            .allowed_roots(allowed_roots)
+            .allowed_hosts(allowed_hosts)
+            .data_type(data_type)
+            .empty_holes(empty_holes)
+            .open(remote::open_options(sidecars, remote)?);
         options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
         options.max_work = max_work.unwrap_or(options.max_work);
         let vrt = mosaic::opened(py, &path, &options)?;

@@ -216,11 +216,8 @@ impl Grid {
             Ok(file) => placement(file, None, &Placing::default())?,
             Err(_) => source.cast::<Self>()?.get().0.clone().into(),
         };
-        let choice = GridChoice {
-            crs: Some(system(crs)?),
-            resolution: resolution.map(resolution_of).transpose()?,
-            ..GridChoice::default()
-        };
+        let choice =
+            GridChoice::new().crs(system(crs)?).resolution(resolution.map(resolution_of).transpose()?);
         chosen(py, &choice, &[raster], shift)
     }
 
@@ -250,14 +247,12 @@ impl Grid {
         let shift = self::datum_shift(datum_shift)?;
         let placing = crate::onto::placing(order, (tps, rpc), rpc_height, rpc_dem)?;
         let source_crs = source_crs.map(system).transpose()?;
-        let choice = GridChoice {
-            crs: crs.map(system).transpose()?,
-            bounds: bounds.map(bounds_of).transpose()?,
-            resolution: resolution.map(resolution_of).transpose()?,
-            size: shape.map(shape_of).transpose()?.map(|(height, width)| (width, height)),
-            target_aligned,
-            ..GridChoice::default()
-        };
+        let choice = GridChoice::new()
+            .crs(crs.map(system).transpose()?)
+            .bounds(bounds.map(bounds_of).transpose()?)
+            .resolution(resolution.map(resolution_of).transpose()?)
+            .size(shape.map(shape_of).transpose()?.map(|(height, width)| (width, height)))
+            .target_aligned(target_aligned);
         let mut rasters = Vec::with_capacity(files.len());
         for file in &files {
             rasters.push(placement(file, source_crs.as_ref(), &placing)?);

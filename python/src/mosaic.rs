@@ -51,7 +51,7 @@ pub(crate) fn one_array<'py>(
     remote: Option<&Bound<'py, Remote>>,
 ) -> PyResult<OneArray<'py>> {
     // Bands of any types are taken in the one that is given.
-    let mut options = VrtOptions { data_type: Some(DataType::F64), ..VrtOptions::default() };
+    let mut options = VrtOptions::new().data_type(DataType::F64);
     options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
     options.open = open_options("never", remote)?;
     let vrt = opened(py, &path, &options)?;

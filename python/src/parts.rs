@@ -17,7 +17,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::Arc;
-use strile::write::{Beyond, EncodedPart, PartAddress, PartBytes, PartTarget, Stretch};
+use strile::write::{Beyond, EncodedPart, FileSegment, PartAddress, PartBytes, PartTarget};
 use strile::{Cancel, Location, Window};
 
 /// A file whose blocks several processes encode, as parts.
@@ -129,10 +129,10 @@ impl Parts {
         let cancel = context.cancel.clone();
         let laid = call::run(py, &cancel, None, || self.parts.lay_out(name, &parts, sidecars, &context))?;
         let stretches = PyList::empty(py);
-        for stretch in laid.stretches {
+        for stretch in laid.segments {
             match stretch {
-                Stretch::Bytes(bytes) => stretches.append(PyBytes::new(py, &bytes))?,
-                Stretch::Records { part, range } => stretches.append((part, range.start, range.end))?,
+                FileSegment::Bytes(bytes) => stretches.append(PyBytes::new(py, &bytes))?,
+                FileSegment::Records { part, range } => stretches.append((part, range.start, range.end))?,
             }
         }
         let dict = told(py, &laid.report, &laid.report.warnings)?;

@@ -53,7 +53,7 @@ impl Viewer {
         // A notebook's proxy passes its own name on, which nobody here knows. The secret part of the address is what opens the page.
         options.allowed_hosts = vec!["*".into()];
         let open = remote::open_options(sidecars, remote)?;
-        options.open = VrtOptions { open, ..VrtOptions::default() };
+        options.open = VrtOptions::new().open(open);
         let failed = |error: ServeError| strile_error(py, "StrileError", format!("view: {error}"));
         let server = detached(py, || Server::view(&paths, options))?.map_err(failed)?;
         let (url, port, cancel) = (server.url(), server.address().port(), Cancel::default());

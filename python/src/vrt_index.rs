@@ -36,15 +36,13 @@ pub(crate) fn write_vrt(
             Some(Some(value.ok_or_else(wrong)?))
         }
     };
-    let options = IndexOptions {
-        nodata,
-        overwrite,
-        absolute: !relative,
-        separate,
-        extent: te,
-        resolution: tr,
-        ..IndexOptions::default()
-    };
+    let mut options = IndexOptions::new()
+        .overwrite(overwrite)
+        .absolute(!relative)
+        .separate(separate)
+        .extent(te)
+        .resolution(tr);
+    options.nodata = nodata;
     let written = call::run_at_once(py, || strile::vrt::write_index(&path, &sources, &options))?;
     Ok(written.warnings)
 }

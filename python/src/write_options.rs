@@ -87,29 +87,28 @@ impl WriteOptions {
         };
         let usual = strile::WriteOptions::default();
         let (compression, lerc) = compression.map_or(Ok((usual.compression, usual.lerc)), codec)?;
-        let options = strile::WriteOptions {
-            format: word("format", format, &FORMATS)?,
-            compression,
-            lerc,
-            level: level.map(|level| level.0),
-            quality: quality.map(|quality| quality.0),
-            lossless,
-            max_error: max_error.map_or(0.0, |error| error.0),
-            predictor: predictor.map_or(Ok(usual.predictor), predictor_of)?,
-            blocks,
-            planar: word("planar", planar, &PLANARS)?,
-            sparse,
-            big_tiff: word("bigtiff", bigtiff, &BIG_TIFFS)?,
-            overviews: overviews.map_or(Ok(Overviews::Auto), overviews_of)?,
-            resampling: resampling.map(|name| resampling_named("resampling", name)).transpose()?,
-            bits: bits.map(|bits| bits.0),
-            nan_to_nodata,
-            spooled,
-            buffer: buffer.map(|bytes| bytes.0),
-            reproducible,
-            encode_on: device::processor("encode_on", encode_on)?,
-            ..usual
-        };
+        let predictor = predictor.map_or(Ok(usual.predictor), predictor_of)?;
+        let options = usual
+            .format(word("format", format, &FORMATS)?)
+            .compression(compression)
+            .lerc(lerc)
+            .level(level.map(|level| level.0))
+            .quality(quality.map(|quality| quality.0))
+            .lossless(lossless)
+            .max_error(max_error.map_or(0.0, |error| error.0))
+            .predictor(predictor)
+            .blocks(blocks)
+            .planar(word("planar", planar, &PLANARS)?)
+            .sparse(sparse)
+            .big_tiff(word("bigtiff", bigtiff, &BIG_TIFFS)?)
+            .overviews(overviews.map_or(Ok(Overviews::Auto), overviews_of)?)
+            .resampling(resampling.map(|name| resampling_named("resampling", name)).transpose()?)
+            .bits(bits.map(|bits| bits.0))
+            .nan_to_nodata(nan_to_nodata)
+            .spooled(spooled)
+            .buffer(buffer.map(|bytes| bytes.0))
+            .reproducible(reproducible)
+            .encode_on(device::processor("encode_on", encode_on)?);
         Ok(Self { options, target: TargetOptions { sidecars, remote: remote::target_options(remote) } })
     }
 }

@@ -379,16 +379,14 @@ impl MosaicArgs {
             MissingPolicy::Warn => Missing::Warn,
         };
         let roots = || self.allowed_root.clone();
-        VrtOptions {
-            allow_outside: self.allow_outside,
-            allowed_roots: (!self.allowed_root.is_empty()).then(roots),
-            allowed_hosts: self.allowed_host.clone(),
-            missing,
-            max_bytes: self.vrt_max_bytes,
-            max_work: self.vrt_max_work,
-            open,
-            ..VrtOptions::default()
-        }
+        VrtOptions::new()
+            .allow_outside(self.allow_outside)
+            .allowed_roots((!self.allowed_root.is_empty()).then(roots))
+            .allowed_hosts(self.allowed_host.clone())
+            .missing(missing)
+            .max_bytes(self.vrt_max_bytes)
+            .max_work(self.vrt_max_work)
+            .open(open)
     }
 }
 

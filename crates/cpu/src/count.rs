@@ -6,7 +6,7 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
-use strile_engine::{Parts, Sought};
+use strile_engine::{SampleParts, Sought};
 
 /// Bytes that a thread is worth having for.
 const SHARE: usize = 4 << 20;
@@ -153,15 +153,15 @@ fn sought_in(address: usize, count: usize, apart: usize, size: usize, sought: So
             let (mask, low, span) = (sought.mask as $number, sought.low as $number, sought.span as $number);
             let is = |number: $number| (number & mask).wrapping_sub(low) <= span;
             match sought.parts {
-                Parts::One => in_row(address, count, apart, is),
-                Parts::Either => in_row(address, count, apart, |[a, b]: [$number; 2]| is(a) | is(b)),
-                Parts::FirstAndZero => {
+                SampleParts::One => in_row(address, count, apart, is),
+                SampleParts::Either => in_row(address, count, apart, |[a, b]: [$number; 2]| is(a) | is(b)),
+                SampleParts::FirstAndZero => {
                     in_row(address, count, apart, |[a, b]: [$number; 2]| is(a) & (b << 1 == 0))
                 }
             }
         }};
     }
-    match if sought.parts == Parts::One { size } else { size / 2 } {
+    match if sought.parts == SampleParts::One { size } else { size / 2 } {
         1 => counted!(u8),
         2 => counted!(u16),
         4 => counted!(u32),

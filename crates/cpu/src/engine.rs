@@ -213,7 +213,7 @@ impl Engine for CpuEngine {
     }
 
     fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, InvalidValue> {
-        Ok(codec::prepare(layout)?)
+        codec::prepare(layout)
     }
 
     fn encoded_bound(&self, layout: &EncodeLayout, rows: u32) -> u64 {

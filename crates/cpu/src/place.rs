@@ -82,10 +82,7 @@ fn shares_of(firsts: &[u32], workers: usize) -> Shares {
 impl Slots {
     /// Checks the outputs of a job and claims the boxes it writes. One worker has all of it.
     pub(crate) fn new(job: DecodeJob, outputs: &[Output]) -> Result<Self, EngineError> {
-        let claims = claim_outputs(&job, outputs, |location| match location {
-            Location::Host => Ok(()),
-            Location::Cuda(_) => Err("host memory, which the CPU engine writes"),
-        })?;
+        let claims = claim_outputs(&job, outputs, &[Location::Host])?;
         let (mut firsts, mut index) = (Vec::with_capacity(job.tasks().len() + 1), 0);
         while let Some(count) = together(job.tasks(), index) {
             firsts.push(u32::try_from(index).map_err(|_| EngineError::Abandoned)?);

@@ -1,6 +1,6 @@
 //! Whether samples hold a value that is looked for. The rule is that of `strile_engine::Sought`; here it is applied to rows.
 
-use strile_engine::{Parts, Sought};
+use strile_engine::{SampleParts, Sought};
 
 /// Samples that are compared before a result is looked at, so that it is done by vectors.
 const TOGETHER: usize = 1024;
@@ -17,11 +17,11 @@ pub(crate) fn holds(sought: &Sought, size: usize, samples: &[u8]) -> bool {
             let is = |bytes: [u8; $size]| (<$number>::from_ne_bytes(bytes) & mask).wrapping_sub(low) <= span;
             let (numbers, _) = samples.as_chunks::<$size>();
             match sought.parts {
-                Parts::One | Parts::Either => {
+                SampleParts::One | SampleParts::Either => {
                     let mut parts = numbers.chunks(TOGETHER);
                     parts.any(|part| part.iter().fold(false, |any, &bytes| any | is(bytes)))
                 }
-                Parts::FirstAndZero => numbers
+                SampleParts::FirstAndZero => numbers
                     .as_chunks::<2>()
                     .0
                     .iter()
@@ -29,7 +29,7 @@ pub(crate) fn holds(sought: &Sought, size: usize, samples: &[u8]) -> bool {
             }
         }};
     }
-    let number = if sought.parts == Parts::One { size } else { size / 2 };
+    let number = if sought.parts == SampleParts::One { size } else { size / 2 };
     match number {
         1 => any!(u8, 1),
         2 => any!(u16, 2),

@@ -213,7 +213,7 @@ const METHODS: &[Method] = &[
 
 /// Values by role, as a text gave them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Values(pub Vec<(Role, f64)>);
+pub(crate) struct Values(pub(crate) Vec<(Role, f64)>);
 
 impl Values {
     /// Returns the value of a role.
@@ -235,7 +235,7 @@ impl Values {
 
 /// The method that a name and its values mean; the values then have its roles. `right_angle` is 90 degrees in
 /// the unit of the angles, `sphere` whether the ellipsoid is one. The error says what keys cannot describe.
-pub fn resolve(
+pub(crate) fn resolve(
     name: &str,
     values: &mut Values,
     right_angle: f64,

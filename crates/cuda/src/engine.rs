@@ -12,6 +12,7 @@ use crate::driver::Unavailable;
 use crate::encode::{self, bring, fetch, halve, plan as write};
 use crate::lane::Spare;
 use crate::memory::{DeviceBuffer, Kind};
+use crate::refused::Refused;
 use crate::steps::{blend, find, finish, mask, resample, warp};
 use crate::vendor::{Decoders, Encoders, Nvcomp};
 use std::fs::File;
@@ -85,24 +86,27 @@ impl CudaEngine {
         })
     }
 
-    /// Whether blocks of a layout are decoded by kernels, or why the host decompresses them. Asks no device.
-    pub fn on_device(layout: &BlockLayout) -> Result<(), String> {
-        batch::on_device(layout).map(|_| ())
+    /// Checks whether kernels decode blocks of a layout. The error says why the host decompresses them. Calls no device.
+    pub fn on_device(layout: &BlockLayout) -> Result<(), Refused> {
+        Ok(batch::on_device(layout).map(|_| ())?)
     }
 
-    /// Whether blocks of a layout are encoded by kernels, or why the host encodes them. Asks no device.
-    pub fn encodes_on_device(layout: &EncodeLayout) -> Result<(), String> {
-        write::on_device(layout).map(|_| ())
+    /// Checks whether kernels encode blocks of a layout. The error says why the host encodes them. Calls no device.
+    pub fn encodes_on_device(layout: &EncodeLayout) -> Result<(), Refused> {
+        Ok(write::on_device(layout).map(|_| ())?)
     }
 
-    /// By which version of nvCOMP blocks of a layout are decoded and why, or why by kernels; `None` if it was not asked for.
-    pub fn nvcomp(&self, layout: &BlockLayout) -> Option<Result<String, String>> {
-        self.decoders.as_ref().map(|nvcomp| nvcomp.takes(layout).map(|(_, reason)| reason))
+    /// Returns which version of nvCOMP decodes blocks of a layout and why, or an error that says why kernels decode them.
+    /// Returns `None` if nvCOMP was not requested.
+    pub fn nvcomp(&self, layout: &BlockLayout) -> Option<Result<String, Refused>> {
+        let takes = |nvcomp: &Decoders| Ok(nvcomp.takes(layout).map(|(_, reason)| reason)?);
+        self.decoders.as_ref().map(takes)
     }
 
-    /// Whether a file is read by cuFile, or why through pinned memory.
-    pub fn reads_directly(&self, file: &File) -> Result<(), String> {
-        self.direct.as_ref().map_err(Clone::clone)?.takes(file).map_err(|error| error.to_string())
+    /// Checks whether cuFile reads a file. The error says why the file is read through pinned memory.
+    pub fn reads_directly(&self, file: &File) -> Result<(), Refused> {
+        let direct = self.direct.as_ref().map_err(Clone::clone)?;
+        Ok(direct.takes(file).map_err(|error| error.to_string())?)
     }
 
     /// The device.
@@ -228,13 +232,7 @@ impl CudaEngine {
                 expected: format!("bytes in host memory or in {here}"),
             });
         }
-        let claims = claim_outputs(&job, outputs, |location| {
-            if location == Location::Host || location == here {
-                Ok(())
-            } else {
-                Err("host memory or the memory of the engine's device")
-            }
-        })?;
+        let claims = claim_outputs(&job, outputs, &[Location::Host, here])?;
         let claims = claims.into_iter().map(|(index, claim)| (index, Arc::new(claim))).collect();
         let kinds: Vec<OutputKind> = outputs.iter().map(OutputKind::from).collect();
         let plan = Trace::time(context.trace.as_deref(), ("job", "batches"), || {

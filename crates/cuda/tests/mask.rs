@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::steps::mask::{self, WindowEntry};
+use strile_cuda::steps::mask::{self, MaskEntry};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{Context, Engine, Fill, MaskJob, MaskWindow, Output, OutputSpec, SharedPixels, Strides};
 use strile_tiff::DataType;
@@ -82,7 +82,7 @@ fn compare(masked_by: DataType, data_type: DataType, seed: u64) {
     assert_eq!(differs, None, "{masked_by} over {data_type}, seed {seed}: {job:?}, {from:?} to {to:?}");
 }
 
-fn table(windows: &[WindowEntry]) -> Vec<u8> {
+fn table(windows: &[MaskEntry]) -> Vec<u8> {
     // SAFETY: plain numbers without padding.
     unsafe { std::slice::from_raw_parts(windows.as_ptr().cast::<u8>(), size_of_val(windows)).to_vec() }
 }

@@ -187,7 +187,7 @@ fn it_is_used_where_it_was_faster_and_the_plan_says_so() {
     let said = |picture: &Picture| trusted.nvcomp(&picture.layout).unwrap();
     let calls = calls_of(&standin, &trusted, &deflate);
     assert_eq!(calls.iter().filter(|call| call.name.starts_with("nvcomp")).count(), 0);
-    let reason = said(&deflate).unwrap_err();
+    let reason = said(&deflate).unwrap_err().to_string();
     assert!(reason.starts_with("not by nvCOMP 6.0.0: ") && reason.contains("GB/s"), "{reason}");
     let used = said(&zstd).is_ok();
     let calls = calls_of(&standin, &trusted, &zstd);
@@ -196,7 +196,7 @@ fn it_is_used_where_it_was_faster_and_the_plan_says_so() {
     let reason = always.nvcomp(&deflate.layout).unwrap().unwrap();
     assert_eq!(reason, "nvCOMP 6.0.0, asked for; the file is trusted");
     assert_eq!(
-        always.nvcomp(&Picture::new(C::Lzw, 1).layout).unwrap().unwrap_err(),
+        always.nvcomp(&Picture::new(C::Lzw, 1).layout).unwrap().unwrap_err().to_string(),
         "nvCOMP is not used for lzw"
     );
     // Off is off, and the default.

@@ -197,7 +197,7 @@ fn lower_resolutions_are_those_of_the_cpu() {
     }
     let mut other = of_bytes(C::Deflate, 1);
     other.extras.reduce = 1;
-    assert_eq!(CudaEngine::on_device(&other), Err("no lower resolution of deflate".to_owned()));
+    assert_eq!(CudaEngine::on_device(&other), Err("no lower resolution of deflate".to_owned().into()));
     if let Some(standin) = standin {
         assert_eq!(count(&standin.calls(), "!"), 0, "misuse");
     }

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::steps::resample::{self, WindowEntry};
+use strile_cuda::steps::resample::{self, ResampleEntry};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
     Context, Convert, Engine, Fill, Output, OutputSpec, ResampleJob, ResampleWindow, Sampling, SharedPixels,
@@ -128,7 +128,7 @@ fn compare_windows(
     planned.kernel
 }
 
-fn table(windows: &[WindowEntry]) -> Vec<u8> {
+fn table(windows: &[ResampleEntry]) -> Vec<u8> {
     // SAFETY: plain numbers without padding.
     unsafe { std::slice::from_raw_parts(windows.as_ptr().cast::<u8>(), size_of_val(windows)).to_vec() }
 }

@@ -4,11 +4,11 @@ use crate::{Claim, Convert, DecodeJob, EngineError, Location, Output};
 use std::collections::BTreeMap;
 use strile_tiff::DataType;
 
-/// Claims the boxes a job writes, by index of the output; `writes` says which memory the engine can write.
+/// Claims the boxes that a job writes, by index of the output. `writable` is the memory that the engine writes.
 pub fn claim_outputs(
     job: &DecodeJob,
     outputs: &[Output],
-    writes: impl Fn(Location) -> Result<(), &'static str>,
+    writable: &[Location],
 ) -> Result<BTreeMap<u32, Claim>, EngineError> {
     let mismatch =
         |found: String, expected: String| EngineError::Mismatch { what: "outputs", found, expected };
@@ -18,8 +18,11 @@ pub fn claim_outputs(
         let output = outputs
             .get(index as usize)
             .ok_or_else(|| mismatch(format!("{} outputs", outputs.len()), format!("output {index}")))?;
-        writes(output.location())
-            .map_err(|expected| mismatch(output.location().to_string(), expected.to_owned()))?;
+        let location = output.location();
+        if !writable.contains(&location) {
+            let expected: Vec<_> = writable.iter().map(Location::to_string).collect();
+            return Err(mismatch(location.to_string(), expected.join(" or ")));
+        }
         let spec = output.spec();
         if wanted.bands.1 > spec.bands || wanted.rows.1 > spec.rows || wanted.columns.1 > spec.columns {
             return Err(mismatch(
@@ -115,7 +118,7 @@ mod tests {
         let all = OutputBox { bands: (0, 1), rows: (0, 1), columns: (0, 8) };
         let claim = Arc::new(output.claim(all).unwrap());
         let outputs = [claim.delegate(), claim.delegate()];
-        let claimed = |parts: &[(u32, u32, u32)]| claim_outputs(&filling(parts), &outputs, |_| Ok(()));
+        let claimed = |parts: &[(u32, u32, u32)]| claim_outputs(&filling(parts), &outputs, &[Location::Host]);
         // Boxes around the tasks of the outputs overlap, the tasks do not.
         let held = claimed(&[(0, 0, 2), (1, 2, 4), (0, 4, 6)]).unwrap();
         assert_eq!(held.len(), 2);

@@ -69,7 +69,7 @@ pub use read::{ReadDone, ReadOp};
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
 pub use resample::{PIECE, ResampleJob, ResampleWindow, Sampling};
 pub use shared_pixels::SharedPixels;
-pub use sought::{FindJob, FindPart, Parts, ReplaceJob, Sought};
+pub use sought::{FindJob, FindPart, ReplaceJob, SampleParts, Sought};
 pub use thread::thread_builder;
 pub use ticket::{Completion, Report, StageTimes, Ticket};
 pub use trace::{Slice, Trace};

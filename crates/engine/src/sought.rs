@@ -17,12 +17,12 @@ pub struct Sought {
     /// How far above it they may be.
     pub span: u64,
     /// The numbers of a sample.
-    pub parts: Parts,
+    pub parts: SampleParts,
 }
 
 /// The numbers of a sample, of which complex ones have two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Parts {
+pub enum SampleParts {
     /// One number of the sample's size.
     One,
     /// Two numbers of half its size: the first is sought, and the second is 0, whatever its sign.
@@ -42,7 +42,7 @@ impl Sought {
         let size = if is_pair { data_type.size() / 2 } else { data_type.size() };
         let all = u64::MAX >> (64 - 8 * size.min(8));
         let sample = bits_of(bytes.get(..size).unwrap_or_default());
-        let one = if is_pair { Parts::FirstAndZero } else { Parts::One };
+        let one = if is_pair { SampleParts::FirstAndZero } else { SampleParts::One };
         if !is_float {
             return Self { mask: all, low: sample, span: 0, parts: one };
         }
@@ -59,7 +59,7 @@ impl Sought {
                 mask: magnitude,
                 low: infinity + 1,
                 span: magnitude - infinity - 1,
-                parts: if is_pair { Parts::Either } else { Parts::One },
+                parts: if is_pair { SampleParts::Either } else { SampleParts::One },
             },
             _ => Self { mask: all, low: sample, span: 0, parts: one },
         }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn integers_are_compared_whole() {
         let minus = Sought::new(DataType::I16, &fill(&(-1i16).to_ne_bytes()));
-        assert_eq!(minus, Sought { mask: 0xFFFF, low: 0xFFFF, span: 0, parts: Parts::One });
+        assert_eq!(minus, Sought { mask: 0xFFFF, low: 0xFFFF, span: 0, parts: SampleParts::One });
         let wide = Sought::new(DataType::U64, &fill(&(1u64 << 63).to_ne_bytes()));
         assert_eq!((wide.mask, wide.low), (u64::MAX, 1 << 63));
     }

@@ -17,8 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let corner = GeoTransform { a: 30.0, b: 0.0, c: 500_000.0, d: 0.0, e: -30.0, f: 5_200_000.0 };
     spec.metadata.georeference.transform = Some(corner);
     spec.metadata.georeference.crs = Crs::from_epsg(32632);
-    let options =
-        WriteOptions { format: Format::Cog, compression: Compression::Zstd, ..WriteOptions::default() };
+    let options = WriteOptions::new().format(Format::Cog).compression(Compression::Zstd);
     let sink = Box::new(FileSink::create(path.as_ref(), false)?);
     let mut writer = Writer::create(sink, spec, &options, &Context::default())?;
     for first in (0..SIDE).step_by(ROWS as usize) {

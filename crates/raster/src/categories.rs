@@ -1,6 +1,6 @@
 //! Class names and colours of a raster: as GDAL's sidecar `.aux.xml` has them.
 
-use crate::metadata::Metadata;
+use crate::file::metadata::Metadata;
 use strile_tiff::Warnings;
 use strile_tiff::gdal::pam::{Pam, PamBand};
 use strile_tiff::gdal::{BandMetadata, Element};

@@ -4,7 +4,7 @@
 
 use crate::convert::colours_as_read;
 use crate::error::Result;
-use crate::input::Input;
+use crate::file::input::Input;
 use crate::options::Place;
 use crate::vrt::table_entries;
 use strile_tiff::gdal::NoData;

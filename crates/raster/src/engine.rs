@@ -3,6 +3,6 @@
 pub use strile_cpu::{Strided, count};
 pub use strile_engine::{
     Arena, BlockAddress, BlockFault, Budget, BudgetError, Convert, EngineError, FaultKind, Fill,
-    LocatedFault, Output, OutputError, OutputSpec, Parts, ProcessId, Progress, Report, Slice, Slot, Sought,
-    Span, StageTimes, Strides, Trace, share_heap_if_limited,
+    LocatedFault, Output, OutputError, OutputSpec, ProcessId, Progress, Report, SampleParts, Slice, Slot,
+    Sought, Span, StageTimes, Strides, Trace, share_heap_if_limited,
 };

@@ -1,9 +1,9 @@
 //! Where bytes come from and go to: files, memory, streams, remote objects, or a [`Source`] or [`Sink`] of your own.
 
-pub use crate::redact::redacted;
 pub use crate::sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
 #[cfg(feature = "remote")]
 pub use crate::sink::{RemoteSink, SharedObject};
+pub use crate::source::redacted;
 pub use crate::source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 #[cfg(feature = "remote")]
 pub use crate::source::{RemoteOpening, RemoteSource};

@@ -5,7 +5,7 @@
 
 use crate::convert::{colours_as_read, has_grey_table};
 use crate::error::{Error, Result};
-use crate::input::Input;
+use crate::file::input::Input;
 use crate::measure::{BandValidity, Shown};
 use crate::number::{is_complex, reader};
 use crate::options::{Layer, Place, ReadOptions};

@@ -6,11 +6,11 @@
 //! the caller.
 
 use crate::cache::Cache;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::file::dataset::Dataset;
+use crate::file::input::InputRef;
 use crate::grid::plan_onto;
-use crate::input::InputRef;
-use crate::options::{Interleave, ReadOptions};
+use crate::options::{Interleave, ReadOptions, setters};
 use crate::pixels::Pixels;
 use crate::read::{Size, WindowFault, check_result, is_turned, layout_of, rows_of_part};
 use crate::window::Window;
@@ -20,6 +20,7 @@ use strile_tiff::{BlockGrid, DataType, Planar};
 
 /// Sizes that bound a read in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PieceLimits {
     /// Bytes of one piece, unless a single row of blocks is larger.
     pub piece: u64,
@@ -28,6 +29,18 @@ pub struct PieceLimits {
 impl Default for PieceLimits {
     fn default() -> Self {
         Self { piece: 256 << 20 }
+    }
+}
+
+impl PieceLimits {
+    /// Returns the defaults: pieces of 256 MiB.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Limits the bytes of one piece, unless a single row of blocks is larger.
+        piece: u64,
     }
 }
 

@@ -4,9 +4,9 @@
 //! read for all places in a cell.
 
 use crate::batch::{BatchOptions, BatchWindow, read_batch};
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::input::{AsInput as _, Input};
+use crate::file::dataset::Dataset;
+use crate::file::input::{AsInput as _, Input};
 use crate::measure::Shown;
 use crate::options::{Execution, Interleave, Layer, Place, Processor, ReadOptions};
 use crate::pieces::PieceLimits;

@@ -32,13 +32,11 @@ fn write_target(path: &Path, generation: u64) {
     let height = u32::try_from(pixels.len()).unwrap() / (WIDTH * 2);
     let mut spec = RasterSpec::new(WIDTH, height, 1, DataType::U16);
     spec.metadata.categories = vec![format!("generation {generation}")];
-    let options = WriteOptions {
-        format: Format::Cog,
-        compression: Compression::Zstd,
-        level: Some(1),
-        blocks: BlockChoice::Tiles { width: 64, height: 64 },
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions::new()
+        .format(Format::Cog)
+        .compression(Compression::Zstd)
+        .level(1)
+        .blocks(BlockChoice::Tiles { width: 64, height: 64 });
     let sink = FileSink::create(path, true).unwrap();
     let mut writer = Writer::create(Box::new(sink), spec, &options, &Context::default()).unwrap();
     for y in (0..height).step_by(50) {

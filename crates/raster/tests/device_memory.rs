@@ -20,13 +20,11 @@ const BUFFER: u64 = 512 << 10;
 fn written(height: u32, buffer: Option<u64>) -> (Vec<u8>, u64) {
     let sample = SampleType { format: SampleFormat::Uint, bits: 16 };
     let pixels = Pixels::generate(Pattern::Dem, sample, [1, height as usize, WIDTH as usize], 7);
-    let options = WriteOptions {
-        encode_on: Processor::Cuda(0),
-        blocks: BlockChoice::Tiles { width: 32, height: 32 },
-        level: Some(1),
-        buffer,
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions::new()
+        .encode_on(Processor::Cuda(0))
+        .blocks(BlockChoice::Tiles { width: 32, height: 32 })
+        .level(1)
+        .buffer(buffer);
     let (sink, spec) = (MemorySink::new(), RasterSpec::new(WIDTH, height, 1, DataType::U16));
     let handle = sink.handle();
     let mut writer = Writer::create(Box::new(sink), spec, &options, &Context::default()).unwrap();

@@ -104,7 +104,7 @@ fn headers_take_what_is_said_and_no_more() {
     drop(headers);
     assert!(taken() <= start + SLACK, "all is given back");
     // What is kept is within the limit, however much a file has.
-    let limits = HeaderLimits { bytes: 1 << 20, ..HeaderLimits::default() };
+    let limits = HeaderLimits::new().bytes(1 << 20);
     let (start, headers) = (taken(), Headers::new(limits, OpenOptions::default()));
     for path in paths.iter().chain(&paths) {
         drop(headers.open(path).unwrap());

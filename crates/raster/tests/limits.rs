@@ -68,7 +68,7 @@ fn every_way_to_read_has_the_same_limit() {
         file.compare(&Dataset::open(&path).unwrap(), &options, &context).map(drop)
     };
     let convert = |max_pixels| {
-        let options = ConvertOptions { read: with(max_pixels), ..Default::default() };
+        let options = ConvertOptions::new().read(with(max_pixels));
         let input = Input::open(&path, &OpenOptions::default()).unwrap();
         Conversion::plan(&input, Box::new(MemorySink::new()), &options, &context).map(drop)
     };
@@ -85,7 +85,7 @@ fn every_way_to_read_has_the_same_limit() {
         .map(drop)
     };
     let overviews = |max_pixels| {
-        let options = OverviewOptions { max_pixels, external: true, ..Default::default() };
+        let options = OverviewOptions::new().max_pixels(max_pixels).external(true);
         add_overviews(&path, &options, &context).map(drop)
     };
     let mask = |max_pixels| file.read(&with(max_pixels).layer(Layer::Mask), &context).map(drop);

@@ -70,7 +70,7 @@ fn values((width, height): (u32, u32), bands: u32) -> Vec<u16> {
 }
 
 fn tiles(side: u32) -> WriteOptions {
-    WriteOptions { blocks: BlockChoice::Tiles { width: side, height: side }, ..WriteOptions::default() }
+    WriteOptions::new().blocks(BlockChoice::Tiles { width: side, height: side })
 }
 
 fn small_tiles() -> WriteOptions {
@@ -166,7 +166,7 @@ fn neither_windows_nor_threads_nor_memory_change_a_pixel() {
 #[test]
 fn the_level_is_the_coarsest_that_suffices() {
     let size = (1024, 1024);
-    let options = WriteOptions { format: Format::Cog, ..tiles(128) };
+    let options = tiles(128).format(Format::Cog);
     let dataset = written(spec(size, 1), &options, &values(size, 1), None);
     assert!(dataset.pages()[0].levels.len() >= 3);
     let context = Context::default();
@@ -231,7 +231,7 @@ fn missing_pixels_are_filled_or_nan() {
     let all = values(size, 1);
     let mask: Vec<u8> = (0..128 * 128).map(|i| if i % 128 < 64 { 0 } else { 255 }).collect();
     let gone: Vec<u16> = all.iter().zip(&mask).map(|(v, m)| if *m == 0 { 7 } else { *v }).collect();
-    let masked = written(RasterSpec { mask: true, ..spec(size, 1) }, &small_tiles(), &all, Some(&mask));
+    let masked = written(spec(size, 1).mask(true), &small_tiles(), &all, Some(&mask));
     let mut nodata = spec(size, 1);
     nodata.metadata.nodata = Some(NoData::Integer(7));
     let nodata = written(nodata, &small_tiles(), &gone, None);
@@ -277,7 +277,7 @@ fn the_mask_tells_where_pixels_have_a_value() {
     let mut nodata = spec(size, 1);
     nodata.metadata.nodata = Some(NoData::Integer(7));
     let files = [
-        written(RasterSpec { mask: true, ..spec(size, 1) }, &small_tiles(), &all, Some(&mask)),
+        written(spec(size, 1).mask(true), &small_tiles(), &all, Some(&mask)),
         written(nodata, &small_tiles(), &holes, None),
         written(spec(size, 1), &small_tiles(), &all, None),
     ];
@@ -455,7 +455,7 @@ fn a_device_has_the_pixels_of_the_cpu() {
     let files = [
         scene(size, 2),
         written(with_nodata, &small_tiles(), &values(size, 2), None),
-        written(RasterSpec { mask: true, ..spec(size, 1) }, &small_tiles(), &values(size, 1), Some(&mask)),
+        written(spec(size, 1).mask(true), &small_tiles(), &values(size, 1), Some(&mask)),
     ];
     let context = Context::default();
     for (file, dataset) in files.iter().enumerate() {

@@ -58,7 +58,7 @@ fn read(dataset: &Dataset, page: usize, level: usize, layer: Layer) -> Vec<u8> {
 }
 
 fn count(count: u32) -> OverviewOptions {
-    OverviewOptions { count: Some(count), ..OverviewOptions::default() }
+    OverviewOptions::new().count(count)
 }
 
 /// Writes overviews.
@@ -79,12 +79,8 @@ fn as_cog(bytes: &[u8]) -> Dataset {
     let dataset = Dataset::from_source(std::sync::Arc::new(source), &OpenOptions::default()).unwrap();
     let sink = MemorySink::new();
     let handle = sink.handle();
-    let write = WriteOptions {
-        format: Format::Cog,
-        overviews: strile::write::Overviews::Count(2),
-        ..WriteOptions::default()
-    };
-    let options = ConvertOptions { write, ..ConvertOptions::default() };
+    let write = WriteOptions::new().format(Format::Cog).overviews(strile::write::Overviews::Count(2));
+    let options = ConvertOptions::new().write(write);
     convert_into(&Input::Tiff(Box::new(dataset)), Box::new(sink), &options, &Context::default()).unwrap();
     let source = MemorySource::new("cog.tif", handle.take().unwrap().bytes);
     Dataset::from_source(std::sync::Arc::new(source), &OpenOptions::default()).unwrap()
@@ -147,12 +143,8 @@ fn a_cog_says_that_it_is_none_any_longer() {
     let built = ImageSpec::new(UINT8).build(&pixels, ByteOrder::Little, false);
     let place = Place::with(&built.bytes);
     let cog = place.0.path().join("cog.tif");
-    let write = WriteOptions {
-        format: Format::Cog,
-        overviews: strile::write::Overviews::None,
-        ..WriteOptions::default()
-    };
-    let options = ConvertOptions { write, ..ConvertOptions::default() };
+    let write = WriteOptions::new().format(Format::Cog).overviews(strile::write::Overviews::None);
+    let options = ConvertOptions::new().write(write);
     let input = Input::open(place.file(), &OpenOptions::default()).unwrap();
     let sink = Box::new(FileSink::create(&cog, false).unwrap());
     convert_into(&input, sink, &options, &Context::default()).unwrap();
@@ -170,12 +162,7 @@ fn overviews_beside_a_file_are_its_overviews() {
     let pixels = Pixels::generate(Pattern::LandCover, UINT8, [1, 100, 150], 3);
     let built = ImageSpec::new(UINT8).codec(Codec::Deflate).build(&pixels, ByteOrder::Little, false).bytes;
     let place = Place::with(&built);
-    let options = OverviewOptions {
-        external: true,
-        resampling: Some(Resampling::Nearest),
-        compression: Some(Compression::Zstd),
-        ..count(2)
-    };
+    let options = count(2).external(true).resampling(Resampling::Nearest).compression(Compression::Zstd);
     add_overviews(&place.file(), &options, &Context::default()).unwrap();
     assert_eq!(place.names(), ["a.tif", "a.tif.ovr"]);
     assert_eq!(place.bytes(), built);
@@ -187,9 +174,9 @@ fn overviews_beside_a_file_are_its_overviews() {
     let all = pixels.little_endian();
     let own = [all[0], all[1], all[150], all[151]];
     assert!(own.contains(&reduced[0]));
-    let other = OverviewOptions { count: Some(1), ..options.clone() };
+    let other = options.clone().count(1);
     assert!(add_overviews(&place.file(), &other, &Context::default()).is_err(), "others are there");
-    let again = OverviewOptions { rebuild: true, ..options };
+    let again = options.rebuild(true);
     add_overviews(&place.file(), &again, &Context::default()).unwrap();
 }
 
@@ -202,7 +189,7 @@ fn a_failure_leaves_the_file_as_it_was() {
     let block = built.blocks[30].range.clone();
     built.bytes[block].fill(0xFF);
     let place = Place::with(&built.bytes);
-    for options in [count(2), OverviewOptions { external: true, ..count(2) }] {
+    for options in [count(2), count(2).external(true)] {
         assert!(add_overviews(&place.file(), &options, &Context::default()).is_err());
         assert_eq!(place.bytes(), built.bytes);
         assert_eq!(place.names(), ["a.tif"]);
@@ -252,10 +239,9 @@ fn overviews_are_replaced_and_all_else_stays() {
         let built =
             ImageSpec::new(INT16).codec(Codec::Lzw).build_with(&pixels, &more, frame(order, big)).bytes;
         let place = Place::with(&built);
-        add(&place, &OverviewOptions { resampling: Some(Resampling::Nearest), ..count(3) });
+        add(&place, &count(3).resampling(Resampling::Nearest));
         let before = place.bytes();
-        let wanted =
-            OverviewOptions { factors: Some(vec![4, 2, 4]), rebuild: true, ..OverviewOptions::default() };
+        let wanted = OverviewOptions::new().factors(vec![4, 2, 4]).rebuild(true);
         add(&place, &wanted);
         let after = place.bytes();
         let dataset = place.open();
@@ -317,7 +303,7 @@ fn directories_behind_overviews_are_linked_again() {
             let place = Place::with(&built);
             let masked = read(&place.open(), 0, 0, Layer::Mask);
             assert_eq!(sizes(&place.open()).len(), 3);
-            add(&place, &OverviewOptions { rebuild: true, ..count(1) });
+            add(&place, &count(1).rebuild(true));
             let dataset = place.open();
             assert_eq!(sizes(&dataset), [(150, 100), (75, 50)]);
             assert_eq!(read(&dataset, 0, 0, Layer::Pixels), pixels.little_endian());
@@ -346,19 +332,18 @@ fn what_is_there_already_is_left_and_what_is_not_needed_is_not_made() {
     let outcome = |options: &OverviewOptions| add_overviews(&place.file(), options, &context);
     assert_eq!(outcome(&OverviewOptions::default()).unwrap(), OverviewOutcome::AlreadyThere(2));
     assert_eq!(outcome(&count(2)).unwrap(), OverviewOutcome::AlreadyThere(2));
-    let factors =
-        |list: &[u32]| OverviewOptions { factors: Some(list.to_vec()), ..OverviewOptions::default() };
+    let factors = |list: &[u32]| OverviewOptions::new().factors(list.to_vec());
     assert_eq!(outcome(&factors(&[4, 2])).unwrap(), OverviewOutcome::AlreadyThere(2));
-    let zstd = OverviewOptions { compression: Some(Compression::Zstd), ..count(2) };
+    let zstd = count(2).compression(Compression::Zstd);
     for (options, why) in [
         (count(1), "set `rebuild`"),
         (factors(&[4]), "set `rebuild`"),
         (zstd, "set `rebuild`"),
-        (OverviewOptions { external: true, ..count(2) }, "in the file itself"),
+        (count(2).external(true), "in the file itself"),
         (factors(&[3]), "factor 3: expected powers of two"),
         (factors(&[1]), "factor 1: expected powers of two"),
         (factors(&[]), "no overview is asked for"),
-        (OverviewOptions { count: Some(1), ..factors(&[2]) }, "choose one"),
+        (factors(&[2]).count(1), "choose one"),
         (factors(&[1024]), "1024 times smaller"),
     ] {
         let refused = outcome(&options).unwrap_err().to_string();
@@ -371,7 +356,7 @@ fn what_is_there_already_is_left_and_what_is_not_needed_is_not_made() {
     let done = add_overviews(&small.file(), &OverviewOptions::default(), &context).unwrap();
     assert_eq!((done, small.bytes()), (OverviewOutcome::NotNeeded, bytes));
 
-    let external = OverviewOptions { external: true, ..count(1) };
+    let external = count(1).external(true);
     add(&small, &external);
     let refused = add_overviews(&small.file(), &count(1), &context).unwrap_err().to_string();
     assert!(refused.contains("set `external`"), "{refused}");

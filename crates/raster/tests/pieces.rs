@@ -21,7 +21,7 @@ fn made(spec: &ImageSpec) -> Dataset {
 
 /// The bytes of all pieces, and the largest number of rows in one.
 fn in_pieces(dataset: &Dataset, options: &ReadOptions, piece: u64) -> (Vec<u8>, u32) {
-    let (context, limits) = (Context::default(), PieceLimits { piece });
+    let (context, limits) = (Context::default(), PieceLimits::new().piece(piece));
     let pieces = dataset.pieces(options, &limits, &context).unwrap();
     let (mut all, mut tallest) = (Vec::new(), 0);
     let faults = dataset.read_pieces(&pieces, &context, |raster| {
@@ -73,7 +73,7 @@ fn a_faulty_block_is_listed_once() {
     let dataset = open(TiffBuilder::new(ByteOrder::Little, false).directory(directory).build().bytes);
     let options = ReadOptions::new().on_fault(OnFault::Fill);
     let context = Context::default();
-    let limits = PieceLimits { piece: 1 };
+    let limits = PieceLimits::new().piece(1);
     let pieces = dataset.pieces(&options, &limits, &context).unwrap();
     assert_eq!(pieces.blocks, 9, "three strips, once a band");
     let faults = dataset.read_pieces(&pieces, &context, |_| Ok::<(), Error>(())).unwrap();

@@ -80,7 +80,7 @@ impl Case {
     fn new(pixels: Pixels, options: WriteOptions) -> Self {
         let (width, height) = (pixels.width as u32, pixels.height as u32);
         let spec = RasterSpec::new(width, height, pixels.bands as u16, pixels.data_type);
-        let plain = WriteOptions { compression: Compression::None, ..WriteOptions::default() };
+        let plain = WriteOptions::new().compression(Compression::None);
         let sink = MemorySink::new();
         let handle = sink.handle();
         let mut writer = Writer::create(Box::new(sink), spec.clone(), &plain, &Context::default()).unwrap();
@@ -90,7 +90,7 @@ impl Case {
         writer.write(&piece).unwrap();
         writer.finish().unwrap();
         let stored = open(handle.take().unwrap().bytes);
-        let options = WriteOptions { reproducible: true, blocks: TILES, ..options };
+        let options = options.reproducible(true).blocks(TILES);
         Self { spec, pixels, mask: None, options, stored }
     }
 
@@ -110,7 +110,7 @@ impl Case {
         rows: u32,
         buffer: Option<u64>,
     ) -> Result<WriteReport> {
-        let options = WriteOptions { encode_on: by, buffer, ..self.options.clone() };
+        let options = self.options.clone().encode_on(by).buffer(buffer);
         let RasterSpec { width, height, bands, data_type, .. } = self.spec;
         let mut writer = Writer::create(sink, self.spec.clone(), &options, &Context::default())?;
         for (y, interleave) in (0..height)
@@ -176,7 +176,7 @@ fn every_codec_is_the_cpus_byte_for_byte() {
     for compression in CODECS {
         for (format, bits, bands) in [(SampleFormat::Uint, 8, 3), (SampleFormat::Float, 32, 1)] {
             let name = format!("{compression:?}, {format:?} {bits}");
-            let options = WriteOptions { compression, ..WriteOptions::default() };
+            let options = WriteOptions::new().compression(compression);
             let case = Case::new(pixels(format, bits, bands), options);
             let file = case.check(&name);
             case.read_back(&name, file);
@@ -192,7 +192,7 @@ fn levels_are_the_cpus() {
         (Compression::Zstd, 1),
         (Compression::Zstd, 19),
     ] {
-        let options = WriteOptions { compression, level: Some(level), ..WriteOptions::default() };
+        let options = WriteOptions::new().compression(compression).level(level);
         let case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
         case.check(&format!("{compression:?} {level}"));
     }
@@ -203,7 +203,7 @@ fn levels_are_the_cpus() {
 fn what_the_host_encodes_for_a_device_is_portable_too() {
     let mut case = Case::new(
         pixels(SampleFormat::Uint, 8, 1),
-        WriteOptions { compression: Compression::Deflate, bits: Some(7), ..WriteOptions::default() },
+        WriteOptions::new().compression(Compression::Deflate).bits(7),
     );
     case.pixels.bytes.iter_mut().for_each(|sample| *sample &= 127);
     case = Case::new(case.pixels, case.options);
@@ -215,11 +215,7 @@ fn what_the_host_encodes_for_a_device_is_portable_too() {
 
 #[test]
 fn strips_planes_and_big_endian() {
-    let options = WriteOptions {
-        planar: Planar::Separate,
-        byte_order: strile::tiff::ByteOrder::Big,
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions::new().planar(Planar::Separate).byte_order(strile::tiff::ByteOrder::Big);
     let mut case = Case::new(pixels(SampleFormat::Float, 64, 2), options);
     case.options.blocks = BlockChoice::Strips { rows: 11 };
     let file = case.check("strips");
@@ -228,7 +224,7 @@ fn strips_planes_and_big_endian() {
 
 #[test]
 fn holes_of_nan_and_blocks_of_nothing() {
-    let options = WriteOptions { nan_to_nodata: true, sparse: true, ..WriteOptions::default() };
+    let options = WriteOptions::new().nan_to_nodata(true).sparse(true);
     let mut case = Case::new(pixels(SampleFormat::Float, 32, 1).with_nan_holes(), options);
     case.spec.metadata.nodata = Some(NoData::Integer(-9999));
     case.check("holes");
@@ -237,13 +233,9 @@ fn holes_of_nan_and_blocks_of_nothing() {
 #[test]
 fn cloud_optimized_files_are_reduced_on_the_device() {
     for resampling in [Resampling::Average, Resampling::Nearest, Resampling::Cubic, Resampling::Mode] {
-        let options = WriteOptions {
-            format: Format::Cog,
-            // The cheapest to emulate: reducing is what is looked at.
-            compression: Compression::PackBits,
-            resampling: Some(resampling),
-            ..WriteOptions::default()
-        };
+        // PackBits is the cheapest to emulate; the test is about reducing.
+        let options =
+            WriteOptions::new().format(Format::Cog).compression(Compression::PackBits).resampling(resampling);
         let mut case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
         case.spec.metadata.nodata = Some(NoData::Integer(7));
         let file = case.check(resampling.name());
@@ -258,8 +250,7 @@ fn overviews_of_an_array_on_the_device_wait_in_no_spool() {
     if !alone("overviews_of_an_array_on_the_device_wait_in_no_spool") {
         return;
     }
-    let options =
-        WriteOptions { format: Format::Cog, compression: Compression::PackBits, ..WriteOptions::default() };
+    let options = WriteOptions::new().format(Format::Cog).compression(Compression::PackBits);
     let case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
     let all = case.spec.height;
     let expected = case.write(Processor::Cpu, Memory::Host, all, None);
@@ -286,13 +277,11 @@ fn overviews_of_an_array_on_the_device_wait_in_no_spool() {
 #[test]
 fn levels_that_are_left_out_are_only_reduced() {
     for (resampling, format) in [(Resampling::Average, Format::GeoTiff), (Resampling::Cubic, Format::Cog)] {
-        let options = WriteOptions {
-            format,
-            compression: Compression::PackBits,
-            resampling: Some(resampling),
-            overviews: Overviews::factors(&[4]).unwrap(),
-            ..WriteOptions::default()
-        };
+        let options = WriteOptions::new()
+            .format(format)
+            .compression(Compression::PackBits)
+            .resampling(resampling)
+            .overviews(Overviews::factors(&[4]).unwrap());
         let file = Case::new(pixels(SampleFormat::Uint, 16, 1), options).check(resampling.name());
         let dataset = open(file);
         let levels = dataset.pages()[0].levels.iter().map(|level| (level.image.width, level.image.height));
@@ -302,7 +291,7 @@ fn levels_that_are_left_out_are_only_reduced() {
 
 #[test]
 fn masks_go_along() {
-    let options = WriteOptions { format: Format::Cog, ..WriteOptions::default() };
+    let options = WriteOptions::new().format(Format::Cog);
     let mut case = Case::new(pixels(SampleFormat::Uint, 8, 3), options);
     case.spec.mask = true;
     let cells = case.spec.width * case.spec.height;
@@ -312,7 +301,7 @@ fn masks_go_along() {
 
 /// Parts of a raster of one band, encoded by turns on the device and on the CPU, and what they hand on.
 fn in_parts(case: &Case) -> Vec<u8> {
-    let by = |encode_on| WriteOptions { encode_on, ..case.options.clone() };
+    let by = |encode_on| case.options.clone().encode_on(encode_on);
     let plan = |device| Parts::new(case.spec.clone(), &by(device), (32, 32)).unwrap();
     let (context, sample) = (Context::default(), case.spec.data_type.size());
     let engines = [plan(device()), plan(Processor::Cpu)];
@@ -365,13 +354,11 @@ fn in_parts(case: &Case) -> Vec<u8> {
 #[test]
 fn parts_of_both_engines_make_one_file() {
     for resampling in [Resampling::Average, Resampling::Cubic] {
-        let options = WriteOptions {
-            format: Format::Cog,
-            compression: Compression::PackBits,
-            resampling: Some(resampling),
-            overviews: Overviews::Count(3),
-            ..WriteOptions::default()
-        };
+        let options = WriteOptions::new()
+            .format(Format::Cog)
+            .compression(Compression::PackBits)
+            .resampling(resampling)
+            .overviews(Overviews::Count(3));
         let case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
         let expected = case.write(Processor::Cpu, Memory::Host, case.spec.height, None);
         assert!(in_parts(&case) == expected, "{resampling:?}");
@@ -398,7 +385,7 @@ fn every_sink_gets_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("written.tif");
     for format in [Format::GeoTiff, Format::Cog] {
-        let options = WriteOptions { format, spooled: true, ..WriteOptions::default() };
+        let options = WriteOptions::new().format(format).spooled(true);
         let case = Case::new(pixels(SampleFormat::Uint, 8, 1), options);
         let expected = case.write(Processor::Cpu, Memory::Host, case.spec.height, None);
         let sink = FileSink::create(&path, true).unwrap();
@@ -483,7 +470,7 @@ fn nvcomp() -> Option<&'static strile_emulate::StandIn> {
 }
 
 fn by_nvcomp(compression: Compression, effort: u8) -> Case {
-    let options = WriteOptions { compression, nvcomp_effort: Some(effort), ..WriteOptions::default() };
+    let options = WriteOptions::new().compression(compression).nvcomp_effort(effort);
     let mut case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
     case.options.reproducible = false;
     case

@@ -412,11 +412,9 @@ mod tests {
     fn opened() -> Opened {
         let mut spec = strile::RasterSpec::new(WIDTH, HEIGHT, 1, strile::DataType::U8);
         spec.metadata.nodata = Some(strile::tiff::gdal::NoData::Integer(0));
-        let options = strile::WriteOptions {
-            compression: strile::Compression::None,
-            blocks: strile::write::BlockChoice::Tiles { width: 64, height: 64 },
-            ..strile::WriteOptions::default()
-        };
+        let options = strile::WriteOptions::new()
+            .compression(strile::Compression::None)
+            .blocks(strile::write::BlockChoice::Tiles { width: 64, height: 64 });
         let sink = strile::io::MemorySink::new();
         let (file, context) = (sink.handle(), Context::default());
         let mut writer = strile::Writer::create(Box::new(sink), spec, &options, &context).unwrap();

@@ -167,20 +167,16 @@ fn make(opened: &Opened, draft: Option<&Draft>, context: &Context) -> Result<Arc
     let bytes = pixels * (u64::from(opened.bands) * opened.data_type.size() as u64 + 1) / 3 * 4 + (1 << 20);
     let counted = context.take_kept(bytes, "the reduced levels of a file").map_err(strile::Error::from)?;
     let nearest = opened.is_categorical();
-    let write = WriteOptions {
-        compression: Compression::None,
-        blocks: BlockChoice::Tiles { width: 256, height: 256 },
-        overviews: Overviews::Count(u32::try_from(levels.saturating_sub(1)).unwrap_or(0)),
-        resampling: nearest.then_some(Resampling::Nearest),
-        ..WriteOptions::default()
-    };
-    let options = ConvertOptions {
-        read: ReadOptions::new().decode_on(opened.decode_on),
-        write,
-        size: Some(ConvertSize::Sides(Side::Pixels(first.width), Side::Pixels(first.height))),
-        resampling: if nearest { Method::Nearest } else { Method::Average },
-        ..ConvertOptions::default()
-    };
+    let write = WriteOptions::new()
+        .compression(Compression::None)
+        .blocks(BlockChoice::Tiles { width: 256, height: 256 })
+        .overviews(Overviews::Count(u32::try_from(levels.saturating_sub(1)).unwrap_or(0)))
+        .resampling(nearest.then_some(Resampling::Nearest));
+    let options = ConvertOptions::new()
+        .read(ReadOptions::new().decode_on(opened.decode_on))
+        .write(write)
+        .size(ConvertSize::Sides(Side::Pixels(first.width), Side::Pixels(first.height)))
+        .resampling(if nearest { Method::Nearest } else { Method::Average });
     let sink = MemorySink::new();
     let file = sink.handle();
     let count = &opened.reduced.count;

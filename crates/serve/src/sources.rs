@@ -306,7 +306,7 @@ impl Pool {
         }
         let stamp = Stamp::of(&file.path);
         let open = self.options.open.clone().cancel(cancel.clone());
-        let options = VrtOptions { open, ..self.options.clone() };
+        let options = self.options.clone().open(open);
         let name = file.path.to_string_lossy();
         let opened =
             Opened::open(&file.path, &file.name, &options, self.decode_on, Arc::clone(&self.bytes_read));

@@ -53,14 +53,14 @@ pub fn place_directories(
 
 /// What holds for every block of a cloud-optimized file besides its leader and trailer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GhostArea {
+pub struct NewGhostArea {
     /// How samples are stored.
     pub planar: Planar,
     /// Whether each block of a mask follows the block of its image.
     pub masks_follow: bool,
 }
 
-impl GhostArea {
+impl NewGhostArea {
     /// The text, as GDAL writes it. A writer that breaks a promise later changes `NO` to `YES`: the space after
     /// that line is the room for it.
     pub fn text(self) -> String {
@@ -90,15 +90,15 @@ mod tests {
     /// The texts that GDAL 3.12 wrote for the same cases.
     #[test]
     fn the_ghost_area_is_gdals() {
-        let chunky = GhostArea { planar: Planar::Chunky, masks_follow: false };
+        let chunky = NewGhostArea { planar: Planar::Chunky, masks_follow: false };
         assert!(chunky.text().starts_with("GDAL_STRUCTURAL_METADATA_SIZE=000140 bytes\nLAYOUT="));
         assert!(chunky.text().ends_with("KNOWN_INCOMPATIBLE_EDITION=NO\n "));
         let classic = FileForm { byte_order: ByteOrder::Little, variant: Variant::Classic };
         assert_eq!(chunky.first_directory(classic), 192);
-        let masked = GhostArea { masks_follow: true, ..chunky };
+        let masked = NewGhostArea { masks_follow: true, ..chunky };
         assert!(masked.text().ends_with("=NO\n MASK_INTERLEAVED_WITH_IMAGERY=YES\n"));
         assert_eq!(masked.first_directory(classic), 226);
-        let separate = GhostArea { planar: Planar::Separate, ..chunky };
+        let separate = NewGhostArea { planar: Planar::Separate, ..chunky };
         assert_eq!(separate.first_directory(classic), 208);
     }
 

@@ -127,16 +127,14 @@ fn options(number: u64) -> (ConvertOptions, bool) {
         true => LOSSLESS[random.below(LOSSLESS.len())],
         false => OTHERS[random.below(OTHERS.len())],
     };
-    let write = WriteOptions {
-        format: [Format::GeoTiff, Format::Cog][random.below(2)],
-        compression,
-        planar: [Planar::Chunky, Planar::Separate][random.below(2)],
-        sparse: random.below(4) == 0,
-        buffer: Some(1 << 20),
-        reproducible: random.below(3) == 0,
-        ..WriteOptions::default()
-    };
-    (ConvertOptions { write, reencode: random.below(2) == 0, ..ConvertOptions::default() }, lossless)
+    let write = WriteOptions::new()
+        .format([Format::GeoTiff, Format::Cog][random.below(2)])
+        .compression(compression)
+        .planar([Planar::Chunky, Planar::Separate][random.below(2)])
+        .sparse(random.below(4) == 0)
+        .buffer(1 << 20)
+        .reproducible(random.below(3) == 0);
+    (ConvertOptions::new().write(write).reencode(random.below(2) == 0), lossless)
 }
 
 /// How the first page that was written differs from that of the input.

@@ -79,7 +79,7 @@ impl Subject for IndexTarget {
     fn try_one(&self, _seed: usize, _number: u64, bytes: &[u8]) -> Outcome {
         let path = self.folder.join("mutant.index");
         std::fs::write(&path, bytes).unwrap();
-        let limits = HeaderLimits { files: 16, bytes: BYTES, open: 4 };
+        let limits = HeaderLimits::new().files(16).bytes(BYTES).open(4);
         let headers = match Headers::new(limits, OpenOptions::default()).with_index(&path) {
             Ok(headers) => headers,
             Err(error) => return Outcome::refused(false, kind(&error)),

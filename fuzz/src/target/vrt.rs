@@ -130,7 +130,7 @@ impl Subject for VrtTarget {
 
     fn try_one(&self, _seed: usize, _number: u64, bytes: &[u8]) -> Outcome {
         let text = String::from_utf8_lossy(bytes);
-        let options = VrtOptions { missing: Missing::Warn, max_bytes: 1 << 20, ..VrtOptions::default() };
+        let options = VrtOptions::new().missing(Missing::Warn).max_bytes(1 << 20);
         let refused = |error| Outcome::refused(text.contains('<'), kind(&error));
         let opened = match self.level {
             Level::Outer => Vrt::from_text("mutant", &text, &self.folder, &options),

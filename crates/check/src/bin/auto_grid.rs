@@ -128,11 +128,8 @@ fn write(
 ) -> Result<(), Failed> {
     let (_, data_type, bands) = raster;
     let side = ACROSS * tile;
-    let options = WriteOptions {
-        compression: codec,
-        blocks: BlockChoice::Tiles { width: tile, height: tile },
-        ..WriteOptions::default()
-    };
+    let options =
+        WriteOptions::new().compression(codec).blocks(BlockChoice::Tiles { width: tile, height: tile });
     let spec = RasterSpec::new(side, side, bands, data_type);
     let sink = Box::new(FileSink::create(path, true)?);
     let mut writer = Writer::create(sink, spec, &options, &Context::default())?;

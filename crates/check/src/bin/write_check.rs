@@ -132,8 +132,7 @@ fn cases(small: bool) -> impl Iterator<Item = Case> {
 fn case(data_type: DataType, compression: Compression, shape: &str, small: bool) -> Case {
     let float = matches!(data_type, DataType::F32 | DataType::F64);
     let tiles = |side| BlockChoice::Tiles { width: side, height: side };
-    let mut options =
-        WriteOptions { compression, reproducible: true, blocks: tiles(128), ..WriteOptions::default() };
+    let mut options = WriteOptions::new().compression(compression).reproducible(true).blocks(tiles(128));
     let (mut bands, mut interleave) = (1, Interleave::BandFirst);
     match shape {
         "tiles" => options.nan_to_nodata = float,
@@ -218,7 +217,7 @@ impl Case {
     ) -> strile::Result<Vec<u8>> {
         let mut spec = RasterSpec::new(self.columns, self.rows, self.bands, self.data_type);
         spec.metadata.nodata = self.nodata;
-        let options = WriteOptions { encode_on: by, buffer, ..self.options.clone() };
+        let options = self.options.clone().encode_on(by).buffer(buffer);
         let sink = MemorySink::new();
         let handle = sink.handle();
         let mut writer = Writer::create(Box::new(sink), spec, &options, &Context::default())?;

@@ -79,15 +79,13 @@ impl Bench {
     }
 
     fn measure(&self, way: Way, format: Format, compression: Compression, path: &Path) -> Value {
-        let options = WriteOptions {
-            format,
-            compression,
-            predictor: PredictorChoice::Auto,
-            blocks: BlockChoice::Tiles { width: 256, height: 256 },
-            buffer: (way != Way::Eager).then_some(self.buffer),
-            encode_on: Processor::Cuda(0),
-            ..WriteOptions::default()
-        };
+        let options = WriteOptions::new()
+            .format(format)
+            .compression(compression)
+            .predictor(PredictorChoice::Auto)
+            .blocks(BlockChoice::Tiles { width: 256, height: 256 })
+            .buffer((way != Way::Eager).then_some(self.buffer))
+            .encode_on(Processor::Cuda(0));
         let side = self.side;
         let rows = if way == Way::Eager { side } else { self.rows };
         let windows: Vec<Window> =

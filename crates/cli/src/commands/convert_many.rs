@@ -37,13 +37,11 @@ pub fn run(
         ));
     }
     let open = args.remote.open_options(args.files.iter().map(PathBuf::as_path), &session.cancel)?;
-    let many = ManyOptions {
-        overwrite: args.write.overwrite,
-        recursive: args.recursive,
-        jobs: args.jobs,
-        open: args.part.mosaic.options(open),
-        ..ManyOptions::new(folder)
-    };
+    let many = ManyOptions::new(folder)
+        .overwrite(args.write.overwrite)
+        .recursive(args.recursive)
+        .jobs(args.jobs)
+        .open(args.part.mosaic.options(open));
     let items = plan_many(&args.files, &many).map_err(plain)?;
     if args.explain {
         return explain(&items, options, &many, &context);

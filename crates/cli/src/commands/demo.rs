@@ -83,7 +83,7 @@ fn make(codec: Compression, folder: &Path, pixels: &Terrain, context: &Context) 
     let geo = &mut spec.metadata.georeference;
     geo.crs = Crs::from_user_input("EPSG:32632").ok();
     geo.transform = Some(GeoTransform { a: 10.0, b: 0.0, c: 500_000.0, d: 0.0, e: -10.0, f: 5_200_000.0 });
-    let options = WriteOptions { compression: codec, ..WriteOptions::default() };
+    let options = WriteOptions::new().compression(codec);
     let all = Window::new(0, 0, SIZE, SIZE);
     let start = Instant::now();
     let mut writer = Writer::create(Box::new(FileSink::create(&path, true)?), spec, &options, context)?;

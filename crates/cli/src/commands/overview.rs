@@ -18,15 +18,14 @@ pub fn run(args: &OverviewArgs, session: &Session) -> Result<Outcome, Failure> {
     }
     let context = session.context(&args.engine);
     let factors = [args.words.as_slice(), &args.levels].concat();
-    let options = OverviewOptions {
-        count: args.count.map(Into::into),
-        factors: (!factors.is_empty()).then_some(factors),
-        resampling: args.resampling,
-        compression: args.compress,
-        external: args.external,
-        rebuild: args.rebuild,
-        max_pixels: args.engine.max_pixels,
-    };
+    let options = OverviewOptions::new()
+        .count(args.count.map(Into::into))
+        .factors((!factors.is_empty()).then_some(factors))
+        .resampling(args.resampling)
+        .compression(args.compress)
+        .external(args.external)
+        .rebuild(args.rebuild)
+        .max_pixels(args.engine.max_pixels);
     let report = match add_overviews(&args.file, &options, &context).map_err(with_flags)? {
         OverviewOutcome::Written(report) => report,
         OverviewOutcome::AlreadyThere(count) => {

@@ -24,15 +24,13 @@ pub fn run(args: &VrtArgs, session: &Session) -> Result<Outcome, Failure> {
     }
     let extent = args.te.as_deref().and_then(|sides| <[f64; 4]>::try_from(sides).ok());
     let resolution = args.tr.as_deref().and_then(|size| <[f64; 2]>::try_from(size).ok());
-    let options = IndexOptions {
-        nodata: args.nodata.map(|nodata| nodata.0),
-        overwrite: args.overwrite,
-        absolute: args.absolute,
-        separate: args.separate,
-        extent,
-        resolution: resolution.map(|[x, y]| (x, y)),
-        ..IndexOptions::default()
-    };
+    let mut options = IndexOptions::new()
+        .overwrite(args.overwrite)
+        .absolute(args.absolute)
+        .separate(args.separate)
+        .extent(extent)
+        .resolution(resolution.map(|[x, y]| (x, y)));
+    options.nodata = args.nodata.map(|nodata| nodata.0);
     let written = write_index(&args.output, &files, &options)?;
     let output = args.output.display();
     for warning in &written.warnings {

@@ -129,18 +129,18 @@ fn grid(
         rasters.push(raster.map_err(|problem| request(format!("{}: {problem}", file.name())))?);
     }
     let two = |numbers: &[f64]| <[f64; 2]>::try_from(numbers).ok().map(|[a, b]| (a, b));
-    let choice = GridChoice {
-        crs: args.t_srs.clone(),
-        bounds: args
-            .te
-            .as_deref()
-            .and_then(|numbers| <[f64; 4]>::try_from(numbers).ok())
-            .map(|[min_x, min_y, max_x, max_y]| Bounds { min_x, min_y, max_x, max_y }),
-        bounds_crs: args.te_srs.clone(),
-        resolution: args.tr.as_deref().and_then(two),
-        size: args.ts.as_deref().and_then(|sides| <[u32; 2]>::try_from(sides).ok()).map(|[a, b]| (a, b)),
-        target_aligned: args.tap,
-    };
+    let choice = GridChoice::new()
+        .crs(args.t_srs.clone())
+        .bounds(
+            args.te
+                .as_deref()
+                .and_then(|numbers| <[f64; 4]>::try_from(numbers).ok())
+                .map(|[min_x, min_y, max_x, max_y]| Bounds { min_x, min_y, max_x, max_y }),
+        )
+        .bounds_crs(args.te_srs.clone())
+        .resolution(args.tr.as_deref().and_then(two))
+        .size(args.ts.as_deref().and_then(|sides| <[u32; 2]>::try_from(sides).ok()).map(|[a, b]| (a, b)))
+        .target_aligned(args.tap);
     let transform = TransformOptions::default().datum_shift(args.datum_shift);
     if let Some(scheme) = tiling {
         let places = [args.t_srs.is_some(), args.te.is_some(), args.tr.is_some(), args.ts.is_some()];

@@ -9,7 +9,7 @@ use super::{StoredBlock, Workspace};
 use super::{ccitt, deflate, lz4, lzma, lzw, packbits, portable, stored, zstd};
 use super::{jpeg, jpeg2000, lerc, webp};
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams, Encoder};
-use strile_tiff::{Compression as C, Predictor, SampleFormat};
+use strile_tiff::{Compression as C, InvalidValue, Predictor, SampleFormat};
 
 /// Appends the encoded bytes of `src` to `dst`.
 pub fn encode(
@@ -99,8 +99,12 @@ pub fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
     }
 }
 
-/// Checks the parameters of a layout and completes it, or says why it cannot be encoded.
-pub fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
+/// Checks the parameters of a layout and completes it. The error says why the layout cannot be encoded.
+pub fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, InvalidValue> {
+    Ok(complete(layout)?)
+}
+
+fn complete(layout: EncodeLayout) -> Result<EncodeLayout, String> {
     check(&layout.block)?;
     if let Encoder::Library { name, .. } = layout.params.encoder {
         return Err(format!("`{name}` encodes on a GPU, not on the CPU"));

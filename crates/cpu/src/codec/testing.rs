@@ -71,7 +71,7 @@ pub(super) fn params() -> EncodeParams {
 
 /// A layout to encode by, checked.
 pub(super) fn prepared(block: BlockLayout, params: EncodeParams) -> Result<EncodeLayout, String> {
-    prepare(EncodeLayout { block: block.into(), params, nan_to: None, sparse: None })
+    Ok(prepare(EncodeLayout { block: block.into(), params, nan_to: None, sparse: None })?)
 }
 
 /// Encodes a block of `rows` rows, twice: the bytes are the same.

@@ -30,8 +30,7 @@ pub(crate) fn submit(
     pixels: &[SharedPixels],
     context: &Context,
 ) -> Result<Ticket<EncodedBlocks>, EngineError> {
-    let recipe =
-        |layout: &EncodeLayout| codec::prepare(layout.clone()).and_then(|layout| Recipe::of(&layout.block));
+    let recipe = |layout: &EncodeLayout| Recipe::of(&codec::prepare(layout.clone())?.block);
     let recipes = job.check(pixels, Location::Host, recipe)?;
     let (completion, ticket) = Ticket::new();
     let wanted = context.threads.get().min(pool::threads()).min(job.tasks.len().max(1));

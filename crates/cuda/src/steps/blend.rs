@@ -98,7 +98,7 @@ pub struct Places {
 
 /// A job made ready for a layer and an output on the device.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct BlendPlan {
     /// CUDA blocks.
     pub grid: u32,
     /// Tables, to be copied to the device as they are: values and what they become, the sample of a layer of one, picks of
@@ -111,7 +111,7 @@ pub struct Planned {
     rows: Option<u64>,
 }
 
-impl Planned {
+impl BlendPlan {
     /// The arguments, given where the tables lie.
     pub fn args(&self, tables: u64) -> BlendArgs {
         let at = |offset: Option<u64>| offset.map_or(0, |offset| tables + offset);
@@ -126,7 +126,7 @@ pub fn plan(
     layer: &BlendLayer<'_>,
     output: &OutputSpec,
     places: Places,
-) -> Result<Planned, EngineError> {
+) -> Result<BlendPlan, EngineError> {
     let way = job.check(layer, output)?;
     let mismatch = |found: String, expected: &str| EngineError::Mismatch {
         what: "layer",
@@ -137,7 +137,7 @@ pub fn plan(
     let pixels = u64::from(width) * u64::from(height);
     let too_many = || mismatch(format!("{width} × {height} pixels"), "fewer than a launch can have");
     let grid = u32::try_from(pixels.div_ceil(THREADS.into())).ok().filter(|_| pixels < MOST);
-    let mut planned = Planned {
+    let mut planned = BlendPlan {
         grid: grid.ok_or_else(too_many)?,
         tables: Vec::new(),
         args: BlendArgs::default(),
@@ -172,7 +172,7 @@ pub fn plan(
         BlendSamples::Pixels(pixels) => planned.args.from = strides(pixels.spec()),
         BlendSamples::One(_, Fill(bytes)) => planned.sample = Some(planned.add(&bytes)),
     }
-    let picks = |picks: &Picks, planned: &mut Planned| match picks {
+    let picks = |picks: &Picks, planned: &mut BlendPlan| match picks {
         Picks::Run => None,
         Picks::Each(each) => Some(planned.add(bytes_of(each))),
     };
@@ -191,7 +191,7 @@ pub fn plan(
     Ok(planned)
 }
 
-impl Planned {
+impl BlendPlan {
     /// Adds a table; returns where it lies.
     fn add(&mut self, table: &[u8]) -> u64 {
         let at = self.tables.len() as u64;

@@ -13,7 +13,9 @@ use crate::launch::launch;
 use crate::memory::Kind;
 use crate::steps::step::{address_of_output, not_cancelled};
 use std::collections::BTreeMap;
-use strile_engine::{Context, EngineError, FindJob, FindPart, Output, OutputBox, OutputSpec, Parts, Sought};
+use strile_engine::{
+    Context, EngineError, FindJob, FindPart, Output, OutputBox, OutputSpec, SampleParts, Sought,
+};
 
 /// The `.cu` file without its ending, and the entry point in it.
 pub const MODULE: &str = "find";
@@ -77,9 +79,9 @@ impl Values {
             low: sought.low,
             span: sought.span,
             parts: match sought.parts {
-                Parts::One => 0,
-                Parts::FirstAndZero => 1,
-                Parts::Either => 2,
+                SampleParts::One => 0,
+                SampleParts::FirstAndZero => 1,
+                SampleParts::Either => 2,
             },
             sought: number,
             count: place.count,
@@ -90,13 +92,13 @@ impl Values {
 }
 
 /// A search of finished pixels made ready: tables for the device, and what is launched with them.
-pub(crate) struct Planned {
+pub(crate) struct FindPlan {
     tasks: Vec<PlaceTask>,
     layout: PlaceLayout,
     values: Values,
 }
 
-impl Planned {
+impl FindPlan {
     /// Makes a job ready for pixels at an address; an error if it does not fit.
     pub(crate) fn new(job: &FindJob, spec: &OutputSpec, start: u64) -> Result<Self, EngineError> {
         job.check(spec)?;
@@ -149,7 +151,7 @@ pub(crate) fn run(
     let (start, spec) = (address_of_output(device, output)?, output.spec());
     let whole = OutputBox { bands: (0, spec.bands), rows: (0, spec.rows), columns: (0, spec.columns) };
     let _claim = output.claim(whole).ok_or(EngineError::Busy { output: 0 })?;
-    let planned = Planned::new(job, spec, start)?;
+    let planned = FindPlan::new(job, spec, start)?;
     if planned.tasks.is_empty() || spec.columns == 0 {
         return Ok(false);
     }
@@ -166,7 +168,7 @@ pub(crate) fn run(
 }
 
 /// Queues the tables and the launches, and waits for the word.
-fn queue(device: &Device, spare: &Spare, lane: &Lane, planned: &Planned) -> Result<bool, Stop> {
+fn queue(device: &Device, spare: &Spare, lane: &Lane, planned: &FindPlan) -> Result<bool, Stop> {
     let function = device.function(MODULE, MODULE)?;
     let len = planned.len();
     let buffer = device.pool().alloc(&lane.copies, len as u64)?;

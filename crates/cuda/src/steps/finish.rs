@@ -70,7 +70,7 @@ const _: () = assert!(size_of::<FinishArgs>() == 128);
 
 /// A job made ready: the arguments, and the CUDA blocks.
 #[derive(Debug, Clone, Copy)]
-pub struct Planned {
+pub struct FinishPlan {
     /// The arguments.
     pub args: FinishArgs,
     /// CUDA blocks.
@@ -82,7 +82,7 @@ pub fn plan(
     job: &FinishJob,
     pixels: Option<(&OutputSpec, u64)>,
     (output, dst): (&OutputSpec, u64),
-) -> Result<Planned, EngineError> {
+) -> Result<FinishPlan, EngineError> {
     job.check(pixels.map(|(spec, _)| spec), output)?;
     let (from, src) = pixels.unwrap_or((output, dst));
     let (across, down) = (from.columns.div_ceil(SIDE), from.rows.div_ceil(SIDE));
@@ -135,7 +135,7 @@ pub fn plan(
         change,
         flags: flags.into_iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum(),
     };
-    Ok(Planned { args, grid })
+    Ok(FinishPlan { args, grid })
 }
 
 /// Does all of it.

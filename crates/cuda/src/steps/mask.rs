@@ -22,7 +22,7 @@ const NONE_SPARED: u32 = u32::MAX;
 /// The bands of the output that one band of the masks belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
-pub struct WindowEntry {
+pub struct MaskEntry {
     /// First band.
     pub first_band: u32,
     /// How many.
@@ -37,7 +37,7 @@ pub struct WindowEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct MaskArgs {
-    /// `WindowEntry`s.
+    /// `MaskEntry`s.
     pub windows: Address,
     /// The first sample of the first mask.
     pub masks: Address,
@@ -63,23 +63,23 @@ pub struct MaskArgs {
     pub reserved: u32,
 }
 
-const _: () = assert!(size_of::<WindowEntry>() == 16);
+const _: () = assert!(size_of::<MaskEntry>() == 16);
 const _: () = assert!(size_of::<MaskArgs>() == 112);
 
 // SAFETY: four words that fill the struct; its size is asserted above.
-unsafe impl crate::abi::Plain for WindowEntry {}
+unsafe impl crate::abi::Plain for MaskEntry {}
 
 /// A job made ready for masks and an output on the device.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct MaskPlan {
     /// The table of windows, to be copied to the device as it is.
-    pub windows: Vec<WindowEntry>,
+    pub windows: Vec<MaskEntry>,
     /// CUDA blocks.
     pub grid: u32,
     args: MaskArgs,
 }
 
-impl Planned {
+impl MaskPlan {
     /// The arguments, given where the table lies.
     pub fn args(&self, windows: u64) -> MaskArgs {
         MaskArgs { windows, ..self.args }
@@ -91,7 +91,7 @@ pub fn plan(
     job: &MaskJob,
     (masks, src): (&OutputSpec, u64),
     (output, dst): (&OutputSpec, u64),
-) -> Result<Planned, EngineError> {
+) -> Result<MaskPlan, EngineError> {
     job.check(masks, output)?;
     let pixels = u64::from(output.rows) * u64::from(output.columns);
     let tiles = pixels.div_ceil(THREADS.into());
@@ -103,7 +103,7 @@ pub fn plan(
         expected: "fewer than a launch can have".to_owned(),
     })?;
     let size = |spec: &OutputSpec| u32::try_from(spec.data_type.size()).unwrap_or(0);
-    let windows = job.windows.iter().map(|window| WindowEntry {
+    let windows = job.windows.iter().map(|window| MaskEntry {
         first_band: window.first_band,
         bands: window.bands,
         spared: window.spared.unwrap_or(NONE_SPARED),
@@ -123,7 +123,7 @@ pub fn plan(
         size: size(output),
         reserved: 0,
     };
-    Ok(Planned { windows: windows.collect(), grid, args })
+    Ok(MaskPlan { windows: windows.collect(), grid, args })
 }
 
 /// Applies all masks.

@@ -30,7 +30,7 @@ const UNALIGNED: u32 = 1;
 /// How one window is made.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C)]
-pub struct WindowEntry {
+pub struct ResampleEntry {
     /// Left, top, width and height of what is wanted, in pixels from the window's first one.
     pub exact: [f64; 4],
     /// Bytes of the fill value.
@@ -49,7 +49,7 @@ pub struct WindowEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct ResampleArgs {
-    /// `WindowEntry`s.
+    /// `ResampleEntry`s.
     pub windows: Address,
     /// The first sample that is read.
     pub src: Address,
@@ -78,17 +78,17 @@ pub struct ResampleArgs {
 }
 
 const _: () = assert!(strile_engine::PIECE == 256, "RESAMPLE_PIECE of the kernel");
-const _: () = assert!(size_of::<WindowEntry>() == 72);
+const _: () = assert!(size_of::<ResampleEntry>() == 72);
 const _: () = assert!(size_of::<ResampleArgs>() == 104);
 
 // SAFETY: fields of falling size that fill the struct; its size is asserted above.
-unsafe impl crate::abi::Plain for WindowEntry {}
+unsafe impl crate::abi::Plain for ResampleEntry {}
 
 /// A job made ready for pixels and an output on the device.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct ResamplePlan {
     /// The table of windows, to be copied to the device as it is.
-    pub windows: Vec<WindowEntry>,
+    pub windows: Vec<ResampleEntry>,
     /// The entry point.
     pub kernel: &'static str,
     /// CUDA blocks.
@@ -96,7 +96,7 @@ pub struct Planned {
     args: ResampleArgs,
 }
 
-impl Planned {
+impl ResamplePlan {
     /// The arguments, given where the table lies.
     pub fn args(&self, windows: u64) -> ResampleArgs {
         ResampleArgs { windows, ..self.args }
@@ -108,7 +108,7 @@ pub fn plan(
     job: &ResampleJob,
     (from, src): (&OutputSpec, u64),
     (to, dst): (&OutputSpec, u64),
-) -> Result<Planned, EngineError> {
+) -> Result<ResamplePlan, EngineError> {
     let bands = job.check(from, to)?;
     let pixels = u64::from(to.rows) * u64::from(to.columns);
     let many =
@@ -126,7 +126,7 @@ pub fn plan(
     let (from_strides, to_strides) = (strides(from), strides(to));
     let places = from_strides.iter().chain(&to_strides).chain([&src, &dst]);
     let aligned = places.into_iter().all(|at| at.is_multiple_of(number));
-    let windows = job.windows.iter().map(|window| WindowEntry {
+    let windows = job.windows.iter().map(|window| ResampleEntry {
         exact: window.exact,
         fill: words(&window.fill),
         nodata: window.nodata.map_or(0, |nodata| words(&nodata)[0] & (u64::MAX >> (64 - 8 * number))),
@@ -153,7 +153,7 @@ pub fn plan(
         size: u32::try_from(from.data_type.size()).unwrap_or(0),
         flags: if aligned { 0 } else { UNALIGNED },
     };
-    Ok(Planned { windows: windows.collect(), kernel, grid, args })
+    Ok(ResamplePlan { windows: windows.collect(), kernel, grid, args })
 }
 
 /// Does all of it.

@@ -38,7 +38,7 @@ const ALIGNMENT: usize = 256;
 /// How one window is made.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C)]
-pub struct WindowEntry {
+pub struct WarpEntry {
     /// The arrays of the map: large cells, small cells, corners, exact places.
     pub arrays: [Address; 4],
     /// The first sample of the sheet.
@@ -83,7 +83,7 @@ pub struct WindowEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct WarpArgs {
-    /// `WindowEntry`s.
+    /// `WarpEntry`s.
     pub windows: Address,
     /// Bytes of the source from band to band, row to row, column to column.
     pub from: [u64; 3],
@@ -105,16 +105,16 @@ pub struct WarpArgs {
     pub flags: u32,
 }
 
-const _: () = assert!(size_of::<WindowEntry>() == 192);
+const _: () = assert!(size_of::<WarpEntry>() == 192);
 const _: () = assert!(size_of::<WarpArgs>() == 104);
 
 // SAFETY: fields of falling size that fill the struct; its size is asserted above.
-unsafe impl crate::abi::Plain for WindowEntry {}
+unsafe impl crate::abi::Plain for WarpEntry {}
 
 /// A job made ready for pixels and an output on the device.
 #[derive(Debug, Clone)]
-pub struct Planned {
-    windows: Vec<WindowEntry>,
+pub struct WarpPlan {
+    windows: Vec<WarpEntry>,
     /// Distinct maps, and where their arrays begin in the tables.
     maps: Vec<(Arc<WarpMap>, [usize; 4])>,
     /// The map of each window.
@@ -128,7 +128,7 @@ pub struct Planned {
     args: WarpArgs,
 }
 
-impl Planned {
+impl WarpPlan {
     /// The arguments, given where the tables lie.
     pub fn args(&self, tables: u64) -> WarpArgs {
         WarpArgs { windows: tables, ..self.args }
@@ -164,11 +164,11 @@ pub fn plan(
     (from, src): (&OutputSpec, u64),
     valid: Option<(&OutputSpec, u64)>,
     (to, dst): (&OutputSpec, u64),
-) -> Result<Planned, EngineError> {
+) -> Result<WarpPlan, EngineError> {
     job.check(from, valid.map(|(spec, _)| spec), to)?;
     let (mut windows, mut of, mut maps) = (Vec::new(), Vec::new(), Vec::new());
     let mut known: HashMap<*const WarpMap, usize> = HashMap::new();
-    let mut len = job.windows.len().saturating_mul(size_of::<WindowEntry>());
+    let mut len = job.windows.len().saturating_mul(size_of::<WarpEntry>());
     let mut blocks = 0_u64;
     for window in &job.windows {
         check_mode(job.sampling, window)?;
@@ -198,7 +198,7 @@ pub fn plan(
             + u64::from(window.row) * to_strides[1]
             + u64::from(window.column) * to_strides[2];
         let band = u64::from(window.source_band) * from.strides.band as u64;
-        windows.push(WindowEntry {
+        windows.push(WarpEntry {
             src: src + band,
             valid: mask.unwrap_or(0),
             dst: dst + target,
@@ -233,7 +233,7 @@ pub fn plan(
         flags: if aligned { 0 } else { UNALIGNED },
     };
     let kernel = kernel(job, from.data_type, to.data_type, aligned);
-    Ok(Planned { windows, maps, of, len, kernel, grid, args })
+    Ok(WarpPlan { windows, maps, of, len, kernel, grid, args })
 }
 
 /// An error for the most common of very many samples.
@@ -271,11 +271,11 @@ fn kernel(job: &WarpJob, from: DataType, to: DataType, aligned: bool) -> &'stati
 }
 
 /// A window without its places in memory.
-fn entry(window: &WarpWindow, from: DataType, to: DataType) -> WindowEntry {
+fn entry(window: &WarpWindow, from: DataType, to: DataType) -> WarpEntry {
     let parts = window.map.parts();
     let (target, sheet) = (&window.target, &window.sheet);
     let flag = |set: bool, flag: u32| if set { flag } else { 0 };
-    WindowEntry {
+    WarpEntry {
         turn: parts.turn.map_or([0.0; 2], |(x, y)| [x, y]),
         scale: [window.scale.0, window.scale.1],
         nodata: words_of(window.nodata.as_ref(), from),
@@ -292,7 +292,7 @@ fn entry(window: &WarpWindow, from: DataType, to: DataType) -> WindowEntry {
             | flag(window.blend == WarpBlend::Keep, KEEP)
             | flag(parts.turn.is_some(), HAS_TURN)
             | flag(window.map.wraps(), WRAPS),
-        ..WindowEntry::default()
+        ..WarpEntry::default()
     }
 }
 

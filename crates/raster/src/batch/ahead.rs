@@ -8,7 +8,7 @@ use super::options::BatchOptions;
 use super::read::{read_batch, read_batch_on_device};
 use super::window::BatchWindow;
 use crate::error::{Error, Result};
-use crate::input::AsInput;
+use crate::file::input::AsInput;
 use crate::pixels::Pixels;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError, mpsc};

@@ -5,7 +5,7 @@ use super::options::BatchOptions;
 use super::output::BatchOutput;
 use super::window::BatchWindow;
 use crate::error::{Error, Result};
-use crate::input::{AsInput, InputRef};
+use crate::file::input::{AsInput, InputRef};
 use crate::options::{Execution, Interleave, Meaning};
 use crate::pixels::Pixels;
 use crate::read::{Asked, Frame, ReadPlan, Reading, Request, Shape, WindowFault};
@@ -224,7 +224,7 @@ impl<'a> Batch<'a> {
                 laying: None,
                 steps: &[],
             };
-            let done = Reading::new(asked, to, Vec::new(), context).and_then(|reading| read(reading, asked));
+            let done = Reading::new(asked, to, context).and_then(|reading| read(reading, asked));
             match done {
                 Ok(done) => return Ok((done, Told { faults, holes: calls.holes() })),
                 Err(error) => calls.go_without(&named, error)?,

@@ -5,7 +5,7 @@ use super::read::{read_batch, read_batch_on_device};
 use super::suffice::sufficient_levels;
 use super::window::BatchWindow;
 use crate::error::Result;
-use crate::input::Input;
+use crate::file::input::Input;
 use crate::options::ReadOptions;
 use crate::pixels::Pixels;
 use crate::read::Area;

@@ -2,7 +2,7 @@
 
 use super::window::BatchWindow;
 use crate::error::Result;
-use crate::input::{AsInput, InputRef};
+use crate::file::input::{AsInput, InputRef};
 use crate::options::Place;
 use crate::read::{Area, Frame};
 

@@ -1,10 +1,10 @@
 //! One window of a batch.
 
 use super::options::BatchOptions;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::file::dataset::Dataset;
+use crate::file::input::InputRef;
 use crate::grid::Polygon;
-use crate::input::InputRef;
 use crate::options::{Place, setters};
 use crate::read::{Area, Frame, Request, Shape};
 use std::sync::Arc;

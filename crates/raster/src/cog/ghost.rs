@@ -10,7 +10,7 @@
 //! ```
 
 use crate::error::Result;
-use crate::open::{OpenFile, io_error};
+use crate::file::open::{OpenFile, io_error};
 use crate::source::read_ranges;
 use strile_engine::Cancel;
 use strile_tiff::Variant;

@@ -1,8 +1,8 @@
 //! The images of a file as a validator sees them, and a bounded walk over their block tables.
 
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::open::OpenFile;
+use crate::file::dataset::Dataset;
+use crate::file::open::OpenFile;
 use crate::read::table_entries;
 use std::ops::Range;
 use strile_engine::{Cancel, Context};

@@ -13,8 +13,8 @@ mod rules;
 pub use ghost::GhostArea;
 pub(crate) use ghost::read_ghost_area;
 
-use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::file::dataset::Dataset;
 use strile_engine::Context;
 
 /// Whose rule a finding breaks.

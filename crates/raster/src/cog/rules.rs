@@ -8,8 +8,8 @@ use super::blocks::{Planes, check_blocks};
 use super::ghost::{GhostArea, header_end, read_ghost_area};
 use super::levels::{Level, Stored, Walk, levels_of};
 use super::{CogChecks, CogReport, Finding, FoundBy, LevelLayout};
-use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::file::dataset::Dataset;
 use std::path::Path;
 use strile_engine::Context;
 

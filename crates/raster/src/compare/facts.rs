@@ -1,7 +1,7 @@
 //! Nodata, georeference, bands and items compared.
 
 use super::{Differences, against, text_or_none};
-use crate::metadata::Metadata;
+use crate::file::metadata::Metadata;
 use std::collections::BTreeMap;
 use strile_tiff::gdal::{BandMetadata, Element, MetadataItem, NoData};
 use strile_tiff::geo::{AreaOrPoint, Crs, Gcp, GeoTransform, Georeference};

@@ -14,10 +14,10 @@ mod tags;
 pub(crate) use tags::is_of_storage;
 
 use crate::cache::Cache;
-use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::file::dataset::Dataset;
+use crate::file::pages::{Level, Page};
 use crate::options::{Execution, Layer, Place, Processor, limits, setters};
-use crate::pages::{Level, Page};
 use strile_engine::Context;
 
 /// What is compared, and how closely.

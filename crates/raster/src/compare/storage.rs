@@ -1,9 +1,9 @@
 //! How pixels are stored, compared on request.
 
 use super::{Differences, name_of};
-use crate::dataset::Dataset;
+use crate::file::dataset::Dataset;
+use crate::file::pages::Level;
 use crate::options::Place;
-use crate::pages::Level;
 use strile_tiff::{BlockKind, ByteOrder, Planar, Predictor, Tiff, Variant};
 
 pub(super) fn compare(a: &Dataset, b: &Dataset, found: &mut Differences) {

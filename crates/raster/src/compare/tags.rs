@@ -2,10 +2,10 @@
 
 use super::{Differences, against};
 use crate::convert::colours_as_read;
-use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::open::io_error;
-use crate::pages::Level;
+use crate::file::dataset::Dataset;
+use crate::file::open::io_error;
+use crate::file::pages::Level;
 use crate::source::read_ranges;
 use std::collections::BTreeSet;
 use strile_engine::Cancel;

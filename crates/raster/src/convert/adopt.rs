@@ -1,9 +1,9 @@
 //! Blocks of the input that are stored as the output stores them, copied without being decoded.
 
 use super::reads::Requests;
-use crate::dataset::{Dataset, Target};
 use crate::error::{Error, Result};
-use crate::open::io_error;
+use crate::file::dataset::{Dataset, Target};
+use crate::file::open::io_error;
 use crate::options::ReadOptions;
 use crate::read::{Fetched, coalesce, is_turned, layout_of, locate, requests_of};
 use crate::source::Source;

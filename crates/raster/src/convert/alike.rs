@@ -2,8 +2,8 @@
 
 use super::options::ConvertOptions;
 use super::spec::keeps_depth;
-use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::file::dataset::Dataset;
 use crate::options::Place;
 use crate::write::{BlockChoice, Format, PredictorChoice, RasterSpec, WriteOptions, chosen_layout};
 use strile_tiff::{BlockKind, ByteOrder, Compression, Image, Planar, Predictor, SampleFormat};

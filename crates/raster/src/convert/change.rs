@@ -5,7 +5,7 @@ use super::numbers::{is_complex, is_whole, limits};
 use super::options::{ConvertOptions, Expand, Rescale};
 use super::shape::{Shape, drop_statistics};
 use super::values::{Given, Map, Values};
-use crate::input::Input;
+use crate::file::input::Input;
 use crate::write::RasterSpec;
 use std::sync::Arc;
 use strile_tiff::gdal::{BandMetadata, Element, MetadataItem, NoData};

@@ -6,7 +6,8 @@
 
 use super::{Conversion, ConvertOptions};
 use crate::error::{Error, Result};
-use crate::input::Input;
+use crate::file::input::Input;
+use crate::options::setters;
 use crate::sink::FileSink;
 use crate::vrt::VrtOptions;
 use crate::write::{WriteReport, refused};
@@ -20,6 +21,7 @@ use strile_engine::Context;
 
 /// How many files are converted.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ManyOptions {
     /// The folder of the outputs; made where it is not there.
     pub folder: PathBuf,
@@ -43,6 +45,17 @@ impl ManyOptions {
             jobs: NonZeroUsize::MIN,
             open: VrtOptions::default(),
         }
+    }
+
+    setters! {
+        /// Replaces existing outputs; otherwise they are skipped.
+        overwrite: bool,
+        /// Takes files in folders below those that are named.
+        recursive: bool,
+        /// Sets how many files are converted at once.
+        jobs: NonZeroUsize,
+        /// Sets how inputs are opened.
+        open: VrtOptions,
     }
 }
 

@@ -55,10 +55,10 @@ pub(crate) use vrt::spec_of_vrt;
 pub use words::{GivenScale, data_type_named, rescales};
 
 use crate::cache::Cache;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::input::Input;
-use crate::open::OpenOptions;
+use crate::file::dataset::Dataset;
+use crate::file::input::Input;
+use crate::file::open::OpenOptions;
 use crate::options::{Interleave, Layer, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;
@@ -143,12 +143,10 @@ pub fn convert(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<WriteRepo
 /// # let input = Input::Tiff(Box::new(dataset));
 /// # let sink = Box::new(MemorySink::new());
 /// // Half the size, as floats.
-/// let options = ConvertOptions {
-///     size: Some(ConvertSize::Sides(Side::Percent(50.0), Side::Auto)),
-///     resampling: Method::Average,
-///     data_type: Some(DataType::F32),
-///     ..ConvertOptions::default()
-/// };
+/// let options = ConvertOptions::new()
+///     .size(ConvertSize::Sides(Side::Percent(50.0), Side::Auto))
+///     .resampling(Method::Average)
+///     .data_type(DataType::F32);
 /// let report = convert_into(&input, sink, &options, &Context::default())?;
 /// assert!(report.file_len > 0);
 /// # Ok::<(), strile::Error>(())

@@ -3,6 +3,7 @@
 use super::Tiling;
 use super::taps::Method;
 use crate::grid::{Polygon, WarpSampling};
+use crate::options::{optional, setters};
 use crate::read::PieceLimits;
 use crate::{ReadOptions, WriteOptions};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use strile_tiff::{DataType, ExtraSample, Photometric};
 /// The steps happen in this order: `polygon` clips pixels, `area` and `size` choose the pixels, `resampling` computes them, then their values
 /// change (`expand`, `unscale` or `rescale`, `data_type`), then the description changes (`crs` and those after it).
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct ConvertOptions {
     /// Page, level, window, bands, faults and engine. Pixels are read with their mask; `layer` is ignored.
     pub read: ReadOptions,
@@ -75,6 +77,76 @@ pub struct ConvertOptions {
 }
 
 impl ConvertOptions {
+    /// Returns options that write the whole image as it is, as a plain file.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets the page, level, window, bands and engine of the read.
+        read: ReadOptions,
+        /// Sets how the file is written.
+        write: WriteOptions,
+        /// Writes the pixels that the box around the polygon touches.
+        crop_to_polygon: bool,
+        /// Refuses an area that lies partly outside the image.
+        whole_area: bool,
+        /// Sets how pixels of another size are computed.
+        resampling: Method,
+        /// Sets the level of the input that pixels of another size are computed from.
+        source_level: SourceLevel,
+        /// Writes sample × scale + offset, and removes scale and offset.
+        unscale: bool,
+        /// Maps values from one range to another.
+        rescale: Vec<Rescale>,
+        /// Sets metadata items, as name and value.
+        items: Vec<(String, String)>,
+        /// Sets what bands stand for, as band (from 1) and GDAL's name of the colour.
+        colours: Vec<(u16, String)>,
+        /// Encodes every block anew, even if it could be copied.
+        reencode: bool,
+        /// Bounds the pieces that are read at once.
+        limits: PieceLimits,
+    }
+
+    optional! {
+        /// Writes this part of the image.
+        area: ConvertArea,
+        /// Clips pixels to a polygon.
+        polygon: Arc<Polygon>,
+        /// Sets the size to write.
+        size: ConvertSize,
+        /// Writes the colours of a palette as bands.
+        expand: Expand,
+        /// Sets the type of the samples.
+        data_type: DataType,
+        /// Sets the reference system; pixels stay where they are.
+        crs: Crs,
+        /// Sets the transform of the part that is written.
+        transform: GeoTransform,
+        /// Sets the corners of the part that is written: x and y of the first, x and y of the last.
+        corners: [f64; 4],
+        /// Sets the scale of all bands; values stay as they are.
+        scale: f64,
+        /// Sets the offset of all bands; values stay as they are.
+        offset: f64,
+        /// Sets the meaning of the samples.
+        photometric: Photometric,
+        /// Sets the meaning of the last band.
+        alpha: ExtraSample,
+        /// Writes tiles of a matrix set (cloud-optimized files only).
+        tiling: Tiling,
+        /// Sets how pixels are computed that are warped onto these tiles.
+        warp_resampling: WarpSampling,
+    }
+
+    /// Sets the nodata value; `None` removes it.
+    #[must_use]
+    pub fn nodata(mut self, nodata: impl Into<Option<NoData>>) -> Self {
+        self.nodata = Some(nodata.into());
+        self
+    }
+
     /// Whether samples of the output may have other values than those of the input.
     pub(crate) fn changes_values(&self) -> bool {
         self.expand.is_some() || self.unscale || !self.rescale.is_empty() || self.data_type.is_some()

@@ -4,7 +4,7 @@
 use super::pieces::Cut;
 use super::reads::layers;
 use crate::error::{Error, Result};
-use crate::input::Input;
+use crate::file::input::Input;
 use crate::options::{Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::window::Window;

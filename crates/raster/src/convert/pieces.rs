@@ -1,7 +1,7 @@
 //! In which pieces an input is read: along its own blocks, of a bounded size, by rows.
 
-use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::file::dataset::Dataset;
 use crate::options::{Place, Processor};
 use crate::read::{layout_of, rows_of_part};
 use crate::window::Window;

@@ -7,7 +7,7 @@ use super::range::Ranges;
 use super::values::Values;
 use super::{Kept, shape};
 use crate::error::{Error, Result};
-use crate::input::Input;
+use crate::file::input::Input;
 use crate::options::{Layer, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;

@@ -4,7 +4,7 @@ use super::options::{ConvertArea, ConvertOptions, ConvertSize, Side, SourceLevel
 use super::taps::{Method, Span};
 use crate::batch::smallest_sufficient;
 use crate::error::Result;
-use crate::input::Input;
+use crate::file::input::Input;
 use crate::options::Place;
 use crate::window::Window;
 use crate::write::{RasterSpec, refused};

@@ -2,7 +2,7 @@
 
 use super::spec::has_grey_table;
 use crate::compare::is_of_storage;
-use crate::dataset::Dataset;
+use crate::file::dataset::Dataset;
 use crate::options::Place;
 use crate::source::read_ranges;
 use strile_engine::Cancel;

@@ -33,7 +33,7 @@ pub(super) fn open(index: u32, execution: &Execution, work: &Work<'_>) -> Result
         DirectIo::Off => None,
         // Asked for and impossible is an error; what lies in no file is read as ever.
         DirectIo::On => file.map(|file| engine.reads_directly(file)).transpose()?.map(Ok),
-        DirectIo::Auto => file.map(|file| engine.reads_directly(file)),
+        DirectIo::Auto => file.map(|file| engine.reads_directly(file).map_err(String::from)),
     };
     Ok(Opened { direct, engine })
 }
@@ -53,7 +53,7 @@ fn limit(engine: &CudaEngine, memory: Option<u64>) -> Result<(), String> {
 
 /// Whether blocks of a layout are decoded by kernels, or why not; asks no device.
 pub(super) fn kernel(layout: &BlockLayout) -> Result<(), String> {
-    CudaEngine::on_device(layout)
+    Ok(CudaEngine::on_device(layout)?)
 }
 
 /// Whether this process has a device open.

@@ -1,6 +1,7 @@
 //! A grid for some rasters, of which the caller says a part: as gdalwarp chooses its output.
 
 use super::{Grid, Placement, pixels};
+use crate::options::{optional, setters};
 use strile_crs::{Area, Crs, TransformOptions, Transformer};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::Bounds;
@@ -17,17 +18,14 @@ const STEPS: u32 = 21;
 ///
 /// let bounds = Bounds { min_x: 399_960.0, min_y: 5_490_240.0, max_x: 509_760.0, max_y: 5_600_040.0 };
 /// let scene = Grid::from_bounds(Crs::from_user_input("EPSG:32633")?, bounds, (10.0, 10.0), false)?;
-/// let choice = GridChoice {
-///     crs: Some(Crs::from_user_input("EPSG:3857")?),
-///     resolution: Some((20.0, 20.0)),
-///     target_aligned: true,
-///     ..GridChoice::default()
-/// };
+/// let web = Crs::from_user_input("EPSG:3857")?;
+/// let choice = GridChoice::new().crs(web).resolution((20.0, 20.0)).target_aligned(true);
 /// let grid = choice.grid(&[scene], &TransformOptions::default())?;
 /// assert_eq!(grid.bounds().min_x % 20.0, 0.0);
 /// # Ok::<(), strile::error::InvalidValue>(())
 /// ```
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct GridChoice {
     /// The reference system; `None` is that of the first raster.
     pub crs: Option<Crs>,
@@ -44,6 +42,29 @@ pub struct GridChoice {
 }
 
 impl GridChoice {
+    /// Returns the choice of a grid like that of the first raster, around all rasters.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Widens the extent to multiples of the resolution: GDAL's `-tap`.
+        target_aligned: bool,
+    }
+
+    optional! {
+        /// Sets the reference system.
+        crs: Crs,
+        /// Sets the extent.
+        bounds: Bounds,
+        /// Sets the reference system of the extent.
+        bounds_crs: Crs,
+        /// Sets width and height of a pixel.
+        resolution: (f64, f64),
+        /// Sets columns and rows; one of them may be 0, and is then chosen for square pixels.
+        size: (u32, u32),
+    }
+
     /// Chooses the grid for rasters that are placed so, or lie on these grids.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ pub struct Onto {
 
 /// Which of several files is seen where they overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Top {
     /// The first one.
     First,

@@ -4,7 +4,7 @@ use super::{Onto, WarpFile, plan_onto, read_onto, read_onto_device};
 use crate::cache::Cache;
 use crate::convert::{ConvertOptions, MOST_READS, Requests, Tiling, is_told, spec_of, spec_of_vrt};
 use crate::error::{Error, Result};
-use crate::input::{AsInput, InputRef};
+use crate::file::input::{AsInput, InputRef};
 use crate::options::{FloatType, Interleave, Place, ReadOptions};
 use crate::read::ReadPlan;
 use crate::sink::Sink;

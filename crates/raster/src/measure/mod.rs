@@ -9,8 +9,8 @@ pub(crate) use validity::{BandValidity, Shown};
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
+use crate::file::input::{AsInput, Input};
 use crate::grid::{Outline, Polygon};
-use crate::input::{AsInput, Input};
 use crate::number::{is_complex, reader};
 use crate::options::{Interleave, Layer, Layout, Meaning, ReadOptions, setters};
 use crate::pieces::PieceLimits;

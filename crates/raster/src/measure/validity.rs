@@ -5,7 +5,7 @@
 //! value is missing under a mask image, too.
 
 use crate::error::Result;
-use crate::input::Input;
+use crate::file::input::Input;
 use crate::number::{is_float, reader};
 use crate::options::{Layer, Place};
 use crate::read::{MaskSource, same};

@@ -10,7 +10,7 @@ pub use execution::{DirectIo, Execution, Nvcomp, OnFault, Processor};
 pub use layout::{Interleave, Layout};
 pub use meaning::{FloatType, LookFor, Meaning};
 pub use place::{Layer, Place};
-pub(crate) use setters::{execution_setters, limits, passed_on, setters};
+pub(crate) use setters::{execution_setters, limits, optional, passed_on, setters};
 
 use crate::Window;
 use crate::grid::{Grid, WarpOptions};

@@ -1,6 +1,6 @@
 //! Macros that make the setters of option types.
 
-/// Makes setters of fields that are `None` by default.
+/// Makes setters of fields that are `None` by default. They take a value.
 macro_rules! limits {
     ($($(#[$doc:meta])+ $field:ident: $type:ty,)+) => {
         $(
@@ -8,6 +8,20 @@ macro_rules! limits {
             #[must_use]
             pub fn $field(mut self, $field: $type) -> Self {
                 self.$field = Some($field);
+                self
+            }
+        )+
+    };
+}
+
+/// Makes setters of fields that are `None` by default. They take a value or an `Option`.
+macro_rules! optional {
+    ($($(#[$doc:meta])+ $field:ident: $type:ty,)+) => {
+        $(
+            $(#[$doc])+
+            #[must_use]
+            pub fn $field(mut self, $field: impl Into<Option<$type>>) -> Self {
+                self.$field = $field.into();
                 self
             }
         )+
@@ -56,5 +70,6 @@ macro_rules! execution_setters {
 
 pub(crate) use execution_setters;
 pub(crate) use limits;
+pub(crate) use optional;
 pub(crate) use passed_on;
 pub(crate) use strile_engine::setters;

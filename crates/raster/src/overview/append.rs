@@ -1,8 +1,8 @@
 //! Bytes appended to a file that is there: the file reads as before until one pointer is changed, last.
 
 use super::chain::{self, Chain};
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::file::dataset::Dataset;
 use crate::sink::Sink;
 use crate::write::Appended;
 use std::collections::BTreeSet;

@@ -11,10 +11,10 @@ mod chain;
 use crate::convert::{
     ConvertOptions, Cut, Layers, at, cut, each_piece, piece_bytes, read_for, spec_of, stored_like,
 };
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::options::ReadOptions;
-use crate::pages::{Level, Page};
+use crate::file::dataset::Dataset;
+use crate::file::pages::{Level, Page};
+use crate::options::{ReadOptions, optional, setters};
 use crate::pieces::PieceLimits;
 use crate::sink::FileSink;
 use crate::window::Window;
@@ -30,6 +30,7 @@ use strile_tiff::{ByteOrder, Compression, Image, LercWrapper, Origin, Variant};
 
 /// Which overviews, and how they are made and stored.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct OverviewOptions {
     /// How many, each half of the one above; `None` until the smallest fits into one block.
     pub count: Option<u32>,
@@ -45,6 +46,33 @@ pub struct OverviewOptions {
     pub rebuild: bool,
     /// The most samples of the image, as in `ReadOptions::max_pixels`.
     pub max_pixels: Option<u64>,
+}
+
+impl OverviewOptions {
+    /// Returns the defaults: overviews in the file, until the smallest fits into one block.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Writes overviews beside the file (`.ovr`).
+        external: bool,
+        /// Replaces existing overviews.
+        rebuild: bool,
+    }
+
+    optional! {
+        /// Sets the number of overviews, each half of the one above.
+        count: u32,
+        /// Sets by what they are smaller than the image, in place of `count`: powers of two from 2 on, in any order.
+        factors: Vec<u32>,
+        /// Sets how they are computed.
+        resampling: Resampling,
+        /// Sets their codec.
+        compression: Compression,
+        /// Limits the number of samples of the image.
+        max_pixels: u64,
+    }
 }
 
 /// What came of adding overviews.
@@ -64,7 +92,7 @@ pub enum OverviewOutcome {
 /// use strile::Context;
 /// use strile::overview::{OverviewOptions, add_overviews};
 ///
-/// let options = OverviewOptions { factors: Some(vec![2, 4, 8]), rebuild: true, ..Default::default() };
+/// let options = OverviewOptions::new().factors(vec![2, 4, 8]).rebuild(true);
 /// add_overviews("dem.tif".as_ref(), &options, &Context::default())?;
 /// # Ok::<(), strile::Error>(())
 /// ```

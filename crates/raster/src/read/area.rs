@@ -1,7 +1,7 @@
 //! Which pixels of a level a window covers: given by pixels or by coordinates.
 
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::file::dataset::Dataset;
 use crate::options::Place;
 use crate::window::Window;
 use std::fmt;

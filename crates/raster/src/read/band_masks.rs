@@ -2,9 +2,9 @@
 
 use super::mask::{MaskSource, same};
 use crate::batch::{BatchOptions, BatchWindow, Sampling, read_batch};
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::input::{AsInput, Input};
+use crate::file::dataset::Dataset;
+use crate::file::input::{AsInput, Input};
 use crate::number::{converted, numbers};
 use crate::options::{Interleave, Layer, Meaning, Place, ReadOptions};
 use crate::pixels::{Memory, Pixels};

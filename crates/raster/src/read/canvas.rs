@@ -5,7 +5,7 @@
 
 use super::area::Frame;
 use super::unpack::{Missing, Unpacking};
-use crate::dataset::Dataset;
+use crate::file::dataset::Dataset;
 use crate::source::Source;
 use crate::window::Window;
 use std::sync::Arc;

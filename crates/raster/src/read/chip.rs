@@ -1,7 +1,7 @@
 //! What a read onto a grid makes.
 
+use crate::file::input::InputRef;
 use crate::grid::{Grid, Outline, Polygon};
-use crate::input::InputRef;
 use crate::window::Window;
 use std::ops::Range;
 use std::sync::Arc;

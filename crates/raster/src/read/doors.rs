@@ -9,10 +9,10 @@ use super::reading::{Done, Reading, len};
 use super::request::{Asked, Request};
 use super::run::WindowFault;
 use super::steps::{Step, is_inverted, is_turned, steps};
-use crate::dataset::Dataset;
 use crate::device::{self, Choice};
 use crate::error::{Error, Result};
-use crate::input::InputRef;
+use crate::file::dataset::Dataset;
+use crate::file::input::InputRef;
 use crate::options::{Interleave, Layer, Meaning, ReadOptions};
 use crate::pixels::Pixels;
 use crate::window::Window;
@@ -47,7 +47,7 @@ impl Dataset {
         let pixels = pixels.unwrap_or_else(|| options.clone().layer(Layer::Pixels));
         let requests = [Request::of_file(self, &pixels.place)];
         let asked = Asked::one(&requests, &pixels).steps(&steps);
-        Reading::new(asked, to, Vec::new(), context).and_then(Reading::explained)
+        Reading::new(asked, to, context).and_then(Reading::explained)
     }
 
     /// Reads pixels into new host memory, on whichever processor they are decoded.
@@ -76,7 +76,7 @@ impl Dataset {
         let Some(pixels) = pixels else { return self.all_valid(to, options, context) };
         let requests = [Request::of_file(self, &pixels.place)];
         let asked = Asked::one(&requests, &pixels).steps(&steps);
-        let plan = || Reading::new(asked, to, Vec::new(), context);
+        let plan = || Reading::new(asked, to, context);
         let reading = Trace::time(context.trace.as_deref(), ("read", "plan"), plan)?;
         let fill = reading.planned.fill();
         Pixels::of_done(reading.delivered()?, None, (pixels.layout.interleave, fill))
@@ -97,7 +97,7 @@ impl Dataset {
         };
         let requests = [Request::of_file(self, &pixels.place)];
         let asked = Asked::one(&requests, &pixels).steps(&steps);
-        let reading = Reading::new(asked, to, Vec::new(), context)?;
+        let reading = Reading::new(asked, to, context)?;
         self.check_shape(output, &reading.planned.output)?;
         let (report, faults) = reading.delivered_into(output)?;
         Ok(with_faults(report, faults))

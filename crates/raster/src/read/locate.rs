@@ -2,7 +2,7 @@
 
 use super::ranges::coalesce;
 use crate::error::{Error, Result};
-use crate::open::io_error;
+use crate::file::open::io_error;
 use crate::source::{Source, read_ranges};
 use std::ops::Range;
 use strile_engine::{Cancel, Span};

@@ -11,14 +11,14 @@ use super::run::WindowFault;
 use super::sheet::differs;
 use crate::device::Choice;
 use crate::error::{Error, Result};
+use crate::file::input::InputRef;
 use crate::grid::Onto;
-use crate::input::InputRef;
 use crate::options::{Interleave, Layer, LookFor, Meaning, ReadOptions};
 use crate::pixels::Pixels;
 use std::sync::Arc;
 use strile_engine::{
-    Convert, Engine, EngineError, Fill, FindJob, Location, Output, OutputError, OutputSpec, Parts, Report,
-    SharedPixels, Sought,
+    Convert, Engine, EngineError, Fill, FindJob, Location, Output, OutputError, OutputSpec, Report,
+    SampleParts, SharedPixels, Sought,
 };
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
@@ -119,7 +119,7 @@ impl OntoRead<'_> {
     fn missing(&self, pixels: &OutputSpec) -> Sought {
         match self.options.meaning.is_masked() {
             true => Sought::nan(pixels.data_type),
-            false => Sought { mask: u64::MAX, low: 0, span: 0, parts: Parts::One },
+            false => Sought { mask: u64::MAX, low: 0, span: 0, parts: SampleParts::One },
         }
     }
 

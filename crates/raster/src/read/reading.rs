@@ -14,7 +14,7 @@ use super::tasks::Located;
 use crate::cache::Cache;
 use crate::device::{self, Choice, Work};
 use crate::error::{Error, ErrorKind, FaultyFile, Result};
-use crate::open::io_error;
+use crate::file::open::io_error;
 use crate::options::OnFault;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -61,28 +61,18 @@ pub(crate) struct Done {
 }
 
 impl<'a> Reading<'a> {
-    /// Plans a read of pixels that are wanted in the memory `to`; `after` are steps on the host that the caller does, in words.
-    /// The plan's destination is host memory if there are some or the CPU decodes; `holder` then has the engine to copy with.
-    pub(crate) fn new(
-        asked: Asked<'a>,
-        to: Location,
-        after: Vec<String>,
-        context: &'a Context,
-    ) -> Result<Self> {
-        Self::resolved(asked, (to, false), after, context)
+    /// Plans a read of pixels that are wanted in the memory `to`. The plan's destination is host memory if the CPU decodes;
+    /// `holder` then has the engine to copy with.
+    pub(crate) fn new(asked: Asked<'a>, to: Location, context: &'a Context) -> Result<Self> {
+        Self::resolved(asked, (to, false), context)
     }
 
     /// Plans a read of pixels into memory that is leased already: a part of a read onto a grid, or of a mosaic.
     pub(crate) fn into_held(asked: Asked<'a>, to: Location, context: &'a Context) -> Result<Self> {
-        Self::resolved(asked, (to, true), Vec::new(), context)
+        Self::resolved(asked, (to, true), context)
     }
 
-    fn resolved(
-        asked: Asked<'a>,
-        (to, is_held): (Location, bool),
-        mut after: Vec<String>,
-        context: &'a Context,
-    ) -> Result<Self> {
+    fn resolved(asked: Asked<'a>, (to, is_held): (Location, bool), context: &'a Context) -> Result<Self> {
         let resolved = asked.resolve()?;
         let need = if is_held { 0 } else { len(&resolved.result) };
         let fits = || context.budget.fits(need, purpose(asked.batch.is_some()));
@@ -104,17 +94,15 @@ impl<'a> Reading<'a> {
                 return Err(Error::Unsupported { file, reason });
             }
         }
-        let by_host = !after.is_empty() || choice.engine.location() == Location::Host;
-        let destination = if by_host { Location::Host } else { to };
-        let mut steps: Vec<_> = asked.steps.iter().map(|step| step.explained(destination)).collect();
+        let destination = if choice.engine.location() == Location::Host { Location::Host } else { to };
+        let mut after: Vec<_> = asked.steps.iter().map(|step| step.explained(destination)).collect();
         let [_, bands, ..] = located.shape;
         if asked.laying.is_none() && asked.is_searched_after(&located.sheets, &located.masks, bands) {
-            steps.push(format!("searched for a value {}", place_of(destination)));
+            after.push(format!("searched for a value {}", place_of(destination)));
         }
         if asked.replace_job(bands).is_some() {
-            steps.insert(0, format!("nodata as NaN {}", place_of(destination)));
+            after.insert(0, format!("nodata as NaN {}", place_of(destination)));
         }
-        after.splice(..0, steps);
         if destination != to {
             fits()?;
             after.push(format!("copied to {to}"));
@@ -297,7 +285,7 @@ impl Again<'_> {
             (Err(error), Some(Self { asked, to, context })) if error.kind() == ErrorKind::Memory => {
                 let execution = asked.execution.cache(Cache::Off);
                 let asked = Asked { execution: &execution, ..asked };
-                read(Reading::resolved(asked, to, Vec::new(), context)?)
+                read(Reading::resolved(asked, to, context)?)
             }
             (result, _) => result,
         }

@@ -7,7 +7,7 @@
 use super::ranges::fetches;
 use super::together::{AT_ONCE, together};
 use crate::error::{Error, Result};
-use crate::open::io_error;
+use crate::file::open::io_error;
 use crate::source::{ReadDone, ReadOp, Source};
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

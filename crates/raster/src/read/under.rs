@@ -2,8 +2,8 @@
 
 use super::steps::{is_inverted, is_turned};
 use crate::error::Result;
+use crate::file::input::InputRef;
 use crate::grid::{Onto, Placed};
-use crate::input::InputRef;
 use crate::options::{Layer, Place, ReadOptions};
 use strile_engine::Context;
 use strile_tiff::DataType;

@@ -4,9 +4,9 @@
 
 use super::mask::MaskSource;
 use super::steps::is_inverted;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::metadata::Metadata;
+use crate::file::dataset::Dataset;
+use crate::file::metadata::Metadata;
 use crate::options::{FloatType, Layer, Meaning, Place, ReadOptions};
 use strile_engine::{Convert, Fill};
 use strile_tiff::gdal::NoData;

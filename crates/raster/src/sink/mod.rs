@@ -113,7 +113,7 @@ pub(crate) fn sink_at(path: &Path, overwrite: bool) -> Result<Box<dyn Sink>> {
         let reason =
             "URLs need the feature `remote` of the crate `strile`, which this program was built without"
                 .into();
-        Err(crate::error::Error::Unsupported { file: crate::redact::redacted(url), reason })
+        Err(crate::error::Error::Unsupported { file: crate::source::redacted(url), reason })
     }
 }
 

@@ -7,7 +7,7 @@
 use super::file::SIDECARS;
 use super::{Sink, Stopped};
 use crate::error::{Error, Result};
-use crate::redact::redacted;
+use crate::source::redacted;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use strile_engine::Cancel;

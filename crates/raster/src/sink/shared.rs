@@ -3,7 +3,7 @@
 use super::file::SIDECARS;
 use super::remote::{as_image, settle_beside, stale_beside};
 use crate::error::{Error, Result};
-use crate::redact::redacted;
+use crate::source::redacted;
 use std::io;
 use std::path::PathBuf;
 use strile_engine::Cancel;

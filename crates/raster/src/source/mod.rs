@@ -6,6 +6,7 @@
 mod file;
 mod memory;
 mod pooled;
+mod redact;
 mod regular;
 #[cfg(feature = "remote")]
 mod remote;
@@ -15,6 +16,7 @@ pub use file::FileSource;
 pub(crate) use file::{ReadExactAt, submit};
 pub use memory::MemorySource;
 pub(crate) use pooled::{FilePool, PooledSource, changed};
+pub use redact::redacted;
 pub(crate) use regular::{open_regular, version_at};
 #[cfg(feature = "remote")]
 pub use remote::{RemoteOpening, RemoteSource};

@@ -1,8 +1,8 @@
 //! An object in a bucket or behind a URL.
 
+use super::redacted;
 use super::{ReadDone, ReadOp, Source, Version};
 use crate::error::{Error, Result};
-use crate::redact::redacted;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use strile_engine::{Cancel, ReadAt};

@@ -2,7 +2,7 @@
 
 use super::Source;
 use crate::error::Result;
-use crate::open::OpenOptions;
+use crate::file::open::OpenOptions;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) fn open_url(url: &str, options: &OpenOptions) -> Result<Arc<dyn Sourc
 pub(crate) fn open_url(url: &str, _options: &OpenOptions) -> Result<Arc<dyn Source>> {
     let reason =
         "URLs need the feature `remote` of the crate `strile`, which this program was built without".into();
-    Err(crate::error::Error::Unsupported { file: crate::redact::redacted(url), reason })
+    Err(crate::error::Error::Unsupported { file: super::redacted(url), reason })
 }
 
 /// Returns the URL of a file beside another, by what is appended to its name.

@@ -196,7 +196,7 @@ impl Share {
 
     /// Plans the read.
     pub(super) fn reading<'b>(&'b self, asked: Asked<'b>, to: Location) -> Result<Reading<'b>> {
-        Reading::new(asked, to, Vec::new(), &self.context).inspect(|reading| self.expect(reading))
+        Reading::new(asked, to, &self.context).inspect(|reading| self.expect(reading))
     }
 
     /// Plans the read into memory that is leased already.

@@ -3,8 +3,8 @@
 use super::Vrt;
 use super::call::Work;
 use crate::error::{Error, Result};
-use crate::footprint::{transform_onto, window_of, window_on};
-use crate::input::InputRef;
+use crate::file::footprint::{transform_onto, window_of, window_on};
+use crate::file::input::InputRef;
 use crate::options::{Execution, Layer, Meaning, Place, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
 use crate::pixels::Pixels;

@@ -8,7 +8,7 @@ use super::canvas::{Made, Wanted};
 use super::compose::Composed;
 use crate::device::Choice;
 use crate::error::Result;
-use crate::input::InputRef;
+use crate::file::input::InputRef;
 use crate::options::{Interleave, Layer, Meaning, Place, ReadOptions};
 use crate::pixels::Pixels;
 use crate::raster::Raster;
@@ -58,7 +58,7 @@ impl Vrt {
         let made = self.made(&wanted, &call)?;
         let requests = [Request::of_mosaic(&made.canvas, None)];
         let asked = Asked::one(&requests, &checked.given).steps(&steps);
-        Reading::new(asked, to, Vec::new(), context).and_then(Reading::explained)
+        Reading::new(asked, to, context).and_then(Reading::explained)
     }
 
     /// Reads pixels into new host memory. [`Pixels::holes`] are the sources that it went on without.

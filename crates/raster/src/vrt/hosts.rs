@@ -7,7 +7,7 @@
 use super::VrtOptions;
 use super::parse::SourceFile;
 use super::paths::{Refusal, not_a_file, shown};
-use crate::open::OpenOptions;
+use crate::file::open::OpenOptions;
 use crate::source::url_of;
 use std::path::{Path, PathBuf};
 use strile_remote::{Address, is_remote};

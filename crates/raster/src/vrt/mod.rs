@@ -46,9 +46,10 @@ pub(crate) use several::{Calls, Mosaics};
 pub use write::{IndexOptions, WrittenIndex, write_index, write_tiles};
 
 use crate::error::{Error, Result};
+use crate::file::metadata::Metadata;
+use crate::file::open::OpenOptions;
 use crate::grid::KnownPlaces;
-use crate::metadata::Metadata;
-use crate::open::OpenOptions;
+use crate::options::{optional, setters};
 use crate::source::{Source, Version, open_regular, open_url, read_ranges, url_of};
 use index::Index;
 use parse::{Band, Problem, SourceFile};
@@ -77,6 +78,7 @@ pub enum Missing {
 
 /// What can be chosen when opening a VRT.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct VrtOptions {
     /// Sources may lie anywhere in the file system, not only in the VRT's folder and below; those of a remote VRT anywhere on its host
     /// or in its bucket.
@@ -122,6 +124,43 @@ impl Default for VrtOptions {
             max_open: 64,
             max_work: 1 << 28,
         }
+    }
+}
+
+impl VrtOptions {
+    /// Returns the defaults: sources lie in the VRT's folder or below it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets whether sources may lie anywhere in the file system or on the VRT's host.
+        allow_outside: bool,
+        /// Sets the hosts and buckets that sources may be on.
+        allowed_hosts: Vec<String>,
+        /// Sets what to do about missing sources.
+        missing: Missing,
+        /// Fills the place of a skipped source with NaN, or 0 in integers, in place of nodata.
+        empty_holes: bool,
+        /// Sets how sources are opened.
+        open: OpenOptions,
+        /// Limits the sources of all bands.
+        max_sources: u64,
+        /// Limits the size of a VRT in bytes.
+        max_bytes: u64,
+        /// Limits how deep VRTs may lie in VRTs.
+        max_depth: usize,
+        /// Limits the files that are open at once.
+        max_open: usize,
+        /// Limits the samples of sources that one read may lay.
+        max_work: u64,
+    }
+
+    optional! {
+        /// Sets more folders that sources may lie in.
+        allowed_roots: Vec<PathBuf>,
+        /// Sets the type that every band is given in.
+        data_type: DataType,
     }
 }
 
@@ -397,7 +436,7 @@ impl Vrt {
 
     /// The name of a source for messages: without credentials.
     fn file_name(&self, file: u32) -> String {
-        self.files.get(file as usize).map_or_else(String::new, |file| crate::redact::redacted(&file.name))
+        self.files.get(file as usize).map_or_else(String::new, |file| crate::source::redacted(&file.name))
     }
 
     pub(crate) fn refuse(&self, problem: String) -> Error {

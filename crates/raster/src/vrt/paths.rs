@@ -121,5 +121,5 @@ fn driver_of(name: &str) -> Option<&str> {
 }
 
 pub(super) fn shown(name: &str) -> String {
-    crate::redact::redacted(name).chars().take(200).collect::<String>().escape_debug().to_string()
+    crate::source::redacted(name).chars().take(200).collect::<String>().escape_debug().to_string()
 }

@@ -4,7 +4,7 @@ use super::Vrt;
 use super::call::{Shared, Work};
 use super::canvas::{Named, by_file, file_of};
 use crate::error::{Error, Result};
-use crate::input::InputRef;
+use crate::file::input::InputRef;
 use crate::options::Execution;
 use std::collections::{BTreeMap, BTreeSet};
 use strile_engine::{Context, LocatedFault, Location};

@@ -12,7 +12,8 @@ mod tile;
 mod tiles;
 
 use crate::error::{Error, Result};
-use crate::open::OpenOptions;
+use crate::file::open::OpenOptions;
+use crate::options::{optional, setters};
 use crate::sink::{FileSink, Sink as _, folder_of};
 use std::path::{Component, Path, PathBuf};
 use strile_tiff::gdal::NoData;
@@ -21,6 +22,7 @@ pub use tiles::write_tiles;
 
 /// Options of `write_index`.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct IndexOptions {
     /// How the files are opened.
     pub open: OpenOptions,
@@ -37,6 +39,38 @@ pub struct IndexOptions {
     pub extent: Option<[f64; 4]>,
     /// Width and height of a pixel; `None` takes those of the files, which must then be the same.
     pub resolution: Option<(f64, f64)>,
+}
+
+impl IndexOptions {
+    /// Returns the defaults: relative paths, the files' own nodata, and the extent of all files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets how the files are opened.
+        open: OpenOptions,
+        /// Replaces an existing file.
+        overwrite: bool,
+        /// Stores absolute paths.
+        absolute: bool,
+        /// Puts every band of every file into a separate band.
+        separate: bool,
+    }
+
+    optional! {
+        /// Sets west, south, east and north of the VRT, in its reference system.
+        extent: [f64; 4],
+        /// Sets width and height of a pixel.
+        resolution: (f64, f64),
+    }
+
+    /// Sets the value that is transparent in the files and fills what no file covers; `None` takes none.
+    #[must_use]
+    pub fn nodata(mut self, nodata: impl Into<Option<NoData>>) -> Self {
+        self.nodata = Some(nodata.into());
+        self
+    }
 }
 
 /// What `write_index` has to say.

@@ -34,8 +34,8 @@ pub use creation::{CreationNotes, PROFILES};
 pub(crate) use describe::AUX_XML;
 pub use options::{BigTiff, BlockChoice, Format, OverviewStorage, Overviews, PredictorChoice, WriteOptions};
 pub use parts::{
-    Assembly, Beyond, EncodedPart, LaidOut, PartAddress, PartBytes, PartTarget, PartWindows, PartWriter,
-    Parts, Stretch, Tier,
+    Assembly, Beyond, EncodedPart, FileSegment, LaidOut, PartAddress, PartBytes, PartTarget, PartWindows,
+    PartWriter, Parts, Tier,
 };
 pub use piece::{Piece, PieceBytes};
 pub(crate) use plan::{Appended, FullImage, TILE, block_size, chosen_layout, overview_sizes};

@@ -1,6 +1,7 @@
 //! What can be chosen when writing, and every default.
 
 use crate::Processor;
+use crate::options::{optional, setters};
 use std::path::PathBuf;
 use strile_engine::{Encoder, Location, Resampling};
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Planar, Predictor};
@@ -102,6 +103,7 @@ impl Overviews {
 
 /// How overviews are stored, where otherwise than the image.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct OverviewStorage {
     /// Their codec, and the stream around LERC blobs.
     pub compression: Option<(Compression, LercWrapper)>,
@@ -113,8 +115,39 @@ pub struct OverviewStorage {
     pub max_error: Option<f64>,
 }
 
-/// How to write.
+impl OverviewStorage {
+    /// Returns options that store overviews as the image is stored.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    optional! {
+        /// Sets the codec and the stream around LERC blobs.
+        compression: (Compression, LercWrapper),
+        /// Sets the predictor.
+        predictor: PredictorChoice,
+        /// Sets the quality.
+        quality: u8,
+        /// Sets the largest error.
+        max_error: f64,
+    }
+}
+
+/// How to write: the arrangement of the file, codec, blocks, overviews and engine.
+///
+/// ```
+/// use strile::write::{BlockChoice, Format};
+/// use strile::{Compression, WriteOptions};
+///
+/// let options = WriteOptions::new()
+///     .format(Format::Cog)
+///     .compression(Compression::Zstd)
+///     .level(9)
+///     .blocks(BlockChoice::Tiles { width: 256, height: 256 });
+/// assert_eq!(options.level, Some(9));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct WriteOptions {
     /// The arrangement of the file.
     pub format: Format,
@@ -208,6 +241,69 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
+    /// Returns the defaults: a plain file of tiles, compressed by Deflate.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets the arrangement of the file.
+        format: Format,
+        /// Sets the codec.
+        compression: Compression,
+        /// Sets the stream around LERC blobs.
+        lerc: LercWrapper,
+        /// Sets the largest change of a value by LERC.
+        max_error: f64,
+        /// Sets the predictor.
+        predictor: PredictorChoice,
+        /// Sets how the image is cut into blocks.
+        blocks: BlockChoice,
+        /// Stores the samples of a pixel together or each band separately.
+        planar: Planar,
+        /// Sets the byte order.
+        byte_order: ByteOrder,
+        /// Leaves out blocks that hold nothing but nodata.
+        sparse: bool,
+        /// Sets when the file has 64-bit offsets.
+        big_tiff: BigTiff,
+        /// Sets which overviews the file has.
+        overviews: Overviews,
+        /// Sets how overviews are stored where they differ from the image.
+        overview_storage: OverviewStorage,
+        /// Writes NaN as nodata.
+        nan_to_nodata: bool,
+        /// Takes pieces in any order; encoded blocks wait in a temporary file.
+        spooled: bool,
+        /// Makes the bytes of the file independent of the engine.
+        reproducible: bool,
+        /// Encodes JPEG 2000 with nvJPEG2000 on a GPU.
+        nvjpeg2000: bool,
+        /// Sets the processor that encodes.
+        encode_on: Processor,
+    }
+
+    optional! {
+        /// Sets the effort of the codec.
+        level: i32,
+        /// Sets the quality of JPEG, WebP and JPEG 2000.
+        quality: u8,
+        /// Keeps every bit, or not (WebP, JPEG 2000).
+        lossless: bool,
+        /// Sets the stored bits of a sample.
+        bits: u16,
+        /// Stores RGB as YCbCr with this subsampling of chroma (JPEG).
+        ycbcr: (u8, u8),
+        /// Sets how overviews are computed.
+        resampling: Resampling,
+        /// Sets the folder of the temporary file.
+        spool_dir: PathBuf,
+        /// Limits the memory of blocks that are being encoded, in bytes.
+        buffer: u64,
+        /// Compresses with nvCOMP on a GPU, with this effort.
+        nvcomp_effort: u8,
+    }
+
     /// Bytes that may be taken where the engine is.
     pub(crate) fn room(&self, place: Location) -> u64 {
         self.buffer.unwrap_or(match place {

@@ -1,11 +1,21 @@
 //! What is written: the shape, type and meaning of a raster.
 
 use crate::Window;
-use crate::metadata::Metadata;
+use crate::file::metadata::Metadata;
+use crate::options::{optional, setters};
 use strile_tiff::{DataType, ExtraSample, FieldValue, Photometric, Tag};
 
-/// A raster to be written.
+/// A raster to be written: its shape, the meaning of its samples and its metadata.
+///
+/// ```
+/// use strile::tiff::Photometric;
+/// use strile::{DataType, RasterSpec};
+///
+/// let spec = RasterSpec::new(512, 512, 3, DataType::U16).photometric(Photometric::Rgb).mask(true);
+/// assert_eq!((spec.bands, spec.mask), (3, true));
+/// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RasterSpec {
     /// Columns.
     pub width: u32,
@@ -44,6 +54,24 @@ impl RasterSpec {
             metadata: Metadata::default(),
             extra_fields: Vec::new(),
         }
+    }
+
+    setters! {
+        /// Sets whether pieces come with a mask.
+        mask: bool,
+        /// Sets georeference, nodata, names, scales and items.
+        metadata: Metadata,
+        /// Sets further tags, which are written as they are.
+        extra_fields: Vec<(Tag, FieldValue)>,
+    }
+
+    optional! {
+        /// Sets the meaning of the samples.
+        photometric: Photometric,
+        /// Sets the meaning of the samples beyond the colours.
+        extra_samples: Vec<ExtraSample>,
+        /// Sets the colours of a palette, by index.
+        colour_map: Vec<[u16; 3]>,
     }
 
     /// Returns the part of the raster inside a window: all but its size and its place is the same.

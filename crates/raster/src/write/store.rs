@@ -18,7 +18,7 @@ use crate::spool::Spool;
 use std::collections::BTreeMap;
 use std::path::Path;
 use strile_engine::{BlockAddress, Cancel, EncodedBlocks, Lease, Location};
-use strile_tiff::layout::{GhostArea, LEADER, TRAILER, place_directories};
+use strile_tiff::layout::{LEADER, NewGhostArea, TRAILER, place_directories};
 use strile_tiff::{BlockSpans, NewDirectory, PastClassic, Planar, Variant};
 
 /// One encoded block.
@@ -419,12 +419,12 @@ impl Store {
         Ok(Stored { file_len: self.written, spooled })
     }
 
-    fn ghost(&self, masks_follow: bool) -> GhostArea {
-        GhostArea { planar: self.planar, masks_follow: self.planar == Planar::Chunky && masks_follow }
+    fn ghost(&self, masks_follow: bool) -> NewGhostArea {
+        NewGhostArea { planar: self.planar, masks_follow: self.planar == Planar::Chunky && masks_follow }
     }
 
     /// Bytes before the first block of a cloud-optimized file.
-    fn head_len(&self, ghost: GhostArea, directories: &[(NewDirectory, Option<NewDirectory>)]) -> u64 {
+    fn head_len(&self, ghost: NewGhostArea, directories: &[(NewDirectory, Option<NewDirectory>)]) -> u64 {
         let all = directories.iter().flat_map(|(image, mask)| [Some(image), mask.as_ref()]).flatten();
         let len =
             |directory: &NewDirectory| self.form.directory_len(directory) + self.form.arrays_len(directory);

@@ -37,7 +37,7 @@ fn ten_thousand_batches_leave_nothing_behind() {
         })
         .collect();
     // Fewer than there are: files are opened, closed, forgotten and read again all the time.
-    let limits = HeaderLimits { files: 12, open: 5, ..HeaderLimits::default() };
+    let limits = HeaderLimits::new().files(12).open(5);
     let headers = Headers::new(limits, OpenOptions::default());
     let context = Context::default();
     let batch = |by: Processor, random: &mut Random| {

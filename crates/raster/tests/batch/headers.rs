@@ -26,7 +26,7 @@ fn folder(files: u64) -> (TempDir, Vec<PathBuf>) {
 }
 
 fn headers(files: usize, open: usize) -> Headers {
-    let limits = HeaderLimits { files, open, ..HeaderLimits::default() };
+    let limits = HeaderLimits::new().files(files).open(open);
     Headers::new(limits, OpenOptions::default())
 }
 
@@ -72,7 +72,7 @@ fn what_was_used_longest_ago_is_forgotten() {
     kept(&headers, &paths[3..5]);
     assert_eq!(headers.held().0, 3);
     assert!(Arc::ptr_eq(&first, &headers.open(&paths[0]).unwrap()), "used since");
-    let small = HeaderLimits { bytes: 10_000, ..HeaderLimits::default() };
+    let small = HeaderLimits::new().bytes(10_000);
     let headers = Headers::new(small, OpenOptions::default());
     kept(&headers, &paths);
     assert!(headers.held().1 <= 10_000 && headers.held().0 >= 1, "{:?}", headers.held());
@@ -301,7 +301,7 @@ fn an_index_takes_of_the_bytes_that_headers_may_take() {
     // Its bytes, and a number for each file.
     let taken = report.bytes + 6 * 8;
     let within = |bytes| {
-        let limits = HeaderLimits { bytes, ..HeaderLimits::default() };
+        let limits = HeaderLimits::new().bytes(bytes);
         Headers::new(limits, OpenOptions::default()).with_index(&target)
     };
     assert!(within(taken - 1).err().unwrap().to_string().contains(&format!("takes {taken} bytes")));

@@ -19,7 +19,7 @@ fn written(spec: RasterSpec, values: &[f32]) -> Vec<u8> {
     let handle = sink.handle();
     let window = Window::full(spec.width, spec.height);
     let blocks = BlockChoice::Tiles { width: 64, height: 64 };
-    let options = WriteOptions { blocks, ..WriteOptions::default() };
+    let options = WriteOptions::new().blocks(blocks);
     let mut writer = Writer::create(Box::new(sink), spec, &options, &Context::default()).unwrap();
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
     let piece = Piece::contiguous(window, 1, DataType::F32, Interleave::BandFirst, &bytes).unwrap();

@@ -16,14 +16,12 @@ const TILES: BlockChoice = BlockChoice::Tiles { width: 64, height: 64 };
 fn converted(dataset: Dataset, blocks: BlockChoice, read: ReadOptions) -> Vec<u8> {
     let sink = MemorySink::new();
     let handle = sink.handle();
-    let write = WriteOptions {
-        compression: Compression::Jpeg2000,
-        lossless: Some(true),
-        blocks,
-        overviews: strile::write::Overviews::None,
-        ..WriteOptions::default()
-    };
-    let options = ConvertOptions { write, read, ..ConvertOptions::default() };
+    let write = WriteOptions::new()
+        .compression(Compression::Jpeg2000)
+        .lossless(true)
+        .blocks(blocks)
+        .overviews(strile::write::Overviews::None);
+    let options = ConvertOptions::new().write(write).read(read);
     convert_into(&Input::Tiff(Box::new(dataset)), Box::new(sink), &options, &Context::default()).unwrap();
     handle.take().unwrap().bytes
 }

@@ -174,7 +174,7 @@ fn every_way_to_read_gives_the_same_floats() {
     assert_eq!(output.convert(), None, "the caller's output is as it was");
     assert!(output.into_vec().unwrap() == whole.bytes().unwrap());
 
-    let limits = PieceLimits { piece: 30_000 };
+    let limits = PieceLimits::new().piece(30_000);
     let pieces = dataset.pieces(&unpack(), &limits, &Context::default()).unwrap();
     assert_eq!(pieces.data_type, DataType::F32);
     let mut joined: Vec<u8> = Vec::new();

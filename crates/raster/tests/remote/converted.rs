@@ -35,16 +35,10 @@ fn a_conversion_counts_what_is_asked() {
     encoded.write.compression = Compression::Deflate;
     let mut part = ConvertOptions::default();
     part.read.place.window = Some(Window::new(500, 300, 200, 400));
-    let smaller = |resampling| ConvertOptions {
-        size: Some(ConvertSize::Sides(Side::Percent(30.0), Side::Auto)),
-        resampling,
-        ..ConvertOptions::default()
+    let smaller = |resampling| {
+        ConvertOptions::new().size(ConvertSize::Sides(Side::Percent(30.0), Side::Auto)).resampling(resampling)
     };
-    let scaled = ConvertOptions {
-        rescale: vec![Rescale::default()],
-        data_type: Some(DataType::U8),
-        ..ConvertOptions::default()
-    };
+    let scaled = ConvertOptions::new().rescale(vec![Rescale::default()]).data_type(DataType::U8);
     let whole = counted(&input, &server, &copied);
     assert!(whole >= 1);
     assert!(counted(&input, &server, &cog) >= whole);
@@ -77,11 +71,9 @@ fn mosaics_and_local_files() {
          <SourceFilename relativeToVRT=\"0\">{name}</SourceFilename><SourceBand>1</SourceBand></SimpleSource>\
          </VRTRasterBand></VRTDataset>"
     );
-    let options = VrtOptions {
-        open: OpenOptions::new().sidecars(false).remote(hasty()),
-        allowed_hosts: vec!["127.0.0.1".to_owned()],
-        ..VrtOptions::default()
-    };
+    let options = VrtOptions::new()
+        .open(OpenOptions::new().sidecars(false).remote(hasty()))
+        .allowed_hosts(vec!["127.0.0.1".to_owned()]);
     let vrt = strile::Vrt::from_text("m.vrt", &text, std::env::temp_dir(), &options).unwrap();
     let context = Context::default();
     let input = Input::Vrt(Box::new(vrt));

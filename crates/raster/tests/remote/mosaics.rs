@@ -71,11 +71,11 @@ impl Drop for Both {
 }
 
 fn options() -> VrtOptions {
-    VrtOptions { open: OpenOptions::new().remote(hasty()), ..VrtOptions::default() }
+    VrtOptions::new().open(OpenOptions::new().remote(hasty()))
 }
 
 fn allowing(hosts: &[&str]) -> VrtOptions {
-    VrtOptions { allowed_hosts: hosts.iter().map(|&host| host.to_owned()).collect(), ..options() }
+    options().allowed_hosts(hosts.iter().map(|&host| host.to_owned()).collect())
 }
 
 fn read(path: impl AsRef<std::path::Path>, options: &VrtOptions) -> Result<Vec<u8>, String> {
@@ -140,9 +140,7 @@ fn a_local_vrt_reaches_hosts_that_are_allowed() {
         both.put("m.vrt", mosaic(&[("t/a.tif", true), (&name, false)]));
         let path = both.folder.join("m.vrt");
         both.server.counts();
-        for options in
-            [options(), allowing(&["example.org"]), VrtOptions { allow_outside: true, ..options() }]
-        {
+        for options in [options(), allowing(&["example.org"]), options().allow_outside(true)] {
             let error = read(&path, &options).unwrap_err();
             assert!(error.contains("is on another host") && error.contains("`allowed_hosts`"), "{error}");
         }
@@ -179,7 +177,7 @@ fn a_remote_vrt_reaches_its_own_folder_alone() {
     for name in ["../b.tif", "%2e%2e/b.tif"] {
         assert!(told(name, true, &options()).unwrap_err().contains("`allow_outside`"), "{name}");
     }
-    let outside = VrtOptions { allow_outside: true, ..options() };
+    let outside = options().allow_outside(true);
     assert!(told("../b.tif", true, &outside).is_ok());
     let local = both.folder.join("t/a.tif");
     for (name, relative) in [("/etc/hostname", true), (local.to_str().unwrap(), false)] {
@@ -210,7 +208,7 @@ fn a_source_that_is_not_there_is_missing() {
     both.put("m.vrt", mosaic(&[("t/a.tif", true), ("t/none.tif", true)]));
     let error = read(both.server.url("m.vrt"), &options()).unwrap_err();
     assert!(error.contains("source `t/none.tif` is missing"), "{error}");
-    let warn = VrtOptions { missing: Missing::Warn, ..options() };
+    let warn = options().missing(Missing::Warn);
     let vrt = Vrt::open(both.server.url("m.vrt"), &warn).unwrap();
     vrt.read(&ReadOptions::new(), &Context::default()).unwrap();
     assert_eq!(vrt.missing_sources()[0].0, "t/none.tif");
@@ -234,7 +232,7 @@ fn headers_go_to_the_host_of_the_vrt() {
 fn limits_hold_for_remote_vrts() {
     let both = Both::new("limits", &["a.tif"]);
     both.put("m.vrt", mosaic(&[("a.tif", true)]));
-    let error = read(both.server.url("m.vrt"), &VrtOptions { max_bytes: 100, ..options() }).unwrap_err();
+    let error = read(both.server.url("m.vrt"), &options().max_bytes(100)).unwrap_err();
     assert!(error.contains("vrt_max_bytes"), "{error}");
     both.put("empty.vrt", "");
     assert!(Input::open_with(both.server.url("empty.vrt"), &options()).is_err());

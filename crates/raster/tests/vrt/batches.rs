@@ -33,7 +33,7 @@ fn pieces_of_masked_pixels_have_the_type_of_their_samples() {
         let whole = vrt.read(&options, &context).unwrap();
         assert_eq!(whole.data_type, DataType::F32);
         for piece in [1 << 20, 30_000, 1] {
-            let pieces = vrt.pieces(&options, &PieceLimits { piece }, &context).unwrap();
+            let pieces = vrt.pieces(&options, &PieceLimits::new().piece(piece), &context).unwrap();
             assert_eq!(pieces.data_type, DataType::F32);
             let mut bytes: Vec<u8> = Vec::new();
             let give = |raster: strile::Pixels| {
@@ -77,7 +77,7 @@ fn many_windows_of_one_file_are_read() {
     tiles(&folder, 1, &[Codec::Deflate]);
     let path = mosaic(&folder, "m.vrt", &[(FILL, vec![copied("0.tif", "1", (0, 0))])]);
     // A pixel allows 64 samples, a source costs 4096: each window has room for a part of its block of 700.
-    let vrt = Vrt::open(&path, &VrtOptions { max_work: 400 * 4200, ..VrtOptions::default() }).unwrap();
+    let vrt = Vrt::open(&path, &VrtOptions::new().max_work(400 * 4200)).unwrap();
     let windows: Vec<_> = (0..400).map(|n| BatchWindow::of_pixels(0, n % 50, n / 50, (1, 1))).collect();
     let context = Context::default();
     let whole = vrt.read(&ReadOptions::new().window(Window::new(0, 0, 50, 8)), &context).unwrap();
@@ -97,7 +97,7 @@ fn a_batch_tells_faults_and_holes_of_mosaics() {
     let offset = Laid { more: "<ScaleOffset>5</ScaleOffset>", ..copied("0.tif", "1", (0, 0)) };
     let lost = copied("gone.tif", "1", (60, 50));
     let path = mosaic(&folder, "m.vrt", &[(FILL, vec![offset, copied("1.tif", "1", (60, 0)), lost])]);
-    let vrt = Vrt::open(&path, &VrtOptions { missing: Missing::Warn, ..VrtOptions::default() }).unwrap();
+    let vrt = Vrt::open(&path, &VrtOptions::new().missing(Missing::Warn)).unwrap();
     let context = Context::default();
     let at = [Window::new(60, 0, 50, 40), Window::new(0, 0, 50, 40), Window::new(70, 60, 50, 40)];
     let windows: Vec<_> =

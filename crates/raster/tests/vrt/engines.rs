@@ -302,7 +302,7 @@ fn tiles_of_many_files_are_decoded_together() {
             ),
         );
         // Fewer open files than sources.
-        let vrt = Vrt::open(&path, &VrtOptions { max_open: 5, ..VrtOptions::default() }).unwrap();
+        let vrt = Vrt::open(&path, &VrtOptions::new().max_open(5)).unwrap();
         let options = ReadOptions::new().decode_on(device);
         let plan = vrt.plan_on_device(0, &options, &Context::default()).unwrap();
         let figures = plan.figures();
@@ -451,7 +451,7 @@ fn a_damaged_file_among_many_is_named() {
         let raster = vrt.read(&filled, &context).unwrap();
         assert!(!raster.faults.is_empty() && raster.bytes().unwrap() != whole.bytes().unwrap());
         // Left out as a whole where that is.
-        let vrt = Vrt::open(path, &VrtOptions { missing: Missing::Warn, ..Default::default() }).unwrap();
+        let vrt = Vrt::open(path, &VrtOptions::new().missing(Missing::Warn)).unwrap();
         let raster = vrt.read(&options, &context).unwrap();
         let holes = &raster.holes;
         assert_eq!(holes.len(), 1);

@@ -49,7 +49,7 @@ fn nested_mosaics_share_one_counter_of_work() {
     let folder = Folder::new("shallow");
     let path = nest(&folder, 3, 4);
     assert!(read_with(&path, &VrtOptions::default()).is_ok());
-    let tight = VrtOptions { max_work: 1000, ..VrtOptions::default() };
+    let tight = VrtOptions::new().max_work(1000);
     assert!(read_with(&path, &tight).unwrap_err().contains("max_work"));
 }
 
@@ -80,7 +80,7 @@ fn nested_mosaics_share_one_pool_of_files() {
         outer += &source(&format!("{region}.vrt"), "1", (0, 0));
     }
     let path = folder.vrt("outer.vrt", &mosaic(&[outer]));
-    let vrt = Vrt::open(&path, &VrtOptions { max_open: 4, ..VrtOptions::default() }).unwrap();
+    let vrt = Vrt::open(&path, &VrtOptions::new().max_open(4)).unwrap();
     vrt.read(&ReadOptions::default(), &Context::default()).unwrap();
     let root = folder.0.canonicalize().unwrap();
     let open = std::fs::read_dir("/proc/self/fd").unwrap().filter(|entry| {
@@ -109,7 +109,7 @@ fn missing_sources_of_nested_mosaics_are_named() {
     let folder = Folder::new("nested-missing");
     folder.vrt("inner.vrt", &mosaic(&[source("gone.tif", "1", (0, 0))]));
     let path = folder.vrt("m.vrt", &mosaic(&[source("inner.vrt", "1", (0, 0))]));
-    let vrt = Vrt::open(&path, &VrtOptions { missing: Missing::Warn, ..VrtOptions::default() }).unwrap();
+    let vrt = Vrt::open(&path, &VrtOptions::new().missing(Missing::Warn)).unwrap();
     let read = vrt.read(&ReadOptions::default(), &Context::default()).unwrap();
     let holes = &read.holes;
     assert_eq!(holes.len(), 1, "{holes:?}");
@@ -138,7 +138,7 @@ fn only_regular_files_are_opened() {
         let text = mosaic(&[source(path.to_str().unwrap(), "1", (0, 0))]).replace("relativeToVRT=\"1\"", "");
         let vrt = folder.vrt("m.vrt", &text);
         let problems = in_time(name, move || {
-            let options = VrtOptions { allow_outside: true, ..VrtOptions::default() };
+            let options = VrtOptions::new().allow_outside(true);
             let open = OpenOptions::default();
             [
                 read_with(&vrt, &options).unwrap_err(),

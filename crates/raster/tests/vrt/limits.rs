@@ -47,7 +47,7 @@ fn damaged_sources_are_left_out_together() {
     let expected = expected.read(&options, &Context::default()).unwrap();
     // Room for two passes over the sources, not for twenty.
     let max_work = 5 * 24 * 4096;
-    let warn = VrtOptions { missing: Missing::Warn, max_work, ..VrtOptions::default() };
+    let warn = VrtOptions::new().missing(Missing::Warn).max_work(max_work);
     let vrt = Vrt::open(&path, &warn).unwrap();
     let counter = Arc::new(Counter::default());
     let context = Context { progress: Some(Arc::clone(&counter) as _), ..Context::default() };
@@ -89,7 +89,7 @@ fn blocks_that_are_cut_are_counted() {
         };
         let laid = std::iter::once(large).chain((0..stripes).map(stripe)).collect();
         let path = mosaic(&folder, "m.vrt", &[("", laid)]);
-        let vrt = Vrt::open(&path, &VrtOptions { max_work: 400_000, ..VrtOptions::default() }).unwrap();
+        let vrt = Vrt::open(&path, &VrtOptions::new().max_work(400_000)).unwrap();
         let read = vrt.read(&ReadOptions::default(), &Context::default());
         read.map(|raster| raster.bytes().unwrap().len()).map_err(|error| error.to_string())
     };

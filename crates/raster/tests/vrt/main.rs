@@ -149,7 +149,7 @@ fn what_leads_out_of_the_folder_is_refused() {
     folder.tile("in/own.tif", 1, 1, (0.0, 0.0));
     assert!(read(&vrt("../in/own.tif"), &ReadOptions::default()).is_ok());
     let path = vrt("../secret.tif");
-    let options = VrtOptions { allow_outside: true, ..Default::default() };
+    let options = VrtOptions::new().allow_outside(true);
     let allowed = Vrt::open(&path, &options).unwrap().read(&ReadOptions::default(), &Context::default());
     assert!(allowed.is_ok());
 }
@@ -190,7 +190,7 @@ fn missing_sources_raise_or_warn() {
     let folder = Folder::new("missing");
     let path = folder.vrt("a.vrt", &mosaic(&[source("gone.tif", "1", (0, 0))]));
     assert!(problem(&path).contains("`gone.tif` is missing"));
-    let vrt = Vrt::open(&path, &VrtOptions { missing: Missing::Warn, ..Default::default() }).unwrap();
+    let vrt = Vrt::open(&path, &VrtOptions::new().missing(Missing::Warn)).unwrap();
     let raster = vrt.read(&ReadOptions::default(), &Context::default()).unwrap();
     assert!(raster.bytes().unwrap().iter().all(|&v| v == 0));
     assert!(vrt.warnings()[0].message.contains("gone.tif"));
@@ -211,7 +211,7 @@ fn a_damaged_source_is_left_out_as_a_whole() {
     for damaged in [&bytes[..bytes.len() / 2], b"no image"] {
         std::fs::write(&tile, damaged).unwrap();
         assert!(problem(&path).contains("b.tif"));
-        let options = VrtOptions { missing: Missing::Warn, ..Default::default() };
+        let options = VrtOptions::new().missing(Missing::Warn);
         let vrt = Vrt::open(&path, &options).unwrap();
         let raster = vrt.read(&ReadOptions::default(), &Context::default()).unwrap();
         let holes = &raster.holes;
@@ -229,7 +229,7 @@ fn bands_are_given_in_another_type() {
     let text = mosaic(&[source("a.tif", "1", (0, 0))]);
     let path = folder.vrt("m.vrt", &text);
     let narrow = read(&path, &ReadOptions::default()).unwrap();
-    let options = VrtOptions { data_type: Some(DataType::F64), ..Default::default() };
+    let options = VrtOptions::new().data_type(DataType::F64);
     let wide =
         Vrt::open(&path, &options).unwrap().read(&ReadOptions::default(), &Context::default()).unwrap();
     assert_eq!(wide.data_type, DataType::F64);
@@ -256,7 +256,7 @@ fn an_index_of_tiles_is_read_back() {
     let a = folder.tile("a.tif", 1, 1, (0.0, 0.0));
     folder.tile("sub/b.tif", 1, 2, (30.0, 20.0));
     let (path, files) = (folder.0.join("all.vrt"), [folder.0.join("a.tif"), folder.0.join("sub/b.tif")]);
-    let options = IndexOptions { nodata: Some(Some(NoData::Integer(0))), ..Default::default() };
+    let options = IndexOptions::new().nodata(NoData::Integer(0));
     write_index(&path, &files, &options).unwrap();
     let input = Input::open(&path, &OpenOptions::default()).unwrap();
     let raster = input.read(&ReadOptions::default(), &Context::default()).unwrap();

@@ -140,7 +140,7 @@ fn missing_sources_are_gone_on_without_if_that_is_asked_for() {
     let context = Context::default();
     let problem = Vrt::open(&path, &VrtOptions::default()).unwrap().read(&options, &context).unwrap_err();
     assert!(problem.to_string().contains("gone.tif"), "{problem}");
-    let warn = VrtOptions { missing: Missing::Warn, ..VrtOptions::default() };
+    let warn = VrtOptions::new().missing(Missing::Warn);
     let vrt = Vrt::open(&path, &warn).unwrap();
     let raster = vrt.read(&options, &context).unwrap();
     let holes = &raster.holes;

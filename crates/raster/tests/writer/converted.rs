@@ -51,11 +51,11 @@ fn sparse_blocks_keep_their_pixels_under_another_nodata() {
     for (at, sample) in pixels.bytes.iter_mut().enumerate() {
         *sample = if (16..32).contains(&(at % 48)) { 0 } else { *sample | 1 };
     }
-    let write = WriteOptions { blocks: TILES, sparse: true, ..WriteOptions::default() };
+    let write = WriteOptions::new().blocks(TILES).sparse(true);
     let input = input(&pixels, spec_of(&pixels), &write);
-    let nodata = Some(Some(NoData::Integer(200)));
-    let plain = WriteOptions { sparse: false, ..write };
-    let options = ConvertOptions { write: plain, nodata, ..ConvertOptions::default() };
+    let nodata = NoData::Integer(200);
+    let plain = write.sparse(false);
+    let options = ConvertOptions::new().write(plain).nodata(nodata);
     let dataset = converted(&input, &options, &Context::default());
     assert_eq!(dataset.metadata().nodata, Some(NoData::Integer(200)));
     assert!(read(&dataset, Layer::Pixels) == pixels.bytes);
@@ -67,7 +67,7 @@ fn another_meaning_of_the_colours_leaves_alpha_where_it_is() {
     let pixels = noise(4, 20, 20);
     let rgba = input(&pixels, spec_of(&pixels), &WriteOptions::default());
     let extra = |input: &Input, photometric| {
-        let options = ConvertOptions { photometric: Some(photometric), ..ConvertOptions::default() };
+        let options = ConvertOptions::new().photometric(photometric);
         let dataset = converted(input, &options, &Context::default());
         let image = dataset.pages()[0].full().unwrap().image.clone();
         assert_eq!(image.colour.photometric, photometric);
@@ -75,7 +75,7 @@ fn another_meaning_of_the_colours_leaves_alpha_where_it_is() {
     };
     let (none, alpha) = (ExtraSample::Unspecified, ExtraSample::UnassociatedAlpha);
     assert_eq!(extra(&rgba, Photometric::MinIsBlack), [none, none, alpha]);
-    let spec = RasterSpec { photometric: Some(Photometric::MinIsBlack), ..spec_of(&pixels) };
+    let spec = spec_of(&pixels).photometric(Photometric::MinIsBlack);
     let grey = input(&pixels, spec, &WriteOptions::default());
     assert_eq!(extra(&grey, Photometric::Rgb), [none]);
 }
@@ -85,7 +85,7 @@ fn another_meaning_of_the_colours_leaves_alpha_where_it_is() {
 fn a_nodata_that_no_sample_can_have() {
     let pixels = noise(1, 20, 20);
     let extra_fields = vec![(Tag::GDAL_NODATA, FieldValue::Text("-9999".into()))];
-    let input = input(&pixels, RasterSpec { extra_fields, ..spec_of(&pixels) }, &WriteOptions::default());
+    let input = input(&pixels, spec_of(&pixels).extra_fields(extra_fields), &WriteOptions::default());
     let dataset = converted(&input, &ConvertOptions::default(), &Context::default());
     assert!(read(&dataset, Layer::Pixels) == pixels.bytes);
 }
@@ -100,11 +100,11 @@ fn a_raster_in_the_tiles_of_a_matrix_set() {
     spec.metadata.georeference.crs = Crs::from_epsg(3857);
     let (c, f) = (5.0 * pixel - half, half - 7.0 * pixel);
     spec.metadata.georeference.transform = Some(GeoTransform { a: pixel, b: 0.0, c, d: 0.0, e: -pixel, f });
-    let write = WriteOptions { blocks: TILES, ..WriteOptions::default() };
+    let write = WriteOptions::new().blocks(TILES);
     let input = input(&pixels, spec, &write);
-    let write = WriteOptions { format: Format::Cog, ..write };
+    let write = write.format(Format::Cog);
     let tiling = Some(TilingScheme::GoogleMapsCompatible.into());
-    let options = ConvertOptions { write, tiling, ..ConvertOptions::default() };
+    let options = ConvertOptions::new().write(write).tiling(tiling);
     let dataset = converted(&input, &options, &Context::default());
     let window = Some(Window::new(5, 7, 100, 300));
     let read = |layer, window| {
@@ -125,9 +125,8 @@ fn alpha_of_a_jpeg_cog_becomes_a_mask() {
     let alpha: Vec<u8> = (0..40 * 50u32).map(|i| if i % 50 < 30 { 200 } else { 0 }).collect();
     pixels.bytes[3 * 2000..].copy_from_slice(&alpha);
     let rgba = input(&pixels, spec_of(&pixels), &WriteOptions::default());
-    let write =
-        WriteOptions { format: Format::Cog, compression: Compression::Jpeg, ..WriteOptions::default() };
-    let options = ConvertOptions { write, ..ConvertOptions::default() };
+    let write = WriteOptions::new().format(Format::Cog).compression(Compression::Jpeg);
+    let options = ConvertOptions::new().write(write);
     let dataset = converted(&rgba, &options, &Context::default());
     assert_eq!(dataset.pages()[0].full().unwrap().image.samples, 3);
     let valid: Vec<u8> = alpha.iter().map(|&alpha| if alpha > 0 { 255 } else { 0 }).collect();
@@ -139,19 +138,14 @@ fn alpha_of_a_jpeg_cog_becomes_a_mask() {
 fn overviews_of_another_codec() {
     let pixels = noise(3, 100, 100);
     let source = input(&pixels, spec_of(&pixels), &WriteOptions::default());
-    let overview_storage = OverviewStorage {
-        compression: Some((Compression::Jpeg, LercWrapper::None)),
-        quality: Some(60),
-        ..OverviewStorage::default()
-    };
-    let write = WriteOptions {
-        format: Format::Cog,
-        blocks: BlockChoice::Tiles { width: 32, height: 32 },
-        compression: Compression::Zstd,
-        overview_storage,
-        ..WriteOptions::default()
-    };
-    let options = ConvertOptions { write, ..ConvertOptions::default() };
+    let overview_storage =
+        OverviewStorage::new().compression((Compression::Jpeg, LercWrapper::None)).quality(60);
+    let write = WriteOptions::new()
+        .format(Format::Cog)
+        .blocks(BlockChoice::Tiles { width: 32, height: 32 })
+        .compression(Compression::Zstd)
+        .overview_storage(overview_storage);
+    let options = ConvertOptions::new().write(write);
     let dataset = converted(&source, &options, &Context::default());
     let codecs: Vec<_> = dataset.pages()[0].levels.iter().map(|level| level.image.compression).collect();
     assert_eq!(codecs, [Compression::Zstd, Compression::Jpeg, Compression::Jpeg]);

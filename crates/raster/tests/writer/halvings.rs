@@ -21,16 +21,16 @@ const CHOICES: [&[u32]; 4] = [&[4], &[2, 8], &[8], &[2, 4]];
 /// Options of a plain file straight and spooled, of one in strips, and of COGs, and whether there is a mask; by methods
 /// with a halo and without.
 fn cases() -> Vec<(WriteOptions, bool)> {
-    let average = WriteOptions { blocks: TILES, resampling: Some(Resampling::Average), ..Default::default() };
-    let cubic = WriteOptions { resampling: Some(Resampling::Cubic), ..average.clone() };
-    let cog = |options: &WriteOptions| WriteOptions { format: Format::Cog, ..options.clone() };
+    let average = WriteOptions::new().blocks(TILES).resampling(Resampling::Average);
+    let cubic = average.clone().resampling(Resampling::Cubic);
+    let cog = |options: &WriteOptions| options.clone().format(Format::Cog);
     vec![
         (average.clone(), false),
-        (WriteOptions { spooled: true, ..cubic.clone() }, true),
-        (WriteOptions { blocks: BlockChoice::Strips { rows: 3 }, ..cubic.clone() }, true),
+        (cubic.clone().spooled(true), true),
+        (cubic.clone().blocks(BlockChoice::Strips { rows: 3 }), true),
         (cog(&average), true),
-        (WriteOptions { sparse: true, ..cog(&cubic) }, true),
-        (WriteOptions { planar: Planar::Separate, ..cog(&cubic) }, false),
+        (cog(&cubic).sparse(true), true),
+        (cog(&cubic).planar(Planar::Separate), false),
     ]
 }
 
@@ -42,7 +42,7 @@ fn raster() -> (Pixels, Vec<u8>) {
 }
 
 fn with(options: &WriteOptions, overviews: Overviews) -> WriteOptions {
-    WriteOptions { overviews, ..options.clone() }
+    options.clone().overviews(overviews)
 }
 
 fn read(dataset: &Dataset, level: usize, layer: Layer) -> Vec<u8> {
@@ -56,7 +56,7 @@ fn those_asked_for_are_in_the_file_and_no_other() {
     let context = Context::default();
     for (options, masked) in cases() {
         let mask = masked.then_some(&mask[..]);
-        let mut spec = RasterSpec { mask: masked, ..spec_of(&pixels) };
+        let mut spec = spec_of(&pixels).mask(masked);
         spec.metadata.nodata = Some(NoData::Integer(-3));
         let write = |overviews: Overviews| {
             let (options, first) = (with(&options, overviews), Interleave::BandFirst);
@@ -96,7 +96,7 @@ fn those_asked_for_are_in_the_file_and_no_other() {
 fn streamed_is_eager() {
     let (pixels, mask) = raster();
     for (options, masked) in cases() {
-        let spec = RasterSpec { mask: masked, ..spec_of(&pixels) };
+        let spec = spec_of(&pixels).mask(masked);
         let options = with(&options, Overviews::factors(&[4]).unwrap());
         agree("a quarter", &pixels, masked.then_some(&mask[..]), &spec, &options);
     }
@@ -119,12 +119,10 @@ fn none_left_out_is_a_count() {
 
 #[test]
 fn the_plan_and_the_report_tell_what_is_stored() {
-    let options = WriteOptions {
-        blocks: TILES,
-        compression: Compression::None,
-        overviews: Overviews::factors(&[2, 8]).unwrap(),
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions::new()
+        .blocks(TILES)
+        .compression(Compression::None)
+        .overviews(Overviews::factors(&[2, 8]).unwrap());
     let spec = RasterSpec::new(128, 64, 1, DataType::U8);
     let begin = |options: &WriteOptions| {
         let sink = Box::new(MemorySink::new());
@@ -152,7 +150,7 @@ fn what_is_no_choice_of_halvings_is_refused() {
         assert_eq!(Overviews::factors(factors), None, "{factors:?}");
     }
     let create = |overviews: Overviews| {
-        let options = WriteOptions { overviews, ..WriteOptions::default() };
+        let options = WriteOptions::new().overviews(overviews);
         let spec = RasterSpec::new(10, 3, 1, DataType::U8);
         Writer::create(Box::new(MemorySink::new()), spec, &options, &Context::default())
     };

@@ -36,10 +36,10 @@ pub(crate) fn agree(
     for (at, cut) in cuts.into_iter().enumerate() {
         for interleave in [Interleave::BandFirst, Interleave::BandLast] {
             // Buffers of a few blocks, and one that never has room for a second.
-            let options =
-                WriteOptions { buffer: Some([1 << 14, 1 << 20, 64 << 20][at % 3]), ..options.clone() };
+            let options = options.clone().buffer([1 << 14, 1 << 20, 64 << 20][at % 3]);
             let spooled_too = matches!(cut, Cut::Pieces(16, 200)) && options.format == Format::GeoTiff;
-            let options = WriteOptions { spooled: options.spooled || spooled_too, ..options };
+            let spooled = options.spooled || spooled_too;
+            let options = options.spooled(spooled);
             let context = if at % 2 == 0 { &two } else { &one };
             let got = write_to_memory(pixels, mask, spec.clone(), &options, cut, interleave, context)
                 .unwrap_or_else(|error| panic!("{name}, {cut:?}: {error}"));
@@ -65,7 +65,7 @@ fn plain_files_of_tiles_and_strips() {
     let pixels = pixels_of(SampleFormat::Uint, 16, [3, 150, 201]);
     for blocks in [TILES, BlockChoice::Strips { rows: 7 }, BlockChoice::Strips { rows: 0 }] {
         for planar in [Planar::Chunky, Planar::Separate] {
-            let options = WriteOptions { blocks, planar, ..WriteOptions::default() };
+            let options = WriteOptions::new().blocks(blocks).planar(planar);
             agree(&format!("{blocks:?}, {planar:?}"), &pixels, None, &spec_of(&pixels), &options);
         }
     }
@@ -75,7 +75,7 @@ fn plain_files_of_tiles_and_strips() {
 fn cloud_optimized_files() {
     let pixels = pixels_of(SampleFormat::Float, 32, [2, 150, 201]);
     for planar in [Planar::Chunky, Planar::Separate] {
-        let options = WriteOptions { format: Format::Cog, blocks: TILES, planar, ..WriteOptions::default() };
+        let options = WriteOptions::new().format(Format::Cog).blocks(TILES).planar(planar);
         agree(&format!("COG, {planar:?}"), &pixels, None, &spec_of(&pixels), &options);
     }
 }
@@ -85,14 +85,12 @@ fn nan_holes_with_a_sentinel() {
     let pixels = pixels_of(SampleFormat::Float, 32, [1, 150, 201]).with_nan_holes();
     let mut spec = spec_of(&pixels);
     spec.metadata.nodata = Some(NoData::Float(-9999.0));
-    let options = WriteOptions {
-        format: Format::Cog,
-        blocks: TILES,
-        nan_to_nodata: true,
-        sparse: true,
-        compression: Compression::Zstd,
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions::new()
+        .format(Format::Cog)
+        .blocks(TILES)
+        .nan_to_nodata(true)
+        .sparse(true)
+        .compression(Compression::Zstd);
     agree("NaN holes", &pixels, None, &spec, &options);
 }
 
@@ -102,14 +100,12 @@ fn every_resampling_with_masks() {
     let mask: Vec<u8> =
         (0..101u32 * 131).map(|i| if (i / 131 + i % 131) % 37 < 30 { 255 } else { 0 }).collect();
     for resampling in Resampling::ALL {
-        let options = WriteOptions {
-            format: Format::Cog,
-            blocks: BlockChoice::Tiles { width: 32, height: 32 },
-            resampling: Some(resampling),
-            overviews: Overviews::Count(3),
-            ..WriteOptions::default()
-        };
-        let spec = RasterSpec { mask: true, ..spec_of(&pixels) };
+        let options = WriteOptions::new()
+            .format(Format::Cog)
+            .blocks(BlockChoice::Tiles { width: 32, height: 32 })
+            .resampling(resampling)
+            .overviews(Overviews::Count(3));
+        let spec = spec_of(&pixels).mask(true);
         agree(resampling.name(), &pixels, Some(&mask), &spec, &options);
     }
 }
@@ -118,14 +114,10 @@ fn every_resampling_with_masks() {
 fn overviews_of_strips_and_of_a_spooled_plain_file() {
     let pixels = pixels_of(SampleFormat::Int, 16, [1, 150, 201]);
     for blocks in [BlockChoice::Strips { rows: 3 }, TILES] {
-        let options = WriteOptions {
-            blocks,
-            overviews: Overviews::Count(2),
-            resampling: Some(Resampling::Cubic),
-            ..WriteOptions::default()
-        };
+        let options =
+            WriteOptions::new().blocks(blocks).overviews(Overviews::Count(2)).resampling(Resampling::Cubic);
         agree("overviews", &pixels, None, &spec_of(&pixels), &options);
-        let options = WriteOptions { spooled: true, ..options };
+        let options = options.spooled(true);
         agree("overviews, spooled", &pixels, None, &spec_of(&pixels), &options);
     }
 }
@@ -135,7 +127,7 @@ fn overviews_of_strips_and_of_a_spooled_plain_file() {
 fn spooling_changes_nothing() {
     let pixels = pixels_of(SampleFormat::Uint, 8, [3, 150, 201]);
     let write = |spooled: bool| {
-        let options = WriteOptions { blocks: TILES, spooled, ..WriteOptions::default() };
+        let options = WriteOptions::new().blocks(TILES).spooled(spooled);
         let context = Context::default();
         let spec = spec_of(&pixels);
         write_to_memory(&pixels, None, spec, &options, Cut::Rows(5), Interleave::BandLast, &context).unwrap()

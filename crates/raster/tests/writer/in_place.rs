@@ -71,8 +71,12 @@ fn windows_of_larger_arrays_have_the_bytes_of_copies() {
         (Format::Cog, Planar::Chunky, Compression::None, Some(Resampling::Gauss)),
         (Format::GeoTiff, Planar::Separate, Compression::None, None),
     ] {
-        let options =
-            WriteOptions { format, planar, compression, resampling, blocks: TILES, ..Default::default() };
+        let options = WriteOptions::new()
+            .format(format)
+            .planar(planar)
+            .compression(compression)
+            .resampling(resampling)
+            .blocks(TILES);
         let context = Context::default();
         let expected = write_to_memory(
             &pixels,
@@ -100,7 +104,7 @@ fn overviews_that_are_too_many_to_wait_in_memory_are_spooled() {
     let (blocks, buffer) = (BlockChoice::Tiles { width: 512, height: 512 }, Some(1 << 19));
     let format = Format::Cog;
     let options =
-        WriteOptions { format, compression: Compression::None, blocks, buffer, ..Default::default() };
+        WriteOptions::new().format(format).compression(Compression::None).blocks(blocks).buffer(buffer);
     let file = |cut: Cut| {
         let (spec, context) = (spec_of(&pixels), Context::default());
         write_to_memory(&pixels, None, spec, &options, cut, Interleave::BandFirst, &context).unwrap()
@@ -115,7 +119,7 @@ fn the_raster_is_not_copied() {
     let bytes = cut_out(&pixels, Window::new(0, 0, 4096, 4096), Interleave::BandFirst);
     for compression in [Compression::Deflate, Compression::None] {
         let blocks = BlockChoice::Tiles { width: 1024, height: 1024 };
-        let options = WriteOptions { compression, level: None, blocks, ..Default::default() };
+        let options = WriteOptions::new().compression(compression).level(None).blocks(blocks);
         let budget = Arc::new(Budget::new(256 << 20));
         let threads = NonZeroUsize::new(2).unwrap();
         let context = Context { budget: Arc::clone(&budget), threads, ..Context::default() };
@@ -170,14 +174,12 @@ fn a_sink_that_fails_ends_the_call() {
         for left in [100, 30_000, 200_000] {
             for compression in [Compression::Zstd, Compression::None] {
                 let buffer = Some(1 << 18);
-                let options = WriteOptions {
-                    format,
-                    resampling,
-                    compression,
-                    buffer,
-                    blocks: TILES,
-                    ..Default::default()
-                };
+                let options = WriteOptions::new()
+                    .format(format)
+                    .resampling(resampling)
+                    .compression(compression)
+                    .buffer(buffer)
+                    .blocks(TILES);
                 let sink = Box::new(Full { left, patches: true });
                 let mut writer =
                     Writer::create(sink, spec_of(&pixels), &options, &Context::default()).unwrap();
@@ -200,7 +202,7 @@ fn a_cancelled_call_returns() {
     let pixels = pixels_of(16, [1, 1500, 1500]);
     let window = Window::new(0, 0, 1500, 1500);
     let bytes = cut_out(&pixels, window, Interleave::BandFirst);
-    let options = WriteOptions { format: Format::Cog, blocks: TILES, ..Default::default() };
+    let options = WriteOptions::new().format(Format::Cog).blocks(TILES);
     let context = Context::default();
     let sink = Box::new(MemorySink::new());
     let mut writer = Writer::create(sink, spec_of(&pixels), &options, &context).unwrap();

@@ -75,7 +75,7 @@ fn an_image_in_one_piece_is_not_spooled() {
         for overviews in [Overviews::Auto, Overviews::None, Overviews::Halvings(0b10)] {
             let format = Format::Cog;
             let options =
-                WriteOptions { format, blocks: TILES, planar, overviews, ..WriteOptions::default() };
+                WriteOptions::new().format(format).blocks(TILES).planar(planar).overviews(overviews);
             let name = format!("{bands} bands, {planar:?}, {overviews:?}");
             let file = |context: &Context, cut: Cut| {
                 let path = folder.path().join("x.tif");
@@ -110,7 +110,7 @@ fn an_image_in_one_piece_is_not_spooled() {
 fn a_second_piece_after_the_whole_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let pixels = noise(1);
-    let options = WriteOptions { format: Format::Cog, blocks: TILES, ..WriteOptions::default() };
+    let options = WriteOptions::new().format(Format::Cog).blocks(TILES);
     let sink = Box::new(FileSink::create(&folder.path().join("x.tif"), false).unwrap());
     let mut writer = Writer::create(sink, spec_of(&pixels), &options, &Context::default()).unwrap();
     let window = Cut::Eager.windows(230, 170)[0];
@@ -133,14 +133,11 @@ fn files_that_are_decoded_fast_are_read_twice() {
     let copied = [(Compression::Deflate, true)];
     for (from, twice) in reencoded.into_iter().chain(copied) {
         let path = folder.path().join(format!("{}.tif", from.name()));
-        let options = WriteOptions { compression: from, blocks: TILES, ..WriteOptions::default() };
+        let options = WriteOptions::new().compression(from).blocks(TILES);
         let sink = Box::new(FileSink::create(&path, true).unwrap());
         write(sink, &pixels, None, (&options, &Context::default()), Cut::Eager);
         let input = Input::open(&path, &OpenOptions::default()).unwrap();
-        let options = ConvertOptions {
-            write: WriteOptions { format: Format::Cog, blocks: TILES, ..WriteOptions::default() },
-            ..ConvertOptions::default()
-        };
+        let options = ConvertOptions::new().write(WriteOptions::new().format(Format::Cog).blocks(TILES));
         let target = folder.path().join("cog.tif");
         let sink = Box::new(FileSink::create(&target, true).unwrap());
         let report = convert_into(&input, sink, &options, &Context::default()).unwrap();

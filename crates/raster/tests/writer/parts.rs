@@ -166,7 +166,7 @@ fn halves(window: Window) -> Vec<Window> {
 const TILES: BlockChoice = BlockChoice::Tiles { width: 32, height: 16 };
 
 fn cog(options: &WriteOptions) -> WriteOptions {
-    WriteOptions { format: Format::Cog, ..options.clone() }
+    options.clone().format(Format::Cog)
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn plain_files_of_tiles_and_strips() {
     let raster = Raster::new((SampleFormat::Uint, 16), [3, 101, 131]);
     for blocks in [TILES, BlockChoice::Strips { rows: 7 }, BlockChoice::Strips { rows: 0 }] {
         for planar in [Planar::Chunky, Planar::Separate] {
-            let options = WriteOptions { blocks, planar, ..WriteOptions::default() };
+            let options = WriteOptions::new().blocks(blocks).planar(planar);
             raster.agrees(&format!("{blocks:?}, {planar:?}"), &options);
         }
     }
@@ -189,7 +189,7 @@ fn every_resampling_with_masks() {
             (BlockChoice::Tiles { width: 32, height: 32 }, Overviews::factors(&[4, 8]).unwrap()),
         ] {
             let resampling = Some(resampling);
-            let options = WriteOptions { blocks, overviews, resampling, ..WriteOptions::default() };
+            let options = WriteOptions::new().blocks(blocks).overviews(overviews).resampling(resampling);
             raster.agrees(&format!("{resampling:?}, {overviews:?}"), &cog(&options));
         }
     }
@@ -203,7 +203,7 @@ fn odd_shapes_and_separate_planes() {
             [(Planar::Chunky, Resampling::Lanczos), (Planar::Separate, Resampling::Average)]
         {
             let (blocks, resampling) = (TILES, Some(resampling));
-            let options = WriteOptions { blocks, planar, resampling, ..WriteOptions::default() };
+            let options = WriteOptions::new().blocks(blocks).planar(planar).resampling(resampling);
             raster.agrees(&format!("{shape:?}, {planar:?}"), &cog(&options));
         }
     }
@@ -215,7 +215,7 @@ fn overviews_of_strips_and_of_plain_files() {
     for blocks in [BlockChoice::Strips { rows: 3 }, TILES] {
         for resampling in [Resampling::Cubic, Resampling::Mode] {
             let (overviews, resampling) = (Overviews::Count(3), Some(resampling));
-            let options = WriteOptions { blocks, overviews, resampling, ..WriteOptions::default() };
+            let options = WriteOptions::new().blocks(blocks).overviews(overviews).resampling(resampling);
             raster.agrees(&format!("{blocks:?}, {resampling:?}"), &options);
         }
     }
@@ -232,18 +232,16 @@ fn nodata_sparse_blocks_and_alpha() {
         holes.pixels.bytes[at..at + 120 * sample].copy_from_slice(&nan);
     }
     holes.spec.metadata.nodata = Some(NoData::Float(-9999.0));
-    let options = WriteOptions {
-        blocks: TILES,
-        nan_to_nodata: true,
-        sparse: true,
-        compression: Compression::Zstd,
-        resampling: Some(Resampling::Bilinear),
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions::new()
+        .blocks(TILES)
+        .nan_to_nodata(true)
+        .sparse(true)
+        .compression(Compression::Zstd)
+        .resampling(Resampling::Bilinear);
     holes.agrees("NaN holes", &cog(&options));
     holes.agrees("NaN holes, plain", &options);
     let alpha = Raster::new((SampleFormat::Uint, 8), [4, 101, 131]);
-    let options = WriteOptions { blocks: TILES, resampling: Some(Resampling::Cubic), ..Default::default() };
+    let options = WriteOptions::new().blocks(TILES).resampling(Resampling::Cubic);
     alpha.agrees("alpha", &cog(&options));
 }
 
@@ -257,7 +255,7 @@ fn codecs_with_tables_of_their_own_and_the_portable_encoder() {
         (Compression::Deflate, true),
         (Compression::Zstd, true),
     ] {
-        let options = WriteOptions { blocks: TILES, compression, reproducible, ..WriteOptions::default() };
+        let options = WriteOptions::new().blocks(TILES).compression(compression).reproducible(reproducible);
         raster.agrees(&format!("{compression:?}"), &cog(&options));
     }
 }
@@ -266,9 +264,7 @@ fn codecs_with_tables_of_their_own_and_the_portable_encoder() {
 fn records_in_files_and_more_of_them_than_are_open() {
     let raster = Raster::new((SampleFormat::Uint, 16), [1, 16 * 13, 16 * 14]);
     let blocks = BlockChoice::Tiles { width: 16, height: 16 };
-    for options in
-        [cog(&WriteOptions { blocks, ..Default::default() }), WriteOptions { blocks, ..Default::default() }]
-    {
+    for options in [cog(&WriteOptions::new().blocks(blocks)), WriteOptions::new().blocks(blocks)] {
         let folder = tempfile::tempdir().unwrap();
         let found = raster.in_parts(&options, (16, 16), Some(folder.path()));
         assert!(found == raster.whole(&options));
@@ -283,7 +279,7 @@ fn margins_are_those_of_the_method() {
     let at = |row, column| PartAddress { tier: 0, row, column };
     for (resampling, margin) in [(Resampling::Average, 0), (Resampling::Cubic, 45), (Resampling::Lanczos, 75)]
     {
-        let options = cog(&WriteOptions { resampling: Some(resampling), ..Default::default() });
+        let options = cog(&WriteOptions::new().resampling(resampling));
         let parts = Parts::new(spec.clone(), &options, (4096, 4096)).unwrap();
         let tier = &parts.tiers()[0];
         assert_eq!((tier.levels, tier.size, tier.columns, tier.rows), (4, (4096, 4096), 4, 4));
@@ -297,7 +293,7 @@ fn margins_are_those_of_the_method() {
 
 fn one_part() -> (Parts, EncodedPart) {
     let raster = Raster::new((SampleFormat::Uint, 8), [1, 40, 50]);
-    let options = WriteOptions { blocks: TILES, ..WriteOptions::default() };
+    let options = WriteOptions::new().blocks(TILES);
     let parts = Parts::new(raster.spec.clone(), &options, (1000, 32)).unwrap();
     let at = PartAddress { tier: 0, row: 0, column: 0 };
     let window = parts.part(at).unwrap().need;
@@ -341,7 +337,7 @@ fn what_does_not_belong_together_is_refused() {
 #[test]
 fn a_part_in_a_file_that_lost_its_end() {
     let raster = Raster::new((SampleFormat::Uint, 8), [1, 40, 50]);
-    let options = WriteOptions { blocks: TILES, ..WriteOptions::default() };
+    let options = WriteOptions::new().blocks(TILES);
     let parts = Parts::new(raster.spec.clone(), &options, (1000, 1000)).unwrap();
     let at = PartAddress { tier: 0, row: 0, column: 0 };
     let folder = tempfile::tempdir().unwrap();

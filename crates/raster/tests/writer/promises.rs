@@ -29,15 +29,10 @@ fn level(dataset: &Dataset, level: usize) -> Vec<u8> {
 fn masks_follow_only_where_all_do() {
     let pixels = noise(1, 32, 64);
     let write = |mask: &[u8], sparse: bool| {
-        let spec = RasterSpec { mask: true, ..spec_of(&pixels) };
+        let spec = spec_of(&pixels).mask(true);
         let blocks = BlockChoice::Tiles { width: 16, height: 16 };
-        let options = WriteOptions {
-            format: Format::Cog,
-            blocks,
-            sparse,
-            overviews: Overviews::None,
-            ..Default::default()
-        };
+        let options =
+            WriteOptions::new().format(Format::Cog).blocks(blocks).sparse(sparse).overviews(Overviews::None);
         let context = Context::default();
         write_to_memory(&pixels, Some(mask), spec, &options, Cut::Eager, Interleave::BandFirst, &context)
     };
@@ -62,7 +57,7 @@ fn transparent_colours_do_not_run() {
     let mut pixels = noise(4, 2, 4);
     pixels.bytes = bands.concat();
     for planar in [Planar::Chunky, Planar::Separate] {
-        let options = WriteOptions { planar, overviews: Overviews::Count(1), ..WriteOptions::default() };
+        let options = WriteOptions::new().planar(planar).overviews(Overviews::Count(1));
         let context = Context::default();
         let spec = spec_of(&pixels);
         let write = |spec: RasterSpec, options: &WriteOptions| {
@@ -73,10 +68,10 @@ fn transparent_colours_do_not_run() {
         assert_eq!(level(&dataset, 1), [15, 0, 15, 0, 15, 0, 178, 0], "{planar:?}");
         assert_eq!(level(&dataset, 0), pixels.bytes);
         // A fourth band that is not alpha is a band.
-        let plain = RasterSpec { photometric: Some(Photometric::MinIsBlack), ..spec };
+        let plain = spec.photometric(Photometric::MinIsBlack);
         let dataset = write(plain, &options);
         assert_eq!(level(&dataset, 1), [108, 9, 108, 9, 108, 9, 89, 0], "{planar:?}");
-        let nearest = WriteOptions { resampling: Some(Resampling::Nearest), ..options };
+        let nearest = options.resampling(Resampling::Nearest);
         let dataset = write(spec_of(&pixels), &nearest);
         assert_eq!(level(&dataset, 1), [10, 9, 10, 9, 10, 9, 100, 0], "{planar:?}");
     }
@@ -87,7 +82,7 @@ fn transparent_colours_do_not_run() {
 fn strips_have_as_many_levels_as_tiles() {
     let levels = |blocks: BlockChoice| {
         let spec = RasterSpec::new(3000, 2000, 1, DataType::U8);
-        let options = WriteOptions { blocks, overviews: Overviews::UntilOneBlock, ..WriteOptions::default() };
+        let options = WriteOptions::new().blocks(blocks).overviews(Overviews::UntilOneBlock);
         let sink = Box::new(MemorySink::new());
         let plan = Writer::create(sink, spec, &options, &Context::default()).unwrap().explain();
         plan.lines().filter(|line| line.starts_with("level")).count()
@@ -105,20 +100,20 @@ fn what_would_change_nothing_or_everything_is_refused() {
     };
     let spec = || RasterSpec::new(10, 10, 3, DataType::U8);
     let options = WriteOptions::default;
-    let lzw = || WriteOptions { compression: Compression::Lzw, ..options() };
-    refuse(spec(), WriteOptions { level: Some(6), ..lzw() }, "compression lzw has no use for a level");
-    refuse(spec(), WriteOptions { quality: Some(6), ..options() }, "no use for a quality");
-    refuse(spec(), WriteOptions { max_error: 0.1, ..options() }, "no use for a maximum error");
-    refuse(spec(), WriteOptions { lossless: Some(true), ..lzw() }, "no use for a choice of lossless");
-    refuse(spec(), WriteOptions { lerc: LercWrapper::Zstd, ..options() }, "no use for a stream around LERC");
-    let lerc = WriteOptions { compression: Compression::Lerc, level: Some(3), ..options() };
+    let lzw = || options().compression(Compression::Lzw);
+    refuse(spec(), lzw().level(6), "compression lzw has no use for a level");
+    refuse(spec(), options().quality(6), "no use for a quality");
+    refuse(spec(), options().max_error(0.1), "no use for a maximum error");
+    refuse(spec(), lzw().lossless(true), "no use for a choice of lossless");
+    refuse(spec(), options().lerc(LercWrapper::Zstd), "no use for a stream around LERC");
+    let lerc = options().compression(Compression::Lerc).level(3);
     refuse(spec(), lerc, "compression lerc has no use for a level");
     let extra = Some(vec![strile::tiff::ExtraSample::UnassociatedAlpha]);
-    refuse(RasterSpec { extra_samples: extra, ..spec() }, options(), "1 samples beyond the colours of rgb");
-    let turned = RasterSpec { photometric: Some(Photometric::YCbCr), ..spec() };
+    refuse(spec().extra_samples(extra), options(), "1 samples beyond the colours of rgb");
+    let turned = spec().photometric(Photometric::YCbCr);
     refuse(turned, options(), "pixels are given as rgb");
     for tag in [Tag::TileOffsets, Tag::ImageWidth, Tag::Compression] {
         let extra_fields = vec![(tag, FieldValue::long(1))];
-        refuse(RasterSpec { extra_fields, ..spec() }, options(), "cannot be a further tag");
+        refuse(spec().extra_fields(extra_fields), options(), "cannot be a further tag");
     }
 }

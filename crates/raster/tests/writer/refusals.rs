@@ -26,7 +26,7 @@ fn give(writer: &mut Writer, window: Window) -> Result<(), String> {
 
 #[test]
 fn pixels_given_twice_or_never_or_outside() {
-    let options = WriteOptions { blocks: BlockChoice::Tiles { width: 16, height: 16 }, ..Default::default() };
+    let options = WriteOptions::new().blocks(BlockChoice::Tiles { width: 16, height: 16 });
     let top = Window::new(0, 0, 50, 20);
     let mut writer = begin(&options);
     give(&mut writer, top).unwrap();
@@ -72,17 +72,18 @@ fn options_that_contradict_the_raster() {
     let spec = || spec_of(&pixels);
     let options = WriteOptions::default;
     let tiles = BlockChoice::Tiles { width: 20, height: 16 };
-    refuse(spec(), WriteOptions { blocks: tiles, ..options() }, "multiples of 16, got ");
+    refuse(spec(), options().blocks(tiles), "multiples of 16, got ");
     let strips = BlockChoice::Strips { rows: 1 };
-    refuse(spec(), WriteOptions { blocks: strips, format: Format::Cog, ..options() }, "tiles, not strips");
-    refuse(spec(), WriteOptions { bits: Some(12), ..options() }, "12 bits");
-    refuse(spec(), WriteOptions { level: Some(99), ..options() }, "99");
+    refuse(spec(), options().blocks(strips).format(Format::Cog), "tiles, not strips");
+    refuse(spec(), options().bits(12), "12 bits");
+    refuse(spec(), options().level(99), "99");
     let fixed = PredictorChoice::Fixed(Predictor::FloatingPoint);
-    refuse(spec(), WriteOptions { predictor: fixed, ..options() }, "predictor");
-    refuse(spec(), WriteOptions { compression: Compression::JpegXl, ..options() }, "no free encoder");
-    refuse(spec(), WriteOptions { ycbcr: Some((2, 2)), ..options() }, "YCbCr is for JPEG");
-    refuse(spec(), WriteOptions { bits: Some(4), ..options() }, "cannot be stored");
-    let empty = RasterSpec { width: 0, ..spec() };
+    refuse(spec(), options().predictor(fixed), "predictor");
+    refuse(spec(), options().compression(Compression::JpegXl), "no free encoder");
+    refuse(spec(), options().ycbcr((2, 2)), "YCbCr is for JPEG");
+    refuse(spec(), options().bits(4), "cannot be stored");
+    let mut empty = spec();
+    empty.width = 0;
     let result = Writer::create(Box::new(MemorySink::new()), empty, &options(), &Context::default());
     assert!(result.err().unwrap().to_string().contains("has no pixels"));
 }
@@ -92,11 +93,7 @@ fn options_that_contradict_the_raster() {
 fn the_wrong_order_without_a_spool() {
     let sample = SampleType { format: SampleFormat::Uint, bits: 8 };
     let noise = Pixels::generate(Pattern::Bits, sample, [1, 512, 512], 3);
-    let options = WriteOptions {
-        blocks: BlockChoice::Tiles { width: 64, height: 64 },
-        buffer: Some(1 << 16),
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions::new().blocks(BlockChoice::Tiles { width: 64, height: 64 }).buffer(1 << 16);
     let context = Context::default();
     let write = |options: &WriteOptions| {
         let cut = Cut::Backwards(64, 64);
@@ -104,7 +101,7 @@ fn the_wrong_order_without_a_spool() {
     };
     let error = write(&options).unwrap_err().to_string();
     assert!(error.contains("set `spooled`"), "{error}");
-    write(&WriteOptions { spooled: true, ..options }).unwrap();
+    write(&options.spooled(true)).unwrap();
 }
 
 /// A classic file that would pass 4 GiB is planned as BigTIFF, and refused as classic only when it is too large.
@@ -112,7 +109,7 @@ fn the_wrong_order_without_a_spool() {
 fn big_tiff_is_decided_from_the_bound() {
     let spec = RasterSpec::new(100_000, 100_000, 1, DataType::U16);
     let explain = |big_tiff: BigTiff| {
-        let options = WriteOptions { big_tiff, ..WriteOptions::default() };
+        let options = WriteOptions::new().big_tiff(big_tiff);
         Writer::create(Box::new(MemorySink::new()), spec.clone(), &options, &Context::default())
             .unwrap()
             .explain()
@@ -120,7 +117,7 @@ fn big_tiff_is_decided_from_the_bound() {
     assert!(explain(BigTiff::IfNeeded).contains("BigTIFF"));
     assert!(explain(BigTiff::No).contains("classic TIFF"));
     let small = RasterSpec::new(30_000, 30_000, 1, DataType::U16);
-    let safer = WriteOptions { big_tiff: BigTiff::IfSafer, ..WriteOptions::default() };
+    let safer = WriteOptions::new().big_tiff(BigTiff::IfSafer);
     let plan = |options: &WriteOptions| {
         let sink = Box::new(MemorySink::new());
         Writer::create(sink, small.clone(), options, &Context::default()).unwrap().explain()
@@ -133,12 +130,12 @@ fn big_tiff_is_decided_from_the_bound() {
 #[test]
 fn tiles_that_are_almost_all_padding() {
     let spec = RasterSpec::new(1, 1, u16::MAX, DataType::U8);
-    let separate = WriteOptions { planar: strile::tiff::Planar::Separate, ..Default::default() };
+    let separate = WriteOptions::new().planar(strile::tiff::Planar::Separate);
     let create = |options: &WriteOptions| {
         Writer::create(Box::new(MemorySink::new()), spec.clone(), options, &Context::default())
     };
     let error = create(&separate).err().unwrap().to_string();
     assert!(error.ends_with("for 65535 bytes of pixels; choose smaller ones"), "{error}");
-    let small = WriteOptions { blocks: BlockChoice::Tiles { width: 16, height: 16 }, ..separate };
+    let small = separate.blocks(BlockChoice::Tiles { width: 16, height: 16 });
     assert!(create(&small).is_ok());
 }

@@ -76,18 +76,16 @@ fn pixels_come_back_for_drawn_options() {
             Compression::Lerc => &[ByteOrder::Little],
             _ => &[ByteOrder::Little, ByteOrder::Big],
         };
-        let options = WriteOptions {
-            compression,
-            blocks,
-            format,
-            planar: [Planar::Chunky, Planar::Separate][random.below(2)],
-            byte_order: orders[random.below(orders.len())],
-            big_tiff: [BigTiff::IfNeeded, BigTiff::Yes][random.below(2)],
-            sparse: random.below(2) == 0,
-            overviews: [Overviews::Auto, Overviews::None, Overviews::Count(1)][random.below(3)],
-            resampling: Some(strile::Resampling::Nearest),
-            ..WriteOptions::default()
-        };
+        let options = WriteOptions::new()
+            .compression(compression)
+            .blocks(blocks)
+            .format(format)
+            .planar([Planar::Chunky, Planar::Separate][random.below(2)])
+            .byte_order(orders[random.below(orders.len())])
+            .big_tiff([BigTiff::IfNeeded, BigTiff::Yes][random.below(2)])
+            .sparse(random.below(2) == 0)
+            .overviews([Overviews::Auto, Overviews::None, Overviews::Count(1)][random.below(3)])
+            .resampling(strile::Resampling::Nearest);
         let dataset = write(&pixels, spec_of(&pixels), &options);
         assert!(
             read(&dataset, &ReadOptions::default()) == pixels.bytes,
@@ -103,7 +101,7 @@ fn odd_depths_come_back() {
         let sample = SampleType { format: SampleFormat::Uint, bits };
         let pixels = Pixels::generate(Pattern::Noise, sample, [2, 33, 45], 5);
         for planar in [Planar::Chunky, Planar::Separate] {
-            let options = WriteOptions { bits: Some(bits), planar, ..WriteOptions::default() };
+            let options = WriteOptions::new().bits(bits).planar(planar);
             let dataset = write(&pixels, spec_of(&pixels), &options);
             assert!(read(&dataset, &ReadOptions::default()) == pixels.bytes, "{bits} bits, {planar:?}");
         }
@@ -115,7 +113,7 @@ fn a_cog_has_levels_masks_and_words() {
     let sample = SampleType { format: SampleFormat::Uint, bits: 8 };
     let pixels = Pixels::generate(Pattern::Smooth, sample, [3, 201, 333], 1);
     let mask: Vec<u8> = (0..201 * 333).map(|i| if i % 333 < 200 { 255 } else { 0 }).collect();
-    let mut spec = RasterSpec { mask: true, ..spec_of(&pixels) };
+    let mut spec = spec_of(&pixels).mask(true);
     let transform = GeoTransform { a: 10.0, b: 0.0, c: 5e5, d: 0.0, e: -10.0, f: 5e6 };
     spec.metadata.georeference.transform = Some(transform);
     spec.metadata.georeference.crs = Crs::from_epsg(32631);
@@ -123,11 +121,8 @@ fn a_cog_has_levels_masks_and_words() {
     spec.metadata.bands = vec![Default::default(); 3];
     spec.metadata.bands[1].description = Some("green & bright".into());
     spec.metadata.bands[2].scale = Some(0.5);
-    let options = WriteOptions {
-        format: Format::Cog,
-        blocks: BlockChoice::Tiles { width: 64, height: 64 },
-        ..WriteOptions::default()
-    };
+    let options =
+        WriteOptions::new().format(Format::Cog).blocks(BlockChoice::Tiles { width: 64, height: 64 });
     let context = Context::default();
     let cut = Cut::Pieces(100, 64);
     let bytes =
@@ -155,12 +150,10 @@ fn a_cog_has_levels_masks_and_words() {
 fn sparse_blocks_are_not_in_the_file() {
     let mut pixels = Pixels::zeroed(strile::DataType::U16, 1, 256, 256);
     pixels.sample_mut(0, 100, 100).copy_from_slice(&9u16.to_ne_bytes());
-    let options = WriteOptions {
-        format: Format::Cog,
-        blocks: BlockChoice::Tiles { width: 64, height: 64 },
-        sparse: true,
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions::new()
+        .format(Format::Cog)
+        .blocks(BlockChoice::Tiles { width: 64, height: 64 })
+        .sparse(true);
     let dataset = write(&pixels, spec_of(&pixels), &options);
     assert!(read(&dataset, &ReadOptions::default()) == pixels.bytes);
     let image = &dataset.pages()[0].levels[0].image;

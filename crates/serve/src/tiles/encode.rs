@@ -141,12 +141,10 @@ pub(crate) fn tiff(
         spec.metadata.georeference.transform = Some(transform);
         spec.metadata.georeference.crs = crs;
     }
-    let options = WriteOptions {
-        level: Some(1),
-        blocks: BlockChoice::Tiles { width: 256, height: 256 },
-        encode_on: Processor::Cpu,
-        ..WriteOptions::default()
-    };
+    let options = WriteOptions::new()
+        .level(1)
+        .blocks(BlockChoice::Tiles { width: 256, height: 256 })
+        .encode_on(Processor::Cpu);
     let sink = MemorySink::new();
     let file = sink.handle();
     let mut writer = Writer::create(Box::new(sink), spec.clone(), &options, context)?;

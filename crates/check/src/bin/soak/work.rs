@@ -219,7 +219,7 @@ impl Worker {
         let place =
             format!("convert {} {window:?} as {} by {device:?}", name(&file.path), write.compression.name());
         let read = ReadOptions::new().window(window).decode_on(device);
-        let options = ConvertOptions { read, write, ..ConvertOptions::default() };
+        let options = ConvertOptions::new().read(read).write(write);
         let context = self.context();
         let run = || {
             let input = Input::open(&file.path, &OpenOptions::default())?;
@@ -311,17 +311,15 @@ impl Worker {
 
     fn writing(&mut self) -> (WriteOptions, Processor) {
         let device = self.engine();
-        let options = WriteOptions {
-            format: if self.random.below(2) == 0 { Format::Cog } else { Format::GeoTiff },
-            compression: WRITTEN[self.random.below(WRITTEN.len())],
-            level: Some(1),
-            blocks: BlockChoice::Tiles { width: 128, height: 128 },
-            encode_on: device,
-            ..WriteOptions::default()
-        };
+        let options = WriteOptions::new()
+            .format(if self.random.below(2) == 0 { Format::Cog } else { Format::GeoTiff })
+            .compression(WRITTEN[self.random.below(WRITTEN.len())])
+            .level(1)
+            .blocks(BlockChoice::Tiles { width: 128, height: 128 })
+            .encode_on(device);
         // Levels are of few codecs.
         let level = matches!(options.compression, Compression::Deflate | Compression::Zstd).then_some(1);
-        (WriteOptions { level, ..options }, device)
+        (options.level(level), device)
     }
 }
 

@@ -13,12 +13,12 @@
 use super::record::{Held, Input, Part, Record, put};
 #[cfg(feature = "remote")]
 use super::remote::record_of;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::open::{Files, OnDisk, OpenOptions};
+use crate::file::dataset::Dataset;
+use crate::file::open::{Files, OnDisk, OpenOptions};
 use crate::read::coalesce;
-use crate::redact::redacted;
 use crate::sink::{FileSink, Sink, folder_of};
+use crate::source::redacted;
 use crate::source::{Source, Version, open_regular, read_ranges, url_of};
 use std::collections::HashSet;
 use std::fs::File;

@@ -5,10 +5,10 @@
 //! (a connection, all its bytes) is its own.
 
 use super::{Entry, ToldBy};
-use crate::dataset::Dataset;
-use crate::metadata::Metadata;
-use crate::open::OpenFile;
-use crate::pages::{Level, Page};
+use crate::file::dataset::Dataset;
+use crate::file::metadata::Metadata;
+use crate::file::open::OpenFile;
+use crate::file::pages::{Level, Page};
 use crate::source::Version;
 use std::path::PathBuf;
 use std::sync::Arc;

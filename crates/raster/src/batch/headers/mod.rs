@@ -15,9 +15,10 @@ mod remote;
 pub use index::{IndexReport, write_header_index};
 pub(crate) use memory::of_dataset as header_memory;
 
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::open::{Files, OnDisk, OpenOptions};
+use crate::file::dataset::Dataset;
+use crate::file::open::{Files, OnDisk, OpenOptions};
+use crate::options::setters;
 #[cfg(feature = "remote")]
 use crate::source::url_of;
 use crate::source::{FilePool, PooledSource, Source, Version, changed, version_at};
@@ -30,6 +31,7 @@ use strile_engine::PerProcess;
 
 /// What may be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HeaderLimits {
     /// Files whose headers are kept.
     pub files: usize,
@@ -43,6 +45,22 @@ impl Default for HeaderLimits {
     /// Half of the descriptors that most systems give a process.
     fn default() -> Self {
         Self { files: 65_536, bytes: 1 << 30, open: 512 }
+    }
+}
+
+impl HeaderLimits {
+    /// Returns the defaults: 65,536 files, 1 GiB, and 512 open files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Limits the files whose headers are kept.
+        files: usize,
+        /// Limits the memory of these headers, in bytes.
+        bytes: u64,
+        /// Limits the files that are open at once.
+        open: usize,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Objects of URLs: opened many at once, or from an index without a request.
 
 use super::{Headers, Record};
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::open::{OpenFile, OpenOptions};
+use crate::file::dataset::Dataset;
+use crate::file::open::{OpenFile, OpenOptions};
 use crate::read::together;
 use crate::source::{ReadDone, ReadOp, RemoteOpening, RemoteSource, Source, Version, read_ranges, url_of};
 use std::collections::BTreeMap;

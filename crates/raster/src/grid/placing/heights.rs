@@ -5,7 +5,7 @@
 
 use crate::cache::Cache;
 use crate::error::Error;
-use crate::input::{AsInput as _, Input};
+use crate::file::input::{AsInput as _, Input};
 use crate::number::numbers;
 use crate::options::{FloatType, ReadOptions};
 use crate::window::Window;

@@ -2,8 +2,8 @@
 
 use super::Polygon;
 use crate::error::Result;
+use crate::file::input::InputRef;
 use crate::grid::{Grid, WarpOptions};
-use crate::input::InputRef;
 use crate::options::{Layer, Place, ReadOptions};
 use crate::window::Window;
 use std::sync::Arc;

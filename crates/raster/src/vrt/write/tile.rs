@@ -3,13 +3,13 @@
 use super::IndexOptions;
 use crate::colours::{colours_of, eight_bits};
 use crate::convert::tags_of;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::input::Input;
-use crate::metadata::Metadata;
+use crate::file::dataset::Dataset;
+use crate::file::input::Input;
+use crate::file::metadata::Metadata;
+use crate::file::stated::WORDS;
 use crate::options::Place;
 use crate::read::MaskSource;
-use crate::stated::WORDS;
 use crate::vrt::{Vrt, VrtOptions};
 use std::path::{Path, PathBuf};
 use strile_tiff::gdal::{MetadataItem, NoData};

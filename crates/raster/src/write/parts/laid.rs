@@ -1,4 +1,4 @@
-//! The file of all parts, as stretches of bytes: those that describe it, and those of records, which may be anywhere.
+//! The file of all parts, as segments: bytes that describe it, and ranges of records, which may be anywhere.
 
 use super::files::Records;
 use super::tiers::{PartAddress, Parts};
@@ -10,9 +10,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_engine::Context;
 
-/// Bytes of a file, one stretch after the other.
+/// A run of bytes of a file that is put together from parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stretch {
+pub enum FileSegment {
     /// Header, directories and what lies between.
     Bytes(Vec<u8>),
     /// Records.
@@ -31,7 +31,7 @@ pub struct LaidOut {
     /// What the file will be.
     pub report: WriteReport,
     /// Its bytes, in order.
-    pub stretches: Vec<Stretch>,
+    pub segments: Vec<FileSegment>,
     /// Small files that belong beside it: suffix and content.
     pub sidecars: Vec<(String, Vec<u8>)>,
 }
@@ -56,13 +56,13 @@ impl Parts {
         }
         let report = assembly.lay_out()?;
         assembly.commit()?;
-        let (stretches, sidecars) = std::mem::take(&mut *noted.lock());
-        Ok(LaidOut { report, stretches, sidecars })
+        let (segments, sidecars) = std::mem::take(&mut *noted.lock());
+        Ok(LaidOut { report, segments, sidecars })
     }
 }
 
-/// Stretches of a file, and small files beside it by their suffixes.
-type Contents = (Vec<Stretch>, Vec<(String, Vec<u8>)>);
+/// Segments of a file, and small files beside it by their suffixes.
+type Contents = (Vec<FileSegment>, Vec<(String, Vec<u8>)>);
 
 /// What a file consists of, noted while it is laid out.
 #[derive(Default)]
@@ -74,7 +74,7 @@ impl Noted {
     }
 
     pub(crate) fn records(&self, part: usize, range: Range<u64>) {
-        self.lock().0.push(Stretch::Records { part, range });
+        self.lock().0.push(FileSegment::Records { part, range });
     }
 }
 
@@ -92,8 +92,8 @@ impl Sink for Notes {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut noted = self.noted.lock();
         match noted.0.last_mut() {
-            Some(Stretch::Bytes(last)) => last.extend_from_slice(bytes),
-            _ => noted.0.push(Stretch::Bytes(bytes.to_vec())),
+            Some(FileSegment::Bytes(last)) => last.extend_from_slice(bytes),
+            _ => noted.0.push(FileSegment::Bytes(bytes.to_vec())),
         }
         Ok(())
     }

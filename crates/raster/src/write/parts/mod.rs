@@ -19,7 +19,7 @@ mod writer;
 pub use assembly::Assembly;
 pub use files::PartBytes;
 pub(crate) use files::{PartFile, PartFiles};
-pub use laid::{LaidOut, Stretch};
+pub use laid::{FileSegment, LaidOut};
 pub(crate) use packed::PartRecord;
 pub use tiers::{PartAddress, PartWindows, Parts, Tier};
 pub use writer::{Beyond, EncodedPart, PartTarget, PartWriter};

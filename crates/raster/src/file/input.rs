@@ -1,10 +1,10 @@
 //! What is read: a TIFF, or a VRT mosaic of them, told apart by content.
 
-use crate::dataset::Dataset;
+use super::dataset::Dataset;
+use super::metadata::Metadata;
+use super::open::OpenOptions;
 use crate::error::{Error, Result};
 use crate::grid::KnownPlaces;
-use crate::metadata::Metadata;
-use crate::open::OpenOptions;
 use crate::options::{Place, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces};
 use crate::pixels::Pixels;

@@ -1,10 +1,10 @@
 //! What the tags of a level state about the image and not about how it is stored.
 
 use super::misstated;
-use crate::dataset::Dataset;
 use crate::error::{InvalidValue, Misstated, Result};
-use crate::fields::StoredField;
-use crate::input::Input;
+use crate::file::dataset::Dataset;
+use crate::file::fields::StoredField;
+use crate::file::input::Input;
 use crate::write::is_own_tag;
 use std::collections::BTreeMap;
 use strile_tiff::gdal::{Element, Metadata as Items, MetadataItem, NoData};

@@ -2,11 +2,11 @@
 //!
 //! A name costs a request, so only those are asked for that can add something to what the header says; all of them at once.
 
+use super::metadata::{Sidecars, georeference_of};
+use super::open::{LARGEST_SIDECAR, OpenFile, OpenOptions, SidecarSearch, io_error};
+use super::pages::Page;
 use crate::cog::read_ghost_area;
 use crate::error::{Error, Result};
-use crate::metadata::{Sidecars, georeference_of};
-use crate::open::{LARGEST_SIDECAR, OpenFile, OpenOptions, SidecarSearch, io_error};
-use crate::pages::Page;
 use crate::read::{MaskSource, together};
 use crate::source::{Source, beside_url, open_url, read_ranges, with_url_extension};
 use std::io;

@@ -1,6 +1,6 @@
 //! Which image is what: pages, their overviews and their masks.
 
-use crate::open::OpenFile;
+use super::open::OpenFile;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use strile_tiff::{Image, Limits, Origin, TiffError, Warning, Warnings};

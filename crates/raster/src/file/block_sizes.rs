@@ -1,6 +1,6 @@
 //! How many bytes the blocks of a level take in the file.
 
-use crate::dataset::Dataset;
+use super::dataset::Dataset;
 use crate::error::Result;
 use crate::options::Place;
 use crate::read::table_entries;

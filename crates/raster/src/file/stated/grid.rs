@@ -1,10 +1,10 @@
 //! Where the pixels of a level lie, by the numbers that the file states, kept bit for bit.
 
 use super::misstated;
-use crate::dataset::Dataset;
 use crate::error::{InvalidValue, Misstated, Result};
-use crate::fields::StoredField;
-use crate::input::Input;
+use crate::file::dataset::Dataset;
+use crate::file::fields::StoredField;
+use crate::file::input::Input;
 use strile_tiff::Tag;
 use strile_tiff::geo::{AreaOrPoint, Gcp, GeoTransform, Georeference};
 

@@ -1,6 +1,6 @@
 //! Where the pixels of a request lie, and which pixels lie in a box of coordinates.
 
-use crate::dataset::{Dataset, Target};
+use super::dataset::{Dataset, Target};
 use crate::error::Result;
 use crate::grid::Grid;
 use crate::options::{Layer, Place, ReadOptions};

@@ -1,8 +1,8 @@
 //! What a file and its sidecars say besides pixels: where it lies, what its values mean.
 
-use crate::dataset::Dataset;
-use crate::open::Files;
-use crate::pages::Level;
+use super::dataset::Dataset;
+use super::open::Files;
+use super::pages::Level;
 use std::path::Path;
 use strile_tiff::gdal::{BandMetadata, Metadata as Items, MetadataItem, NoData, pam, world_file};
 use strile_tiff::geo::{GeoTags, Georeference};

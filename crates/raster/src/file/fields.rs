@@ -1,8 +1,8 @@
 //! The fields of a directory as they are stored.
 
-use crate::dataset::Dataset;
+use super::dataset::Dataset;
+use super::open::io_error;
 use crate::error::Result;
-use crate::open::io_error;
 use crate::source::read_ranges;
 use strile_engine::Cancel;
 use strile_tiff::{ByteOrder, FieldType, Tag, ValueData};

@@ -1,14 +1,14 @@
 //! An opened file: its pages, overviews, masks and georeference. `read` reads from it.
 
-use crate::beside::{self, Found};
+use super::beside::{self, Found};
+use super::metadata::{Metadata, Sidecars};
+use super::open::{Files, OnDisk, OpenFile, OpenOptions, SidecarSearch};
+use super::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
+use super::resolution::reduced;
 use crate::error::{Error, Result};
 use crate::grid::KnownPlaces;
-use crate::metadata::{Metadata, Sidecars};
-use crate::open::{Files, OnDisk, OpenFile, OpenOptions, SidecarSearch};
 use crate::options::{Layer, Place};
-use crate::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
 use crate::read::{MaskSource, Size, check_result};
-use crate::resolution::reduced;
 use crate::source::{Source, Version, open_url, url_of};
 use crate::window::Window;
 use std::path::{Path, PathBuf};
