@@ -24,7 +24,7 @@ use crate::vrt::{Calls, Made, Mosaics};
 use crate::window::Window;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use strile_crs::Crs;
+use strile_crs::{Crs, Operation};
 use strile_engine::{Context, Engine, EngineError, Fill, Location, Output, OutputSpec, Report};
 use strile_tiff::geo::GeoTransform;
 use strile_tiff::{DataType, InvalidValue};
@@ -220,6 +220,25 @@ impl<'a> OntoRead<'a> {
             levels.reverse();
         }
         levels
+    }
+
+    /// The operation between the datums of each file, in the order of the caller; equal ones share their memory.
+    pub(super) fn operations(&self) -> Vec<Arc<Operation>> {
+        let mut known: Vec<Arc<Operation>> = Vec::new();
+        let of = |file: &File<'_>| {
+            let own = file.placed.operation();
+            if let Some(known) = known.iter().find(|known| ***known == own) {
+                return Arc::clone(known);
+            }
+            let own = Arc::new(own);
+            known.push(Arc::clone(&own));
+            own
+        };
+        let mut operations: Vec<_> = self.files.iter().map(of).collect();
+        if self.onto.warp.top == Top::First {
+            operations.reverse();
+        }
+        operations
     }
 
     /// The transform and the reference system of a result that is not a batch.

@@ -73,7 +73,12 @@ impl OntoRead<'_> {
         let done = Done { output, report, faults, engine };
         let pixels = Pixels::of_done(done, None, (Interleave::BandFirst, Fill::default()))?;
         let (transform, crs) = self.place();
-        Ok(Pixels { holes, levels: self.levels(), ..pixels.placed(transform, crs) })
+        Ok(Pixels {
+            holes,
+            levels: self.levels(),
+            operations: self.operations(),
+            ..pixels.placed(transform, crs)
+        })
     }
 
     /// Reads the mask into an output, which must have its type and shape.
