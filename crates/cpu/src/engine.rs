@@ -20,10 +20,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, Blend, BlendJob, BlendLayer, BlockFault, BlockLayout, Completion, Context, DecodeJob,
-    EncodeJob, EncodeLayout, Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind,
-    FindJob, FinishJob, Lease, LocatedFault, Location, MaskJob, Output, OutputError, OutputKind, OutputSpec,
-    ReadAt, ReduceJob, Reduced, ReplaceJob, Report, ResampleJob, Resampling, SharedPixels, Span, Submission,
-    Support, Ticket, WarpJob,
+    EncodeJob, EncodeLayout, Encoded, EncodedBlocks, Encoder, Engine, EngineError, EngineMemory, EnginePlan,
+    FaultKind, FindJob, FinishJob, Lease, LocatedFault, Location, MaskJob, Output, OutputError, OutputKind,
+    OutputSpec, ReadAt, ReduceJob, Reduced, ReplaceJob, Report, ResampleJob, Resampling, SharedPixels, Span,
+    Submission, Support, Ticket, WarpJob,
 };
 use strile_tiff::{Compression, DataType, InvalidValue};
 
@@ -142,6 +142,15 @@ impl Engine for CpuEngine {
         resample::resample(job, pixels, output, context)
     }
 
+    fn resample_memory(
+        &self,
+        _job: &ResampleJob,
+        shapes: (&OutputSpec, &OutputSpec),
+        context: &Context,
+    ) -> EngineMemory {
+        resample::memory(shapes, context)
+    }
+
     fn mask(
         &self,
         job: &MaskJob,
@@ -175,6 +184,10 @@ impl Engine for CpuEngine {
         context: &Context,
     ) -> Result<(), EngineError> {
         warp::warp(job, pixels, valid, output, context)
+    }
+
+    fn warp_memory(&self, job: &WarpJob, context: &Context) -> EngineMemory {
+        warp::memory(job, context)
     }
 
     fn finish(

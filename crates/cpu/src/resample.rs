@@ -7,8 +7,8 @@ use crate::reduce::sample::Sample;
 use half::f16;
 use std::sync::atomic::{AtomicBool, Ordering};
 use strile_engine::{
-    Claim, Context, EngineError, Location, Output, OutputBox, PIECE, ResampleJob, ResampleWindow, Sampling,
-    SharedPixels,
+    Claim, Context, EngineError, EngineMemory, Location, Output, OutputBox, OutputSpec, PIECE, ResampleJob,
+    ResampleWindow, Sampling, SharedPixels,
 };
 use strile_tiff::DataType;
 
@@ -29,11 +29,8 @@ pub(crate) fn resample(
     let (from, to) = (pixels.spec(), output.spec());
     let whole = OutputBox { bands: (0, to.bands), rows: (0, to.rows), columns: (0, to.columns) };
     let mut claim = output.claim(whole).ok_or(EngineError::Busy { output: 0 })?;
-    let workers = context.threads.get().min(to.bands as usize).max(1);
-    // What a worker has at hand: stretches of both axes, and of one row sums, samples and the result.
-    let (columns, rows) = (u64::from(to.columns), u64::from(to.rows));
-    let each = (columns + rows) * size_of::<Stretch>() as u64 + columns * 32 + u64::from(from.columns) * 8;
-    let _lease = context.take(each.saturating_mul(workers as u64), "resampling")?;
+    let workers = workers(to, context);
+    let _lease = context.take(memory((from, to), context).host, "resampling")?;
     let stopped = AtomicBool::new(false);
     let stop = || {
         let stop = context.cancel.is_cancelled();
@@ -50,6 +47,19 @@ pub(crate) fn resample(
         }
     });
     if stopped.into_inner() { Err(EngineError::Cancelled) } else { Ok(()) }
+}
+
+/// The threads that make an output of this shape.
+fn workers(to: &OutputSpec, context: &Context) -> usize {
+    context.threads.get().min(to.bands as usize).max(1)
+}
+
+/// The memory that a job of these shapes takes besides its pixels.
+pub(crate) fn memory((from, to): (&OutputSpec, &OutputSpec), context: &Context) -> EngineMemory {
+    // What a worker has at hand: stretches of both axes, and of one row sums, samples and the result.
+    let (columns, rows) = (u64::from(to.columns), u64::from(to.rows));
+    let each = (columns + rows) * size_of::<Stretch>() as u64 + columns * 32 + u64::from(from.columns) * 8;
+    EngineMemory { host: each.saturating_mul(workers(to, context) as u64), per_worker: each, device: 0 }
 }
 
 /// Every band of a claim, once: whoever has one is the only one that writes it.

@@ -21,10 +21,10 @@ use std::sync::Arc;
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, Blend, BlendJob, BlendLayer, BlockLayout, Change, Context, DecodeJob, DeviceBytes,
-    EncodeJob, EncodeLayout, EncodeParams, Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan,
-    FindJob, FinishJob, Held, Lease, Location, MaskJob, MaskWindow, Output, OutputKind, OutputSpec,
-    ReduceJob, Reduced, ReplaceJob, Report, ResampleJob, Resampling, SharedPixels, Span, Submission, Supply,
-    Support, Ticket, Trace, WarpJob, claim_outputs, thread_builder,
+    EncodeJob, EncodeLayout, EncodeParams, Encoded, EncodedBlocks, Encoder, Engine, EngineError,
+    EngineMemory, EnginePlan, FindJob, FinishJob, Held, Lease, Location, MaskJob, MaskWindow, Output,
+    OutputKind, OutputSpec, ReduceJob, Reduced, ReplaceJob, Report, ResampleJob, Resampling, SharedPixels,
+    Span, Submission, Supply, Support, Ticket, Trace, WarpJob, claim_outputs, thread_builder,
 };
 use strile_tiff::{DataType, InvalidValue};
 
@@ -375,6 +375,15 @@ impl Engine for CudaEngine {
             .map_err(|stop| self.failed(stop))
     }
 
+    fn resample_memory(
+        &self,
+        job: &ResampleJob,
+        _shapes: (&OutputSpec, &OutputSpec),
+        _context: &Context,
+    ) -> EngineMemory {
+        EngineMemory { device: resample::memory(job), ..EngineMemory::default() }
+    }
+
     fn mask(
         &self,
         job: &MaskJob,
@@ -412,6 +421,10 @@ impl Engine for CudaEngine {
     ) -> Result<(), EngineError> {
         warp::run(&self.device, &self.spare, job, pixels, valid, output, context)
             .map_err(|stop| self.failed(stop))
+    }
+
+    fn warp_memory(&self, job: &WarpJob, _context: &Context) -> EngineMemory {
+        EngineMemory { device: warp::memory(job), ..EngineMemory::default() }
     }
 
     fn finish(

@@ -3,9 +3,9 @@
 use crate::memory::NoMemory;
 use crate::{
     Arena, Assembly, Blend, BlendJob, BlendLayer, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob,
-    EncodeLayout, Encoded, EncodedBlocks, Encoder, EnginePlan, FindJob, FinishJob, Location, MaskJob, Output,
-    OutputSpec, ReduceJob, Reduced, ReplaceJob, Report, ResampleJob, Resampling, SharedPixels, Submission,
-    Ticket, WarpJob,
+    EncodeLayout, Encoded, EncodedBlocks, Encoder, EngineMemory, EnginePlan, FindJob, FinishJob, Location,
+    MaskJob, Output, OutputSpec, ReduceJob, Reduced, ReplaceJob, Report, ResampleJob, Resampling,
+    SharedPixels, Submission, Ticket, WarpJob,
 };
 use strile_tiff::{DataType, InvalidValue};
 use thiserror::Error;
@@ -141,6 +141,15 @@ pub trait Engine: Send + Sync {
         context: &Context,
     ) -> Result<(), EngineError>;
 
+    /// Returns the memory that `resample` takes for a job while it runs, besides its pixels and its output, which have these
+    /// shapes.
+    fn resample_memory(
+        &self,
+        job: &ResampleJob,
+        shapes: (&OutputSpec, &OutputSpec),
+        context: &Context,
+    ) -> EngineMemory;
+
     /// Gives samples of `output` a value where masks say that they are missing, and waits for it; see `MaskJob`. Both lie in
     /// the memory of this engine.
     fn mask(
@@ -174,6 +183,9 @@ pub trait Engine: Send + Sync {
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError>;
+
+    /// Returns the memory that `warp` takes for a job while it runs, besides its pixels, their masks and its output.
+    fn warp_memory(&self, job: &WarpJob, context: &Context) -> EngineMemory;
 
     /// Changes the samples of `pixels` and turns the image, into `output`, and waits for it; see `FinishJob`. Without `pixels`
     /// the samples of `output` are changed in place. All lie in the memory of this engine.

@@ -8,7 +8,7 @@ use bytemuck::{AnyBitPattern, pod_read_unaligned, try_cast_slice};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use strile_crs::Crs;
+use strile_crs::{Crs, Operation};
 use strile_engine::{
     Context, DeviceBytes, Engine, EngineError, Fill, LocatedFault, Location, Output, OutputSpec, Report,
 };
@@ -51,6 +51,9 @@ pub struct Pixels {
     pub fill: Fill,
     /// The level that each window was read from; for a read onto a grid, that of each file.
     pub levels: Vec<usize>,
+    /// The operations between the datums, in the order of `levels`, with their codes and stated accuracies; empty for a read that is
+    /// not onto a grid.
+    pub operations: Vec<Arc<Operation>>,
     /// Faulty blocks that were filled, as [`OnFault::Fill`](crate::read::OnFault::Fill) asks for.
     pub faults: Vec<WindowFault>,
     /// Sources that mosaics went on without, by the names these have for them, and why.
@@ -93,6 +96,7 @@ impl Pixels {
             crs: None,
             fill,
             levels: Vec::new(),
+            operations: Vec::new(),
             faults,
             holes: Vec::new(),
             report: Report { faults: Vec::new(), ..report },
@@ -126,6 +130,23 @@ impl Pixels {
         let Self { data_type, bands, rows, columns, interleave, fill, .. } = self;
         let pixels = self.into_bytes()?;
         Ok(Raster { data_type, bands, rows, columns, interleave, pixels, fill })
+    }
+
+    /// Returns the operation between the datums of a window of a batch, or of a file of a read that is not a batch, by its number from
+    /// 0; `None` for a read that is not onto a grid.
+    ///
+    /// ```no_run
+    /// # use strile::grid::{Grid, WarpOptions};
+    /// # use strile::{Context, Dataset, ReadOptions};
+    /// let read = ReadOptions::new().onto(Grid::xyz_tile(12, 2218, 1391, 512)?, WarpOptions::new());
+    /// let pixels = Dataset::open("scene.tif")?.read(&read, &Context::default())?;
+    /// if let Some(operation) = pixels.operation(0) {
+    ///     println!("{operation}, accuracy {:?} m", operation.accuracy);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn operation(&self, number: usize) -> Option<&Operation> {
+        self.operations.get(number).map(AsRef::as_ref)
     }
 
     /// Returns windows, bands, rows and columns; a read that is not a batch has one window.
@@ -205,6 +226,7 @@ impl Pixels {
         Ok(Self {
             crs: self.crs.clone(),
             levels: self.levels.clone(),
+            operations: self.operations.clone(),
             faults: self.faults.clone(),
             holes: self.holes.clone(),
             report: self.report.clone(),

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 /// Commands that had the former options, and those that people try them with.
-const COMMANDS: [&str; 6] = ["dump", "convert", "info", "compare", "view", "serve"];
+const COMMANDS: [&str; 7] = ["dump", "convert", "warp", "info", "compare", "view", "serve"];
 
 /// Replaces former options after the name of the command, at `first`. Returns a warning for each.
 pub(super) fn replace(words: &mut Vec<OsString>, first: usize) -> Vec<String> {
@@ -11,7 +11,7 @@ pub(super) fn replace(words: &mut Vec<OsString>, first: usize) -> Vec<String> {
     if !COMMANDS.contains(&command.as_str()) {
         return Vec::new();
     }
-    let writes = command == "convert";
+    let writes = command == "convert" || command == "warp";
     let mut warnings = Vec::new();
     let mut at = first + 1;
     while let Some(word) = words.get(at).filter(|word| *word != "--") {

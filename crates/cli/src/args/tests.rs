@@ -112,6 +112,9 @@ fn options_under_their_former_names_are_replaced() {
         replaced("strile convert a b --device=cuda:0").0,
         "strile convert a b --encode-on=cuda:0 --decode-on=cuda:0"
     );
+    let (line, warnings) = replaced("strile warp a b --device cuda -t_srs EPSG:3857");
+    assert_eq!(line, "strile warp a b --encode-on=cuda --decode-on=cuda -t_srs EPSG:3857");
+    assert_eq!(warnings, ["--device cuda is now --encode-on cuda --decode-on cuda"]);
     assert_eq!(replaced("strile serve a --device cuda:0").0, "strile serve a --decode-on=cuda:0");
     // Other commands, new names, file names and values that make no sense stay as they are.
     for line in [

@@ -30,11 +30,11 @@ impl Scratch {
             let sheet = (f64::from(window.sheet.width), f64::from(window.sheet.height));
             let side = |scale: f64, side: f64| (3.0 / scale).ceil().min(side) + 8.0;
             let (across, down) = (side(window.scale.0, sheet.0), side(window.scale.1, sheet.1));
-            // Keys or weights, and a table of counts with room to spare.
-            if job.sampling == WarpSampling::Mode {
-                across * down * 48.0
-            } else {
-                8.0 * (across + KEPT as f64)
+            // Keys and weights, and a table of counts with room to spare.
+            match job.sampling {
+                WarpSampling::Mode => across * down * 48.0,
+                sampling if sampling.is_footprint() => 8.0 * (across + KEPT as f64),
+                _ => 8.0 * across,
             }
         };
         let most = job.windows.iter().map(of).fold(0.0, f64::max);

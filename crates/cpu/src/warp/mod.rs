@@ -20,8 +20,8 @@ use sheet::{Sample, Sheet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::Store;
 use strile_engine::{
-    Claim, Context, EngineError, Location, Output, OutputBox, PixelPoint, SharedPixels, WarpJob,
-    WarpSampling, WarpWindow,
+    Claim, Context, EngineError, EngineMemory, Location, Output, OutputBox, PixelPoint, SharedPixels,
+    WarpJob, WarpSampling, WarpWindow,
 };
 use strile_tiff::DataType;
 
@@ -61,9 +61,8 @@ pub(crate) fn warp(
     let boxes = job.windows.iter().filter_map(WarpWindow::output_box);
     let Some(around) = boxes.reduce(|one, other: OutputBox| one.union(&other)) else { return Ok(()) };
     let claim = output.claim(around).ok_or(EngineError::Busy { output: 0 })?;
-    let parts = job.windows.iter().map(|window| window.target.height.div_ceil(ROWS) as usize);
-    let workers = context.threads.get().min(parts.fold(0, usize::saturating_add)).min(useful(job)).max(1);
-    let _lease = context.take(Scratch::most(job).saturating_mul(workers as u64), "warping")?;
+    let workers = workers(job, context);
+    let _lease = context.take(memory(job, context).host, "warping")?;
     let items = job.windows.iter().flat_map(|window| {
         (0..window.target.height).step_by(ROWS as usize).map(move |first| Part { window, first })
     });
@@ -78,6 +77,18 @@ pub(crate) fn warp(
         }
     });
     if stopped.into_inner() || stop.is_set() { Err(EngineError::Cancelled) } else { Ok(()) }
+}
+
+/// The threads of a job.
+fn workers(job: &WarpJob, context: &Context) -> usize {
+    let parts = job.windows.iter().map(|window| window.target.height.div_ceil(ROWS) as usize);
+    context.threads.get().min(parts.fold(0, usize::saturating_add)).min(useful(job)).max(1)
+}
+
+/// The memory that a job takes besides its pixels.
+pub(crate) fn memory(job: &WarpJob, context: &Context) -> EngineMemory {
+    let per_worker = Scratch::most(job);
+    EngineMemory { host: per_worker.saturating_mul(workers(job, context) as u64), per_worker, device: 0 }
 }
 
 /// How many threads gain more than it takes to start them.

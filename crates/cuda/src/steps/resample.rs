@@ -103,6 +103,11 @@ impl ResamplePlan {
     }
 }
 
+/// The bytes of the table that a job takes.
+pub(crate) fn memory(job: &ResampleJob) -> u64 {
+    (job.windows.len() as u64).saturating_mul(size_of::<ResampleEntry>() as u64)
+}
+
 /// Makes a job ready; an error where it does not fit.
 pub fn plan(
     job: &ResampleJob,

@@ -158,6 +158,46 @@ impl WarpPlan {
     }
 }
 
+/// The maps of a job, and where the tables have them.
+struct Tables {
+    maps: Vec<(Arc<WarpMap>, [usize; 4])>,
+    of: Vec<usize>,
+    len: usize,
+}
+
+impl Tables {
+    fn new(job: &WarpJob) -> Self {
+        let (mut of, mut maps) = (Vec::with_capacity(job.windows.len()), Vec::new());
+        let mut known: HashMap<*const WarpMap, usize> = HashMap::new();
+        let mut len = job.windows.len().saturating_mul(size_of::<WarpEntry>());
+        for window in &job.windows {
+            let index = *known.entry(Arc::as_ptr(&window.map)).or_insert_with(|| {
+                let parts = window.map.parts();
+                let sizes = [
+                    size_of_val(parts.cells.as_slice()),
+                    size_of_val(parts.small.as_slice()),
+                    size_of_val(parts.corners.as_slice()),
+                    size_of_val(parts.exact.as_slice()),
+                ];
+                let starts = sizes.map(|size| {
+                    let start = len.next_multiple_of(ALIGNMENT);
+                    len = start.saturating_add(size);
+                    start
+                });
+                maps.push((Arc::clone(&window.map), starts));
+                maps.len() - 1
+            });
+            of.push(index);
+        }
+        Self { maps, of, len }
+    }
+}
+
+/// The bytes of the tables that a job takes.
+pub(crate) fn memory(job: &WarpJob) -> u64 {
+    Tables::new(job).len as u64
+}
+
 /// Makes a job ready; an error if it does not fit. Masks have their shape and their address, as pixels have.
 pub fn plan(
     job: &WarpJob,
@@ -166,29 +206,11 @@ pub fn plan(
     (to, dst): (&OutputSpec, u64),
 ) -> Result<WarpPlan, EngineError> {
     job.check(from, valid.map(|(spec, _)| spec), to)?;
-    let (mut windows, mut of, mut maps) = (Vec::new(), Vec::new(), Vec::new());
-    let mut known: HashMap<*const WarpMap, usize> = HashMap::new();
-    let mut len = job.windows.len().saturating_mul(size_of::<WarpEntry>());
+    let Tables { maps, of, len } = Tables::new(job);
+    let mut windows = Vec::with_capacity(job.windows.len());
     let mut blocks = 0_u64;
     for window in &job.windows {
         check_mode(job.sampling, window)?;
-        let index = *known.entry(Arc::as_ptr(&window.map)).or_insert_with(|| {
-            let parts = window.map.parts();
-            let sizes = [
-                size_of_val(parts.cells.as_slice()),
-                size_of_val(parts.small.as_slice()),
-                size_of_val(parts.corners.as_slice()),
-                size_of_val(parts.exact.as_slice()),
-            ];
-            let starts = sizes.map(|size| {
-                let start = len.next_multiple_of(ALIGNMENT);
-                len = start.saturating_add(size);
-                start
-            });
-            maps.push((Arc::clone(&window.map), starts));
-            maps.len() - 1
-        });
-        of.push(index);
         let tiles = window.target.width.div_ceil(TILE.0);
         let first_block = u32::try_from(blocks).unwrap_or(u32::MAX);
         blocks += u64::from(tiles) * u64::from(window.target.height.div_ceil(TILE.1));

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use strile_engine::{
-    BlockLayout, Budget, Context, Encoded, Engine, EngineError, FaultKind, Output, OutputBox, OutputSpec,
-    Progress, ReadAt, Span,
+    BlockLayout, Budget, Cancel, Context, Encoded, Engine, EngineError, FaultKind, Output, OutputBox,
+    OutputSpec, Progress, ReadAt, Span,
 };
 use strile_tiff::{Compression, DataType};
 
@@ -167,6 +167,61 @@ pub(super) fn cancelling_stops_a_job(engine: &dyn Engine) {
     context.cancel.cancel();
     assert_eq!(submit(&context), Err(EngineError::Cancelled));
     assert_eq!(submit(&Context::default()).unwrap().blocks, 256, "the output is free again");
+}
+
+/// A source whose second half waits at a gate. It says when a read waits there, and counts reads that begin after a call was
+/// cancelled.
+struct Halted {
+    memory: Memory,
+    gate: Arc<Gate>,
+    waits: Arc<Gate>,
+    cancel: Cancel,
+    late: AtomicU64,
+}
+
+impl ReadAt for Halted {
+    fn read_at<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> std::io::Result<&'a [u8]> {
+        if self.cancel.is_cancelled() {
+            self.late.fetch_add(1, Ordering::Relaxed);
+        } else if span.end().unwrap() > self.memory.0.len() as u64 / 2 {
+            self.waits.open();
+            self.gate.wait();
+        }
+        self.memory.read_at(span, scratch)
+    }
+}
+
+pub(super) fn cancelling_stops_a_job_under_way(engine: &dyn Engine) {
+    const SIDE: u32 = 512;
+    let layout = layout(SIDE, SIDE, 1, Uint, 8);
+    let output = output(DataType::U8, 1, 8 * SIDE, 8 * SIDE);
+    let budget = Arc::new(Budget::new(1 << 32));
+    let context =
+        Context { threads: NonZeroUsize::new(2).unwrap(), budget: Arc::clone(&budget), ..Context::default() };
+    let source = Arc::new(Halted {
+        memory: Memory(noise((64 * SIDE * SIDE) as usize)),
+        gate: Arc::default(),
+        waits: Arc::default(),
+        cancel: context.cancel.clone(),
+        late: AtomicU64::new(0),
+    });
+    let submit = |context: &Context| {
+        let encoded = Encoded::Pulled(vec![Arc::clone(&source) as Arc<dyn ReadAt>]);
+        let job = job(&layout, grid(&layout, 8, 8));
+        engine.submit(job, encoded, std::slice::from_ref(&output), context).unwrap()
+    };
+    let ticket = submit(&context);
+    source.waits.wait();
+    context.cancel.cancel();
+    source.gate.open();
+    assert_eq!(ticket.wait(), Err(EngineError::Cancelled));
+    // A thread may have looked just before.
+    let late = source.late.load(Ordering::Relaxed);
+    assert!(late <= 4, "{late} reads began after the job was cancelled");
+    assert!(budget.take(1 << 32, "all of it").is_ok(), "nothing stays lent");
+    let report = submit(&Context::default()).wait().unwrap();
+    assert_eq!(report.blocks, 64, "the output is free again");
+    assert_eq!(report.faults, []);
 }
 
 pub(super) fn the_budget_can_refuse(engine: &dyn Engine) {

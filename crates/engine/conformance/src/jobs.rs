@@ -34,12 +34,17 @@ impl Gate {
         *self.0.lock().unwrap() = true;
         self.1.notify_all();
     }
+
+    /// Waits until it is open.
+    pub(super) fn wait(&self) {
+        let open = self.0.lock().unwrap();
+        drop(self.1.wait_while(open, |open| !*open).unwrap());
+    }
 }
 
 impl ReadAt for Gated {
     fn read_at<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
-        let open = self.1.0.lock().unwrap();
-        drop(self.1.1.wait_while(open, |open| !*open).unwrap());
+        self.1.wait();
         self.0.read_at(span, scratch)
     }
 }

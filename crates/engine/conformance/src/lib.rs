@@ -55,6 +55,7 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("a_small_job_is_done_by_the_thread_that_waits", flight::a_small_job_is_done_by_the_thread_that_waits),
     ("what_another_job_writes_is_busy", flight::what_another_job_writes_is_busy),
     ("cancelling_stops_a_job", flight::cancelling_stops_a_job),
+    ("cancelling_stops_a_job_under_way", flight::cancelling_stops_a_job_under_way),
     ("the_budget_can_refuse", flight::the_budget_can_refuse),
     ("a_job_must_fit_what_it_is_given", flight::a_job_must_fit_what_it_is_given),
     ("progress_counts_every_block", flight::progress_counts_every_block),
@@ -152,6 +153,7 @@ macro_rules! for_each_engine {
                 a_small_job_is_done_by_the_thread_that_waits
                 what_another_job_writes_is_busy
                 cancelling_stops_a_job
+                cancelling_stops_a_job_under_way
                 the_budget_can_refuse
                 a_job_must_fit_what_it_is_given
                 progress_counts_every_block

@@ -118,14 +118,16 @@ impl<'a> WarpWriter<'a> {
         // Columns of pieces that are higher than the file's blocks come out of order.
         write.spooled |= write.format == Format::GeoTiff && piece.0 < size.0;
         let first_piece = Window::full(piece.0.min(size.0), piece.1.min(size.1));
+        let writer = Writer::create(sink, spec, &write, context)?;
+        // Pieces are read where they are encoded.
+        let place = writer.location().unwrap_or(Location::Host);
         let plan = match size == (first_piece.width, first_piece.height) {
-            true => plan_onto(Location::Host, &files, &read, context)?,
+            true => plan_onto(place, &files, &read, context)?,
             false => {
                 let options = read.clone().window(first_piece);
-                plan_onto(Location::Host, &files, &options, context)?
+                plan_onto(place, &files, &options, context)?
             }
         };
-        let writer = Writer::create(sink, spec, &write, context)?;
         Ok(Self { files, read, plan, piece, size, writer, warnings })
     }
 
@@ -195,7 +197,8 @@ impl<'a> WarpWriter<'a> {
         let mut all = windows(self.size, self.piece);
         for window in all.by_ref().take(MOST_READS) {
             let options = self.read.clone().window(window);
-            let figures = plan_onto(Location::Host, &self.files, &options, context)?.figures();
+            let place = self.writer.location().unwrap_or(Location::Host);
+            let figures = plan_onto(place, &self.files, &options, context)?.figures();
             requests.add(figures.requests, figures.request_bytes);
         }
         requests.is_least = all.next().is_some();

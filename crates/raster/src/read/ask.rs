@@ -1,11 +1,13 @@
 //! What the engine says of a read that is ready to run.
 
+use super::canvas::Canvas;
 use super::cut::Rows;
 use super::deliver::stored_job;
 use super::plan::{Fetch, MemoryNeed, PlanFigures};
 use super::planned::{Blocks, Planned, in_flight};
 use super::ranges::{fetches, requests};
 use super::reading::len;
+use super::request::{Asked, Request};
 use super::sheet::{Sheet, Then, len_of};
 use super::stage::{Arranged, least_of};
 use super::tasks::Target;
@@ -16,8 +18,8 @@ use crate::source::Source;
 use std::ops::Range;
 use std::sync::Arc;
 use strile_engine::{
-    BlockTask, Context, DecodeJob, Engine, EngineError, EnginePlan, Held, Location, OutputKind, OutputSpec,
-    Route, Routes, Submission, Supply,
+    BlockTask, Context, DecodeJob, Engine, EngineError, EngineMemory, EnginePlan, Held, Location, OutputKind,
+    OutputSpec, ResampleJob, Route, Routes, Submission, Supply, WarpJob,
 };
 
 /// Memory, figures and decoders of a read.
@@ -34,15 +36,48 @@ struct CachedPlans {
 }
 
 /// Memory and batches of windows that are brought to the result after they were resampled.
-struct Brought {
-    host: u64,
-    device: u64,
-    batches: usize,
+pub(super) struct Brought {
+    pub(super) host: u64,
+    pub(super) device: u64,
+    pub(super) batches: usize,
+}
+
+impl Brought {
+    /// Pixels of this shape, from the engine's memory to another place.
+    pub(super) fn new(
+        spec: &OutputSpec,
+        (engine, to): (&dyn Engine, Location),
+        held: Held,
+        context: &Context,
+    ) -> Result<Self> {
+        let through = len(spec);
+        let job = stored_job(spec, Interleave::BandFirst, Some).ok_or(EngineError::Abandoned)?;
+        let outputs = [OutputKind { data_type: spec.data_type, location: to, converts: false }];
+        let (supply, more) = match engine.location() {
+            Location::Host => (Supply::Staged, Held { host: through, device: 0 }),
+            Location::Cuda(_) => (Supply::Device(through), Held { host: 0, device: through }),
+        };
+        let held = Held {
+            host: held.host.saturating_add(more.host),
+            device: held.device.saturating_add(more.device),
+        };
+        let plan = engine.plan(&job, &Submission { supply, outputs: &outputs, held }, context)?;
+        Ok(Self {
+            host: more.host.saturating_add(plan.memory.host),
+            device: more.device.saturating_add(plan.memory.device),
+            batches: plan.batches,
+        })
+    }
 }
 
 impl Planned {
     /// Asks the engine for its plan of each batch, for a result in new memory `to`.
-    pub(super) fn ask(&self, choice: &Choice, to: Location, context: &Context) -> Result<Answer> {
+    pub(super) fn ask(
+        &self,
+        asked: &Asked<'_>,
+        (choice, to): (&Choice, Location),
+        context: &Context,
+    ) -> Result<Answer> {
         let engine = choice.engine.as_ref();
         let resampled = self.sheets.iter().any(|sheet| sheet.then.is_resampled());
         let sheets_at = if resampled { engine.location() } else { self.destination };
@@ -60,8 +95,14 @@ impl Planned {
             at(self.destination, output, here).saturating_add(beside)
         };
         let blended = self.held.iter().map(|(held, _)| held.len).fold(0, u64::saturating_add);
+        // What is laid goes through memory of the engine, which is there from the first part on.
+        let is_laid = self.sheets.iter().any(|sheet| matches!(sheet.then, Then::Warp(_)));
+        let through = if is_laid && self.destination != engine.location() { output } else { 0 };
+        let held = |here: bool| held(here).saturating_add(at(engine.location(), through, here));
+        let canvases = asked.requests.iter().filter_map(Request::canvas);
+        let blended_on_host = canvases.map(Canvas::blended_on_host).fold(0, u64::saturating_add);
         let held = Held {
-            host: held(true).saturating_add(self.staging),
+            host: held(true).saturating_add(self.staging).saturating_add(blended_on_host),
             device: held(false).saturating_add(blended),
         };
         let supply = match self.fetch {
@@ -113,12 +154,17 @@ impl Planned {
             _ => sum(|plan| plan.memory.host),
         };
         let brought = self.brought(engine, held, context)?;
-        let most = |of: fn(&Brought) -> u64| brought.iter().map(of).max().unwrap_or(0);
-        let at_once = decoding.saturating_add(in_flight(answers.into_iter())).max(most(|one| one.host));
+        let steps = self.steps(engine, asked, context)?;
+        let most = |of: fn(&Brought) -> u64, step: fn(&EngineMemory) -> u64| {
+            let brought = brought.iter().map(of).max().unwrap_or(0);
+            brought.max(steps.iter().map(step).max().unwrap_or(0))
+        };
+        let at_once = decoding.saturating_add(in_flight(answers.into_iter()));
+        let at_once = at_once.max(most(|one| one.host, |step| step.host));
         let plan_bytes = self.leases.iter().map(strile_engine::Lease::bytes).fold(0, u64::saturating_add);
         let host = [plan_bytes, held.host, at_once];
         let copied = if to == self.destination { 0 } else { output };
-        let working = sum(|plan| plan.memory.device).max(most(|one| one.device));
+        let working = sum(|plan| plan.memory.device).max(most(|one| one.device, |step| step.device));
         let memory = MemoryNeed {
             output,
             scratch_per_thread: plans.iter().map(|plan| plan.memory.per_worker).max().unwrap_or(0),
@@ -196,38 +242,41 @@ impl Planned {
         Ok(CachedPlans { whole, placed })
     }
 
+    /// The memory that windows take while they are resampled or laid onto a grid, sheet by sheet.
+    fn steps(&self, engine: &dyn Engine, asked: &Asked<'_>, context: &Context) -> Result<Vec<EngineMemory>> {
+        let OutputSpec { data_type, rows, columns, .. } = self.output;
+        let of_sheet = |sheet: &Sheet| {
+            Ok(match &sheet.then {
+                Then::Warp(windows) => {
+                    let job = WarpJob { sampling: asked.warp_sampling(), windows: windows.clone() };
+                    Some(engine.warp_memory(&job, context))
+                }
+                Then::Resample(windows) => {
+                    let to = OutputSpec::band_first(data_type, sheet.spec.bands, rows, columns);
+                    let to = to.map_err(|_| EngineError::Abandoned)?;
+                    let job = ResampleJob { sampling: asked.sampling(), windows: windows.clone() };
+                    Some(engine.resample_memory(&job, (&sheet.spec, &to), context))
+                }
+                Then::Nothing | Then::Finish(_) | Then::AnyDiffers(_) => None,
+            })
+        };
+        self.sheets.iter().filter_map(|sheet| of_sheet(sheet).transpose()).collect()
+    }
+
     /// What resampled windows take that go through memory of the engine to the result: those that do not fill it, or lie
-    /// elsewhere. They are brought there after decoding, sheet by sheet.
+    /// elsewhere. They are brought there after decoding, sheet by sheet; what is laid, after all parts.
     fn brought(&self, engine: &dyn Engine, held: Held, context: &Context) -> Result<Vec<Brought>> {
         let here = engine.location();
         let OutputSpec { data_type, bands, rows, columns, .. } = self.output;
         let mut brought = Vec::new();
-        for (at, sheet) in self.sheets.iter().enumerate().filter(|(_, sheet)| sheet.then.is_resampled()) {
-            let is_laid = matches!(sheet.then, Then::Warp(_));
-            // All that is laid goes through one memory.
-            let of_sheet = if is_laid { bands } else { sheet.spec.bands };
-            if (self.destination == here && of_sheet == bands) || (is_laid && at > 0) {
+        for sheet in self.sheets.iter().filter(|sheet| matches!(sheet.then, Then::Resample(_))) {
+            let of_sheet = sheet.spec.bands;
+            if self.destination == here && of_sheet == bands {
                 continue;
             }
             let spec = OutputSpec::band_first(data_type, of_sheet, rows, columns);
             let spec = spec.map_err(|_| EngineError::Abandoned)?;
-            let through = len(&spec);
-            let job = stored_job(&spec, Interleave::BandFirst, Some).ok_or(EngineError::Abandoned)?;
-            let outputs = [OutputKind { data_type, location: self.destination, converts: false }];
-            let (supply, more) = match here {
-                Location::Host => (Supply::Staged, Held { host: through, device: 0 }),
-                Location::Cuda(_) => (Supply::Device(through), Held { host: 0, device: through }),
-            };
-            let held = Held {
-                host: held.host.saturating_add(more.host),
-                device: held.device.saturating_add(more.device),
-            };
-            let plan = engine.plan(&job, &Submission { supply, outputs: &outputs, held }, context)?;
-            brought.push(Brought {
-                host: more.host.saturating_add(plan.memory.host),
-                device: more.device.saturating_add(plan.memory.device),
-                batches: plan.batches,
-            });
+            brought.push(Brought::new(&spec, (engine, self.destination), held, context)?);
         }
         Ok(brought)
     }

@@ -155,6 +155,15 @@ impl Canvas {
         std::iter::once(self).chain(self.mask.as_deref().map(|mask| &mask.canvas))
     }
 
+    /// Bytes of pixels that were blended in host memory and stay there while they are read.
+    pub(super) fn blended_on_host(&self) -> u64 {
+        let own = |canvas: &Canvas| match &canvas.content {
+            Content::Blended(Blended::Host(source)) => source.len(),
+            Content::Blended(Blended::Device(..)) | Content::Files { .. } => 0,
+        };
+        self.all().map(own).fold(0, u64::saturating_add)
+    }
+
     /// Where the first pixel inside the mosaic lies in the window.
     pub(super) fn corner(&self) -> (u32, u32) {
         let seen = self.inside.and_then(|inside| self.frame.seen(inside));

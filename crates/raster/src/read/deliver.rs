@@ -61,11 +61,21 @@ pub(crate) fn place_bands(
 pub(super) fn fill_boxes(
     engine: &dyn Engine,
     output: &Output,
-    (boxes, chips): (&[(usize, Window)], u32),
+    boxes: (&[(usize, Window)], u32),
     fill: Fill,
     context: &Context,
 ) -> Result<()> {
-    let OutputSpec { data_type, bands, rows, columns, .. } = *output.spec();
+    let job = fill_job(output.spec(), boxes, fill)?;
+    submit(job, Encoded::Staged(Arc::new(Arena::from_vec(Vec::new()))), engine, output, context)
+}
+
+/// The job that fills rectangles of an output of this shape.
+pub(super) fn fill_job(
+    shape: &OutputSpec,
+    (boxes, chips): (&[(usize, Window)], u32),
+    fill: Fill,
+) -> Result<DecodeJob> {
+    let OutputSpec { data_type, bands, rows, columns, .. } = *shape;
     let bands = bands / chips.max(1);
     let samples = u16::try_from(bands).map_err(|_| EngineError::Abandoned)?;
     let mut layout = BlockLayout::stored(data_type, (columns, rows), samples);
@@ -90,12 +100,8 @@ pub(super) fn fill_boxes(
         },
     };
     let tasks: Vec<BlockTask> = boxes.iter().map(task).collect();
-    if tasks.is_empty() {
-        return Ok(());
-    }
     let job = DecodeJob::new(vec![Arc::new(layout)], vec![(0..samples).collect()], tasks);
-    let job = job.map_err(|_| EngineError::Abandoned)?;
-    submit(job, Encoded::Staged(Arc::new(Arena::from_vec(Vec::new()))), engine, output, context)
+    Ok(job.map_err(|_| EngineError::Abandoned)?)
 }
 
 fn submit(

@@ -37,6 +37,7 @@ mod onto;
 mod onto_cut;
 mod onto_doors;
 mod onto_mask;
+mod onto_plan;
 mod part;
 mod plan;
 mod planned;

@@ -8,34 +8,33 @@ use super::chip::{Chip, WantedChip};
 use super::deliver::{fill_boxes, moved_to, place_bands};
 use super::lay::{Lay, Laying};
 use super::limits::{Size, check_result};
-use super::onto_cut::{Part, Seen};
+use super::onto_cut::Part;
 use super::onto_mask::pixels_of;
-use super::plan::ReadPlan;
-use super::reading::{Done, Reading, len, place_of};
+use super::reading::{Done, Reading, len};
 use super::request::{Asked, Request};
 use super::run::WindowFault;
 use super::under::File;
 use crate::device;
 use crate::error::{Error, Result};
 use crate::file::input::InputRef;
-use crate::grid::{Onto, Outline, Top, WarpFile, WarpPlan};
+use crate::grid::{Onto, Outline, Top};
 use crate::options::{FloatType, Interleave, Layer, Processor, ReadOptions};
 use crate::side_by_side::try_side_by_side;
 use crate::vrt::{Calls, Made, Mosaics};
 use crate::window::Window;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use strile_crs::Crs;
+use strile_crs::{Crs, Operation};
 use strile_engine::{Context, Engine, EngineError, Fill, Location, Output, OutputSpec, Report};
 use strile_tiff::geo::GeoTransform;
 use strile_tiff::{DataType, InvalidValue};
 
 /// Largest result on a device that is planned.
-const MOST_BYTES: u64 = 1 << 40;
+pub(super) const MOST_BYTES: u64 = 1 << 40;
 /// Rectangles that are filled at once.
-const FILLED_AT_ONCE: usize = 1 << 16;
+pub(super) const FILLED_AT_ONCE: usize = 1 << 16;
 /// What the memory of a result is for, in messages of the budget.
-const PIXELS: &str = "the pixels of the grid";
+pub(super) const PIXELS: &str = "the pixels of the grid";
 
 /// A read onto a grid, checked.
 pub(crate) struct OntoRead<'a> {
@@ -53,10 +52,10 @@ pub(crate) struct OntoRead<'a> {
 }
 
 /// What all parts share.
-struct Given {
+pub(super) struct Given {
     /// The shape of the result.
-    spec: OutputSpec,
-    fill: Fill,
+    pub(super) spec: OutputSpec,
+    pub(super) fill: Fill,
     /// Without windows.
     laying: Laying,
     options: ReadOptions,
@@ -223,88 +222,30 @@ impl<'a> OntoRead<'a> {
         levels
     }
 
+    /// The operation between the datums of each file, in the order of the caller; equal ones share their memory.
+    pub(super) fn operations(&self) -> Vec<Arc<Operation>> {
+        let mut known: Vec<Arc<Operation>> = Vec::new();
+        let of = |file: &File<'_>| {
+            let own = file.placed.operation();
+            if let Some(known) = known.iter().find(|known| ***known == own) {
+                return Arc::clone(known);
+            }
+            let own = Arc::new(own);
+            known.push(Arc::clone(&own));
+            own
+        };
+        let mut operations: Vec<_> = self.files.iter().map(of).collect();
+        if self.onto.warp.top == Top::First {
+            operations.reverse();
+        }
+        operations
+    }
+
     /// The transform and the reference system of a result that is not a batch.
     pub(super) fn place(&self) -> (Option<GeoTransform>, Option<&Crs>) {
         let corner =
             |chip: &Chip| chip.grid.transform().window(chip.window.column.into(), chip.window.row.into());
         (self.chips.first().map(corner), Some(self.onto.grid.crs()))
-    }
-
-    /// Where each file lies under the grid.
-    pub(crate) fn files(&self) -> Vec<WarpFile> {
-        self.told(&vec![Seen::default(); self.files.len()])
-    }
-
-    fn told(&self, seen: &[Seen]) -> Vec<WarpFile> {
-        let mut files: Vec<WarpFile> = self
-            .files
-            .iter()
-            .zip(seen)
-            .map(|(file, seen)| WarpFile {
-                name: file.of.name().to_owned(),
-                crs: file.placed.grid.crs().clone(),
-                operation: file.placed.operation(),
-                placed_by: file.placed.placed_by.clone(),
-                level: file.placed.level,
-                level_size: (file.placed.grid.width(), file.placed.grid.height()),
-                ratio: file.placed.ratio,
-                points: seen.points,
-                exact: seen.exact,
-                windows: seen.windows,
-                window: seen.under,
-            })
-            .collect();
-        if self.onto.warp.top == Top::First {
-            files.reverse();
-        }
-        files
-    }
-
-    /// Plans the read without touching a pixel.
-    pub(crate) fn explained(&self, to: Location) -> Result<ReadPlan> {
-        let (mosaics, quiet) = (self.mosaics(), self.quiet());
-        let calls = mosaics.calls((&self.options.execution, to), &quiet);
-        let given = self.given(&calls)?;
-        let need = len(&given.spec);
-        match to {
-            Location::Host => self.context.budget.fits(need, PIXELS)?,
-            Location::Cuda(_) if need > MOST_BYTES => {
-                return Err(self.refuse(format!("a result of {need} bytes; read windows of the grid")));
-            }
-            Location::Cuda(_) => {}
-        }
-        let (mut plan, mut parts) = (None::<ReadPlan>, 0);
-        let cut = self.parts(to, |part, decode_on| {
-            let made = (&given, &calls, false);
-            let ((part, engine), _) = self.part((part, decode_on), made, to, |reading| {
-                let engine = Arc::clone(&reading.choice.engine);
-                Ok((reading.explained()?, engine))
-            })?;
-            match &mut plan {
-                Some(plan) => plan.add(&part),
-                None => plan = Some(part),
-            }
-            parts += 1;
-            Ok(engine)
-        })?;
-        let mut plan = plan.ok_or(EngineError::Abandoned)?;
-        let warp = &self.onto.warp;
-        let first = self.chips.first().ok_or(EngineError::Abandoned)?;
-        plan.onto = Some(WarpPlan {
-            grid: first.grid.clone(),
-            window: first.window,
-            windows: self.chips.len(),
-            sampling: warp.resampling,
-            tolerance: warp.tolerance,
-            files: self.told(&cut.seen),
-            parts,
-        });
-        if self.is_mask {
-            plan.after.push(format!("the mask where the result has a value {}", place_of(to)));
-        } else if self.options.meaning.look_for.is_some() {
-            plan.after.push(format!("searched for a value {}", place_of(plan.destination)));
-        }
-        Ok(plan)
     }
 
     /// Reads into new memory where the result is wanted. Returns the value of pixels that no file fills, too, and the sources
@@ -448,7 +389,7 @@ impl<'a> OntoRead<'a> {
     }
 
     /// The shape and type of the result, and what the parts have to know of it.
-    fn given(&self, calls: &Calls<'_>) -> Result<Given> {
+    pub(super) fn given(&self, calls: &Calls<'_>) -> Result<Given> {
         let first = self.files.get(self.first).ok_or(EngineError::Abandoned)?;
         let others = self.files.iter().enumerate().filter(|(at, _)| *at != self.first);
         // Of windows of one level of a file, one is asked for.
@@ -498,7 +439,7 @@ impl<'a> OntoRead<'a> {
 
     /// Plans one part and gives it to `then`: again without sources of mosaics that prove damaged, if these are only to be
     /// warned of. Returns the faults of what was blended, too. `pixels` is `false` for a plan.
-    fn part<R>(
+    pub(super) fn part<R>(
         &self,
         (part, mut decode_on): (Part, Processor),
         (given, calls, pixels): (&Given, &Calls<'_>, bool),
@@ -544,12 +485,12 @@ impl<'a> OntoRead<'a> {
     }
 
     /// The mosaics among the files.
-    fn mosaics(&self) -> Mosaics<'a> {
+    pub(super) fn mosaics(&self) -> Mosaics<'a> {
         Mosaics::among(self.files.iter().map(|file| file.of))
     }
 
     /// For what is blended: progress counts blocks.
-    fn quiet(&self) -> Context {
+    pub(super) fn quiet(&self) -> Context {
         Context { progress: None, ..self.context.clone() }
     }
 

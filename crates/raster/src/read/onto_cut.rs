@@ -49,6 +49,8 @@ pub(super) struct Part {
     bytes: u64,
     /// The memory of the maps of its windows.
     leases: Vec<Arc<Lease>>,
+    /// The bytes of all maps that there are while it is read.
+    pub(super) maps: u64,
 }
 
 /// A part of a square, and the windows of the files under it.
@@ -101,8 +103,10 @@ impl<'a> OntoRead<'a> {
         };
         let mut cut = Cut { seen: vec![Seen::default(); self.files.len()], empty: Vec::new() };
         let (mut part, any) = (Part::default(), Cell::new(false));
-        let mut give = |part: &mut Part, seen: &mut [Seen]| -> Result<()> {
+        let mut give = |part: &mut Part, seen: &mut [Seen], now: Option<&Arc<Lease>>| -> Result<()> {
             let mut part = std::mem::take(part);
+            let now = now.filter(|now| part.leases.last().is_none_or(|last| !Arc::ptr_eq(last, now)));
+            part.maps = part.leases.iter().chain(now).map(|lease| lease.bytes()).fold(0, u64::saturating_add);
             part.windows = joined(part.windows);
             for lay in &part.windows {
                 if let Some(seen) = seen.get_mut(lay.file) {
@@ -157,7 +161,7 @@ impl<'a> OntoRead<'a> {
                     let bytes = bytes(files, &unders);
                     self.check_sought(files, &unders, sought.get_mut(first..).unwrap_or_default())?;
                     if part.bytes > 0 && part.bytes.saturating_add(bytes) > limit {
-                        give(&mut part, &mut cut.seen)?;
+                        give(&mut part, &mut cut.seen, Some(&lease))?;
                     }
                     let before = part.windows.len();
                     if part.leases.last().is_none_or(|last| !Arc::ptr_eq(last, &lease)) {
@@ -193,7 +197,7 @@ impl<'a> OntoRead<'a> {
             }
         }
         if !part.windows.is_empty() || !any.get() {
-            give(&mut part, &mut cut.seen)?;
+            give(&mut part, &mut cut.seen, None)?;
         }
         Ok(cut)
     }

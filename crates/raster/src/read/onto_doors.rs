@@ -80,14 +80,14 @@ impl OntoRead<'_> {
         let (done, fill, holes) = self.read(to)?;
         let (transform, crs) = self.place();
         let pixels = Pixels::of_done(done, None, (self.interleave(), fill))?.placed(transform, crs);
-        Ok(Pixels { holes, levels: self.levels(), ..pixels })
+        Ok(Pixels { holes, levels: self.levels(), operations: self.operations(), ..pixels })
     }
 
     /// Reads the windows of a batch into new memory.
     pub(crate) fn windows(&self, to: Location) -> Result<Pixels> {
         let (done, _, holes) = self.read(to)?;
         let pixels = Pixels::of_done(done, Some(self.count()), (self.interleave(), Fill::default()))?;
-        Ok(Pixels { holes, levels: self.levels(), ..pixels })
+        Ok(Pixels { holes, levels: self.levels(), operations: self.operations(), ..pixels })
     }
 
     /// Reads into an output.

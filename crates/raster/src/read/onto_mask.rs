@@ -64,7 +64,8 @@ impl OntoRead<'_> {
         let (pixels, done, holes) = self.decoded(to)?;
         let engine = self.engine_of(&done);
         let spec = self.mask_spec(pixels.spec())?;
-        let need = if to == Location::Host { len(&spec) } else { 0 };
+        // The pixels that it is made of are still there.
+        let need = if to == Location::Host { len(&spec).saturating_add(len(pixels.spec())) } else { 0 };
         let _lease = self.context.take(need, "the mask")?;
         let output = engine.output(spec, self.context)?;
         engine.finish(&differs(self.missing(pixels.spec())), Some(&pixels), &output, self.context)?;
@@ -72,7 +73,12 @@ impl OntoRead<'_> {
         let done = Done { output, report, faults, engine };
         let pixels = Pixels::of_done(done, None, (Interleave::BandFirst, Fill::default()))?;
         let (transform, crs) = self.place();
-        Ok(Pixels { holes, levels: self.levels(), ..pixels.placed(transform, crs) })
+        Ok(Pixels {
+            holes,
+            levels: self.levels(),
+            operations: self.operations(),
+            ..pixels.placed(transform, crs)
+        })
     }
 
     /// Reads the mask into an output, which must have its type and shape.
@@ -110,7 +116,7 @@ impl OntoRead<'_> {
         }
     }
 
-    fn mask_spec(&self, pixels: &OutputSpec) -> Result<OutputSpec> {
+    pub(super) fn mask_spec(&self, pixels: &OutputSpec) -> Result<OutputSpec> {
         let spec = OutputSpec::band_first(DataType::U8, 1, pixels.rows, pixels.columns);
         spec.map_err(|error: OutputError| self.refuse(error.to_string()))
     }

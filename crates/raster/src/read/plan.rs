@@ -224,6 +224,18 @@ impl ReadPlan {
         }
     }
 
+    /// The plan of a window that was blended into the memory of its result: no block of it is decoded after that.
+    pub(crate) fn of_blended(mut self) -> Self {
+        let PlanFigures { blocks, encoded_bytes, ranges, range_bytes, batches, engine_batches, .. } =
+            &mut self.figures;
+        (*blocks, *ranges, *batches, *engine_batches) = (0, 0, 0, 0);
+        (*encoded_bytes, *range_bytes) = (0, 0);
+        let memory = &mut self.memory;
+        (memory.scratch_per_thread, memory.decoding) = (0, 0);
+        (memory.host, memory.device) = (memory.output, 0);
+        self
+    }
+
     /// Adds another part of the same read, which follows this one.
     pub(super) fn add(&mut self, part: &Self) {
         let (own, other) = (&mut self.figures, part.figures);

@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
     BlockTask, Change, Context, Convert, Engine, EngineError, Fill, FinishJob, Lease, Location, MaskJob,
-    MaskWindow, Output, OutputError, OutputSpec, Report, ResampleJob, Sampling, SharedPixels, Sought, Span,
-    Support, Turn, WarpJob, WarpSampling,
+    MaskWindow, Output, OutputError, OutputSpec, Report, ResampleJob, SharedPixels, Sought, Span, Support,
+    Turn, WarpJob,
 };
 use strile_tiff::DataType;
 
@@ -117,7 +117,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn explained(self) -> Result<ReadPlan> {
         let Self { asked, to, choice, mut planned, first, after, heaviest, context, .. } = self;
         planned.cached.land();
-        let engine = planned.ask(&choice, to, context)?;
+        let engine = planned.ask(&asked, (&choice, to), context)?;
         Ok(ReadPlan::new(asked, (first, after), (choice, engine), (planned, heaviest)))
     }
 
@@ -426,8 +426,7 @@ impl Reader<'_> {
         if windows.is_empty() {
             return Ok(());
         }
-        let sampling = self.asked.laying.map_or(WarpSampling::Nearest, |laying| laying.sampling);
-        let job = WarpJob { sampling, windows };
+        let job = WarpJob { sampling: self.asked.warp_sampling(), windows };
         let pixels = self.pixels(sheet.spec, decoded)?;
         Ok(self.engine.warp(&job, &pixels, valid.as_ref(), output, self.context)?)
     }
@@ -440,10 +439,7 @@ impl Reader<'_> {
         let refuse = |error: OutputError| self.asked.refuse(error.to_string());
         let pixels = self.pixels(spec, decoded)?;
         let (all, of_sheet) = (output.spec(), pixels.spec().bands);
-        let job = ResampleJob {
-            sampling: self.asked.batch.map_or(Sampling::Nearest, |batch| batch.sampling),
-            windows: patches,
-        };
+        let job = ResampleJob { sampling: self.asked.sampling(), windows: patches };
         if output.location() == self.engine.location() && of_sheet == all.bands {
             return Ok(self.engine.resample(&job, &pixels, output, self.context)?);
         }

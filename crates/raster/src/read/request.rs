@@ -12,7 +12,7 @@ use crate::file::dataset::Dataset;
 use crate::options::{Execution, Interleave, Meaning, Place, ReadOptions};
 use std::borrow::Cow;
 use std::fmt;
-use strile_engine::Sampling;
+use strile_engine::{Sampling, WarpSampling};
 use strile_tiff::gdal::NoData;
 
 /// What a window is of.
@@ -124,6 +124,16 @@ impl Asked<'_> {
             (None, [first, ..]) if self.laying.is_some() => first.name().to_owned(),
             _ => format!("batch of {} windows", self.requests.len()),
         }
+    }
+
+    /// How windows are made another size.
+    pub(super) fn sampling(&self) -> Sampling {
+        self.batch.map_or(Sampling::Nearest, |batch| batch.sampling)
+    }
+
+    /// How windows are laid onto a grid.
+    pub(super) fn warp_sampling(&self) -> WarpSampling {
+        self.laying.map_or(WarpSampling::Nearest, |laying| laying.sampling)
     }
 
     /// A problem of the read as a whole.

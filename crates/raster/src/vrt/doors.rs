@@ -58,7 +58,12 @@ impl Vrt {
         let made = self.made(&wanted, &call)?;
         let requests = [Request::of_mosaic(&made.canvas, None)];
         let asked = Asked::one(&requests, &checked.given).steps(&steps);
-        Reading::new(asked, to, context).and_then(Reading::explained)
+        let plan = Reading::new(asked, to, context).and_then(Reading::explained)?;
+        let is_result = to == Location::Host && steps.is_empty() && checked.is_stored();
+        Ok(match &made.canvas.content {
+            Content::Blended(_) if is_result => plan.of_blended(),
+            _ => plan,
+        })
     }
 
     /// Reads pixels into new host memory. [`Pixels::holes`] are the sources that it went on without.
@@ -221,11 +226,14 @@ impl Checked<'_> {
         })
     }
 
+    /// Whether blended pixels are the result as they lie in host memory.
+    fn is_stored(&self) -> bool {
+        self.given.layout.interleave == Interleave::BandFirst && !self.given.meaning.is_masked()
+    }
+
     /// Pixels or a mask in host memory.
     fn host(&self, call: &Call<'_>) -> Result<(Raster, Report)> {
-        let interleave = self.given.layout.interleave;
-        let is_stored = interleave == Interleave::BandFirst && !self.given.meaning.is_masked();
-        let Some((wanted, None)) = self.wanted(true)?.filter(|_| is_stored) else {
+        let Some((wanted, None)) = self.wanted(true)?.filter(|_| self.is_stored()) else {
             return self.read(Location::Host, call, |reading| self.raster(reading));
         };
         self.made(&wanted, call, |mut made| {

@@ -2,25 +2,30 @@
 
 use std::sync::Arc;
 use strile::batch::{BatchOutput, BatchWindow, plan_batch, read_batch_into, read_batch_on_device};
-use strile::crs::{Crs, TransformOptions, Transformer};
+use strile::crs::{Crs, DatumShift, TransformOptions, Transformer};
 use strile::engine::{Output, OutputSpec};
-use strile::grid::{Grid, WarpOptions, WarpSampling};
+use strile::grid::{Grid, Top, WarpOptions, WarpSampling, read_onto};
 use strile::io::{MemorySink, MemorySource};
 use strile::read::{Area, FloatType, Interleave};
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::GeoTransform;
 use strile::write::Piece;
 use strile::{
-    BatchOptions, Context, DataType, Dataset, Location, OpenOptions, Processor, RasterSpec, ReadOptions,
-    Window, WriteOptions, Writer, read_batch,
+    BatchOptions, Context, DataType, Dataset, Layer, Location, OpenOptions, Processor, RasterSpec,
+    ReadOptions, Window, WriteOptions, Writer, read_batch,
 };
 
 /// A scene of 10 m pixels around 15° or 9° east, at 50° north.
 fn scene(zone: u32, data_type: DataType, seed: u32) -> Dataset {
+    scene_in(32600 + zone, data_type, seed)
+}
+
+/// The same in another system.
+fn scene_in(code: u32, data_type: DataType, seed: u32) -> Dataset {
     let (width, height, bands) = (300_u32, 280_u32, 2_u32);
     let mut spec = RasterSpec::new(width, height, 2, data_type);
-    spec.metadata.georeference.crs = Some(crs(32600 + zone));
-    let (x, y) = there(32600 + zone, (12.0, 50.0));
+    spec.metadata.georeference.crs = Some(crs(code));
+    let (x, y) = there(code, (12.0, 50.0));
     let transform = GeoTransform { a: 10.0, b: 0.0, c: x - 1500.0, d: 0.0, e: -10.0, f: y + 1400.0 };
     spec.metadata.georeference.transform = Some(transform);
     spec.metadata.nodata = Some(NoData::Integer(0));
@@ -39,7 +44,7 @@ fn scene(zone: u32, data_type: DataType, seed: u32) -> Dataset {
     let window = Window::full(width, height);
     writer.write(&Piece::contiguous(window, 2, data_type, Interleave::BandFirst, &pixels).unwrap()).unwrap();
     writer.finish().unwrap();
-    let source = MemorySource::new(format!("zone{zone}.tif"), handle.take().unwrap().bytes);
+    let source = MemorySource::new(format!("system{code}.tif"), handle.take().unwrap().bytes);
     Dataset::from_source(Arc::new(source), &OpenOptions::default()).unwrap()
 }
 
@@ -48,7 +53,8 @@ fn crs(code: u32) -> Crs {
 }
 
 fn there(code: u32, (east, north): (f64, f64)) -> (f64, f64) {
-    let to = Transformer::new(&crs(4326), &crs(code), &TransformOptions::default()).unwrap();
+    let options = TransformOptions::default().datum_shift(DatumShift::None);
+    let to = Transformer::new(&crs(4326), &crs(code), &options).unwrap();
     to.transform(east, north).unwrap()
 }
 
@@ -175,6 +181,45 @@ fn what_a_batch_onto_a_grid_cannot_do_is_refused() {
         let problem = read_batch(&files, &windows, &options, &context).err().unwrap().to_string();
         assert!(problem.contains(words), "{words}: {problem}");
     }
+}
+
+/// Each window, and each file of a read, has the operation that the plan tells.
+#[test]
+fn results_tell_the_operation_between_the_datums() {
+    // ED50, and two files of which one has that datum.
+    let (x, y) = there(23032, (12.0, 50.0));
+    let transform = GeoTransform { a: 12.0, b: 0.0, c: x - 300.0, d: 0.0, e: -12.0, f: y + 300.0 };
+    let grid = Grid::new(crs(23032), transform, 40, 40).unwrap();
+    let files = [scene(32, DataType::U16, 1), scene_in(23032, DataType::U16, 2)];
+    let context = Context::default();
+    let windows: Vec<_> =
+        [0, 1, 0].into_iter().map(|file| BatchWindow::of_pixels(file, 2, 3, (20, 20))).collect();
+    let options = BatchOptions::new().onto(grid.clone(), WarpOptions::new());
+    let batch = read_batch(&files, &windows, &options, &context).unwrap();
+    let plan = plan_batch(Location::Host, &files, &windows, &options, &context).unwrap();
+    let planned: Vec<_> = plan.onto.unwrap().files.into_iter().map(|file| file.operation).collect();
+    assert_eq!((batch.operations.len(), planned.len()), (3, 3));
+    assert!(batch.operations.iter().zip(&planned).all(|(own, planned)| **own == *planned));
+    let shifted = batch.operation(0).unwrap();
+    assert!(
+        shifted.steps.iter().any(|step| step.code.is_some()) && shifted.accuracy > Some(0.0),
+        "{shifted}"
+    );
+    let same = batch.operation(1).unwrap();
+    assert!(same.steps.is_empty() && same.accuracy == Some(0.0), "{same}");
+    assert!(Arc::ptr_eq(&batch.operations[0], &batch.operations[2]) && batch.operation(3).is_none());
+    assert_eq!(batch.to_host(&context).unwrap().operations, batch.operations);
+    // In the order of the caller, whichever lies on top, of masks, too.
+    for top in [Top::Last, Top::First] {
+        let read = ReadOptions::new().onto(grid.clone(), WarpOptions::new().top(top));
+        for read in [read.clone(), read.layer(Layer::Mask)] {
+            let pixels = read_onto(&files, &read, &context).unwrap();
+            assert_eq!((pixels.operation(0), pixels.operation(1)), (Some(shifted), Some(same)), "{top:?}");
+            assert_eq!(pixels.operations.len(), 2);
+        }
+    }
+    let plain = files[0].read(&ReadOptions::new(), &context).unwrap();
+    assert!(plain.operations.is_empty() && plain.operation(0).is_none());
 }
 
 /// On the stand-in for a GPU, which runs the kernels on the CPU; with `STRILE_REQUIRE_GPU=1` on the first GPU.
