@@ -300,7 +300,7 @@ def test_refused(path, grid, tmp_path):
         ("resolution", lambda: strile.open_geotiff(path, resolution=10, shape=(3, 3))),
         ("at least one file", lambda: strile.open_geotiff([], grid=grid)),
         ("out_shape", lambda: strile.open(path).read(grid=grid, out_shape=(3, 3))),
-        ("like", lambda: xr.open_dataset(path, engine="strile", coregister=True)),
+        ("target grid", lambda: xr.open_dataset(path, engine="strile", coregister=True)),
         ("resampling", lambda: xr.open_dataset(path, engine="strile", resampling="cubic")),
     ):
         with pytest.raises(strile.StrileError, match=words):
