@@ -288,3 +288,22 @@ def test_ts_of_one_side_keeps_pixels_square(tmp_path: Path, target: str, size: t
     assert np.allclose(transform, exact, rtol=1e-9, atol=1e-9)
     with rasterio.open(out) as file:
         compare(file.read(), expected(path, out, "near"), 0.002)
+
+
+def test_te_srs_over_the_antimeridian(tmp_path: Path) -> None:
+    """GDAL takes the box around the Earth backwards."""
+    path, out = tmp_path / "world.tif", tmp_path / "out.tif"
+    world = np.arange(7200, dtype=np.float32).reshape(1, 20, 360)
+    place = rasterio.Affine(1, 0, -180, 0, -1, 60)
+    with rasterio.open(path, "w", driver="GTiff", width=360, height=20, count=1, dtype="float32", crs="EPSG:4326", transform=place) as file:
+        file.write(world)
+    box = (704_000, 5_595_000, 950_000, 5_900_000)
+    warp(path, out, "-te", *box, "-te_srs", "EPSG:32660", "-ts", 60, 40, "-r", "near", "-et", 0)
+    west, south, east, north = transform_bounds("EPSG:32660", "EPSG:4326", *box, densify_pts=21)
+    assert west > 0 > east
+    wide, high = (east + 360 - west) / 60, (north - south) / 40
+    with rasterio.open(out) as file:
+        assert np.allclose(file.transform[:6], (wide, 0, west, 0, -high, north), rtol=1e-9)
+        columns = (west + wide * (np.arange(60) + 0.5) + 180) % 360
+        rows = 60 - (north - high * (np.arange(40) + 0.5))
+        assert np.array_equal(file.read(1), world[0][rows.astype(int)[:, None], columns.astype(int)])
