@@ -188,8 +188,8 @@ enum Result {
 /// Windows of files, in one array; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (files, windows, headers, place=None, meaning=None, execution=None, *, kind="pixels", size=None,
-                    sufficient=false, resampling="nearest", fill=None, polygons=Vec::new(), device=None, out=None,
-                    stream=None, remote=None))]
+                    sufficient=false, resampling="nearest", fill=None, bounds_crs=None, polygons=Vec::new(), device=None,
+                    out=None, stream=None, remote=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn read_batch<'py>(
     py: Python<'py>,
@@ -204,6 +204,7 @@ pub(crate) fn read_batch<'py>(
     sufficient: bool,
     resampling: &str,
     fill: Option<Value>,
+    bounds_crs: Option<&Bound<'py, PyAny>>,
     polygons: Vec<Clipped<'py>>,
     device: Option<&str>,
     out: Option<&Bound<'py, PyAny>>,
@@ -222,7 +223,11 @@ pub(crate) fn read_batch<'py>(
     options.fill = fill.map(|value| value.0);
     options.size = size;
     let polygons = polygons_of(&polygons, windows.len())?;
-    let windows = windows_of(kind, &windows, (place.page, place.bands.as_deref()), polygons)?;
+    let mut windows = windows_of(kind, &windows, (place.page, place.bands.as_deref()), polygons)?;
+    if let Some(crs) = bounds_crs {
+        let crs = Arc::new(crate::grid::system(crs)?);
+        windows = windows.into_iter().map(|window| window.bounds_crs(&crs)).collect();
+    }
     let mut all = Vec::with_capacity(files.len());
     for file in files {
         all.push(match file {

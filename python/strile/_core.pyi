@@ -220,6 +220,7 @@ def read_batch(
     sufficient: bool = False,
     resampling: Literal["nearest", "bilinear", "average"] | str = "nearest",
     fill: int | float | None = None,
+    bounds_crs: Any = None,
     polygons: Sequence[tuple[str | None, str | None] | None] = (),
     device: str | None = None,
     out: Any = None,
@@ -228,8 +229,8 @@ def read_batch(
 ) -> Raster | Any:
     """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
     height), (west, south, east, north) or (x, y, width, height) as `kind` says. `place` has the page, the bands, and the grid that the four
-    numbers are then of. `size` (columns, rows) resamples windows, with `sufficient` from the overview that suffices. `polygons` are texts with
-    their reference systems, one or one per window. `out` is (windows, bands, rows, columns); see `strile.batch`."""
+    numbers are then of. `size` (columns, rows) resamples windows, with `sufficient` from the overview that suffices. `bounds_crs` is the
+    reference system of boxes and points, None for that of each file or of the grid. `polygons` are texts with their reference systems, one or one per window. `out` is (windows, bands, rows, columns); see `strile.batch`."""
 
 def write_header_index(
     target: str,

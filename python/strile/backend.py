@@ -61,8 +61,8 @@ class StrileBackend(BackendEntrypoint):
         grid: Any = None,
         like: Any = None,
         var: str | None = None,
-        coregister: bool | None = None,
-        auto_reproject: bool = False,
+        coregister: Any = None,
+        auto_reproject: Any = False,
         resampling: str = "auto",
         tolerance: float | None = None,
         datum_shift: str = "required",
@@ -82,11 +82,12 @@ class StrileBackend(BackendEntrypoint):
 
         `grid` reads onto another grid: a `strile.Grid`, or what has one. `like` is an array (or anything with a grid) that the file is read
         over: on its grid (`coregister`, the default), in its reference system (`auto_reproject`), or, with `coregister=False`, the part of
-        the file that it covers. `var` names the raster of `like` where that is a Dataset. `resampling` "auto" takes the nearest pixel of integers
+        the file that it covers. The array may also be the value of `coregister` or `auto_reproject`. `var` names its raster if it is a Dataset. `resampling` "auto" takes the nearest pixel of integers
         and interpolates floats; `tolerance`, `datum_shift`, `source_crs` and the words that place a file by its control points or RPCs are those of
         `open_geotiff`."""
         accessor.register()
         _check_device(device)
+        target = coregistered.target_of(like, var, coregister, auto_reproject)
         source = Source.of(
             filename_or_obj, allow_outside=allow_outside, allowed_roots=allowed_roots, allowed_hosts=allowed_hosts,
             storage_options=storage_options, anonymous=anonymous, store=store, sidecars=sidecars,
@@ -103,7 +104,7 @@ class StrileBackend(BackendEntrypoint):
         given: dict[str, Any] = {
             "datum_shift": datum_shift, "source_crs": source_crs, "order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height, "rpc_dem": rpc_dem,
         }  # fmt: skip
-        over = coregistered.Over.of(dataset, grid, coregistered.raster_of(like, var), coregister, auto_reproject, given)
+        over = coregistered.Over.of(dataset, grid, *target, given)
         onto = over.onto(
             dataset, resampling=resampling, tolerance=tolerance, level=None if overview_level is None else level, **given
         )  # fmt: skip

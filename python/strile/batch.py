@@ -45,6 +45,7 @@ def read_batch(
     size: int | tuple[int, int] | None = None,
     grid: Any = None,
     crs: Any = None,
+    bounds_crs: Any = None,
     resampling: str = "nearest",
     bands: Sequence[int] | None = None,
     level: int | Sequence[int] | None = None,
@@ -102,6 +103,10 @@ def read_batch(
     whatever those of the grid are; for `bounds` with `size` the reference system `crs` suffices in place of a grid.
     `resampling` may then be any method of `strile.read`, and `tolerance`, `datum_shift`, `source_crs`, `nodata`, `order`, `tps`, `rpc`,
     `rpc_height` and `rpc_dem` are those of `strile.read`, too. `level` is one number, or None for the coarsest level that suffices for each window.
+
+    `bounds_crs` is the reference system of `bounds` and `points`, where it is neither that of the grid nor, without a grid, that of each
+    file. A box becomes the bounds of its edges in the other system. On a grid a box over the antimeridian
+    continues beyond 180°; in a file in longitude and latitude it is an error.
 
     `polygons` clips windows, as `polygon` of `strile.read` does: one polygon for all, or a list with one per window, of which some may be
     None. Pixels whose centre lies outside are missing, and only blocks under the polygons are read. `polygon_crs` is the reference system
@@ -164,6 +169,7 @@ def read_batch(
         sufficient=chooses,
         resampling=text_of(resampling, "resampling") if onto is None else "nearest",
         fill=None if fill is None else number_of(fill, "fill"),
+        bounds_crs=_system_of_bounds(bounds_crs, kind),
         polygons=_polygons(polygons, polygon_crs),
         device=device_of(device, out),
         out=out,
@@ -183,7 +189,7 @@ def _onto(
         refuse_without_grid({name: value for name, value in given.items() if name != "resampling"})
         return None
     if grid is not None and crs is not None:
-        raise StrileError("expected grid or crs, got both: a grid has a reference system")
+        raise StrileError("expected grid or crs, got both: a grid has a reference system (bounds_crs= is that of bounds and points)")
     if grid is None:
         if kind != "bounds" or size is None:
             raise StrileError("crs without a grid does not say how large a pixel is: pass bounds and size with it, or a grid")
@@ -191,6 +197,13 @@ def _onto(
     if level is not None and np.ndim(level) != 0:
         raise StrileError("level is a list: expected one number for windows that are put onto a grid, or None")
     return onto_of(grid, level=level, **given)
+
+
+def _system_of_bounds(crs: Any, kind: str) -> Any:
+    """The reference system of boxes and points, where it is not that of the files or the grid."""
+    if crs is not None and kind == "pixels":
+        raise StrileError("bounds_crs is the reference system of bounds and points, and windows are pixels: drop it")
+    return crs
 
 
 def _polygons(polygons: Any, crs: Any) -> list[tuple[str | None, str | None] | None]:

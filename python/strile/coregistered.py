@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import Grid, Onto
-from .asked import flag_of, text_of
+from .asked import flag_of, is_bool, text_of
 from .conventions import geo_transform
 from .errors import StrileError
 from .facts import Facts, Transform
+from .grid import check_raster
 from .grid import like as grid_like
 from .onto import OF_GRIDS, PLACED, is_usual, onto_of, placing_of, refuse_without_grid
 
@@ -41,19 +42,14 @@ class Over:
     """The file would be reprojected if it were in another system: words about that have nothing to do."""
 
     @staticmethod
-    def of(dataset: Any, grid: Any, like: Any, coregister: Any, auto_reproject: Any, given: Mapping[str, Any]) -> Over:
+    def of(dataset: Any, grid: Any, like: Any, coregister: bool, auto_reproject: bool, given: Mapping[str, Any]) -> Over:
         """`given` are keywords of reads onto a grid."""
-        auto_reproject = flag_of(auto_reproject, "auto_reproject")
         if like is None:
-            if auto_reproject or (coregister is not None and flag_of(coregister, "coregister")):
-                raise StrileError("coregister and auto_reproject are for like=, which says over what: pass it, or drop them")
             return Over(None if grid is None else grid_like(grid))
         if grid is not None:
-            raise StrileError("grid and like are both given: pass one of them")
+            raise StrileError("grid and a raster (like=, coregister= or auto_reproject=) are both given: pass one of them")
         file = File.of(dataset, grid_like(like), given)
-        if coregister is None:
-            coregister = not auto_reproject
-        if flag_of(coregister, "coregister"):
+        if coregister:
             file.check_covers(dataset.name)
             return Over(file.here, like=like, source_crs=file.source_crs)
         if file.is_aligned:
@@ -67,7 +63,7 @@ class Over:
         """The request of the core; None for the pixels of the file."""
         if self.grid is None:
             if not self.is_reprojected:
-                refuse_without_grid(given | {"resampling": resampling}, "grid= or like=", resampling="auto")
+                refuse_without_grid(given | {"resampling": resampling}, "grid=, like= or coregister= (the target grid)", resampling="auto")
             return None
         if self.source_crs is not None:
             given["source_crs"] = self.source_crs
@@ -89,13 +85,28 @@ class Over:
         return cut
 
 
-def raster_of(like: Any, var: Any) -> Any:
-    """The raster of a Dataset that `var` names."""
-    if var is None:
-        return like
-    if not hasattr(like, "data_vars"):
-        raise StrileError("var names the raster of a Dataset: pass like= with one, or drop it")
-    return like[text_of(var, "var")]
+def target_of(like: Any, var: Any, coregister: Any, auto_reproject: Any) -> tuple[Any, bool, bool]:
+    """Returns the raster that a file is read over (None without one), and whether onto its grid or into its reference system. The raster is `like`,
+    or the value of `coregister` or `auto_reproject`, as in xarray-spatial; `var` names the raster of a Dataset."""
+    modes = {"coregister": coregister, "auto_reproject": auto_reproject}
+    carried = {name: value for name, value in modes.items() if value is not None and not is_bool(value)}
+    for name, value in carried.items():
+        check_raster(value, name)
+    rasters = carried if like is None else {**carried, "like": like}
+    if len(rasters) > 1:
+        raise StrileError(f"{' and '.join(rasters)} are both rasters, and exactly one is the target grid: pass it once")
+    target: Any = next(iter(rasters.values()), None)
+    if var is not None:
+        if not hasattr(target, "data_vars"):
+            raise StrileError("var names the raster of a Dataset: pass a Dataset as the target grid (coregister= or like=), or drop it")
+        target = target[text_of(var, "var")]
+    flags = {name: name in carried or bool(value) for name, value in modes.items()}
+    for name, is_on in flags.items():
+        if is_on and target is None:
+            raise StrileError(f"{name}=True has no target grid: pass the raster as its value ({name}=raster), or as like= with it")
+    if target is not None and coregister is None:
+        flags["coregister"] = not flags["auto_reproject"]
+    return target, flags["coregister"], flags["auto_reproject"]
 
 
 def open_over(

@@ -35,6 +35,15 @@ def like(other: Any) -> Grid:
     )
 
 
+def check_raster(value: Any, name: str) -> None:
+    """Raises TypeError for a value that has no grid. `name` is a keyword that takes True, False, or a raster."""
+    kinds = isinstance(value, Grid | str | os.PathLike)
+    if not (kinds or hasattr(value, "dims") or hasattr(value, "level_shapes") or (hasattr(value, "crs") and hasattr(value, "shape"))):
+        raise TypeError(
+            f"{name} is {type(value).__name__}: expected True, False, or the raster whose grid is the target (a DataArray, a Dataset, a Grid, a path)"
+        )
+
+
 def raster_of(other: Any) -> Any:
     """What a grid is suggested for: an open file, which may be placed by control points, or the grid of something else."""
     if isinstance(other, str | os.PathLike):

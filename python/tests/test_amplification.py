@@ -34,10 +34,18 @@ DOORS = {
     "read_batch": f"strile.read_batch([path], windows=[(0, 0, 1, 1)], memory={BUDGET})",
     "xarray": "xr.open_dataset(path, engine='strile').load()",
     "Dataset.read": "strile.open(path).read()",
+    "read onto a grid": "strile.read(path, grid=strile.Grid(4326, (0.5, 0, -2, 0, -0.5, 2), (16, 16)), source_crs=4326)",
+    "read_batch onto a grid": (
+        "strile.read_batch([path], windows=[(0, 0, 8, 8), (4, 4, 8, 8)], grid=strile.Grid(4326, (0.5, 0, -2, 0, -0.5, 2), (16, 16)), "
+        f"source_crs=4326, resampling='average', memory={BUDGET})"
+    ),
 }
 
 #: Cases whose file itself is good: what lies beside it may only make it warn.
 GOOD = ("good", "aux-", "ovr-", "msk-", "world-file-")
+
+#: Cases that a world file beside them cannot place.
+UNPLACED = ("world-file-",)
 
 RUNNER = r"""
 import json, os, resource, select, signal, sys, time, warnings
@@ -88,6 +96,20 @@ def cases() -> list[tuple[str, str]]:
     return [(line.split("/")[0], str(Path(folder, line))) for line in lines]
 
 
+def placed(path: str, folder: Path) -> str:
+    """The same files with a world file, without which none of them has a place on a grid."""
+    own = Path(path)
+    folder.mkdir(parents=True)
+    for file in own.parent.iterdir():
+        try:
+            os.link(file, folder / file.name, follow_symlinks=False)
+        except OSError:
+            os.symlink(file, folder / file.name)
+    if not list(folder.glob("*.tfw")):
+        (folder / own.with_suffix(".tfw").name).write_text("1\n0\n0\n-1\n-1.5\n1.5\n")
+    return str(folder / own.name)
+
+
 def problem(name: str, found: dict[str, Any], usual: int) -> str | None:
     allowed = usual + SPARE + TIMES * BUDGET
     if found["hung"]:
@@ -105,9 +127,13 @@ def problem(name: str, found: dict[str, Any], usual: int) -> str | None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux tells it")
 @pytest.mark.parametrize("door", DOORS)
-def test_small_files_take_little(door: str) -> None:
+def test_small_files_take_little(door: str, tmp_path: Path) -> None:
     listed = cases()
     assert len(listed) > 60
+    if door.endswith("onto a grid"):
+        here = Path(os.environ["STRILE_HOSTILE"])
+        listed = [(name, placed(path, tmp_path / Path(path).parent.relative_to(here))) for name, path in listed]
+        listed = [(name, path) for name, path in listed if not name.startswith(UNPLACED)]
     command = [sys.executable, "-B", "-c", RUNNER, str(ADDRESS_SPACE)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as runner:
         assert runner.stdin is not None and runner.stdout is not None

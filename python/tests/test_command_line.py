@@ -121,3 +121,15 @@ def test_ctrl_c_ends_it_and_leaves_nothing(program: list[str], tmp_path: Path) -
     # The blocks under way; the machine may be busy with other tests.
     assert time.monotonic() - sent < 3.0
     assert list(tmp_path.iterdir()) == [vrt]
+
+
+def test_a_box_over_the_antimeridian_of_a_file_is_refused(tmp_path: Path) -> None:
+    rasterio = pytest.importorskip("rasterio")
+    path, out = tmp_path / "world.tif", tmp_path / "out.tif"
+    place = rasterio.Affine(1, 0, -180, 0, -1, 60)
+    with rasterio.open(path, "w", driver="GTiff", width=360, height=20, count=1, dtype="uint8", crs="EPSG:4326", transform=place) as file:
+        file.write(np.ones((1, 20, 360), np.uint8))
+    words = ["--bbox-crs", "EPSG:32660", "--bbox"]
+    ended = run("convert", path, out, *words, "650000,5650000,800000,5900000")
+    assert ended.returncode != 0 and b"over the antimeridian" in ended.stderr and not out.exists()
+    assert run("convert", path, out, *words, "500000,5650000,600000,5900000").returncode == 0 and out.exists()

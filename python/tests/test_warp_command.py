@@ -167,3 +167,143 @@ def test_overviews_memory_and_threads(tmp_path: Path) -> None:
     with rasterio.open(tmp_path / "a.tif") as a, rasterio.open(tmp_path / "b.tif") as b:
         assert np.array_equal(a.read(), b.read()) and a.overviews(1)
         assert a.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
+
+
+def window_of(path: Path) -> tuple[str, tuple[float, ...], tuple[int, int]]:
+    with rasterio.open(path) as file:
+        return str(file.crs), tuple(file.transform)[:6], (file.width, file.height)
+
+
+# A box in three systems, which is the extent of the result in the system of the grid.
+@pytest.mark.parametrize("target", ["EPSG:3857", "EPSG:32633", "EPSG:4326"])
+@pytest.mark.parametrize(
+    ("system", "box"),
+    [
+        ("EPSG:4326", (15.003, 49.972, 15.041, 49.996)),
+        ("EPSG:3035", (4_679_500, 2_996_700, 4_682_300, 2_999_400)),
+        ("EPSG:32633", (500_400, 5_535_000, 503_000, 5_537_900)),
+    ],
+)
+def test_te_srs_is_the_system_of_the_extent(tmp_path: Path, target: str, system: str, box: tuple[float, ...]) -> None:
+    path = write(tmp_path / "in.tif", values("float32", 160, 200), "utm")
+    out = tmp_path / "out.tif"
+    warp(path, out, "-t_srs", target, "-te", *box, "-te_srs", system, "-ts", 240, 200, "-r", "bilinear", "-et", 0)
+    west, south, east, north = transform_bounds(system, target, *box, densify_pts=21)
+    crs, transform, size = window_of(out)
+    assert (crs, size) == (target, (240, 200))
+    wanted = ((east - west) / 240, 0, west, 0, -(north - south) / 200, north)
+    assert np.allclose(transform, wanted, rtol=1e-9, atol=1e-12)
+    with rasterio.open(out) as file:
+        compare(file.read(), expected(path, out, "bilinear"), 0.002)
+
+
+@pytest.mark.parametrize("stated", [None, "EPSG:32632"], ids=["none", "another"])
+@pytest.mark.parametrize("method", ["near", "cubic"])
+def test_s_srs_is_the_system_of_the_source(tmp_path: Path, stated: str | None, method: str) -> None:
+    right = write(tmp_path / "right.tif", values("int16", 160, 200), "utm")
+    path = tmp_path / "in.tif"
+    with rasterio.open(right) as file, rasterio.open(path, "w", **(file.profile | {"crs": stated})) as other:
+        other.write(file.read())
+    out = tmp_path / "out.tif"
+    warp(path, out, "-s_srs", "EPSG:32633", "-t_srs", "EPSG:3857", "-r", method, "-et", 0)
+    with rasterio.open(right) as file:
+        wanted = calculate_default_transform(file.crs, "EPSG:3857", file.width, file.height, *file.bounds)
+    crs, transform, size = window_of(out)
+    assert (crs, size) == ("EPSG:3857", wanted[1:]) and np.allclose(transform, wanted[0][:6], rtol=1e-9, atol=1e-6)
+    with rasterio.open(out) as file:
+        compare(file.read(), expected(path, out, method, src_crs="EPSG:32633"), 0.002)
+        assert np.array_equal(file.read(), expected(right, out, method)) or method == "cubic"
+
+
+@pytest.mark.parametrize("stated", [None, 3], ids=["none", "another"])
+@pytest.mark.parametrize("method", ["near", "bilinear", "average"])
+def test_srcnodata_is_missing_in_the_source(tmp_path: Path, stated: int | None, method: str) -> None:
+    pixels = values("int16", 160, 200)
+    pixels[:, 40:60, 30:90] = -5
+    pixels[:, 70:90, 30:90] = 3
+    path = write(tmp_path / "in.tif", pixels, "utm", **({} if stated is None else {"nodata": stated}))
+    out = tmp_path / "out.tif"
+    warp(path, out, "-t_srs", "EPSG:3857", "-srcnodata", -5, "-dstnodata", -99, "-r", method, "-et", 0)
+    with rasterio.open(out) as file:
+        found = file.read()
+        assert file.nodata == -99 and (found == 3).any() and not (found == -5).any()
+        compare(found, expected(path, out, method, src_nodata=-5, nodata=-99), 0.002)
+
+
+@pytest.mark.parametrize("resolution", [(40, 40), (33, 70), (7.5, 12.5)])
+@pytest.mark.parametrize("box", [None, (1_670_010, 6_440_020, 1_673_333, 6_443_001)], ids=["file", "te"])
+def test_tap_widens_to_multiples_of_the_resolution(tmp_path: Path, resolution: tuple[float, float], box: tuple[float, ...] | None) -> None:
+    path = write(tmp_path / "in.tif", values("float32", 160, 200), "utm")
+    out = tmp_path / "out.tif"
+    with rasterio.open(path) as file:
+        chosen, width, height = calculate_default_transform(file.crs, "EPSG:3857", file.width, file.height, *file.bounds)
+    own = (chosen.c, chosen.f + height * chosen.e, chosen.c + width * chosen.a, chosen.f) if box is None else box
+    extent = [] if box is None else ["-te", *box]
+    warp(path, out, "-t_srs", "EPSG:3857", "-tr", *resolution, "-tap", *extent, "-r", "near", "-et", 0)
+    (x, y), (west, south, east, north) = resolution, own
+    west, east = np.floor(west / x), np.ceil(east / x)
+    south, north = np.floor(south / y), np.ceil(north / y)
+    crs, transform, size = window_of(out)
+    assert transform == (x, 0, west * x, 0, -y, north * y) and size == (east - west, north - south)
+    with rasterio.open(out) as file:
+        compare(file.read(), expected(path, out, "near"), 0.002)
+
+
+@pytest.mark.parametrize(("word", "level"), [(0, 0), (1, 1), ("NONE", None), ("AUTO", 0)])
+def test_ovr_is_the_overview_that_is_read(tmp_path: Path, word: int | str, level: int | None) -> None:
+    path = write(tmp_path / "in.tif", values("uint8", 640, 800), "utm")
+    with rasterio.open(path, "r+") as file:
+        file.build_overviews([2, 4], Resampling.nearest)
+    # The pixels say which level they are of.
+    for number, factor in enumerate([2, 4]):
+        with rasterio.open(path, "r+", overview_level=number) as file:
+            file.write(values("uint8", 640 // factor, 800 // factor) + np.uint8(20 * factor))
+    out = tmp_path / "out.tif"
+    warp(path, out, "-t_srs", "EPSG:3857", "-ts", 290, 240, "-ovr", word, "-r", "near", "-et", 0)
+    options = {} if level is None else {"overview_level": level}
+    with rasterio.open(out) as target, rasterio.open(path, **options) as source:
+        grid = {name: getattr(target, name) for name in ["crs", "transform", "width", "height"]}
+        with WarpedVRT(source, resampling=Resampling.nearest, tolerance=1e-6, **grid) as vrt:
+            compare(target.read(), vrt.read(), 0.002)
+
+
+@pytest.mark.parametrize("target", ["EPSG:3857", "EPSG:4326"])
+@pytest.mark.parametrize("size", [(300, 0), (0, 170)], ids=["width", "height"])
+@pytest.mark.parametrize("box", [None, (15.003, 49.972, 15.041, 49.996)], ids=["file", "te"])
+def test_ts_of_one_side_keeps_pixels_square(tmp_path: Path, target: str, size: tuple[int, int], box: tuple[float, ...] | None) -> None:
+    path = write(tmp_path / "in.tif", values("uint8", 160, 200), "utm")
+    out = tmp_path / "out.tif"
+    extent = [] if box is None else ["-te", *box, "-te_srs", "EPSG:4326"]
+    warp(path, out, "-t_srs", target, "-ts", *size, *extent, "-r", "near", "-et", 0)
+    with rasterio.open(path) as file:
+        chosen, width, height = calculate_default_transform(file.crs, target, file.width, file.height, *file.bounds)
+    own = (chosen.c, chosen.f + height * chosen.e, chosen.c + width * chosen.a, chosen.f)
+    if box is not None:
+        own = transform_bounds("EPSG:4326", target, *box, densify_pts=21)
+    wide, high = own[2] - own[0], own[3] - own[1]
+    wanted = (size[0], int(size[0] * high / wide + 0.5)) if size[0] else (int(size[1] * wide / high + 0.5), size[1])
+    crs, transform, found = window_of(out)
+    assert (crs, found) == (target, wanted)
+    exact = (wide / wanted[0], 0, own[0], 0, -high / wanted[1], own[3])
+    assert np.allclose(transform, exact, rtol=1e-9, atol=1e-9)
+    with rasterio.open(out) as file:
+        compare(file.read(), expected(path, out, "near"), 0.002)
+
+
+def test_te_srs_over_the_antimeridian(tmp_path: Path) -> None:
+    """GDAL takes the box around the Earth backwards."""
+    path, out = tmp_path / "world.tif", tmp_path / "out.tif"
+    world = np.arange(7200, dtype=np.float32).reshape(1, 20, 360)
+    place = rasterio.Affine(1, 0, -180, 0, -1, 60)
+    with rasterio.open(path, "w", driver="GTiff", width=360, height=20, count=1, dtype="float32", crs="EPSG:4326", transform=place) as file:
+        file.write(world)
+    box = (704_000, 5_595_000, 950_000, 5_900_000)
+    warp(path, out, "-te", *box, "-te_srs", "EPSG:32660", "-ts", 60, 40, "-r", "near", "-et", 0)
+    west, south, east, north = transform_bounds("EPSG:32660", "EPSG:4326", *box, densify_pts=21)
+    assert west > 0 > east
+    wide, high = (east + 360 - west) / 60, (north - south) / 40
+    with rasterio.open(out) as file:
+        assert np.allclose(file.transform[:6], (wide, 0, west, 0, -high, north), rtol=1e-9)
+        columns = (west + wide * (np.arange(60) + 0.5) + 180) % 360
+        rows = 60 - (north - high * (np.arange(40) + 0.5))
+        assert np.array_equal(file.read(1), world[0][rows.astype(int)[:, None], columns.astype(int)])

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::io::Read as _;
 use strile::ReadOptions;
-use strile::crs::{Crs, TransformOptions};
+use strile::crs::{Crs, CrsKind, TransformOptions};
 use strile::file::Metadata;
 use strile::grid::{Polygon, transform_bounds};
 use strile::tiff::gdal::{BandMetadata, NoData};
@@ -100,6 +100,15 @@ pub fn box_in_file(crs: &Crs, sides: [f64; 4], metadata: &Metadata) -> Result<[f
     let bounds = Bounds { min_x, min_y, max_x, max_y };
     let bounds = transform_bounds(crs, own, bounds, &TransformOptions::default());
     let Bounds { min_x, min_y, max_x, max_y } = bounds.map_err(|problem| request(problem.to_string()))?;
+    let seam = [-180.0, 180.0].into_iter().find(|&seam| min_x < seam - 1e-6 && seam + 1e-6 < max_x);
+    let is_geographic = matches!(own.kind, CrsKind::Geographic | CrsKind::Geographic3D);
+    // The file has the other half at its other end.
+    if is_geographic && !crs.is_same(own) && seam.is_some() {
+        let problem = format!(
+            "the box lies over the antimeridian: it goes from {min_x} to {max_x}° east in the file; pass each side as a box of its own, or use `strile warp`"
+        );
+        return Err(request(problem));
+    }
     Ok([min_x, min_y, max_x, max_y])
 }
 

@@ -35,12 +35,7 @@ fn a_box_of_another_system_is_the_extent() {
         .collect();
     let most = |of: fn(&(f64, f64)) -> f64| edges.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
     let exact = [most(|p| -p.0), most(|p| -p.1), most(|p| p.0), most(|p| p.1)];
-    let choice = GridChoice {
-        bounds: Some(degrees),
-        bounds_crs: Some(crs(4326)),
-        size: Some((400, 300)),
-        ..GridChoice::default()
-    };
+    let choice = GridChoice::new().bounds(degrees).bounds_crs(crs(4326)).size((400, 300));
     let found = grid(&choice);
     assert_eq!((found.crs().epsg, found.width(), found.height()), (Some(32633), 400, 300));
     let Bounds { min_x, min_y, max_x, max_y } = found.bounds();
@@ -49,16 +44,16 @@ fn a_box_of_another_system_is_the_extent() {
         assert!((found - exact).abs() < 0.3, "{found}, {exact}");
     }
     // With pixels of a given size the same corner, and in the system of the grid the numbers themselves.
-    let pixels = GridChoice { size: None, resolution: Some((20.0, 20.0)), ..choice.clone() };
+    let pixels = choice.clone().size(None).resolution((20.0, 20.0));
     let snapped = grid(&pixels).bounds();
     assert_eq!((snapped.min_x, snapped.max_y), (min_x, max_y));
     let own = Bounds { min_x, min_y, max_x, max_y };
     for bounds_crs in [None, Some(crs(32633))] {
-        let same = GridChoice { bounds: Some(own), bounds_crs, ..choice.clone() };
+        let same = choice.clone().bounds(own).bounds_crs(bounds_crs);
         assert_eq!(grid(&same), found);
     }
     // Numbers of degrees in metres are another place.
-    assert_ne!(grid(&GridChoice { bounds_crs: None, ..choice }).bounds(), found.bounds());
+    assert_ne!(grid(&choice.bounds_crs(None)).bounds(), found.bounds());
 }
 
 /// A side of 0 is chosen for square pixels.
@@ -71,12 +66,12 @@ fn a_side_of_0_is_chosen_for_square_pixels() {
         (None, (500, 0), (500, 400), 20.0),
         (None, (0, 1600), (2000, 1600), 5.0),
     ] {
-        let found = grid(&GridChoice { bounds, size: Some(size), ..GridChoice::default() });
+        let found = grid(&GridChoice::new().bounds(bounds).size(size));
         assert_eq!((found.width(), found.height()), sides, "{size:?}");
         assert_eq!(found.transform().resolution(), (pixel, pixel), "{size:?}");
         assert_eq!(found.bounds(), bounds.unwrap_or(scene().bounds()), "{size:?}");
     }
-    let none = GridChoice { size: Some((0, 0)), ..GridChoice::default() };
+    let none = GridChoice::new().size((0, 0));
     let problem = none.grid(&[scene()], &TransformOptions::default()).unwrap_err().to_string();
     assert_eq!(problem, "expected a size above 0");
 }

@@ -27,7 +27,7 @@ OF_ARRAYS = {
 # All of their reads are refused.
 REFUSED = {
     "test_coregister_of_an_irregular_array_is_an_error", "test_coregister_of_a_file_elsewhere_is_an_error",
-    "test_keywords_that_follow_from_the_array",
+    "test_keywords_that_follow_from_the_array", "test_engine_without_one_target_grid_is_an_error",
 }  # fmt: skip
 globals().update({name: test for name, test in vars(HOST).items() if name.startswith("test_") and name not in OF_ARRAYS})
 

@@ -215,12 +215,60 @@ def test_engine_reads_like_an_array(tmp_path):
     assert aligned(of_dataset.band_data, array)
 
 
+def test_engine_takes_the_array_as_the_value_of_coregister(tmp_path):
+    path = made(tmp_path / "a.tif")
+    for array in (template(), utm_template()):
+        for word, others in (("coregister", {}), ("auto_reproject", {"auto_reproject": True})):
+            found = xr.open_dataset(path, engine="strile", backend_kwargs={word: array})
+            assert found.identical(xr.open_dataset(path, engine="strile", like=array, **others))
+            expected = array.strile.open_geotiff(path, **{word: True})
+            assert np.array_equal(found.band_data.values[0], expected.values, equal_nan=True)
+            assert np.array_equal(found.x, expected.x) and np.array_equal(found.y, expected.y)
+    # A raster of any kind, a flag that says the same, and both modes: the grid is that of the array.
+    array, grid = template(), strile.Grid.like(template())
+    expected = xr.open_dataset(path, engine="strile", like=array)
+    two = xr.Dataset({"elevation": array, "coarse": (("v", "u"), np.zeros((2, 2)))})
+    for words in (
+        {"coregister": grid}, {"coregister": two, "var": "elevation"}, {"coregister": array, "auto_reproject": True},
+        {"coregister": True, "auto_reproject": array}, {"coregister": array, "auto_reproject": False},
+    ):  # fmt: skip
+        found = xr.open_dataset(path, engine="strile", backend_kwargs=words)
+        assert np.array_equal(found.band_data.values, expected.band_data.values)
+    found = xr.open_dataset(path, engine="strile", coregister=made(tmp_path / "b.tif", shape=(10, 12)))
+    assert found.band_data.shape == (1, 10, 12)
+
+
+def test_engine_without_one_target_grid_is_an_error(tmp_path):
+    path, array = made(tmp_path / "a.tif"), template()
+    for kind, words, given in (
+        (strile.StrileError, "coregister=True has no target grid", {"coregister": True}),
+        (strile.StrileError, "auto_reproject=True has no target grid", {"auto_reproject": True}),
+        (strile.StrileError, "target grid", {"resampling": "bilinear"}),
+        (strile.StrileError, "target grid", {"var": "elevation"}),
+        (strile.StrileError, "target grid", {"var": "elevation", "coregister": array}),
+        (strile.StrileError, "coregister and auto_reproject are both rasters, and exactly one", {"coregister": array, "auto_reproject": array}),
+        (strile.StrileError, "coregister and like are both", {"coregister": array, "like": array}),
+        (strile.StrileError, "auto_reproject and like are both", {"auto_reproject": array, "like": array}),
+        (strile.StrileError, "grid and a raster", {"coregister": array, "grid": strile.Grid.like(array)}),
+        (FileNotFoundError, "no_raster.tif", {"coregister": "no_raster.tif"}),
+        (TypeError, "coregister is int: expected True, False, or the raster", {"coregister": 1}),
+        (TypeError, "auto_reproject is ndarray", {"auto_reproject": np.zeros((3, 3))}),
+    ):
+        with pytest.raises(kind, match=words):
+            xr.open_dataset(path, engine="strile", backend_kwargs=given)
+    plain = xr.open_dataset(path, engine="strile")
+    for given in ({"coregister": False}, {"auto_reproject": False}, {"coregister": None}):
+        assert xr.open_dataset(path, engine="strile", backend_kwargs=given).identical(plain)
+
+
 def test_engine_puts_many_files_on_one_grid(tmp_path):
     paths = [made(tmp_path / f"{number}.tif") for number in range(2)]
     found = xr.open_mfdataset(paths, engine="strile", combine="nested", concat_dim="tile", like=template())
     assert found.sizes["tile"] == 2 and np.array_equal(found.x, template().x)
     expected = template().strile.open_geotiff(paths[0], coregister=True).values
     assert np.array_equal(found.band_data.values[:, 0], [expected, expected])
+    by_value = xr.open_mfdataset(paths, engine="strile", combine="nested", concat_dim="tile", backend_kwargs={"coregister": template()})
+    assert by_value.identical(found)
 
 
 @pytest.mark.parametrize("method", ["nearest", "bilinear", "average"])

@@ -3,6 +3,7 @@
 `xtask/python/check_warp.py` compares pixels of drawn cases with GDAL's."""
 
 import pickle
+import time
 import warnings
 
 import numpy as np
@@ -300,7 +301,7 @@ def test_refused(path, grid, tmp_path):
         ("resolution", lambda: strile.open_geotiff(path, resolution=10, shape=(3, 3))),
         ("at least one file", lambda: strile.open_geotiff([], grid=grid)),
         ("out_shape", lambda: strile.open(path).read(grid=grid, out_shape=(3, 3))),
-        ("like", lambda: xr.open_dataset(path, engine="strile", coregister=True)),
+        ("target grid", lambda: xr.open_dataset(path, engine="strile", coregister=True)),
         ("resampling", lambda: xr.open_dataset(path, engine="strile", resampling="cubic")),
     ):
         with pytest.raises(strile.StrileError, match=words):
@@ -312,14 +313,57 @@ def test_refused(path, grid, tmp_path):
         strile.read(path, grid=strile.Grid("EPSG:4267", (0.01, 0, 14.9, 0, -0.01, 50.1), (20, 20)))
 
 
-def test_absurd_grids_take_bounded_work(path):
-    huge = strile.Grid(32633, UTM, (2**31 - 1, 2**31 - 1))
+def template(grid):
+    """An array on a grid, of one number in memory."""
+    pixels = np.broadcast_to(np.uint8(0), grid.shape)
+    return xr.DataArray(pixels, dims=("y", "x"), attrs={"crs": grid.crs, "transform": grid.transform})
+
+
+# What reads a path onto a grid, with a limit on samples where it takes one.
+DOORS = {
+    "read": lambda path, grid, **limit: strile.read(path, grid=grid, **limit),
+    "Dataset.read": lambda path, grid, **limit: strile.open(path).read(grid=grid, **limit),
+    "open_geotiff": lambda path, grid, **limit: strile.open_geotiff(path, grid=grid, **limit).values,
+    "open_geotiff lazy": lambda path, grid, **limit: strile.open_geotiff(path, grid=grid, chunks=500, **limit).values,
+    "read_batch": lambda path, grid, **limit: strile.read_batch(path, [(0, 0, *grid.shape[::-1])], grid=grid, **limit),
+    "engine": lambda path, grid, **limit: xr.open_dataset(path, engine="strile", grid=grid, mask_and_scale=False, **limit).band_data.values,
+    "engine coregister": lambda path, grid, **limit: xr.open_dataset(path, engine="strile", coregister=template(grid), **limit).band_data.values,
+    "reproject": lambda path, grid: strile.open_geotiff(path).strile.reproject(grid=grid).values,
+    "coregister": lambda path, grid, **limit: template(grid).strile.open_geotiff(path, coregister=True, **limit).values,
+}
+
+
+def peak():
+    """The most memory that the process has had, in bytes."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM"))
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.filterwarnings("ignore:.*covers only")
+@pytest.mark.parametrize("shape", [(2**31 - 1, 2**31 - 1), (1, 2**31 - 1), (2**31 - 1, 1)], ids=["square", "row", "column"])
+def test_absurd_grids_take_bounded_work(path, door, shape):
+    before, begin = peak(), time.monotonic()
     with pytest.raises((strile.StrileError, MemoryError)):
-        strile.read(path, grid=huge)
+        DOORS[door](path, strile.Grid(32633, UTM, shape))
+    assert time.monotonic() - begin < 10 and peak() - before < 256 << 20
+
+
+@pytest.mark.filterwarnings("ignore:.*covers only")
+@pytest.mark.parametrize("door", [door for door in DOORS if door != "reproject"])
+def test_grids_have_at_most_max_pixels(path, door):
     with pytest.raises(strile.PixelSafetyLimitError):
-        strile.read(path, grid=strile.Grid(32633, UTM, (500, 500)), max_pixels=1000)
+        DOORS[door](path, strile.Grid(32633, UTM, (500, 500)), max_pixels=1000)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_grids_far_from_the_earth_have_no_pixels(path, door):
     far = strile.Grid("EPSG:3857", (1e20, 0, 1e25, 0, -1e20, 1e25), (10, 10))
-    assert (strile.read(path, grid=far).numpy() == -9).all()
+    if "coregister" in door:
+        with pytest.raises(strile.StrileError, match="does not overlap|outside|cannot"):
+            DOORS[door](path, far)
+    else:
+        assert (np.asarray(DOORS[door](path, far)) == -9).all()
 
 
 def test_sources_placed_by_control_points_and_polynomials_are_gdals(tmp_path):

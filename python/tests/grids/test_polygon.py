@@ -10,9 +10,11 @@ import pytest
 import rasterio
 import rasterio.features
 import rasterio.mask
+import shapely
 import strile
 from affine import Affine
 from rasterio.warp import transform_geom
+from shapely.geometry import shape as Shape
 
 SCRIPT = str(Path(sysconfig.get_path("scripts")) / "strile")
 UTM = (10.0, 0.0, 499500.0, 0.0, -10.0, 5539000.0)
@@ -36,26 +38,76 @@ def path(tmp_path):
     return str(tmp_path / "a.tif")
 
 
-class Shape:
-    """A geometry as shapely has it."""
+class Interface:
+    """A geometry that has no more than its interface, and perhaps a reference system."""
 
-    def __init__(self, geometry):
+    def __init__(self, geometry, crs=None):
         self.__geo_interface__ = geometry
+        self.crs = crs
 
 
+@pytest.mark.parametrize("made", [Shape, Interface], ids=["shapely", "interface"])
 @pytest.mark.parametrize("geometry", [STAR, BOTH], ids=["holes", "several"])
-def test_pixels_are_those_of_rasterio(path, geometry):
+def test_pixels_are_those_of_rasterio(path, geometry, made):
     with rasterio.open(path) as file:
         expected, place = rasterio.mask.mask(file, [geometry], crop=True)
-    array = strile.open_geotiff(path, polygon=Shape(geometry))
+    geometry = made(geometry)
+    array = strile.open_geotiff(path, polygon=geometry)
     assert np.array_equal(array.values, np.moveaxis(expected, 0, -1))
     assert tuple(array.attrs["transform"])[:6] == tuple(place)[:6] and array.attrs["nodata"] == -7
-    raster = strile.read(path, polygon=Shape(geometry))
+    raster = strile.read(path, polygon=geometry)
     assert np.array_equal(raster.numpy(), expected)
-    lazy = strile.open_geotiff(path, polygon=Shape(geometry), chunks=40)
+    lazy = strile.open_geotiff(path, polygon=geometry, chunks=40)
     assert np.array_equal(lazy.values, array.values)
-    masked = strile.read(path, polygon=Shape(geometry), masked=True).numpy()
+    masked = strile.read(path, polygon=geometry, masked=True).numpy()
     assert np.array_equal(np.isnan(masked), expected == -7)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: Shape(STAR).buffer(37.5),
+        lambda: Shape(BOTH).simplify(100),
+        lambda: Shape(STAR).convex_hull,
+        lambda: shapely.union_all([shapely.Point(500_000, 5_538_500).buffer(300), shapely.box(500_100, 5_538_000, 500_900, 5_538_333)]),
+        lambda: shapely.force_3d(Shape(BOTH), 7.5),
+        lambda: Shape(STAR).reverse(),
+    ],
+    ids=["buffer", "simplified", "hull", "union", "heights", "reversed"],
+)
+def test_geometries_that_shapely_makes(path, made):
+    geometry = made()
+    with rasterio.open(path) as file:
+        expected, _ = rasterio.mask.mask(file, [geometry], crop=True)
+    for polygon in (geometry, geometry.wkt, shapely.to_geojson(geometry)):
+        given = {"polygon_crs": 32633} if polygon is not geometry else {}
+        assert np.array_equal(strile.read(path, polygon=polygon, **given).numpy(), expected)
+    shapely.prepare(geometry)
+    assert np.array_equal(strile.read(path, polygon=geometry).numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    "geometry",
+    [shapely.Polygon(), shapely.MultiPolygon(), shapely.Point(500_000, 5_538_500), shapely.LineString([(0, 0), (1, 1)]), shapely.GeometryCollection()],
+    ids=["empty", "no polygons", "point", "line", "collection"],
+)
+def test_geometries_of_shapely_that_are_no_polygons(path, geometry):
+    for polygon in (geometry, geometry.wkt):
+        with pytest.raises(strile.StrileError, match="polygon"):
+            strile.read(path, polygon=polygon)
+
+
+def test_the_reference_system_of_a_geometry(path):
+    """GeoSeries and features of other packages have one."""
+    degrees = transform_geom("EPSG:32633", "EPSG:4326", STAR, precision=12)
+    expected = strile.read(path, polygon=Shape(STAR)).numpy()
+    for polygon, given in (
+        (Interface(degrees, "EPSG:4326"), {}),
+        (Interface(degrees, rasterio.CRS.from_epsg(4326)), {}),
+        (Shape(degrees), {"polygon_crs": 4326}),
+    ):
+        # Edges are straight in degrees, so a few pixels at the edge may differ.
+        assert (strile.read(path, polygon=polygon, **given).numpy() != expected).mean() < 1e-3
 
 
 def test_any_grid_and_any_system(path):

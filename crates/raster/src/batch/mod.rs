@@ -1,11 +1,12 @@
 //! Many windows of many files, read into one array (window, band, row, column) by one job.
 //!
 //! `window` says which pixels are wanted, `options` what becomes of them. `read` hands them to the one path of all reads
-//! (`crate::read`), and `output` is memory of the caller for them. `onto` puts windows onto a grid, `suffice` chooses overviews for windows that become smaller. `ahead`
+//! (`crate::read`), and `output` is memory of the caller for them. `located` takes coordinates of other reference systems, `onto` puts windows onto a grid, `suffice` chooses overviews for windows that become smaller. `ahead`
 //! reads the next batches while one is used, and `headers` keeps the headers of many files.
 
 mod ahead;
 mod headers;
+mod located;
 mod onto;
 mod options;
 mod output;

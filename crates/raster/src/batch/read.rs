@@ -1,5 +1,6 @@
 //! Reads of many windows of many files into one array.
 
+use super::located::located;
 use super::onto::BatchOnto;
 use super::options::BatchOptions;
 use super::output::BatchOutput;
@@ -21,6 +22,7 @@ pub fn plan_batch<F: AsInput>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<ReadPlan> {
+    let windows = &*located(files, windows, options.onto.as_deref())?;
     if let Some(batch) = BatchOnto::of(files, windows, options, context)? {
         return batch.plan(to);
     }
@@ -84,6 +86,7 @@ fn read_to<F: AsInput>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<Pixels> {
+    let windows = &*located(files, windows, options.onto.as_deref())?;
     match BatchOnto::of(files, windows, options, context)? {
         Some(batch) => batch.read(to),
         None => Batch::new(files, windows, options)?.read(to, context),
@@ -98,6 +101,7 @@ pub fn read_batch_into<F: AsInput>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<(Report, Vec<WindowFault>)> {
+    let windows = &*located(files, windows, options.onto.as_deref())?;
     if let Some(batch) = BatchOnto::of(files, windows, options, context)? {
         return batch.read_into(output);
     }

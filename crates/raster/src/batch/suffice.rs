@@ -1,5 +1,6 @@
 //! Which level suffices for windows that are resampled: the smallest that has as many pixels as are asked for.
 
+use super::located::located;
 use super::window::BatchWindow;
 use crate::error::Result;
 use crate::file::input::{AsInput, InputRef};
@@ -17,6 +18,7 @@ pub fn sufficient_levels<F: AsInput>(
     windows: &[BatchWindow],
     size: (u32, u32),
 ) -> Result<Vec<BatchWindow>> {
+    let windows = located(files, windows, None)?;
     windows.iter().map(|window| sufficient(files, window, size)).collect()
 }
 

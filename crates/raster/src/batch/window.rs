@@ -8,6 +8,7 @@ use crate::grid::Polygon;
 use crate::options::{Place, setters};
 use crate::read::{Area, Frame, Request, Shape};
 use std::sync::Arc;
+use strile_crs::Crs;
 
 /// One window of a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,9 @@ pub struct BatchWindow {
     pub bands: Option<Vec<u16>>,
     /// Which pixels of that level.
     pub area: Area,
+    /// The reference system of the box or the point that `area` is. `None` is that of the file, or of the grid that windows are put onto. A box
+    /// becomes the bounds of its edges there. Windows of pixels have none.
+    pub bounds_crs: Option<Arc<Crs>>,
     /// Pixels whose centre lies outside are missing, and only blocks under it are read. Files then have a reference system and a
     /// transform, and windows without a grid are not resampled to a `size`.
     pub polygon: Option<Arc<Polygon>>,
@@ -31,13 +35,32 @@ pub struct BatchWindow {
 impl BatchWindow {
     /// Returns the window of all bands of an area of a file's first page, at full resolution.
     pub fn new(file: usize, area: impl Into<Area>) -> Self {
-        Self { file, page: 0, level: 0, bands: None, area: area.into(), polygon: None }
+        Self { file, page: 0, level: 0, bands: None, area: area.into(), bounds_crs: None, polygon: None }
     }
 
     /// Takes these bands, from 1, in this order.
     #[must_use]
     pub fn bands(mut self, bands: impl IntoIterator<Item = u16>) -> Self {
         self.bands = Some(bands.into_iter().collect());
+        self
+    }
+
+    /// Takes the box or the point as coordinates of this reference system.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use strile::batch::BatchWindow;
+    /// use strile::crs::Crs;
+    /// use strile::read::Area;
+    ///
+    /// let wgs84 = Arc::new(Crs::from_user_input("EPSG:4326")?);
+    /// let window = BatchWindow::new(0, Area::Bounds([14.9, 49.9, 15.1, 50.1])).bounds_crs(&wgs84);
+    /// assert_eq!(window.bounds_crs, Some(wgs84));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bounds_crs(mut self, crs: &Arc<Crs>) -> Self {
+        self.bounds_crs = Some(Arc::clone(crs));
         self
     }
 

@@ -140,47 +140,111 @@ impl GridChoice {
     }
 }
 
-/// Returns the bounds in another reference system of what lies in a box. Its edges are followed in steps.
+/// Returns the bounds in another reference system of what lies in a box. Its edges are followed in steps. Where the other system repeats, a box
+/// over its seam continues: longitudes go beyond 180°.
+///
+/// ```
+/// use strile::crs::{Crs, TransformOptions};
+/// use strile::grid::transform_bounds;
+/// use strile::tiff::geo::Bounds;
+///
+/// let (utm, wgs) = (Crs::from_user_input("EPSG:32660")?, Crs::from_user_input("EPSG:4326")?);
+/// let bounds = Bounds { min_x: 690_000.0, min_y: 6_000_000.0, max_x: 710_000.0, max_y: 6_020_000.0 };
+/// let found = transform_bounds(&utm, &wgs, bounds, &TransformOptions::default())?;
+/// assert!(found.min_x < 180.0 && found.max_x > 180.0 && found.max_x < 180.3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
-/// If coordinates cannot be transformed, or none of the edges lies in the domain of the other system.
+/// If coordinates cannot be transformed, or part of an edge lies outside the domain of the other system.
 pub fn transform_bounds(
     from: &Crs,
     to: &Crs,
     bounds: Bounds,
     transform: &TransformOptions,
 ) -> Result<Bounds, InvalidValue> {
-    let Bounds { min_x, min_y, max_x, max_y } = super::checked(bounds)?;
+    let bounds = super::checked(bounds)?;
+    match transformer_of(from, to, bounds, transform)? {
+        None => Ok(bounds),
+        Some(transformer) => bounds_by(&transformer, bounds, to),
+    }
+}
+
+/// The way of coordinates within a box from one system to another; `None` if they are one.
+pub(crate) fn transformer_of(
+    from: &Crs,
+    to: &Crs,
+    Bounds { min_x, min_y, max_x, max_y }: Bounds,
+    transform: &TransformOptions,
+) -> Result<Option<Transformer>, InvalidValue> {
     if from.is_same(to) {
-        return Ok(bounds);
+        return Ok(None);
     }
     let mut transform = transform.clone();
     if transform.area.is_none() {
         let area = Area::of(from, (min_x, min_y), (max_x, max_y));
         transform.area = Some(area.map_err(|error| error.to_string())?);
     }
-    let transformer = Transformer::new(from, to, &transform).map_err(|error| error.to_string())?;
+    Ok(Some(Transformer::new(from, to, &transform).map_err(|error| error.to_string())?))
+}
+
+/// The bounds of a box by a transformer to `to`.
+pub(crate) fn bounds_by(transformer: &Transformer, bounds: Bounds, to: &Crs) -> Result<Bounds, InvalidValue> {
+    let Bounds { min_x, min_y, max_x, max_y } = super::checked(bounds)?;
+    let refuse = |problem: &str| {
+        let name = to.name.escape_debug();
+        Err(format!("the box {min_x},{min_y},{max_x},{max_y} {problem} `{name}`").into())
+    };
     let step = |i: u32| f64::from(i) / f64::from(STEPS);
     let (wide, high) = (max_x - min_x, max_y - min_y);
-    let points = (0..=STEPS).flat_map(|i| {
-        let (x, y) = (min_x + wide * step(i), min_y + high * step(i));
-        [(x, min_y), (x, max_y), (min_x, y), (max_x, y)]
-    });
+    let edge = |side: u32, i: u32| match side {
+        0 => (min_x + wide * step(i), min_y),
+        1 => (max_x, min_y + high * step(i)),
+        2 => (min_x + wide * step(STEPS - i), max_y),
+        _ => (min_x, min_y + high * step(STEPS - i)),
+    };
+    // Once around the box: a point lies near the one before it, whatever turn its coordinates say.
+    let points = (0..4).flat_map(|side| (0..=STEPS).map(move |i| edge(side, i)));
+    let period = transformer.target_period();
     let mut found: Option<Bounds> = None;
-    let mut failed = 0;
+    let (mut first, mut last) = (None, None);
     for (x, y) in points {
-        let Some((x, y)) = transformer.transform(x, y) else {
-            failed += 1;
-            continue;
+        let Some((mut x, y)) = transformer.transform(x, y) else {
+            return refuse("lies partly outside the domain of");
         };
+        if let Some((period, last)) = period.zip(last) {
+            let turns: f64 = (last - x) / period;
+            x += turns.round() * period;
+        }
+        first.get_or_insert(x);
+        last = Some(x);
         found = Some(super::around(found, (x, y)));
     }
-    match (found, failed) {
-        (Some(found), 0) => Ok(found),
-        _ => Err(format!(
-            "the box {min_x},{min_y},{max_x},{max_y} lies partly outside the domain of `{}`",
-            to.name.escape_debug()
-        )
-        .into()),
+    let (Some(found), Some(first), Some(last)) = (found, first, last) else {
+        return refuse("has no edges in");
+    };
+    match period {
+        Some(period) if (last - first).abs() > period / 2.0 => {
+            around_a_pole(transformer, bounds, found).map_or_else(|| refuse("lies around both poles of"), Ok)
+        }
+        _ => Ok(found),
+    }
+}
+
+/// All longitudes from the box's edges to the pole that it lies around.
+fn around_a_pole(transformer: &Transformer, bounds: Bounds, edges: Bounds) -> Option<Bounds> {
+    let period = transformer.target_period().filter(|_| transformer.to_is_geographic())?;
+    let (back, pole) = (transformer.inverse(), period / 4.0);
+    let holds = |latitude: f64| {
+        let place = back.transform(0.0, latitude);
+        place.is_some_and(|(x, y)| {
+            (bounds.min_x..=bounds.max_x).contains(&x) && (bounds.min_y..=bounds.max_y).contains(&y)
+        })
+    };
+    let (min_x, max_x) = (-period / 2.0, period / 2.0);
+    match (holds(pole), holds(-pole)) {
+        (true, false) => Some(Bounds { min_x, max_x, max_y: pole, ..edges }),
+        (false, true) => Some(Bounds { min_x, max_x, min_y: -pole, ..edges }),
+        _ => None,
     }
 }

@@ -25,6 +25,7 @@ use strile_tiff::geo::{Bounds, GeoTransform, Georeference};
 
 pub use crate::read::{files_onto, plan_onto, read_onto, read_onto_device, read_onto_into};
 pub use chosen::{GridChoice, transform_bounds};
+pub(crate) use chosen::{bounds_by, transformer_of};
 pub use map::CoordinateMap;
 pub(crate) use map::HUGE;
 pub use map_options::MapOptions;

@@ -1,14 +1,16 @@
 //! Windows of files in several reference systems, put onto one: each as a read of its own would make it.
 
 use std::sync::Arc;
-use strile::batch::{BatchOutput, BatchWindow, plan_batch, read_batch_into, read_batch_on_device};
+use strile::batch::{
+    BatchOutput, BatchWindow, plan_batch, read_batch_into, read_batch_on_device, sufficient_levels,
+};
 use strile::crs::{Crs, DatumShift, TransformOptions, Transformer};
 use strile::engine::{Output, OutputSpec};
-use strile::grid::{Grid, Top, WarpOptions, WarpSampling, read_onto};
+use strile::grid::{Grid, Top, WarpOptions, WarpSampling, read_onto, transform_bounds};
 use strile::io::{MemorySink, MemorySource};
 use strile::read::{Area, FloatType, Interleave};
 use strile::tiff::gdal::NoData;
-use strile::tiff::geo::GeoTransform;
+use strile::tiff::geo::{Bounds, GeoTransform};
 use strile::write::Piece;
 use strile::{
     BatchOptions, Context, DataType, Dataset, Layer, Location, OpenOptions, Processor, RasterSpec,
@@ -243,4 +245,97 @@ fn a_device_puts_windows_onto_a_grid_as_the_cpu_does() {
                 == host.into_host(&context).unwrap().into_bytes().unwrap()
         );
     }
+}
+
+/// A box around 12° east, 50° north, in degrees, moved east by some minutes.
+fn degrees(minutes: f64) -> Bounds {
+    let min_x = 11.995 + minutes / 60.0;
+    Bounds { min_x, min_y: 49.996, max_x: min_x + 0.008, max_y: 50.003 }
+}
+
+fn sides(Bounds { min_x, min_y, max_x, max_y }: Bounds) -> Area {
+    Area::Bounds([min_x, min_y, max_x, max_y])
+}
+
+#[test]
+fn boxes_and_points_of_another_system() {
+    let files = [scene(32, DataType::U16, 1), scene(33, DataType::U16, 2), scene(31, DataType::U16, 3)];
+    let (wgs84, context, plain) = (Arc::new(crs(4326)), Context::default(), TransformOptions::default());
+    let onto = BatchOptions::new().onto(grid(), WarpOptions::new().resampling(WarpSampling::Bilinear));
+    let utm = Arc::new(crs(32633));
+    for (options, is_onto) in
+        [(onto.clone().size((24, 20)), true), (BatchOptions::new().size((24, 20)), false)]
+    {
+        let own = |file: usize| if is_onto { crs(3857) } else { crs([32632, 32633, 32631][file]) };
+        let (mut given, mut wanted) = (Vec::new(), Vec::new());
+        for file in 0..3_u8 {
+            let (place, file) = (degrees(f64::from(file) / 10.0), usize::from(file));
+            given.push(BatchWindow::new(file, sides(place)).bounds_crs(&wgs84));
+            let there = transform_bounds(&wgs84, &own(file), place, &plain).unwrap();
+            wanted.push(BatchWindow::new(file, sides(there)));
+        }
+        // A box of a third system, and one that is in that of the grid or file.
+        let place = transform_bounds(&wgs84, &utm, degrees(0.2), &plain).unwrap();
+        given.push(BatchWindow::new(0, sides(place)).bounds_crs(&utm));
+        wanted.push(BatchWindow::new(0, sides(transform_bounds(&utm, &own(0), place, &plain).unwrap())));
+        let same = Arc::new(own(1));
+        given.push(wanted[1].clone().bounds_crs(&same));
+        wanted.push(wanted[1].clone());
+        let pixels = |windows: &[BatchWindow]| {
+            read_batch(&files, windows, &options, &context).unwrap().into_bytes().unwrap()
+        };
+        assert_eq!(pixels(&given), pixels(&wanted));
+        assert!(pixels(&given).iter().any(|&byte| byte != 0));
+        let planned = |windows| plan_batch(Location::Host, &files, windows, &options, &context).unwrap();
+        assert_eq!(planned(&given).to_string(), planned(&wanted).to_string());
+        if !is_onto {
+            let levels = |windows| sufficient_levels(&files, windows, (24, 20)).unwrap();
+            assert_eq!(levels(&given), levels(&wanted));
+        }
+        // Points.
+        let (x, y) = (12.001, 50.001);
+        let there = Transformer::new(&wgs84, &own(1), &plain).unwrap().transform(x, y).unwrap();
+        let point = |(x, y)| BatchWindow::new(1, Area::Point { x, y, width: 8, height: 6 });
+        let mut unsized_options = options.clone();
+        unsized_options.size = None;
+        let read =
+            |window| read_batch(&files, &[window], &unsized_options, &context).unwrap().into_bytes().unwrap();
+        assert_eq!(read(point((x, y)).bounds_crs(&wgs84)), read(point(there)));
+        // Refusals name the window.
+        for (window, words) in [
+            (BatchWindow::of_pixels(0, 0, 0, (3, 3)), "given in pixels"),
+            (BatchWindow::new(0, Area::Bounds([12.0, 50.0, 11.0, 51.0])), "not empty"),
+            (BatchWindow::new(0, Area::Bounds([11.0, 50.0, 12.0, 95.0])), ""),
+        ] {
+            let windows = [given[0].clone(), window.bounds_crs(&wgs84)];
+            let error = read_batch(&files, &windows, &options, &context).unwrap_err().to_string();
+            assert!(error.contains("window 1") && error.contains(words), "{error}");
+        }
+    }
+}
+
+#[test]
+fn boxes_over_the_antimeridian_and_the_poles() {
+    let plain = TransformOptions::default();
+    let bounds = |[min_x, min_y, max_x, max_y]: [f64; 4]| Bounds { min_x, min_y, max_x, max_y };
+    let to_degrees = |code, sides| transform_bounds(&crs(code), &crs(4326), bounds(sides), &plain).unwrap();
+    let found = to_degrees(32660, [690_000.0, 6_000_000.0, 710_000.0, 6_020_000.0]);
+    assert!(179.8 < found.min_x && found.min_x < 180.0 && 180.0 < found.max_x && found.max_x < 180.3);
+    // The whole world stays the whole world.
+    let half = 20_037_508.342_789_244;
+    let found = to_degrees(3857, [-half, -half, half, half]);
+    assert!((found.min_x + 180.0).abs() < 1e-9 && (found.max_x - 180.0).abs() < 1e-9, "{found:?}");
+    // Around a pole: all longitudes, and latitudes up to it.
+    let far = 1_000_000.0;
+    let found = to_degrees(3413, [-far, -far, far, far]);
+    assert_eq!((found.min_x, found.max_x, found.max_y), (-180.0, 180.0, 90.0));
+    assert!(76.0 < found.min_y && found.min_y < 78.0, "{found:?}");
+    let found = to_degrees(3031, [-far, -far, far, far]);
+    assert_eq!((found.min_x, found.max_x, found.min_y), (-180.0, 180.0, -90.0));
+    assert!(-78.0 < found.max_y && found.max_y < -76.0, "{found:?}");
+    // Beside it.
+    let found = to_degrees(3413, [10_000.0, 10_000.0, far, far]);
+    assert!(found.max_x - found.min_x < 95.0 && found.max_y < 90.0, "{found:?}");
+    let error = transform_bounds(&crs(3413), &crs(3857), bounds([-far, -far, far, far]), &plain).unwrap_err();
+    assert!(error.to_string().contains("around"), "{error}");
 }

@@ -148,14 +148,12 @@ fn jpeg_2000_file() -> Vec<u8> {
     let plain = Counting::new(built(&ImageSpec::new(UINT16), [1, 128, 192]), true).open();
     let sink = MemorySink::new();
     let handle = sink.handle();
-    let write = WriteOptions {
-        compression: Compression::Jpeg2000,
-        lossless: Some(true),
-        blocks: BlockChoice::Tiles { width: 64, height: 64 },
-        overviews: Overviews::None,
-        ..WriteOptions::default()
-    };
-    let options = ConvertOptions { write, ..ConvertOptions::default() };
+    let write = WriteOptions::default()
+        .compression(Compression::Jpeg2000)
+        .lossless(true)
+        .blocks(BlockChoice::Tiles { width: 64, height: 64 })
+        .overviews(Overviews::None);
+    let options = ConvertOptions::default().write(write);
     convert_into(&Input::Tiff(Box::new(plain)), Box::new(sink), &options, &Context::default()).unwrap();
     handle.take().unwrap().bytes
 }
