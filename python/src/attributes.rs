@@ -216,11 +216,14 @@ pub(crate) fn words<'py>(py: Python<'py>, dataset: &Dataset) -> PyResult<Bound<'
     dataset.quickly(py, &Cancel::default(), || input.words())?.into_py_dict(py)
 }
 
-/// Refuses a level whose table of blocks has fewer entries than it has blocks.
+/// Refuses a level whose table of blocks has fewer entries than it has blocks, or whose signed samples are stored white as zero.
 #[pyfunction]
-pub(crate) fn check_tables(py: Python<'_>, dataset: &Dataset, level: usize) -> PyResult<()> {
+pub(crate) fn check_level(py: Python<'_>, dataset: &Dataset, level: usize) -> PyResult<()> {
     match dataset.input(py)?.as_ref() {
-        Input::Tiff(file) => dataset.quickly(py, &Cancel::default(), || file.check_block_tables(level)),
+        Input::Tiff(file) => dataset.quickly(py, &Cancel::default(), || {
+            file.check_block_tables(level)?;
+            file.check_white(level)
+        }),
         Input::Vrt(_) => Ok(()),
     }
 }

@@ -23,7 +23,7 @@ use strile::batch::SizedWindow;
 use strile::engine::ProcessId;
 use strile::file::BLOCK_TABLES;
 use strile::io::{RemoteOptions, Source, is_remote};
-use strile::read::{Area, BandMask, Place};
+use strile::read::{Area, Masking, Place};
 use strile::vrt::{Missing, VrtOptions};
 use strile::{Cancel, DataType, Input, OpenOptions};
 
@@ -207,18 +207,21 @@ impl Dataset {
         Ok(self.memo.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py))
     }
 
-    /// What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None where
-    /// all are.
-    #[pyo3(signature = (level=0))]
-    fn validity<'py>(&self, py: Python<'py>, level: usize) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-        let input = self.input(py)?;
-        let rules = call::detached(py, || input.band_masks(&Place::new().level(level)))?;
-        let shown = |rule| match rule {
-            BandMask::AllValid => Ok(None),
-            BandMask::Image => Ok(Some("layer".into_pyobject(py)?.into_any())),
-            BandMask::Value(value) => facts::number(py, Some(value)),
-        };
-        rules.into_iter().map(shown).collect()
+    /// What says which pixels of bands of a level are missing; see `_core.pyi`.
+    #[pyo3(signature = (level=0, bands=None))]
+    fn masking(
+        &self,
+        py: Python<'_>,
+        level: usize,
+        bands: Option<Vec<u16>>,
+    ) -> PyResult<Option<&'static str>> {
+        let (input, mut place) = (self.input(py)?, Place::new().level(level));
+        place.bands = bands;
+        Ok(match call::detached(py, || input.masking(&place))? {
+            Masking::Nothing => None,
+            Masking::Values => Some("values"),
+            Masking::Other => Some("other"),
+        })
     }
 
     /// Red, green, blue and alpha of each value of a band (from 1), empty without a colour table.

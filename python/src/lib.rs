@@ -77,7 +77,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(redacted, module)?)?;
     module.add_function(wrap_pyfunction!(remote::check_host, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::check_nodata, module)?)?;
-    module.add_function(wrap_pyfunction!(attributes::check_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::check_level, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::placed, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::placed_on, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::scaling, module)?)?;

@@ -173,9 +173,9 @@ class Dataset:
         """Refuses a result of this many samples and bytes by the limits of `read`: PixelSafetyLimitError."""
     def plan(self, options: ReadOptions | None = None) -> Plan:
         """The plan of `read` with these options."""
-    def validity(self, level: int = 0) -> list[int | float | str | None]:
-        """What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None
-        where all are."""
+    def masking(self, level: int = 0, bands: Sequence[int] | None = None) -> Literal["values", "other"] | None:
+        """What says which pixels of bands of a level are missing: nodata values of all these bands, or what else there is; None
+        where `masked` changes no pixel."""
     def open_source(self, path: str) -> Dataset:
         """Of a mosaic: opens the file of a source, by the `path` that `sources` has for it."""
     def holes(self) -> list[tuple[str, str]]:
@@ -545,8 +545,8 @@ def words(dataset: Dataset) -> dict[str, str]:
     """The items of the file in GDAL's default domain."""
 def check_nodata(value: int | float, dtype: str, name: str, *, allow_invalid: bool = False) -> bool:
     """Whether pixels of a type can have a nodata value. One that is not a whole number is refused for integers, unless it is allowed."""
-def check_tables(dataset: Dataset, level: int) -> None:
-    """Refuses a level whose table of blocks has fewer entries than it has blocks."""
+def check_level(dataset: Dataset, level: int) -> None:
+    """Refuses a level whose table of blocks has fewer entries than it has blocks, or whose signed samples are stored white as zero."""
 def categories(dataset: Dataset) -> tuple[dict[str, Any], str | None, list[str]]:
     """Names and colours of classes as attributes, tables as the text of a sidecar, and what was ignored."""
 def aux_xml(

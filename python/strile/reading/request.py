@@ -58,7 +58,6 @@ class Request:
     flat: bool
     turn: Turn | None
     onto: Onto | None
-    inverted: bool
     masked: bool
     scaling: tuple[float, float] | None
     made: np.dtype
@@ -112,7 +111,7 @@ class Request:
             # Files on a grid have their own.
             scaling=self.scaling if self.onto is None else None,
             float_type=self.made.name if converted else None,
-            invert_white=self.inverted,
+            invert_white=self.onto is None and not self.source.is_vrt,
             look_for=look_for,
         )
         layout = Layout(interleave="band" if self.flat else "pixel", apply_orientation=self.turn is not None)
