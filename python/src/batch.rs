@@ -2,6 +2,7 @@
 
 use crate::array::View;
 use crate::dataset::{Dataset, warn};
+use crate::dict::dict;
 use crate::error::refused;
 use crate::given::{Value, shown, word};
 use crate::raster::{Raster, told_by_window};
@@ -57,12 +58,10 @@ impl Headers {
 
     /// Pickled they are limits and the place of the index: headers are read anew in the other process.
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
-        let keywords = PyDict::new(py);
-        keywords.set_item("files", self.limits.files)?;
-        keywords.set_item("memory", self.limits.bytes)?;
-        keywords.set_item("open_files", self.limits.open)?;
-        keywords.set_item("index", &self.index)?;
-        keywords.set_item("sidecars", self.sidecars)?;
+        let limits = &self.limits;
+        let keywords = dict!(
+            py; self { index, sidecars }, "files" => limits.files, "memory" => limits.bytes, "open_files" => limits.open,
+        );
         Ok((PyTuple::empty(py), keywords))
     }
 

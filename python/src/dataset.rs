@@ -4,6 +4,7 @@
 
 use crate::batch::SAMPLINGS;
 use crate::call;
+use crate::dict::{Dicts, dict};
 use crate::error::{refused, strile_error};
 use crate::facts;
 use crate::given::{Value, word};
@@ -16,7 +17,7 @@ use crate::request::ReadOptions;
 use crate::source::RangeSource;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use strile::batch::SizedWindow;
@@ -24,7 +25,7 @@ use strile::engine::ProcessId;
 use strile::file::BLOCK_TABLES;
 use strile::io::{RemoteOptions, Source, is_remote};
 use strile::read::{Area, Masking, Place};
-use strile::vrt::{Missing, VrtOptions};
+use strile::vrt::{Missing, VrtOptions, VrtSource};
 use strile::{Cancel, DataType, Input, OpenOptions};
 
 /// An open file or mosaic.
@@ -352,23 +353,18 @@ impl Dataset {
     }
 
     /// Of a mosaic: its sources as stated.
-    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Dicts<'py>> {
         let input = self.input(py)?;
-        let list = PyList::empty(py);
-        let Input::Vrt(vrt) = input.as_ref() else { return Ok(list) };
-        for source in call::detached(py, || vrt.listed_sources())? {
-            let dict = PyDict::new(py);
-            dict.set_item("name", &source.name)?;
-            dict.set_item("path", source.path.as_ref().map(|path| path.display().to_string()))?;
-            dict.set_item("problem", &source.problem)?;
-            dict.set_item("band", source.band)?;
-            dict.set_item("source_band", source.source_band)?;
-            dict.set_item("source_rect", source.source_rect.map(|[x, y, w, h]| (x, y, w, h)))?;
-            dict.set_item("target_rect", source.target_rect.map(|[x, y, w, h]| (x, y, w, h)))?;
-            dict.set_item("exists", source.path.is_some())?;
-            list.append(dict)?;
-        }
-        Ok(list)
+        let Input::Vrt(vrt) = input.as_ref() else { return Ok(Vec::new()) };
+        let told = |source: VrtSource| {
+            let path = source.path.as_ref().map(|path| path.display().to_string());
+            let four = |rect: Option<[f64; 4]>| rect.map(|[x, y, w, h]| (x, y, w, h));
+            Ok(dict!(
+                py; source { name, problem, band, source_band }, "exists" => path.is_some(), "path" => path,
+                "source_rect" => four(source.source_rect), "target_rect" => four(source.target_rect),
+            ))
+        };
+        call::detached(py, || vrt.listed_sources())?.into_iter().map(told).collect()
     }
 
     /// Closes the file; later calls are refused.

@@ -14,6 +14,7 @@ mod count;
 mod crs;
 mod dataset;
 mod device;
+mod dict;
 mod dlpack;
 mod error;
 mod facts;
