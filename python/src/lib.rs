@@ -113,7 +113,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(commands::validate_cog, module)?)?;
     module.add_function(wrap_pyfunction!(figures::measure, module)?)?;
     module.add_function(wrap_pyfunction!(figures::sample, module)?)?;
-    module.add_function(wrap_pyfunction!(figures::shades, module)?)?;
+    module.add_function(wrap_pyfunction!(figures::picture, module)?)?;
     module.add_function(wrap_pyfunction!(commands::compare, module)?)?;
     module.add_function(wrap_pyfunction!(crs::crs, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::same_version, module)?)?;

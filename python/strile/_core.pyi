@@ -394,9 +394,9 @@ def sample(source: Dataset, places: bytes, bands: Sequence[int], crs: Any = None
     """Values at places (pairs of 64-bit floats, in the reference system `crs` or that of the file): dtype, values (place, band), and
     whether each is valid."""
 
-def shades(samples: bytes, dtype: str, valid: bytes) -> bytes:
-    """Shades from 0 to 255 of the samples of a band, stretched from the 2nd to the 98th percentile of the valid ones."""
-
+def picture(samples: bytes, dtype: str, valid: bytes, shape: tuple[int, int]) -> bytes:
+    """A PNG of samples (band, row, column) of one or three bands, stretched from the 2nd to the 98th percentile. `valid` has a byte for each
+    sample, 0 where it is not valid: such pixels are transparent. `shape`: rows and columns."""
 def validate_cog(source: Dataset, *, strict: bool = False) -> dict[str, Any]:
     """`valid`, `errors`, `warnings`."""
 
