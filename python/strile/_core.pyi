@@ -516,6 +516,9 @@ def scaled(transform: Transform, x: float, y: float) -> Transform:
     """The transform of a level whose pixels are `x` columns wide and `y` rows high."""
 def moved(transform: Transform, column: float, row: float) -> Transform:
     """The transform of a window that begins at a pixel."""
+def stored_window(window: tuple[int, int, int, int], turn: tuple[int, int, int]) -> tuple[int, int, int, int]:
+    """Column, row, width and height of a window (row0, col0, row1, col1) of a turned image in the stored one. `turn`: orientation, and the
+    height and width as stored."""
 def extent(transform: Transform, width: int, height: int) -> tuple[float, float, float, float]:
     """Left, bottom, right and top, in the order of the axes: `top` is where row 0 begins on a grid that is not turned."""
 def pixel_size(transform: Transform) -> tuple[float, float]: ...

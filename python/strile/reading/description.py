@@ -18,7 +18,7 @@ from ..errors import StrileError
 from ..facts import Facts, Level
 from . import sidecars, vrt
 from .arguments import Arguments
-from .request import Request, Turn, Window
+from .request import Request, Window
 
 if TYPE_CHECKING:
     import xarray
@@ -341,7 +341,7 @@ def _pixels(
         reduce=call.reduce,
         bands=bands,
         flat=len(bands) == 1,
-        turn=None if level.orientation == 1 else Turn(level.orientation, level.height, level.width),
+        turn=None if level.orientation == 1 else (level.orientation, level.height, level.width),
         onto=None,
         masked=masked,
         scaling=scaling,
