@@ -4,7 +4,7 @@
 //! its own shows those of the full resolution. Tags about the layout of the file never show.
 
 use crate::dataset::{Dataset, data_type};
-use crate::error::{refused, strile_error};
+use crate::error::{fallback_warning, refused, strile_error};
 use crate::facts;
 use crate::given::Value;
 use crate::grid::Grid;
@@ -176,10 +176,9 @@ pub(crate) fn placed<'py>(
         attrs.set_item("gcps", PyTuple::new(py, placement.gcps_from(row, column))?)?;
     }
     if let (Some(code), None) = (crs.epsg, &crs.wkt) {
-        let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
         let sentence =
             format!("{name}: EPSG:{code} is not in the table of reference systems, so there is no crs_wkt");
-        py.import("warnings")?.call_method1("warn", (sentence, class, 2))?;
+        fallback_warning(py, &sentence, 2)?;
     }
     system(&attrs, crs.epsg, crs.wkt.as_deref())?;
     Ok(attrs)

@@ -5,7 +5,7 @@
 use crate::batch::SAMPLINGS;
 use crate::call;
 use crate::dict::{Dicts, dict};
-use crate::error::{refused, strile_error};
+use crate::error::{fallback_warning, refused, strile_error};
 use crate::facts;
 use crate::given::{Value, word};
 use crate::mosaic;
@@ -386,11 +386,8 @@ pub(crate) fn data_type(name: &str) -> PyResult<DataType> {
 /// Blocks that were filled in the caller's memory: there is no raster to tell of them.
 pub(crate) fn warn(py: Python<'_>, name: &str, faults: &[(String, String)]) -> PyResult<()> {
     let Some((place, problem)) = faults.first() else { return Ok(()) };
-    let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
     let sentence = format!("{name}: {} blocks were filled; {place}: {problem}", faults.len());
-    let sentence = strile::tiff::printable(&sentence);
-    py.import("warnings")?.call_method1("warn", (sentence.as_ref(), class))?;
-    Ok(())
+    fallback_warning(py, &sentence, 1)
 }
 
 /// Whether two versions, each a size and a mark, are the same state of one source.
