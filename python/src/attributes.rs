@@ -4,7 +4,7 @@
 //! its own shows those of the full resolution. Tags about the layout of the file never show.
 
 use crate::dataset::{Dataset, data_type};
-use crate::error::{refused, strile_error};
+use crate::error::{fallback_warning, refused, strile_error};
 use crate::facts;
 use crate::given::Value;
 use crate::grid::Grid;
@@ -176,10 +176,9 @@ pub(crate) fn placed<'py>(
         attrs.set_item("gcps", PyTuple::new(py, placement.gcps_from(row, column))?)?;
     }
     if let (Some(code), None) = (crs.epsg, &crs.wkt) {
-        let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
         let sentence =
             format!("{name}: EPSG:{code} is not in the table of reference systems, so there is no crs_wkt");
-        py.import("warnings")?.call_method1("warn", (sentence, class, 2))?;
+        fallback_warning(py, &sentence, 2)?;
     }
     system(&attrs, crs.epsg, crs.wkt.as_deref())?;
     Ok(attrs)
@@ -216,11 +215,14 @@ pub(crate) fn words<'py>(py: Python<'py>, dataset: &Dataset) -> PyResult<Bound<'
     dataset.quickly(py, &Cancel::default(), || input.words())?.into_py_dict(py)
 }
 
-/// Refuses a level whose table of blocks has fewer entries than it has blocks.
+/// Refuses a level whose table of blocks has fewer entries than it has blocks, or whose signed samples are stored white as zero.
 #[pyfunction]
-pub(crate) fn check_tables(py: Python<'_>, dataset: &Dataset, level: usize) -> PyResult<()> {
+pub(crate) fn check_level(py: Python<'_>, dataset: &Dataset, level: usize) -> PyResult<()> {
     match dataset.input(py)?.as_ref() {
-        Input::Tiff(file) => dataset.quickly(py, &Cancel::default(), || file.check_block_tables(level)),
+        Input::Tiff(file) => dataset.quickly(py, &Cancel::default(), || {
+            file.check_block_tables(level)?;
+            file.check_white(level)
+        }),
         Input::Vrt(_) => Ok(()),
     }
 }

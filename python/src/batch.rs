@@ -1,10 +1,12 @@
 //! `read_batch`, and the headers of files that batches share.
 
 use crate::array::View;
-use crate::dataset::{Dataset, warn};
+use crate::dataset::Dataset;
+use crate::dict::dict;
 use crate::error::refused;
 use crate::given::{Value, shown, word};
 use crate::raster::{Raster, told_by_window};
+use crate::reading::Result;
 use crate::request::{Execution, Meaning, Place};
 use crate::{call, device, remote};
 use pyo3::prelude::*;
@@ -56,12 +58,10 @@ impl Headers {
 
     /// Pickled they are limits and the place of the index: headers are read anew in the other process.
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
-        let keywords = PyDict::new(py);
-        keywords.set_item("files", self.limits.files)?;
-        keywords.set_item("memory", self.limits.bytes)?;
-        keywords.set_item("open_files", self.limits.open)?;
-        keywords.set_item("index", &self.index)?;
-        keywords.set_item("sidecars", self.sidecars)?;
+        let limits = &self.limits;
+        let keywords = dict!(
+            py; self { index, sidecars }, "files" => limits.files, "memory" => limits.bytes, "open_files" => limits.open,
+        );
         Ok((PyTuple::empty(py), keywords))
     }
 
@@ -179,12 +179,6 @@ fn windows_of(
 pub(crate) const SAMPLINGS: [(&str, Sampling); 3] =
     [("nearest", Sampling::Nearest), ("bilinear", Sampling::Bilinear), ("average", Sampling::Average)];
 
-/// What a batch gives.
-enum Result {
-    Filled(Vec<(String, String)>),
-    Pixels(Raster),
-}
-
 /// Windows of files, in one array; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (files, windows, headers, place=None, meaning=None, execution=None, *, kind="pixels", size=None,
@@ -238,15 +232,7 @@ pub(crate) fn read_batch<'py>(
     let (context, remote) = (execution.context()?, remote::options(remote));
     let asked = (&options, output.as_ref(), to, sufficient);
     let work = || read(all, windows, (&headers.kept, &remote), asked, &context);
-    let result = call::run(py, &context.cancel, None, work)?;
-    match (result, out) {
-        (Result::Filled(faults), Some(array)) => {
-            warn(py, "a batch", &faults)?;
-            Ok(array.clone())
-        }
-        (Result::Filled(_), None) => Err(refused("an output that was not given: a bug in strile")),
-        (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
-    }
+    call::run(py, &context.cancel, None, work)?.told(py, "a batch", out)
 }
 
 fn read(

@@ -1,12 +1,12 @@
 //! The block cache of the process.
 
 use crate::call;
+use crate::dict::dict;
 use crate::error::refused;
 use crate::given::{integer, shown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
-use strile::cache::CacheStats;
 
 /// Bytes of a folder, unless the caller says otherwise.
 const DEFAULT_FOLDER_LIMIT: u64 = 10 << 30;
@@ -30,18 +30,8 @@ pub(crate) fn set_cache_folder(py: Python<'_>, path: Option<PathBuf>, limit: u64
 /// What the block cache of the process holds, and how often it helped.
 #[pyfunction]
 pub(crate) fn cache_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let CacheStats { limit, bytes, blocks, hits, misses, folder_limit, folder_bytes, folder_hits } =
-        strile::cache::stats();
-    let dict = PyDict::new(py);
-    dict.set_item("limit", limit)?;
-    dict.set_item("bytes", bytes)?;
-    dict.set_item("blocks", blocks)?;
-    dict.set_item("hits", hits)?;
-    dict.set_item("misses", misses)?;
-    dict.set_item("folder_limit", folder_limit)?;
-    dict.set_item("folder_bytes", folder_bytes)?;
-    dict.set_item("folder_hits", folder_hits)?;
-    Ok(dict)
+    let stats = strile::cache::stats();
+    Ok(dict!(py; stats { limit, bytes, blocks, hits, misses, folder_limit, folder_bytes, folder_hits }))
 }
 
 /// Empties the block cache of the process.

@@ -3,14 +3,15 @@
 use crate::call;
 use crate::dataset::Dataset;
 use crate::device;
+use crate::dict::{Dicts, dict};
 use crate::given::word;
 use crate::write_options::resampling_named;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use std::path::PathBuf;
 use strile::Compression;
 use strile::cog::{CogChecks, Finding};
-use strile::compare::CompareOptions;
+use strile::compare::{CompareOptions, Difference};
 use strile::overview::{OverviewOptions, OverviewOutcome};
 use strile::write::WriteReport;
 
@@ -49,9 +50,7 @@ pub(crate) fn add_overviews<'py>(
     match outcome {
         OverviewOutcome::Written(report) => told(py, &report, &report.warnings),
         OverviewOutcome::AlreadyThere(_) | OverviewOutcome::NotNeeded => {
-            let dict = PyDict::new(py);
-            dict.set_item("warnings", PyList::empty(py))?;
-            Ok(dict)
+            Ok(dict!(py; "warnings" => Vec::<String>::new()))
         }
     }
 }
@@ -83,24 +82,15 @@ pub(crate) fn validate_cog<'py>(
     let dict = PyDict::new(py);
     dict.set_item("valid", report.is_valid(strict))?;
     for (key, findings) in [("errors", &report.errors), ("warnings", &report.warnings)] {
-        let list = PyList::empty(py);
-        for finding in findings {
-            list.append(of_finding(py, finding)?)?;
-        }
-        dict.set_item(key, list)?;
+        let findings = findings.iter().map(|finding| of_finding(py, finding));
+        dict.set_item(key, findings.collect::<PyResult<Dicts<'_>>>()?)?;
     }
     Ok(dict)
 }
 
 fn of_finding<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("code", finding.code)?;
-    dict.set_item("place", &finding.place)?;
-    dict.set_item("message", &finding.message)?;
-    dict.set_item("advice", finding.advice)?;
-    dict.set_item("count", finding.count)?;
-    dict.set_item("found_by", finding.found_by.names().to_vec())?;
-    Ok(dict)
+    let found_by = finding.found_by.names().to_vec();
+    Ok(dict!(py; finding { code, place, message, advice, count }, "found_by" => found_by))
 }
 
 /// How two opened files differ.
@@ -114,7 +104,7 @@ pub(crate) fn compare<'py>(
     structure: bool,
     decode_on: &str,
     max_pixels: Option<u64>,
-) -> PyResult<Bound<'py, PyList>> {
+) -> PyResult<Dicts<'py>> {
     let (first, second) = (a.get().input(py)?, b.get().input(py)?);
     let decode_on = device::processor("decode_on", decode_on)?;
     let mut options = CompareOptions::new().tolerance(tolerance).structure(structure).decode_on(decode_on);
@@ -129,28 +119,14 @@ pub(crate) fn compare<'py>(
         let other = second.tiff().ok_or_else(|| mosaic(second.name()))?;
         one.compare(other, &options, &context)
     })?;
-    let list = PyList::empty(py);
-    for difference in &found {
-        let dict = PyDict::new(py);
-        dict.set_item("category", difference.category)?;
-        dict.set_item("place", &difference.place)?;
-        dict.set_item("message", &difference.message)?;
+    let told = |difference: &Difference| {
         let samples = difference.samples.as_ref().map(|samples| {
-            let dict = PyDict::new(py);
-            dict.set_item("count", samples.count)?;
-            dict.set_item("compared", samples.compared)?;
-            dict.set_item("largest", samples.largest)?;
-            dict.set_item("band", samples.band)?;
-            dict.set_item("row", samples.row)?;
-            dict.set_item("column", samples.column)?;
-            dict.set_item("a", &samples.a)?;
-            dict.set_item("b", &samples.b)?;
-            PyResult::Ok(dict)
+            PyResult::Ok(dict!(py; samples { count, compared, largest, band, row, column, a, b }))
         });
-        dict.set_item("samples", samples.transpose()?)?;
-        list.append(dict)?;
-    }
-    Ok(list)
+        let samples = samples.transpose()?;
+        Ok(dict!(py; difference { category, place, message }, "samples" => samples))
+    };
+    found.iter().map(told).collect()
 }
 
 pub(crate) fn told<'py>(
@@ -158,11 +134,5 @@ pub(crate) fn told<'py>(
     report: &WriteReport,
     warnings: &[String],
 ) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("file_len", report.file_len)?;
-    dict.set_item("blocks", report.blocks)?;
-    dict.set_item("sparse", report.sparse)?;
-    dict.set_item("levels", report.levels)?;
-    dict.set_item("warnings", warnings)?;
-    Ok(dict)
+    Ok(dict!(py; report { file_len, blocks, sparse, levels }, "warnings" => warnings))
 }

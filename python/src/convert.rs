@@ -3,13 +3,14 @@
 use crate::call::{self, Count, Watch};
 use crate::commands::told;
 use crate::dataset::Dataset;
+use crate::dict::{Dicts, dict};
 use crate::error::refused;
 use crate::given::{Float, Int, Row, Value, word};
 use crate::remote;
 use crate::write_options::{FORMATS, resampling_named};
 use crate::{crs, device, onto, request, sink};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use strile::convert::{
 };
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::GeoTransform;
+use strile::write::CreationNotes;
 use strile::{Context, Window};
 
 /// Writes (part of) an opened file as another; see `_core.pyi`.
@@ -39,12 +41,7 @@ pub(crate) fn convert<'py>(
     let remote = remote::target_options(remote.as_ref());
     let input = source.get().input(py)?;
     let ConvertOptions { options, notes } = options;
-    let count = Arc::new(Count::default());
-    let mut context = call::context(memory, threads)?;
-    if let (Some(asked), None) = (notes.threads, threads) {
-        context.threads = asked;
-    }
-    let context = Context { progress: Some(Arc::clone(&count) as _), ..context };
+    let (count, context) = counted(notes, memory, threads)?;
     let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });
     let report = call::run(py, &context.cancel, watch, || {
         let sink = sink::at(&target, overwrite, &remote, &context.cancel)?;
@@ -75,17 +72,12 @@ pub(crate) fn convert_many<'py>(
     progress: Option<Bound<'py, PyAny>>,
     memory: Option<u64>,
     threads: Option<usize>,
-) -> PyResult<Bound<'py, PyList>> {
+) -> PyResult<Dicts<'py>> {
     let ConvertOptions { options, notes } = options;
     let jobs = NonZeroUsize::new(jobs).ok_or_else(|| refused("jobs is 0, expected at least 1"))?;
     let mut many = ManyOptions::new(folder).overwrite(overwrite).recursive(recursive).jobs(jobs);
     many.open.allow_outside = allow_outside;
-    let count = Arc::new(Count::default());
-    let mut context = call::context(memory, threads)?;
-    if let (Some(asked), None) = (notes.threads, threads) {
-        context.threads = asked;
-    }
-    let context = Context { progress: Some(Arc::clone(&count) as _), ..context };
+    let (count, context) = counted(notes, memory, threads)?;
     let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });
     let (items, outcomes) = call::run(py, &context.cancel, watch, || {
         let items = strile::convert::plan_many(&inputs, &many)?;
@@ -93,11 +85,7 @@ pub(crate) fn convert_many<'py>(
         count.complete();
         Ok((items, outcomes))
     })?;
-    let list = PyList::empty(py);
-    for (item, outcome) in items.iter().zip(outcomes) {
-        let dict = PyDict::new(py);
-        dict.set_item("input", &item.input)?;
-        dict.set_item("output", &item.output)?;
+    let told = |(item, outcome): (&ManyItem, ManyOutcome)| {
         let (state, error, warnings) = match outcome {
             ManyOutcome::Written(report) => {
                 let faults = report.faults.iter().map(|fault| format!("filled: {fault}"));
@@ -106,12 +94,21 @@ pub(crate) fn convert_many<'py>(
             ManyOutcome::Skipped => ("skipped", None, Vec::new()),
             ManyOutcome::Failed(error) => ("failed", Some(error.to_string()), Vec::new()),
         };
-        dict.set_item("state", state)?;
-        dict.set_item("error", error)?;
-        dict.set_item("warnings", warnings)?;
-        list.append(dict)?;
-    }
-    Ok(list)
+        Ok(dict!(py; item { input, output }, "state" => state, "error" => error, "warnings" => warnings))
+    };
+    items.iter().zip(outcomes).map(told).collect()
+}
+
+/// A count of blocks, and what the conversion may take: threads as creation options have them, unless the call says how many.
+fn counted(
+    notes: &CreationNotes,
+    memory: Option<u64>,
+    threads: Option<usize>,
+) -> PyResult<(Arc<Count>, Context)> {
+    let count = Arc::new(Count::default());
+    let context = call::context(memory, threads)?;
+    let threads = notes.threads.filter(|_| threads.is_none()).unwrap_or(context.threads);
+    Ok((Arc::clone(&count), Context { progress: Some(count), threads, ..context }))
 }
 
 /// Adds what will be written to a count.
@@ -129,7 +126,7 @@ impl ManyProgress for Told<'_> {
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct ConvertOptions {
     options: strile::ConvertOptions,
-    notes: strile::write::CreationNotes,
+    notes: CreationNotes,
 }
 
 /// Text, or a whole number in its place.

@@ -4,7 +4,8 @@
 
 use crate::batch::SAMPLINGS;
 use crate::call;
-use crate::error::{refused, strile_error};
+use crate::dict::{Dicts, dict};
+use crate::error::{fallback_warning, refused, strile_error};
 use crate::facts;
 use crate::given::{Value, word};
 use crate::mosaic;
@@ -16,15 +17,15 @@ use crate::request::ReadOptions;
 use crate::source::RangeSource;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use strile::batch::SizedWindow;
 use strile::engine::ProcessId;
 use strile::file::BLOCK_TABLES;
 use strile::io::{RemoteOptions, Source, is_remote};
-use strile::read::{Area, BandMask, Place};
-use strile::vrt::{Missing, VrtOptions};
+use strile::read::{Area, Masking, Place};
+use strile::vrt::{Missing, VrtOptions, VrtSource};
 use strile::{Cancel, DataType, Input, OpenOptions};
 
 /// An open file or mosaic.
@@ -205,18 +206,21 @@ impl Dataset {
         Ok(self.memo.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py))
     }
 
-    /// What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None where
-    /// all are.
-    #[pyo3(signature = (level=0))]
-    fn validity<'py>(&self, py: Python<'py>, level: usize) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-        let input = self.input(py)?;
-        let rules = call::detached(py, || input.band_masks(&Place::new().level(level)))?;
-        let shown = |rule| match rule {
-            BandMask::AllValid => Ok(None),
-            BandMask::Image => Ok(Some("layer".into_pyobject(py)?.into_any())),
-            BandMask::Value(value) => facts::number(py, Some(value)),
-        };
-        rules.into_iter().map(shown).collect()
+    /// What says which pixels of bands of a level are missing; see `_core.pyi`.
+    #[pyo3(signature = (level=0, bands=None))]
+    fn masking(
+        &self,
+        py: Python<'_>,
+        level: usize,
+        bands: Option<Vec<u16>>,
+    ) -> PyResult<Option<&'static str>> {
+        let (input, mut place) = (self.input(py)?, Place::new().level(level));
+        place.bands = bands;
+        Ok(match call::detached(py, || input.masking(&place))? {
+            Masking::Nothing => None,
+            Masking::Values => Some("values"),
+            Masking::Other => Some("other"),
+        })
     }
 
     /// Red, green, blue and alpha of each value of a band (from 1), empty without a colour table.
@@ -347,23 +351,18 @@ impl Dataset {
     }
 
     /// Of a mosaic: its sources as stated.
-    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Dicts<'py>> {
         let input = self.input(py)?;
-        let list = PyList::empty(py);
-        let Input::Vrt(vrt) = input.as_ref() else { return Ok(list) };
-        for source in call::detached(py, || vrt.listed_sources())? {
-            let dict = PyDict::new(py);
-            dict.set_item("name", &source.name)?;
-            dict.set_item("path", source.path.as_ref().map(|path| path.display().to_string()))?;
-            dict.set_item("problem", &source.problem)?;
-            dict.set_item("band", source.band)?;
-            dict.set_item("source_band", source.source_band)?;
-            dict.set_item("source_rect", source.source_rect.map(|[x, y, w, h]| (x, y, w, h)))?;
-            dict.set_item("target_rect", source.target_rect.map(|[x, y, w, h]| (x, y, w, h)))?;
-            dict.set_item("exists", source.path.is_some())?;
-            list.append(dict)?;
-        }
-        Ok(list)
+        let Input::Vrt(vrt) = input.as_ref() else { return Ok(Vec::new()) };
+        let told = |source: VrtSource| {
+            let path = source.path.as_ref().map(|path| path.display().to_string());
+            let four = |rect: Option<[f64; 4]>| rect.map(|[x, y, w, h]| (x, y, w, h));
+            Ok(dict!(
+                py; source { name, problem, band, source_band }, "exists" => path.is_some(), "path" => path,
+                "source_rect" => four(source.source_rect), "target_rect" => four(source.target_rect),
+            ))
+        };
+        call::detached(py, || vrt.listed_sources())?.into_iter().map(told).collect()
     }
 
     /// Closes the file; later calls are refused.
@@ -385,11 +384,8 @@ pub(crate) fn data_type(name: &str) -> PyResult<DataType> {
 /// Blocks that were filled in the caller's memory: there is no raster to tell of them.
 pub(crate) fn warn(py: Python<'_>, name: &str, faults: &[(String, String)]) -> PyResult<()> {
     let Some((place, problem)) = faults.first() else { return Ok(()) };
-    let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
     let sentence = format!("{name}: {} blocks were filled; {place}: {problem}", faults.len());
-    let sentence = strile::tiff::printable(&sentence);
-    py.import("warnings")?.call_method1("warn", (sentence.as_ref(), class))?;
-    Ok(())
+    fallback_warning(py, &sentence, 1)
 }
 
 /// Whether two versions, each a size and a mark, are the same state of one source.

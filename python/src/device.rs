@@ -1,8 +1,9 @@
 //! Devices by name.
 
+use crate::dict::dict;
 use crate::error::refused;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyList;
 use strile::{Location, Processor};
 
 /// What can decode on this machine, as a list of dicts: `name`, `usable`, `description`, and of a GPU
@@ -12,10 +13,7 @@ pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let found = crate::call::detached(py, strile::device::devices)?;
     let list = PyList::empty(py);
     for device in found {
-        let dict = PyDict::new(py);
-        dict.set_item("name", device.name)?;
-        dict.set_item("usable", device.usable)?;
-        dict.set_item("description", device.description)?;
+        let dict = dict!(py; device { name, usable, description });
         if let Some(gpu) = device.gpu {
             dict.set_item("compute_capability", gpu.capability)?;
             dict.set_item("memory_free", gpu.memory_free)?;

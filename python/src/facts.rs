@@ -1,8 +1,9 @@
 //! `Dataset.facts` and `Dataset.tags`: what is known without reading pixels, as Python values.
 
+use crate::dict::{Dicts, dict};
 use crate::error::exception;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList, PyString, PyTuple};
 use strile::file::Metadata;
 use strile::file::{Level, StoredField};
 use strile::read::{MaskSource, Place};
@@ -35,132 +36,100 @@ fn of_file(dict: &Bound<'_, PyDict>, dataset: &Dataset) -> PyResult<()> {
     let py = dict.py();
     dict.set_item("kind", "tiff")?;
     let Some(tiff) = dataset.tiff() else { return Ok(()) };
-    dict.set_item("byte_order", order_name(tiff.header.byte_order))?;
-    dict.set_item("bigtiff", tiff.header.variant == Variant::Big)?;
     let pages = PyList::empty(py);
     for page in dataset.pages() {
-        let levels = PyList::empty(py);
-        for level in &page.levels {
-            levels.append(of_level(py, dataset, level)?)?;
-        }
-        let one = PyDict::new(py);
-        one.set_item("levels", levels)?;
-        pages.append(one)?;
+        let levels = page.levels.iter().map(|level| of_level(py, dataset, level));
+        pages.append(dict!(py; "levels" => levels.collect::<PyResult<Dicts<'_>>>()?))?;
     }
-    dict.set_item("pages", pages)?;
     let text = tiff.directories.first().and_then(|directory| directory.text(Tag::GDAL_NODATA));
-    dict.set_item("nodata_text", text)?;
     let mask = dataset.mask_source(&Place::default()).unwrap_or(MaskSource::AllValid);
-    dict.set_item("mask_source", mask_name(mask))
+    let facts = dict!(
+        py; "byte_order" => order_name(tiff.header.byte_order), "bigtiff" => tiff.header.variant == Variant::Big,
+        "pages" => pages, "nodata_text" => text, "mask_source" => mask_name(mask),
+    );
+    dict.update(facts.as_mapping())
 }
 
 fn of_level<'py>(py: Python<'py>, dataset: &Dataset, level: &Level) -> PyResult<Bound<'py, PyDict>> {
     let image = &level.image;
-    let dict = PyDict::new(py);
-    dict.set_item("width", image.width)?;
-    dict.set_item("height", image.height)?;
-    dict.set_item("bands", image.samples)?;
-    let data_type = image.sample.data_type();
-    dict.set_item("dtype", data_type.map_or_else(|| image.sample.to_string(), |t| t.name().to_owned()))?;
-    let bits =
-        image.mixed_bits.clone().unwrap_or_else(|| vec![image.sample.bits; usize::from(image.samples)]);
-    dict.set_item("bits", bits)?;
-    dict.set_item("sample_formats", vec![format_code(image.sample.format); usize::from(image.samples)])?;
-    dict.set_item("block", (image.grid.block_height, image.grid.block_width))?;
-    dict.set_item("tiled", image.grid.kind == BlockKind::Tile)?;
+    let (sample, bands) = (image.sample, usize::from(image.samples));
+    let dtype = sample.data_type().map_or_else(|| sample.to_string(), |t| t.name().to_owned());
     let largest = match &image.table.sizes {
         BlockArray::Here(sizes) => sizes.iter().max(),
         BlockArray::There(_) => None,
     };
-    dict.set_item("largest_block", largest)?;
-    dict.set_item("compression", image.compression.name())?;
     let stored = dataset.tiff().filter(|_| level.file == 0);
     let stored =
         stored.and_then(|tiff| tiff.directories.get(image.directory)?.integer(Tag::Compression).ok()?);
     let usual = image.compression.codes().first().copied().map(u64::from);
-    dict.set_item("compression_code", stored.or(usual))?;
     let predictor = match image.predictor {
         Predictor::None => 1,
         Predictor::Horizontal => 2,
         Predictor::FloatingPoint => 3,
     };
-    dict.set_item("predictor", predictor)?;
-    dict.set_item("photometric", image.colour.photometric.code())?;
-    dict.set_item("planar", if image.planar == Planar::Chunky { "contig" } else { "separate" })?;
-    dict.set_item("orientation", image.orientation)?;
     let extra = image.colour.extra_samples.iter().map(|extra| match extra {
         ExtraSample::Unspecified => 0u16,
         ExtraSample::AssociatedAlpha => 1,
         ExtraSample::UnassociatedAlpha => 2,
     });
-    dict.set_item("extra_samples", extra.collect::<Vec<_>>())?;
-    dict.set_item("sidecar", level.file != 0)?;
-    dict.set_item("has_mask", level.mask.is_some())?;
     let own = dataset.own_georeference(level);
     let own = own.map(|own| {
         let dict = PyDict::new(py);
         of_georeference(&dict, &own).map(|()| dict)
     });
-    dict.set_item("georeference", own.transpose()?)?;
-    Ok(dict)
+    Ok(dict!(
+        py; image { width, height, orientation }, "bands" => bands, "dtype" => dtype,
+        "bits" => image.mixed_bits.clone().unwrap_or_else(|| vec![sample.bits; bands]),
+        "sample_formats" => vec![format_code(sample.format); bands],
+        "block" => (image.grid.block_height, image.grid.block_width),
+        "tiled" => image.grid.kind == BlockKind::Tile, "largest_block" => largest,
+        "compression" => image.compression.name(), "compression_code" => stored.or(usual),
+        "predictor" => predictor, "photometric" => image.colour.photometric.code(),
+        "planar" => if image.planar == Planar::Chunky { "contig" } else { "separate" },
+        "extra_samples" => extra.collect::<Vec<_>>(), "sidecar" => level.file != 0,
+        "has_mask" => level.mask.is_some(), "georeference" => own.transpose()?,
+    ))
 }
 
 fn of_mosaic(dict: &Bound<'_, PyDict>, vrt: &Vrt) -> PyResult<()> {
     let py = dict.py();
-    dict.set_item("kind", "vrt")?;
-    dict.set_item("warped", vrt.is_warped())?;
-    dict.set_item("byte_order", order_name(ByteOrder::NATIVE))?;
-    dict.set_item("bigtiff", false)?;
+    let (width, height, bands) = (vrt.width(), vrt.height(), usize::from(vrt.bands()));
     let data_type = vrt.data_type();
-    let bands = usize::from(vrt.bands());
-    let letter = crate::raster::kind(data_type).0;
-    let format = match letter {
+    let format = match crate::raster::kind(data_type).0 {
         'i' => SampleFormat::Int,
         'f' => SampleFormat::Float,
         'c' => SampleFormat::ComplexFloat,
         _ => SampleFormat::Uint,
     };
-    let level = PyDict::new(py);
-    level.set_item("width", vrt.width())?;
-    level.set_item("height", vrt.height())?;
-    level.set_item("bands", bands)?;
-    level.set_item("dtype", data_type.name())?;
-    level.set_item("bits", vec![data_type.size() * 8; bands])?;
-    level.set_item("sample_formats", vec![format_code(format); bands])?;
-    // As GDAL has it.
-    level.set_item("block", (vrt.height().min(128), vrt.width().min(128)))?;
-    level.set_item("tiled", true)?;
-    level.set_item("compression", "none")?;
-    level.set_item("compression_code", 1)?;
-    level.set_item("predictor", 1)?;
     let palette = !vrt.colour_table(1).is_empty();
     let photometric = if palette { Photometric::Palette } else { Photometric::MinIsBlack };
-    level.set_item("photometric", photometric.code())?;
-    level.set_item("planar", "separate")?;
-    level.set_item("orientation", 1)?;
-    level.set_item("extra_samples", PyList::empty(py))?;
-    level.set_item("sidecar", false)?;
     let mask = vrt.mask_source();
-    level.set_item("has_mask", mask == MaskSource::Image)?;
-    let page = PyDict::new(py);
-    page.set_item("levels", [level])?;
-    dict.set_item("pages", [page])?;
-    dict.set_item("nodata_text", vrt.nodata(1).map(NoData::to_text))?;
-    dict.set_item("mask_source", mask_name(mask))?;
+    let level = dict!(
+        py; "width" => width, "height" => height, "bands" => bands, "dtype" => data_type.name(),
+        "bits" => vec![data_type.size() * 8; bands], "sample_formats" => vec![format_code(format); bands],
+        // As GDAL has it.
+        "block" => (height.min(128), width.min(128)), "tiled" => true, "compression" => "none",
+        "compression_code" => 1, "predictor" => 1, "photometric" => photometric.code(), "planar" => "separate",
+        "orientation" => 1, "extra_samples" => PyList::empty(py), "sidecar" => false,
+        "has_mask" => mask == MaskSource::Image,
+    );
     // Bands of a mosaic may differ in it.
     let nodata = (1..=vrt.bands()).map(|band| number(py, vrt.nodata(band)));
-    dict.set_item("band_nodata", nodata.collect::<PyResult<Vec<_>>>()?)
+    let facts = dict!(
+        py; "kind" => "vrt", "warped" => vrt.is_warped(), "byte_order" => order_name(ByteOrder::NATIVE),
+        "bigtiff" => false, "pages" => [dict!(py; "levels" => [level])],
+        "nodata_text" => vrt.nodata(1).map(NoData::to_text), "mask_source" => mask_name(mask),
+        "band_nodata" => nodata.collect::<PyResult<Vec<_>>>()?,
+    );
+    dict.update(facts.as_mapping())
 }
 
 fn of_metadata(dict: &Bound<'_, PyDict>, metadata: &Metadata) -> PyResult<()> {
     let py = dict.py();
     dict.set_item("nodata", number(py, metadata.nodata)?)?;
     of_georeference(dict, &metadata.georeference)?;
-    let bands = PyList::empty(py);
-    for band in &metadata.bands {
-        bands.append(of_band(py, band)?)?;
-    }
-    dict.set_item("bands", bands)?;
+    let bands = metadata.bands.iter().map(|band| of_band(py, band));
+    dict.set_item("bands", bands.collect::<PyResult<Dicts<'_>>>()?)?;
     let item = |item: &MetadataItem| (item.name.clone(), item.value.clone(), item.domain.clone());
     dict.set_item("items", metadata.items.iter().map(item).collect::<Vec<_>>())?;
     dict.set_item("categories", &metadata.categories)
@@ -196,11 +165,6 @@ fn of_georeference(dict: &Bound<'_, PyDict>, georeference: &Georeference) -> PyR
 
 /// A reference system as a dict.
 pub(crate) fn of_crs<'py>(py: Python<'py>, crs: &Crs) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("epsg", crs.epsg)?;
-    dict.set_item("horizontal_epsg", crs.horizontal_epsg)?;
-    dict.set_item("wkt", &crs.wkt)?;
-    dict.set_item("name", &crs.name)?;
     let kind = match crs.kind {
         CrsKind::Projected => "projected",
         CrsKind::Geographic | CrsKind::Geographic3D => "geographic",
@@ -210,22 +174,12 @@ pub(crate) fn of_crs<'py>(py: Python<'py>, crs: &Crs) -> PyResult<Bound<'py, PyD
         CrsKind::Vertical => "vertical",
         CrsKind::Other => "unknown",
     };
-    dict.set_item("kind", kind)?;
-    Ok(dict)
+    Ok(dict!(py; crs { epsg, horizontal_epsg, wkt, name }, "kind" => kind))
 }
 
 fn of_band<'py>(py: Python<'py>, band: &BandMetadata) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("description", &band.description)?;
-    dict.set_item("unit", &band.unit)?;
-    dict.set_item("scale", band.scale)?;
-    dict.set_item("offset", band.offset)?;
-    let items = PyDict::new(py);
-    for (name, value) in &band.items {
-        items.set_item(name, value)?;
-    }
-    dict.set_item("items", items)?;
-    Ok(dict)
+    let items = band.items.iter().map(|(name, value)| (name, value)).into_py_dict(py)?;
+    Ok(dict!(py; band { description, unit, scale, offset }, "items" => items))
 }
 
 /// Whole numbers exactly.

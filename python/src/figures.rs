@@ -1,12 +1,13 @@
-//! Figures of bands, values at places and shades of pictures, for Python.
+//! Figures of bands, values at places and pictures, for Python.
 
 use crate::call::{self, Count, Watch};
 use crate::dataset::{Dataset, data_type};
+use crate::dict::{Dicts, dict};
 use crate::error::refused;
 use crate::{onto, request};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
 use strile::measure::{BandFigures, MeasureOptions};
 use strile::{Context, ReadOptions, Window};
@@ -28,7 +29,7 @@ pub(crate) fn measure<'py>(
     polygon_crs: Option<Bound<'py, PyAny>>,
     max_pixels: Option<u64>,
     progress: Option<Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyList>> {
+) -> PyResult<Dicts<'py>> {
     let input = source.get().input(py)?;
     let window = window.map(|(column, row, width, height)| Window::new(column, row, width, height));
     let mut read = ReadOptions::new().window(window);
@@ -47,33 +48,23 @@ pub(crate) fn measure<'py>(
         count.complete();
         Ok(figures)
     })?;
-    let list = PyList::empty(py);
-    for band in &figures {
-        list.append(of_band(py, band)?)?;
-    }
-    Ok(list)
+    figures.iter().map(|band| of_band(py, band)).collect()
 }
 
 fn of_band<'py>(py: Python<'py>, band: &BandFigures) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("band", band.band)?;
+    let dict = dict!(py; band { band });
     if let Some(statistics) = band.statistics {
         let values = statistics.values;
-        let own = PyDict::new(py);
-        own.set_item("minimum", values.map(|v| v.minimum))?;
-        own.set_item("maximum", values.map(|v| v.maximum))?;
-        own.set_item("mean", values.map(|v| v.mean))?;
-        own.set_item("standard_deviation", values.map(|v| v.deviation))?;
-        own.set_item("valid", statistics.valid)?;
-        own.set_item("missing", statistics.missing)?;
+        let (minimum, maximum) = (values.map(|v| v.minimum), values.map(|v| v.maximum));
+        let (mean, deviation) = (values.map(|v| v.mean), values.map(|v| v.deviation));
+        let own = dict!(
+            py; "minimum" => minimum, "maximum" => maximum, "mean" => mean, "standard_deviation" => deviation,
+            "valid" => statistics.valid, "missing" => statistics.missing,
+        );
         dict.set_item("statistics", own)?;
     }
     if let Some(histogram) = &band.histogram {
-        let own = PyDict::new(py);
-        own.set_item("minimum", histogram.minimum)?;
-        own.set_item("maximum", histogram.maximum)?;
-        own.set_item("counts", &histogram.counts)?;
-        dict.set_item("histogram", own)?;
+        dict.set_item("histogram", dict!(py; histogram { minimum, maximum, counts }))?;
     }
     if let Some(checksum) = band.checksum {
         dict.set_item("checksum", checksum)?;
@@ -116,22 +107,30 @@ pub(crate) fn sample<'py>(
     Ok((samples.data_type.name(), PyBytes::new(py, &samples.values), PyBytes::new(py, &valid)))
 }
 
-/// Shades from 0 to 255 of the samples of a band; `valid` has a byte for each, 0 where it is not.
+/// A PNG of samples (band, row, column), stretched; `valid` has a byte for each, 0 where it is not: such pixels are transparent.
 #[pyfunction]
-pub(crate) fn shades<'py>(
+pub(crate) fn picture<'py>(
     py: Python<'py>,
     samples: PyBackedBytes,
     dtype: &str,
     valid: PyBackedBytes,
+    shape: (u32, u32),
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let data_type = data_type(dtype)?;
-    if samples.len() != valid.len().saturating_mul(data_type.size()) {
-        let (have, want) = (samples.len(), valid.len());
-        return Err(refused(format!("expected {want} samples of {dtype}, got {have} bytes")));
+    let (data_type, (rows, columns)) = (data_type(dtype)?, shape);
+    let plane = (rows as usize).saturating_mul(columns as usize).max(1);
+    let wrong = || refused(format!("a picture of {rows} × {columns}: {} bytes of {dtype}", samples.len()));
+    if samples.len() != valid.len().saturating_mul(data_type.size()) || !valid.len().is_multiple_of(plane) {
+        return Err(wrong());
     }
-    let shades = call::detached(py, || {
+    let encoded = call::detached(py, || {
         let valid: Vec<bool> = valid.iter().map(|&valid| valid != 0).collect();
-        strile::picture::shades(&samples, data_type, &valid)
+        let bands = samples.chunks_exact(plane * data_type.size()).zip(valid.chunks_exact(plane));
+        let mut bands: Vec<Vec<u8>> =
+            bands.map(|(samples, valid)| strile::picture::shades(samples, data_type, valid)).collect();
+        let is_opaque = |pixel: usize| valid.iter().skip(pixel).step_by(plane).all(|valid| *valid);
+        bands.push((0..plane).map(|pixel| if is_opaque(pixel) { 255 } else { 0 }).collect());
+        let pixel = |pixel: usize| bands.iter().filter_map(move |band| band.get(pixel)).copied();
+        strile_serve::png(&(0..plane).flat_map(pixel).collect::<Vec<_>>(), (columns, rows), bands.len())
     })?;
-    Ok(PyBytes::new(py, &shades))
+    Ok(PyBytes::new(py, &encoded.ok_or_else(wrong)?))
 }

@@ -14,6 +14,7 @@ mod count;
 mod crs;
 mod dataset;
 mod device;
+mod dict;
 mod dlpack;
 mod error;
 mod facts;
@@ -49,78 +50,34 @@ fn redacted(text: &str) -> String {
     strile::io::redacted(text)
 }
 
+/// Adds classes, then functions of files.
+macro_rules! add {
+    ($to:expr; $($class:ty),*; $($file:ident::{$($function:ident),*}),*) => {
+        $($to.add_class::<$class>()?;)*
+        $($($to.add_function(wrap_pyfunction!($file::$function, $to)?)?;)*)*
+    };
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     strile::engine::share_heap_if_limited();
-    module.add_class::<batch::Headers>()?;
-    module.add_class::<dataset::Dataset>()?;
-    module.add_class::<grid::Grid>()?;
-    module.add_class::<placement::Placement>()?;
-    module.add_class::<onto::Onto>()?;
-    module.add_class::<plan::Plan>()?;
-    module.add_class::<raster::Raster>()?;
-    module.add_class::<remote::Remote>()?;
-    module.add_class::<request::Execution>()?;
-    module.add_class::<request::Layout>()?;
-    module.add_class::<request::Meaning>()?;
-    module.add_class::<request::Place>()?;
-    module.add_class::<request::ReadOptions>()?;
-    module.add_class::<view::Viewer>()?;
-    module.add_class::<spec::RasterSpec>()?;
-    module.add_class::<write_options::WriteOptions>()?;
-    module.add_class::<convert::ConvertOptions>()?;
-    module.add_class::<writer::Writer>()?;
-    module.add_class::<parts::Parts>()?;
-    module.add_class::<shared::SharedObject>()?;
-    module.add_class::<parts::PartWriter>()?;
-    module.add_class::<parts::Assembly>()?;
-    module.add_function(wrap_pyfunction!(redacted, module)?)?;
-    module.add_function(wrap_pyfunction!(remote::check_host, module)?)?;
-    module.add_function(wrap_pyfunction!(attributes::check_nodata, module)?)?;
-    module.add_function(wrap_pyfunction!(attributes::check_tables, module)?)?;
-    module.add_function(wrap_pyfunction!(attributes::placed, module)?)?;
-    module.add_function(wrap_pyfunction!(attributes::placed_on, module)?)?;
-    module.add_function(wrap_pyfunction!(attributes::scaling, module)?)?;
-    module.add_function(wrap_pyfunction!(attributes::stated, module)?)?;
-    module.add_function(wrap_pyfunction!(attributes::words, module)?)?;
-    module.add_function(wrap_pyfunction!(categories::aux_xml, module)?)?;
-    module.add_function(wrap_pyfunction!(categories::categories, module)?)?;
-    module.add_function(wrap_pyfunction!(placement::placement, module)?)?;
-    module.add_function(wrap_pyfunction!(placement::scaled, module)?)?;
-    module.add_function(wrap_pyfunction!(placement::moved, module)?)?;
-    module.add_function(wrap_pyfunction!(placement::extent, module)?)?;
-    module.add_function(wrap_pyfunction!(placement::pixel_size, module)?)?;
-    module.add_function(wrap_pyfunction!(placement::labels, module)?)?;
-    module.add_function(wrap_pyfunction!(placement::placed_at, module)?)?;
-    module.add_function(wrap_pyfunction!(mosaic::one_array, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::read_files, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::plan_files, module)?)?;
-    module.add_function(wrap_pyfunction!(onto::files, module)?)?;
-    module.add_function(wrap_pyfunction!(call::_panic, module)?)?;
-    module.add_function(wrap_pyfunction!(batch::read_batch, module)?)?;
-    module.add_function(wrap_pyfunction!(batch::write_header_index, module)?)?;
-    module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;
-    module.add_function(wrap_pyfunction!(cache::clear_cache, module)?)?;
-    module.add_function(wrap_pyfunction!(cache::set_cache_folder, module)?)?;
-    module.add_function(wrap_pyfunction!(cache::set_cache_limit, module)?)?;
-    module.add_function(wrap_pyfunction!(count::count_missing, module)?)?;
-    module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
-    module.add_function(wrap_pyfunction!(convert::convert_many, module)?)?;
-    module.add_function(wrap_pyfunction!(command_line::command_line, module)?)?;
-    module.add_function(wrap_pyfunction!(commands::add_overviews, module)?)?;
-    module.add_function(wrap_pyfunction!(commands::remove_overviews, module)?)?;
-    module.add_function(wrap_pyfunction!(commands::validate_cog, module)?)?;
-    module.add_function(wrap_pyfunction!(figures::measure, module)?)?;
-    module.add_function(wrap_pyfunction!(figures::sample, module)?)?;
-    module.add_function(wrap_pyfunction!(figures::shades, module)?)?;
-    module.add_function(wrap_pyfunction!(commands::compare, module)?)?;
-    module.add_function(wrap_pyfunction!(crs::crs, module)?)?;
-    module.add_function(wrap_pyfunction!(dataset::same_version, module)?)?;
-    module.add_function(wrap_pyfunction!(vrt_index::write_vrt, module)?)?;
-    module.add_function(wrap_pyfunction!(vrt_index::write_tiles, module)?)?;
-    module.add_function(wrap_pyfunction!(vrt_index::write_style, module)?)?;
-    module.add_function(wrap_pyfunction!(vrt_index::color_ramps, module)?)?;
-    module.add_function(wrap_pyfunction!(centres::checked_transform, module)?)?;
-    module.add_function(wrap_pyfunction!(centres::place, module)?)?;
-    module.add_function(wrap_pyfunction!(device::devices, module)?)
+    add!(
+        module;
+        batch::Headers, dataset::Dataset, grid::Grid, placement::Placement, onto::Onto, plan::Plan,
+        raster::Raster, remote::Remote, request::Execution, request::Layout, request::Meaning,
+        request::Place, request::ReadOptions, view::Viewer, spec::RasterSpec, write_options::WriteOptions,
+        convert::ConvertOptions, writer::Writer, parts::Parts, shared::SharedObject, parts::PartWriter,
+        parts::Assembly;
+        attributes::{check_nodata, check_level, placed, placed_on, scaling, stated, words},
+        batch::{read_batch, write_header_index},
+        cache::{cache_stats, clear_cache, set_cache_folder, set_cache_limit}, call::{_panic},
+        categories::{aux_xml, categories}, centres::{checked_transform, place},
+        command_line::{command_line}, commands::{add_overviews, remove_overviews, validate_cog, compare},
+        convert::{convert, convert_many}, count::{count_missing}, crs::{crs}, dataset::{same_version},
+        device::{devices}, figures::{measure, sample, picture}, mosaic::{one_array}, onto::{files},
+        placement::{placement, scaled, moved, extent, pixel_size, labels, placed_at, stored_window},
+        reading::{read_files, plan_files}, remote::{check_host},
+        vrt_index::{write_vrt, write_tiles, write_style, color_ramps}
+    );
+    module.add_function(wrap_pyfunction!(redacted, module)?)
 }

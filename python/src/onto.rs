@@ -2,12 +2,13 @@
 
 use crate::call;
 use crate::dataset::Dataset;
+use crate::dict::{Dicts, dict};
 use crate::error::refused;
 use crate::facts;
 use crate::given::{Float, Int, Value, shown, word};
 use crate::grid::{Grid, system};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyType};
+use pyo3::types::{PyDict, PyType};
 use std::sync::Arc;
 use strile::grid::{
     DemSampling, PlacedBy, Placing, Polygon, RpcDem, Top, WarpFile, WarpOptions, files_onto, name_of,
@@ -185,27 +186,20 @@ pub(crate) fn files<'py>(
     py: Python<'py>,
     files: Vec<Bound<'py, Dataset>>,
     onto: &Onto,
-) -> PyResult<Bound<'py, PyList>> {
+) -> PyResult<Dicts<'py>> {
     let files = opened(py, &files)?;
     let context = call::context(None, None)?;
     let mut options = ReadOptions::new();
     options.place.onto = Some(Arc::clone(&onto.onto));
     let found = call::run(py, &context.cancel, None, || files_onto(&files, &options, &context))?;
-    let all = PyList::empty(py);
-    for file in &found {
-        all.append(told_of(py, file)?)?;
-    }
-    Ok(all)
+    found.iter().map(|file| told_of(py, file)).collect()
 }
 
 fn told_of<'py>(py: Python<'py>, file: &WarpFile) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("name", &file.name)?;
-    dict.set_item("level", file.level)?;
-    dict.set_item("ratio", file.ratio)?;
-    dict.set_item("operation", file.operation.to_string())?;
-    dict.set_item("accuracy", file.operation.accuracy)?;
-    let codes: Vec<Option<u32>> = file.operation.steps.iter().map(|step| step.code).collect();
-    dict.set_item("codes", codes)?;
-    Ok(dict)
+    let operation = &file.operation;
+    let codes: Vec<Option<u32>> = operation.steps.iter().map(|step| step.code).collect();
+    let text = operation.to_string();
+    Ok(dict!(
+        py; file { name, level, ratio }, "operation" => text, "accuracy" => operation.accuracy, "codes" => codes,
+    ))
 }

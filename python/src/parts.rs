@@ -5,6 +5,7 @@
 
 use crate::call;
 use crate::commands::told;
+use crate::dict::{Dicts, dict};
 use crate::error::exception;
 use crate::held::Held;
 use crate::piece::Given;
@@ -17,7 +18,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::Arc;
-use strile::write::{Beyond, EncodedPart, FileSegment, PartAddress, PartBytes, PartTarget};
+use strile::write::{Beyond, EncodedPart, FileSegment, PartAddress, PartBytes, PartTarget, Tier};
 use strile::{Cancel, Location, Window};
 
 /// A file whose blocks several processes encode, as parts.
@@ -62,31 +63,17 @@ impl Parts {
 
     /// The tiers, that of the full image first.
     #[getter]
-    fn tiers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        for tier in self.parts.tiers() {
-            let dict = PyDict::new(py);
-            dict.set_item("level", tier.level)?;
-            dict.set_item("levels", tier.levels)?;
-            dict.set_item("image", tier.image)?;
-            dict.set_item("size", tier.size)?;
-            dict.set_item("columns", tier.columns)?;
-            dict.set_item("rows", tier.rows)?;
-            list.append(dict)?;
-        }
-        Ok(list)
+    fn tiers<'py>(&self, py: Python<'py>) -> PyResult<Dicts<'py>> {
+        let told = |tier: &Tier| Ok(dict!(py; tier { level, levels, image, size, columns, rows }));
+        self.parts.tiers().iter().map(told).collect()
     }
 
     /// What a part encodes, needs and hands on, as (column, row, width, height), and its blocks.
     fn part<'py>(&self, py: Python<'py>, tier: u32, row: u32, column: u32) -> PyResult<Bound<'py, PyDict>> {
         let windows = call::run_at_once(py, || self.parts.part(PartAddress { tier, row, column }))?;
         let window = |window: Window| (window.column, window.row, window.width, window.height);
-        let dict = PyDict::new(py);
-        dict.set_item("own", window(windows.own))?;
-        dict.set_item("need", window(windows.need))?;
-        dict.set_item("beyond", windows.beyond.map(window))?;
-        dict.set_item("blocks", windows.blocks)?;
-        Ok(dict)
+        let (own, need, beyond) = (window(windows.own), window(windows.need), windows.beyond.map(window));
+        Ok(dict!(py; windows { blocks }, "own" => own, "need" => need, "beyond" => beyond))
     }
 
     /// Begins a part, its records in the new file `path`, else in memory.
@@ -137,11 +124,8 @@ impl Parts {
         }
         let dict = told(py, &laid.report, &laid.report.warnings)?;
         dict.set_item("stretches", stretches)?;
-        let sidecars = PyList::empty(py);
-        for (suffix, bytes) in laid.sidecars {
-            sidecars.append((suffix, PyBytes::new(py, &bytes)))?;
-        }
-        dict.set_item("sidecars", sidecars)?;
+        let sidecars = laid.sidecars.into_iter().map(|(suffix, bytes)| (suffix, PyBytes::new(py, &bytes)));
+        dict.set_item("sidecars", sidecars.collect::<Vec<_>>())?;
         Ok(dict)
     }
 
@@ -195,9 +179,6 @@ impl PartWriter {
         let (writer, cancel) = self.open.take(py, "finished")?;
         let part = call::run(py, &cancel, None, || writer.finish())?;
         let EncodedPart { index, records, beyond, blocks } = part;
-        let dict = PyDict::new(py);
-        dict.set_item("index", PyBytes::new(py, &index))?;
-        dict.set_item("records", records.map(|records| PyBytes::new(py, &records)))?;
         let beyond = beyond.map(|Beyond { spec, pixels, .. }| {
             // One band lies either way.
             let last = spec.strides.band <= spec.strides.column;
@@ -205,9 +186,8 @@ impl PartWriter {
             let shape = if last { (rows, columns, bands) } else { (bands, rows, columns) };
             (PyBytes::new(py, &pixels), shape, if last { "yxb" } else { "byx" })
         });
-        dict.set_item("beyond", beyond)?;
-        dict.set_item("blocks", blocks)?;
-        Ok(dict)
+        let (index, records) = (PyBytes::new(py, &index), records.map(|records| PyBytes::new(py, &records)));
+        Ok(dict!(py; "index" => index, "records" => records, "beyond" => beyond, "blocks" => blocks))
     }
 
     /// Gives the part up; nothing is left.

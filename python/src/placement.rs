@@ -6,9 +6,9 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyByteArray, PyTuple};
-use strile::Cancel;
 use strile::file::{PixelGrid, PixelGridOptions};
 use strile::tiff::geo::{Gcp, GeoTransform};
+use strile::{Cancel, Window};
 
 /// a, b, c, d, e, f in the order of the `affine` package.
 pub(crate) type Transform = (f64, f64, f64, f64, f64, f64);
@@ -43,6 +43,16 @@ pub(crate) fn scaled(transform: Transform, x: f64, y: f64) -> Transform {
 #[pyfunction]
 pub(crate) fn moved(transform: Transform, column: f64, row: f64) -> Transform {
     numbers_of(of(transform).window(column, row))
+}
+
+/// Returns column, row, width and height of a window (row0, col0, row1, col1) of an image that its orientation turns, in the stored one,
+/// which has this height and width.
+#[pyfunction]
+pub(crate) fn stored_window(window: (u32, u32, u32, u32), turn: (u8, u32, u32)) -> (u32, u32, u32, u32) {
+    let ((top, left, bottom, right), (orientation, height, width)) = (window, turn);
+    let turned = Window::new(left, top, right.saturating_sub(left), bottom.saturating_sub(top));
+    let Window { column, row, width, height } = turned.stored(orientation, (width, height));
+    (column, row, width, height)
 }
 
 /// Returns left, bottom, right and top, in the order of the axes: `top` is where row 0 begins on a grid that is not turned.

@@ -1,9 +1,11 @@
 //! `Plan`: what a read would do.
 
+use crate::dict::dict;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strile::device::Decode;
-use strile::read::{Fetch, ReadPlan};
+use strile::engine::OutputSpec;
+use strile::read::{Fetch, MemoryNeed, MosaicFigures, PlanFigures, ReadPlan};
 
 /// What a read would do.
 #[pyclass(frozen, module = "strile._core")]
@@ -12,23 +14,11 @@ pub(crate) struct Plan {
     engine: String,
     reason: String,
     fallback: Option<String>,
-    figures: Figures,
-}
-
-/// Numbers of a plan.
-struct Figures {
-    bands: u32,
-    rows: u32,
-    columns: u32,
-    dtype: &'static str,
-    output_bytes: u64,
-    mosaic: Option<strile::read::MosaicFigures>,
-    counts: strile::read::PlanFigures,
+    output: OutputSpec,
+    memory: MemoryNeed,
+    mosaics: Option<MosaicFigures>,
+    counts: PlanFigures,
     fetch: &'static str,
-    staging_bytes: u64,
-    scratch_bytes_per_thread: u64,
-    host_bytes: u64,
-    device_bytes: u64,
 }
 
 impl Plan {
@@ -44,20 +34,11 @@ impl Plan {
             engine: plan.engine.clone(),
             reason: plan.engine_reason.clone(),
             fallback: fallback(plan).filter(|_| asks_gpu),
-            figures: Figures {
-                bands: plan.output.bands,
-                rows: plan.output.rows,
-                columns: plan.output.columns,
-                dtype: plan.output.data_type.name(),
-                output_bytes: plan.memory.output,
-                mosaic: plan.mosaics,
-                counts: plan.figures(),
-                fetch,
-                staging_bytes: plan.memory.staging,
-                scratch_bytes_per_thread: plan.memory.scratch_per_thread,
-                host_bytes: plan.memory.host,
-                device_bytes: plan.memory.device,
-            },
+            output: plan.output.clone(),
+            memory: plan.memory,
+            mosaics: plan.mosaics,
+            counts: plan.figures(),
+            fetch,
         }
     }
 }
@@ -109,34 +90,18 @@ impl Plan {
     /// Numbers: shape and type of the result, blocks, bytes and memory.
     #[getter]
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        let figures = &self.figures;
-        dict.set_item("bands", figures.bands)?;
-        dict.set_item("rows", figures.rows)?;
-        dict.set_item("columns", figures.columns)?;
-        dict.set_item("dtype", figures.dtype)?;
-        dict.set_item("output_bytes", figures.output_bytes)?;
-        dict.set_item("blocks", figures.counts.blocks)?;
-        dict.set_item("sparse", figures.counts.sparse)?;
-        dict.set_item("cached", figures.counts.cached)?;
-        dict.set_item("cached_bytes", figures.counts.cached_bytes)?;
-        dict.set_item("encoded_bytes", figures.counts.encoded_bytes)?;
-        dict.set_item("ranges", figures.counts.ranges)?;
-        dict.set_item("range_bytes", figures.counts.range_bytes)?;
-        dict.set_item("batches", figures.counts.batches)?;
-        dict.set_item("engine_batches", figures.counts.engine_batches)?;
-        dict.set_item("fetch", figures.fetch)?;
-        dict.set_item("staging_bytes", figures.staging_bytes)?;
-        dict.set_item("scratch_bytes_per_thread", figures.scratch_bytes_per_thread)?;
-        dict.set_item("host_bytes", figures.host_bytes)?;
-        dict.set_item("device_bytes", figures.device_bytes)?;
-        if let Some(strile::read::MosaicFigures { tiles, gaps, blended, blended_on_host, .. }) =
-            figures.mosaic
-        {
-            dict.set_item("tiles", tiles)?;
-            dict.set_item("gaps", gaps)?;
-            dict.set_item("blended", blended)?;
-            dict.set_item("blended_on_host", blended_on_host)?;
+        let Self { output, memory, counts, .. } = self;
+        let dict = dict!(
+            py; output { bands, rows, columns }, "dtype" => output.data_type.name(), "output_bytes" => memory.output,
+        );
+        let counts = dict!(
+            py; counts { blocks, sparse, cached, cached_bytes, encoded_bytes, ranges, range_bytes, batches, engine_batches },
+            "fetch" => self.fetch, "staging_bytes" => memory.staging,
+            "scratch_bytes_per_thread" => memory.scratch_per_thread, "host_bytes" => memory.host, "device_bytes" => memory.device,
+        );
+        dict.update(counts.as_mapping())?;
+        if let Some(mosaics) = self.mosaics {
+            dict.update(dict!(py; mosaics { tiles, gaps, blended, blended_on_host }).as_mapping())?;
         }
         Ok(dict)
     }

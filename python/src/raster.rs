@@ -1,5 +1,6 @@
 //! `strile.Raster`: pixels that numpy and DLPack take without a copy.
 
+use crate::dict::dict;
 use crate::dlpack::{self, Tensor};
 use crate::{call, device};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyMemoryError, PyTypeError};
@@ -126,12 +127,9 @@ impl Raster {
     fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (kind, _) = kind(self.data_type);
         let order = if cfg!(target_endian = "big") { '>' } else { '<' };
-        let interface = PyDict::new(py);
-        interface.set_item("version", 3)?;
-        interface.set_item("shape", PyTuple::new(py, &self.shape.sizes)?)?;
-        interface.set_item("typestr", format!("{order}{kind}{}", self.data_type.size()))?;
-        interface.set_item("data", (self.address(), false))?;
-        Ok(interface)
+        let (shape, data) = (PyTuple::new(py, &self.shape.sizes)?, (self.address(), false));
+        let typestr = format!("{order}{kind}{}", self.data_type.size());
+        Ok(dict!(py; "version" => 3, "shape" => shape, "typestr" => typestr, "data" => data))
     }
 }
 

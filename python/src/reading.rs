@@ -2,7 +2,7 @@
 
 use crate::call::{self, Count, Watch};
 use crate::dataset::{Dataset, warn};
-use crate::error::refused;
+use crate::error::{fallback_warning, refused};
 use crate::onto::opened;
 use crate::plan::Plan;
 use crate::raster::{Raster, told};
@@ -22,9 +22,28 @@ pub(crate) struct Target<'a, 'py> {
 }
 
 /// What a read gave: pixels of its own, or blocks that were filled in the caller's.
-enum Result {
+pub(crate) enum Result {
     Pixels(Raster),
     Filled(Vec<(String, String)>),
+}
+
+impl Result {
+    /// A raster of the pixels, or the array that was given. `name` is that of the read in messages.
+    pub(crate) fn told<'py>(
+        self,
+        py: Python<'py>,
+        name: &str,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match (self, out) {
+            (Self::Filled(faults), Some(out)) => {
+                warn(py, name, &faults)?;
+                Ok(out.clone())
+            }
+            (Self::Filled(_), None) => Err(refused("an output that was not given: a bug in strile")),
+            (Self::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
+        }
+    }
 }
 
 /// Pixels of files on a grid; see `_core.pyi`.
@@ -77,14 +96,7 @@ pub(crate) fn run<'py>(
             warn_of_missing(py, input)?;
         }
     }
-    match (result, target.out) {
-        (Result::Filled(faults), Some(out)) => {
-            warn(py, name, &faults)?;
-            Ok(out.clone())
-        }
-        (Result::Filled(_), None) => Err(refused("an output that was not given: a bug in strile")),
-        (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
-    }
+    result.told(py, name, target.out)
 }
 
 /// Does work that `blocks` counts the blocks of, on this thread if it is quick and not watched.
@@ -250,9 +262,7 @@ fn blocks(
 fn warn_of_missing(py: Python<'_>, input: &Input) -> PyResult<()> {
     let Input::Vrt(vrt) = input else { return Ok(()) };
     for warning in vrt.warnings().iter().filter(|warning| warning.code == "missing-source") {
-        let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
-        let sentence = format!("{}: {warning}", vrt.name());
-        py.import("warnings")?.call_method1("warn", (strile::tiff::printable(&sentence).as_ref(), class))?;
+        fallback_warning(py, &format!("{}: {warning}", vrt.name()), 1)?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `RemoteOptions`: how remote files are reached; `strile.reading.storage` makes it.
 
+use crate::dict::dict;
 use crate::error::{exception, refused};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -66,38 +67,15 @@ impl Remote {
 
     /// Pickled by its keywords: a write by a cluster sends it to the workers.
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
-        let RemoteOptions {
-            anonymous,
-            ref region,
-            ref endpoint,
-            allow_http,
-            request_payer,
-            ref headers,
-            ref settings,
-            deny_private_hosts,
-            ref allowed_private_hosts,
-            connect_timeout,
-            stall_timeout,
-            total_timeout,
-            retries,
-            merge_gap,
-            ..
-        } = self.0;
-        let keywords = PyDict::new(py);
-        keywords.set_item("anonymous", anonymous)?;
-        keywords.set_item("allow_http", allow_http)?;
-        keywords.set_item("request_payer", request_payer)?;
-        keywords.set_item("deny_private_hosts", deny_private_hosts)?;
-        keywords.set_item("merge_gap", merge_gap)?;
-        keywords.set_item("region", region)?;
-        keywords.set_item("endpoint", endpoint)?;
-        keywords.set_item("headers", headers)?;
-        keywords.set_item("settings", settings)?;
-        keywords.set_item("allowed_private_hosts", allowed_private_hosts)?;
-        keywords.set_item("connect_timeout", connect_timeout.as_secs_f64())?;
-        keywords.set_item("stall_timeout", stall_timeout.as_secs_f64())?;
-        keywords.set_item("total_timeout", total_timeout.as_secs_f64())?;
-        keywords.set_item("retries", retries)?;
+        let options = &self.0;
+        let keywords = dict!(
+            py; options {
+                anonymous, allow_http, request_payer, deny_private_hosts, merge_gap, region, endpoint, headers, settings,
+                allowed_private_hosts, retries
+            },
+            "connect_timeout" => options.connect_timeout.as_secs_f64(), "stall_timeout" => options.stall_timeout.as_secs_f64(),
+            "total_timeout" => options.total_timeout.as_secs_f64(),
+        );
         Ok(((), keywords))
     }
 }

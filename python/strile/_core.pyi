@@ -173,9 +173,9 @@ class Dataset:
         """Refuses a result of this many samples and bytes by the limits of `read`: PixelSafetyLimitError."""
     def plan(self, options: ReadOptions | None = None) -> Plan:
         """The plan of `read` with these options."""
-    def validity(self, level: int = 0) -> list[int | float | str | None]:
-        """What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None
-        where all are."""
+    def masking(self, level: int = 0, bands: Sequence[int] | None = None) -> Literal["values", "other"] | None:
+        """What says which pixels of bands of a level are missing: nodata values of all these bands, or what else there is; None
+        where `masked` changes no pixel."""
     def open_source(self, path: str) -> Dataset:
         """Of a mosaic: opens the file of a source, by the `path` that `sources` has for it."""
     def holes(self) -> list[tuple[str, str]]:
@@ -397,9 +397,9 @@ def sample(source: Dataset, places: bytes, bands: Sequence[int], crs: Any = None
     """Values at places (pairs of 64-bit floats, in the reference system `crs` or that of the file): dtype, values (place, band), and
     whether each is valid."""
 
-def shades(samples: bytes, dtype: str, valid: bytes) -> bytes:
-    """Shades from 0 to 255 of the samples of a band, stretched from the 2nd to the 98th percentile of the valid ones."""
-
+def picture(samples: bytes, dtype: str, valid: bytes, shape: tuple[int, int]) -> bytes:
+    """A PNG of samples (band, row, column) of one or three bands, stretched from the 2nd to the 98th percentile. `valid` has a byte for each
+    sample, 0 where it is not valid: such pixels are transparent. `shape`: rows and columns."""
 def validate_cog(source: Dataset, *, strict: bool = False) -> dict[str, Any]:
     """`valid`, `errors`, `warnings`."""
 
@@ -519,6 +519,9 @@ def scaled(transform: Transform, x: float, y: float) -> Transform:
     """The transform of a level whose pixels are `x` columns wide and `y` rows high."""
 def moved(transform: Transform, column: float, row: float) -> Transform:
     """The transform of a window that begins at a pixel."""
+def stored_window(window: tuple[int, int, int, int], turn: tuple[int, int, int]) -> tuple[int, int, int, int]:
+    """Column, row, width and height of a window (row0, col0, row1, col1) of a turned image in the stored one. `turn`: orientation, and the
+    height and width as stored."""
 def extent(transform: Transform, width: int, height: int) -> tuple[float, float, float, float]:
     """Left, bottom, right and top, in the order of the axes: `top` is where row 0 begins on a grid that is not turned."""
 def pixel_size(transform: Transform) -> tuple[float, float]: ...
@@ -548,8 +551,8 @@ def words(dataset: Dataset) -> dict[str, str]:
     """The items of the file in GDAL's default domain."""
 def check_nodata(value: int | float, dtype: str, name: str, *, allow_invalid: bool = False) -> bool:
     """Whether pixels of a type can have a nodata value. One that is not a whole number is refused for integers, unless it is allowed."""
-def check_tables(dataset: Dataset, level: int) -> None:
-    """Refuses a level whose table of blocks has fewer entries than it has blocks."""
+def check_level(dataset: Dataset, level: int) -> None:
+    """Refuses a level whose table of blocks has fewer entries than it has blocks, or whose signed samples are stored white as zero."""
 def categories(dataset: Dataset) -> tuple[dict[str, Any], str | None, list[str]]:
     """Names and colours of classes as attributes, tables as the text of a sidecar, and what was ignored."""
 def aux_xml(

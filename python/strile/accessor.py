@@ -70,13 +70,10 @@ class DataArrayAccessor:
         """This array in another reference system or on another grid; the keywords of `open_geotiff`. An array that has control points
         (`attrs["gcps"]`) or RPCs of its file is placed by them. Of arrays in host memory: a dask or CuPy array is refused, since its file can be
         read onto the grid directly."""
+        given = dict(locals())
         from . import coregistered
 
-        return coregistered.reproject(
-            self._array, crs=crs, grid=grid, like=like, resolution=resolution, bounds=bounds, shape=shape, target_aligned=target_aligned,
-            resampling=resampling, tolerance=tolerance, datum_shift=datum_shift, source_crs=source_crs, order=order, tps=tps, rpc=rpc,
-            rpc_height=rpc_height, rpc_dem=rpc_dem,
-        )  # fmt: skip
+        return coregistered.reproject(given.pop("self")._array, **given)
 
     def _source(self) -> str:
         source = self._array.encoding.get("source")

@@ -110,7 +110,7 @@ class StrileBackend(BackendEntrypoint):
         )  # fmt: skip
         if onto is not None and reduce:
             raise StrileError("reduce cannot be combined with a grid: leave it out, the resolution follows from the grid")
-        decoding = _decoding(dataset, facts, level, shown, masked, bool(mask_and_scale))
+        decoding = _decoding(facts, shown, masked, bool(mask_and_scale))
         dtype = float_type(facts.dtype) if masked else facts.dtype
         # Indexed later, and perhaps by a process that works in another folder.
         height, width = (shown.height, shown.width) if onto is None else onto.grid.shape
@@ -163,16 +163,13 @@ def _check_device(device: str) -> None:
         raise StrileError(f"device is {device!r}: expected 'cpu', 'cuda' or 'cuda:N'")
 
 
-def _decoding(dataset: Any, facts: Facts, number: int, level: Level, masked: bool, scaled: bool) -> Decoding:
-    rules = dataset.validity(number) if masked and facts.dtype.kind != "c" else []
-    if facts.nodata is not None and _nodata(facts) is None and "layer" not in rules:
-        rules = []
+def _decoding(facts: Facts, level: Level, masked: bool, scaled: bool) -> Decoding:
     scales = offsets = None
     if scaled:
         scales, offsets = facts.scales, facts.offsets
         if len(scales) != level.bands:
             scales = offsets = None
-    return Decoding(any(rule is not None for rule in rules), scales, offsets)
+    return Decoding(masked and facts.dtype.kind != "c", scales, offsets)
 
 
 def _nodata(facts: Facts) -> int | float | None:

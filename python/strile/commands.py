@@ -163,7 +163,7 @@ def convert_many(
     from .progress import resolve
 
     defaults: dict[str, Any] = convert.__kwdefaults__ or {}
-    known = set(defaults) - {"overwrite", "storage_options", "allowed_hosts", "progress", "memory", "threads"}
+    known = _own_options()
     if unknown := sorted(set(options) - known):
         raise TypeError(f"convert_many() got unexpected options {unknown}; known are {sorted(known)}")
     results = _core.convert_many(
@@ -196,29 +196,17 @@ def _convert_options(given: Mapping[str, Any]) -> ConvertOptions:
     for name in ("creation_options", "metadata"):
         if given[name] is not None and not isinstance(given[name], Mapping):
             raise TypeError(f"{name} is {given[name]!r}: expected a dict, as {{'COMPRESS': 'ZSTD'}}")
-    named = ("format", "profile", "srcwin", "projwin", "bbox", "epo", "outsize", "tr", "resampling", "ovr", "unscale",
-             "expand", "crs", "nodata", "a_ullr", "a_scale", "a_offset", "overview_resampling", "decode_on", "encode_on")
-    options = {name: given[name] for name in named}
-    pairs = lambda mapping: [(str(name), str(value)) for name, value in (mapping or {}).items()]
-    dtype = given["dtype"]
-    options |= {
-        "creation_options": pairs(given["creation_options"]),
-        "metadata": pairs(given["metadata"]),
-        **dict(zip(("polygon", "polygon_crs"), polygon_of(given["polygon"], given["polygon_crs"]), strict=True)),
-        "crop_to_polygon": flag_of(given["crop_to_polygon"], "crop_to_polygon"),
-        "window": window_of(given["window"]),
-        "bands": bands_of(given["bands"]),
-        "level": level_of(given["level"]),
-        "page": index_of(given["page"], "page"),
-        "transform": checked_transform(given["transform"]),
-        "reencode": flag_of(given["reencode"], "reencode"),
-        "reproducible": flag_of(given["reproducible"], "reproducible"),
-        "dtype": dtype if dtype is None or isinstance(dtype, str) else _made("dtype", lambda: np.dtype(dtype).name, dtype),
-        "scale": _made("scale", lambda: _per_band(given["scale"], _ranges), given["scale"]),
-        "exponent": _made("exponent", lambda: _per_band(given["exponent"], float), given["exponent"]),
-        "colorinterp": _made("colorinterp", lambda: _colours(given["colorinterp"]), given["colorinterp"]),
-        "max_pixels": pixel_limit(given["max_pixels"]),
-    }
+    polygon, polygon_crs = polygon_of(given["polygon"], given["polygon_crs"])
+    options = {name: given[name] for name in _own_options()} | {"polygon": polygon, "polygon_crs": polygon_crs}
+    for name in ("creation_options", "metadata"):
+        options[name] = [(str(key), str(value)) for key, value in (given[name] or {}).items()]
+    for name in ("crop_to_polygon", "reencode", "reproducible"):
+        options[name] = flag_of(given[name], name)
+    for name, read in (("window", window_of), ("bands", bands_of), ("level", level_of), ("transform", checked_transform)):
+        options[name] = read(given[name])
+    for name, make in _MADE.items():
+        options[name] = _made(name, make, given[name])
+    options |= {"page": index_of(given["page"], "page"), "max_pixels": pixel_limit(given["max_pixels"])}
     return ConvertOptions(**{name: value for name, value in options.items() if value is not None})
 
 
@@ -230,10 +218,15 @@ _EXPECTED = {
 }
 
 
-def _made(name: str, make: Callable[[], Any], value: Any) -> Any:
+def _own_options() -> set[str]:
+    """The keywords of `convert` that say what a file becomes; the others say how the call goes."""
+    return set(convert.__kwdefaults__ or {}) - {"overwrite", "storage_options", "allowed_hosts", "progress", "memory", "threads"}
+
+
+def _made(name: str, make: Callable[[Any], Any], value: Any) -> Any:
     """What `make` makes of an argument. Its error names the argument."""
     try:
-        return make()
+        return make(value)
     except StrileError:
         raise
     except (TypeError, ValueError, OverflowError, AttributeError) as problem:
@@ -260,6 +253,14 @@ def _colours(value: Sequence[str] | Mapping[int, str] | None) -> list[tuple[int,
         value = value.split(",")
     named = value.items() if isinstance(value, Mapping) else enumerate(value, 1)
     return [(int(band), str(name).strip()) for band, name in named]
+
+
+_MADE: dict[str, Callable[[Any], Any]] = {
+    "dtype": lambda value: value if value is None or isinstance(value, str) else np.dtype(value).name,
+    "scale": lambda value: _per_band(value, _ranges),
+    "exponent": lambda value: _per_band(value, float),
+    "colorinterp": _colours,
+}
 
 
 def add_overviews(

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 
 def of_dataset(dataset: Dataset) -> str:
+    from . import quicklook
+
     if dataset.closed:
         return f"<pre>{escape(repr(dataset))}</pre>"
     rows = "".join(
@@ -17,10 +19,11 @@ def of_dataset(dataset: Dataset) -> str:
         f"<td style='text-align:left'>{escape(value)}</td></tr>"
         for name, value in facts(dataset).items()
     )
+    picture = quicklook.html(dataset.quicklook, " style='image-rendering:pixelated'")
     return (
         f"<div><strong>{escape(dataset.name)}</strong>"
         "<div style='display:flex;gap:1em;align-items:flex-start'>"
-        f"<table>{rows}</table>{_picture(dataset)}</div></div>"
+        f"<table>{rows}</table>{picture}</div></div>"
     )
 
 
@@ -51,16 +54,3 @@ def _system(dataset: Dataset) -> str:
         " ".join(part for part in (f"EPSG:{crs.epsg}" if crs.epsg else "", crs.name or "") if part)
         or "given as WKT"
     )
-
-
-def _picture(dataset: Dataset) -> str:
-    # A file whose pixels cannot be read still has facts to show; why not is said in the picture's place.
-    from . import quicklook
-
-    try:
-        image = dataset.quicklook()
-    except (ValueError, OSError, MemoryError) as problem:
-        return f"<em>no picture: {escape(str(problem))}</em>"
-    if image is None:
-        return "<em>no picture: no overview is small enough</em>"
-    return f"<img alt='quicklook' style='image-rendering:pixelated' src='{quicklook.data_uri(image)}'>"

@@ -37,36 +37,22 @@ class Decoding:
     offsets: tuple[float, ...] | None
 
 
+@dataclass(eq=False, repr=False)
 class PixelArray(BackendArray):
     """(band, y, x) of a level."""
 
-    def __init__(
-        self,
-        source: Source,
-        level: int,
-        reduce: int,
-        shape: tuple[int, int, int],
-        dtype: np.dtype[Any],
-        decoding: Decoding,
-        device: str,
-        decode_on: str,
-        version: tuple[int, str],
-        max_pixels: int | None = None,
-        onto: Onto | None = None,
-        masked_outside: bool = False,
-    ) -> None:
-        self.source = source
-        self.level = level
-        self.reduce = reduce
-        self.shape = shape
-        self.dtype = dtype
-        self.decoding = decoding
-        self.device = device
-        self.decode_on = decode_on
-        self.max_pixels = max_pixels
-        self.version = version
-        self.onto = onto
-        self.masked_outside = masked_outside
+    source: Source
+    level: int
+    reduce: int
+    shape: tuple[int, int, int]
+    dtype: np.dtype[Any]
+    decoding: Decoding
+    device: str
+    decode_on: str
+    version: tuple[int, str]
+    max_pixels: int | None = None
+    onto: Onto | None = None
+    masked_outside: bool = False
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self.read)

@@ -1,4 +1,4 @@
-"""Small pictures of rasters for notebooks: PNG, without another package.
+"""Small pictures of rasters for notebooks, as PNG.
 
 One band is grey, three or more are colours; values are stretched from the 2nd to the 98th percentile, pixels
 without data are transparent. The picture of a file comes from its smallest overview that is large enough, and of
@@ -8,12 +8,13 @@ than a slow one."""
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
+from collections.abc import Callable
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _core
 from .errors import StrileError
 
 if TYPE_CHECKING:
@@ -100,37 +101,18 @@ def picture(pixels: Any, valid: Any, width: int = 256) -> bytes:
     pixels, valid = pixels[:, ::step, ::step], valid[:, ::step, ::step]
     if pixels.dtype.kind in "fc":
         valid = valid & np.isfinite(pixels)
-    shown = np.stack([_stretched(band, good) for band, good in zip(pixels, valid, strict=True)], axis=-1)
-    opaque = np.where(valid.all(axis=0), 255, 0).astype(np.uint8)
-    return png(np.concatenate([shown, opaque[..., None]], axis=-1))
+    if pixels.dtype == bool:
+        pixels = pixels.astype(np.uint8)
+    native = np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("="))
+    return _core.picture(native.tobytes(), native.dtype.name, np.ascontiguousarray(valid, bool).tobytes(), native.shape[1:])
 
 
-def _stretched(band: Any, valid: Any) -> Any:
-    from . import _core
-
-    if band.dtype == bool:
-        band = band.astype(np.uint8)
-    native = np.ascontiguousarray(band, band.dtype.newbyteorder("="))
-    shades = _core.shades(native.tobytes(), band.dtype.name, np.ascontiguousarray(valid, bool).tobytes())
-    return np.frombuffer(shades, np.uint8).reshape(band.shape)
-
-
-def png(pixels: Any) -> bytes:
-    """(y, x, channel) of bytes; two channels are grey and alpha, four colours and alpha."""
-    rows, columns, channels = pixels.shape
-    colour_type = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
-    header = struct.pack(">2I5B", columns, rows, 8, colour_type, 0, 0, 0)
-    # Every row begins with its filter, which is none.
-    filtered = np.zeros((rows, 1 + columns * channels), np.uint8)
-    filtered[:, 1:] = np.ascontiguousarray(pixels).reshape(rows, -1)
-    body = zlib.compress(filtered.tobytes(), 6)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", body) + _chunk(b"IEND", b"")
-
-
-def _chunk(name: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-
-
-def data_uri(image: bytes) -> str:
-    """The picture as a link that holds it."""
-    return "data:image/png;base64," + base64.b64encode(image).decode("ascii")
+def html(make: Callable[[], bytes | None], style: str = "") -> str:
+    """A picture as an element that holds it, or why there is none: a file whose pixels cannot be read still has facts to show."""
+    try:
+        image = make()
+    except (ValueError, OSError, MemoryError) as problem:
+        return f"<em>no picture: {escape(str(problem))}</em>"
+    if image is None:
+        return "<em>no picture: no overview is small enough</em>"
+    return f"<img alt='quicklook'{style} src='data:image/png;base64,{base64.b64encode(image).decode('ascii')}'>"

@@ -6,7 +6,6 @@ import os
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from html import escape
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -251,13 +250,8 @@ def _picture(path: str | None) -> str:
     from . import quicklook
     from .dataset import open as open_dataset
 
-    if path is None:
-        return ""
-    try:
+    def drawn() -> bytes | None:
         with open_dataset(path) as dataset:
-            image = dataset.quicklook(PICTURE)
-    except (ValueError, OSError, MemoryError) as problem:
-        return f"<em>no picture: {escape(str(problem))}</em>"
-    if image is None:
-        return "<em>no picture: no overview is small enough</em>"
-    return f"<img alt='quicklook' src='{quicklook.data_uri(image)}'>"
+            return dataset.quicklook(PICTURE)
+
+    return "" if path is None else quicklook.html(drawn)

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from strile import quicklook
+from strile import StrileError, _core, quicklook
 
 imagecodecs = pytest.importorskip("imagecodecs")
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_png_holds_the_pixels(channels: int) -> None:
-    pixels = np.random.default_rng(1).integers(0, 255, (7, 11, channels), dtype=np.uint8)
-    assert np.array_equal(imagecodecs.png_decode(quicklook.png(pixels)).reshape(pixels.shape), pixels)
+@pytest.mark.parametrize("bands", [1, 3])
+def test_bytes_that_reach_from_0_to_255_are_the_pixels_of_the_png(bands: int) -> None:
+    rng = np.random.default_rng(1)
+    pixels = rng.integers(0, 256, (bands, 7, 11), dtype=np.uint8)
+    pixels[:, 0, :2] = 0, 255
+    valid = rng.integers(0, 4, (7, 11)) > 0
+    valid[0, :2] = True
+    shown = imagecodecs.png_decode(quicklook.picture(pixels, np.broadcast_to(valid, pixels.shape)))
+    assert shown.shape == (7, 11, bands + 1)
+    assert np.array_equal(np.moveaxis(shown[..., :bands], -1, 0)[:, valid], pixels[:, valid])
+    assert np.array_equal(shown[..., bands], np.where(valid, 255, 0))
+
+
+def test_a_picture_that_is_not_filled_is_refused() -> None:
+    for samples, valid, shape in ((bytes(3), bytes(4), (2, 2)), (bytes(6), bytes(6), (2, 2)), (b"", b"", (0, 0))):
+        with pytest.raises(StrileError, match="a picture of"):
+            _core.picture(samples, "uint8", valid, shape)
 
 
 def test_values_are_stretched_and_holes_are_transparent() -> None:

@@ -390,19 +390,24 @@ impl MosaicArgs {
     }
 }
 
+impl FaultPolicy {
+    pub fn on_fault(self) -> OnFault {
+        match self {
+            Self::Fail => OnFault::Fail,
+            Self::Fill => OnFault::Fill,
+        }
+    }
+}
+
 impl PartArgs {
     /// The request; `bbox` is resolved by the caller, who has the file.
     pub fn read_options(&self, decode: &DecodeArgs, engine: &EngineArgs) -> ReadOptions {
-        let on_fault = match self.on_fault {
-            FaultPolicy::Fail => OnFault::Fail,
-            FaultPolicy::Fill => OnFault::Fill,
-        };
         let mut options = ReadOptions::new()
             .page(self.page)
             .level(self.level)
             .reduce(self.reduce)
             .window(self.window)
-            .on_fault(on_fault)
+            .on_fault(self.on_fault.on_fault())
             .decode_on(decode.decode_on);
         options.place.bands = (!self.band.is_empty()).then(|| self.band.clone());
         options.execution.max_pixels = engine.max_pixels;

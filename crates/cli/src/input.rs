@@ -62,7 +62,7 @@ impl Session {
         Ok(Dataset::from_source(Arc::new(MemorySource::new(name, bytes)), &OpenOptions::default())?)
     }
 
-    /// Opens a TIFF or a VRT.
+    /// Opens a TIFF or a VRT, and tells what was tolerated.
     pub fn open_input(
         &self,
         path: &Path,
@@ -70,10 +70,12 @@ impl Session {
         open: OpenOptions,
         context: &mut Context,
     ) -> Result<Input, Failure> {
-        match path.as_os_str() == "-" {
-            true => Ok(Input::Tiff(Box::new(self.open(path, &open, context)?))),
-            false => Ok(Input::open_with(path, &mosaic.options(open))?),
-        }
+        let input = match path.as_os_str() == "-" {
+            true => Input::Tiff(Box::new(self.open(path, &open, context)?)),
+            false => Input::open_with(path, &mosaic.options(open))?,
+        };
+        self.warn_of(input.name(), &input.warnings());
+        Ok(input)
     }
 
     /// Tells what was tolerated.

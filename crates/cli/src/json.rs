@@ -8,6 +8,15 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use strile::tiff::printable;
 
+/// An object of fields of a value, under their names, and of `key => value`.
+macro_rules! fields {
+    ($from:expr; $($field:ident),* $(, $key:literal => $value:expr)* $(,)?) => {
+        serde_json::json!({ $((stringify!($field)): $from.$field,)* $($key: $value),* })
+    };
+}
+
+pub(crate) use fields;
+
 /// Prints JSON to standard output. Every character is escaped that a terminal would obey.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut sink = Sink::open(None, false)?;

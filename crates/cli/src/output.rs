@@ -1,6 +1,7 @@
 //! Where data goes: standard output, or a file that appears under its name only when it is whole.
 
 use crate::failure::Failure;
+use crate::json::fields;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -153,11 +154,9 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
         "dtype": plan.output.data_type.name(),
         "engine": plan.engine,
         "engine_reason": plan.engine_reason,
-        "estimate": plan.judged.as_ref().map(|judged| json!({
-            "cpu": judged.estimate.cpu,
-            "cuda": judged.estimate.cuda,
-            "constants": judged.constants,
-        })),
+        "estimate": plan.judged.as_ref().map(|judged| {
+            fields!(judged.estimate; cpu, cuda, "constants" => judged.constants)
+        }),
         "decode": match &plan.decode {
             Decode::Cpu => json!({ "on": "cpu" }),
             Decode::Kernels => json!({ "on": plan.engine }),
@@ -166,13 +165,9 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
             }
             Decode::Host(reason) => json!({ "on": "host", "reason": reason }),
         },
-        "mosaic": plan.mosaics.map(|mosaic| json!({
-            "tiles": mosaic.tiles,
-            "gaps": mosaic.gaps,
-            "blended": mosaic.blended,
-            "blended_on_host": mosaic.blended_on_host,
-            "files": plan.files,
-        })),
+        "mosaic": plan.mosaics.map(|mosaic| {
+            fields!(mosaic; tiles, gaps, blended, blended_on_host, "files" => plan.files)
+        }),
         "notes": plan.notes,
         "after": plan.after,
         "destination": match plan.destination {
@@ -195,15 +190,7 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
         "request_bytes": figures.request_bytes,
         "batches": figures.batches,
         "engine_batches": figures.engine_batches,
-        "memory": {
-            "output": plan.memory.output,
-            "scratch_per_thread": plan.memory.scratch_per_thread,
-            "decoding": plan.memory.decoding,
-            "staging": plan.memory.staging,
-            "scratch": plan.memory.scratch,
-            "host": plan.memory.host,
-            "device": plan.memory.device,
-        },
+        "memory": fields!(plan.memory; output, scratch_per_thread, decoding, staging, scratch, host, device),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Pixel windows and their intersections.
 
 use std::ops::Range;
+use strile_engine::Turn;
 use strile_tiff::BlockGrid;
 
 /// A rectangle of pixels: column, row, width and height, in this order everywhere. It may be empty. It ends before 2^32 in
@@ -49,6 +50,20 @@ impl Window {
         Some(Self { column, row, width, height })
     }
 
+    /// Returns where pixels of an image that is turned by its Orientation lie in the stored one, which has this width and height.
+    #[must_use]
+    pub fn stored(self, orientation: u8, (width, height): (u32, u32)) -> Self {
+        let turn = Turn::of_orientation(orientation);
+        let Self { column, row, width: columns, height: rows } = self;
+        let (column, row, columns, rows) =
+            if turn.swap { (row, column, rows, columns) } else { (column, row, columns, rows) };
+        let flipped = |is: bool, side: u32, start: u32, len: u32| {
+            if is { side.saturating_sub(start.saturating_add(len)) } else { start }
+        };
+        let column = flipped(turn.flip_columns, width, column, columns);
+        Self::new(column, flipped(turn.flip_rows, height, row, rows), columns, rows)
+    }
+
     /// The parts of it above, below, left and right of `inner`, which lies in it.
     pub(crate) fn around(&self, inner: &Self) -> impl Iterator<Item = Self> + use<> {
         let (right, bottom) = (inner.column + inner.width, inner.row + inner.height);
@@ -77,5 +92,25 @@ impl Window {
 impl std::fmt::Display for Window {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{},{},{},{}", self.column, self.row, self.width, self.height)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first pixel of a turned image by the words of the TIFF specification, and its neighbour to the right.
+    #[test]
+    fn windows_of_turned_images_are_found_in_the_stored_one() {
+        let corners = [(0, 0), (4, 0), (4, 2), (0, 2), (0, 0), (0, 2), (4, 2), (4, 0)];
+        let beside = [(1, 0), (3, 0), (3, 2), (1, 2), (0, 1), (0, 1), (4, 1), (4, 1)];
+        for (orientation, (corner, beside)) in (1..).zip(corners.into_iter().zip(beside)) {
+            let at = |column, row| Window::new(column, row, 1, 1).stored(orientation, (5, 3));
+            assert_eq!(at(0, 0), Window::new(corner.0, corner.1, 1, 1), "{orientation}");
+            assert_eq!(at(1, 0), Window::new(beside.0, beside.1, 1, 1), "{orientation}");
+            let (columns, rows) = Turn::of_orientation(orientation).size((5, 3));
+            let whole = Window::full(columns, rows).stored(orientation, (5, 3));
+            assert_eq!(whole, Window::full(5, 3), "{orientation}");
+        }
     }
 }

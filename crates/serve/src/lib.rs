@@ -57,6 +57,12 @@ use tiles::Tiles;
 use view::{Basemap, View};
 use work::Work;
 
+/// Encodes pixels of 8 bits (row, column, channel) as a PNG; `None` if they do not fill it. The second and the fourth channel
+/// are alpha.
+pub fn png(pixels: &[u8], (width, height): (u32, u32), channels: usize) -> Option<Vec<u8>> {
+    tiles::encode::png(pixels, (width, height), channels).ok()
+}
+
 /// Why a server could not be started, or ended.
 #[derive(Debug, Error)]
 #[error("{0}")]

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..errors import StrileError, UnsupportedGeoTIFFFeatureError
+from ..errors import StrileError
 from ..facts import Facts, Level
 from . import sidecars, vrt
 from .arguments import Arguments
-from .request import Request, Turn, Window
+from .request import Request, Window
 
 if TYPE_CHECKING:
     import xarray
 
-_WHITE_IS_ZERO = 0
 _SHORT = 1 << 20
 """Sides that are shorter together have coordinates of at most 8 MiB, which no limit refuses."""
 
@@ -166,7 +165,7 @@ def _found(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None) -> Known:
     bands = band_numbers(call.band, level.bands, mosaic is not None, name)
     grid = _core.placement(dataset, call.level, call.reduce, allow_rotated=call.allow_rotated)
     stored = np.dtype(level.dtype if mosaic is None else mosaic.dtype or level.dtype)
-    _core.check_tables(dataset, call.level)
+    _core.check_level(dataset, call.level)
     attrs = _placed(call, dataset, grid, 0, 0) | _core.stated(dataset, call.level)
     if call.band is not None and level.bands > 1:
         attrs["source_band"] = call.band
@@ -266,6 +265,13 @@ def band_numbers(band: int | None, count: int, mosaic: bool, name: str) -> tuple
     return (band + 1,)
 
 
+def made_type(stored: np.dtype, converted: bool) -> np.dtype:
+    """The type that stored pixels are read as, `converted` to values that may be missing or scaled. Halves become float32."""
+    if converted and stored.kind in "iu":
+        return np.dtype(np.float64)
+    return np.dtype(np.float32) if stored == np.float16 else stored
+
+
 def result_type(call: Arguments, made: np.dtype) -> np.dtype:
     """The type of a result whose pixels are read as `made`."""
     dtype = call.dtype or made
@@ -302,26 +308,15 @@ def _pixels(
     """The request of the pixels, the integers of a mosaic that stay such where none is missing, and the attributes about nodata and
     scaling."""
     name = str(call.source)
-    inverted = level.photometric == _WHITE_IS_ZERO and mosaic is None
-    if inverted and stored.kind == "i":
-        raise UnsupportedGeoTIFFFeatureError(
-            f"{name} is stored white as zero with signed pixels, which is ambiguous: rewrite it as "
-            "black is zero"
-        )
     stated = (dataset.facts["stated_nodata"],) if mosaic is None else mosaic.nodata(call.band)
     values = [value for value in stated if value is not None]
     tolerant = call.allow_invalid_nodata or mosaic is not None
-    maskable = [_core.check_nodata(value, stored.name, name, allow_invalid=tolerant) for value in values]
+    for value in values:
+        _core.check_nodata(value, stored.name, name, allow_invalid=tolerant)
     scaling = _core.scaling(dataset, call.band) if call.unpack else None
-    validity = dataset.validity(call.level)
-    rules = [validity[band - 1] for band in bands]
-    # Some bands of a mosaic may be without a nodata value, the first one too.
-    by_rules = "layer" in rules or (mosaic is not None and None in rules and any(rule is not None for rule in rules))
-    masked = (call.masked or call.unpack) and (any(maskable) or by_rules)
-
-    made = np.dtype(np.float32) if stored == np.float16 else stored
-    if (scaling is not None or masked) and stored.kind in "iu":
-        made = np.dtype(np.float64)
+    masking = dataset.masking(call.level, bands) if call.masked or call.unpack else None
+    masked = masking is not None
+    made = made_type(stored, scaling is not None or masked)
     dtype = result_type(call, made)
 
     added: dict[str, Any] = {}
@@ -337,7 +332,6 @@ def _pixels(
         added["mask_source"] = facts.mask_source
     elif facts.mask_source == "image" and mosaic is None and level.orientation == 1:
         added["mask_dropped"] = "image"
-    by_value = masked and not by_rules
     request = Request(
         # A chunk may be read by a process that works in another folder.
         sources=(call.source if call.chunks is None else call.source.anywhere(),),
@@ -347,9 +341,8 @@ def _pixels(
         reduce=call.reduce,
         bands=bands,
         flat=len(bands) == 1,
-        turn=None if level.orientation == 1 else Turn(level.orientation, level.height, level.width),
+        turn=None if level.orientation == 1 else (level.orientation, level.height, level.width),
         onto=None,
-        inverted=inverted,
         masked=masked,
         scaling=scaling,
         made=made,
@@ -361,4 +354,4 @@ def _pixels(
         missing=call.missing_sources,
         gpu=call.gpu,
     )
-    return request, stored if mosaic is not None and by_value and stored.kind in "iu" else None, added
+    return request, stored if mosaic is not None and masking == "values" and stored.kind in "iu" else None, added

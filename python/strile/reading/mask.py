@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..values import on_cpu
 from . import opened
 from .source import Source
@@ -25,11 +23,10 @@ class FileMask:
     ends: Ends | None
 
     def read(self, row: int, column: int, height: int, width: int) -> Any:
-        """1 where pixels of the array are valid, 0 where they are not."""
+        """255 where pixels of the array are valid, 0 where they are not."""
         dataset = opened.dataset(self.source, level=0, version=self.version)
         place = (self.window[1] + column, self.window[0] + row, width, height)
-        found = dataset.read(on_cpu(layer="mask", window=place)).numpy()[0]
-        return np.ascontiguousarray(found != 0).astype(np.uint8)
+        return dataset.read(on_cpu(layer="mask", window=place)).numpy()[0]
 
     def fits(self, data: Any, height: int, width: int) -> bool:
         """Whether an array still holds the pixels that it was read with, in their order."""

@@ -15,7 +15,7 @@ from ..facts import Facts
 from ..onto import PLACED, grid_of, onto_of, told
 from . import cuda, eager, lazy, opened, vrt
 from .arguments import Arguments, check
-from .description import Description, band_numbers, result_type
+from .description import Description, band_numbers, made_type, result_type
 from .request import Request
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     bands = band_numbers(call.band, count, False, str(call.source))
     flat = len(bands) == 1
     scaling = _core.scaling(datasets[0], call.band) if call.unpack else None
-    made = np.dtype(np.float64) if masked and stored.kind in "iu" else np.dtype(np.float32) if stored == np.float16 else stored
-    made = made if widened is None else widened
+    made = made_type(stored, masked) if widened is None else widened
     dtype = result_type(call, made)
     attrs: dict[str, Any] = _core.placed_on(grid)
     nodata = onto.missing_value(datasets[0], False)
@@ -107,7 +106,6 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
         flat=flat,
         turn=None,
         onto=onto,
-        inverted=False,
         masked=masked,
         scaling=scaling,
         made=made,

@@ -25,25 +25,6 @@ Window = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class Turn:
-    """An orientation and the size as stored: where a window of the turned image lies in the file."""
-
-    orientation: int
-    height: int
-    width: int
-
-    def stored(self, window: Window) -> Window:
-        row, column, row1, column1 = window
-        if self.orientation > 4:
-            row, column, row1, column1 = column, row, column1, row1
-        if self.orientation in (3, 4, 6, 7):
-            row, row1 = self.height - row1, self.height - row
-        if self.orientation in (2, 3, 7, 8):
-            column, column1 = self.width - column1, self.width - column
-        return row, column, row1, column1
-
-
-@dataclass(frozen=True)
 class Request:
     """One window of a source, or of a grid that sources are read onto."""
 
@@ -56,9 +37,9 @@ class Request:
     reduce: int
     bands: tuple[int, ...]
     flat: bool
-    turn: Turn | None
+    turn: tuple[int, int, int] | None
+    """Orientation, and the height and width as stored, of an image that is turned."""
     onto: Onto | None
-    inverted: bool
     masked: bool
     scaling: tuple[float, float] | None
     made: np.dtype
@@ -98,8 +79,7 @@ class Request:
         self, window: Window, look_for: int | float | Literal["nodata"] | None = None, *, alone: bool = False
     ) -> ReadOptions:
         """Those of the core's `read` and `plan`; with `alone`, a GPU that holds the result decodes in any case."""
-        row, column, row1, column1 = window if self.turn is None else self.turn.stored(window)
-        part = (column, row, column1 - column, row1 - row)
+        part = _core.stored_window(window, self.turn or (1, 0, 0))
         if self.onto is None:
             place = Place(level=self.level, reduce=self.reduce, window=part, bands=self.bands)
         else:
@@ -112,7 +92,7 @@ class Request:
             # Files on a grid have their own.
             scaling=self.scaling if self.onto is None else None,
             float_type=self.made.name if converted else None,
-            invert_white=self.inverted,
+            invert_white=self.onto is None and not self.source.is_vrt,
             look_for=look_for,
         )
         layout = Layout(interleave="band" if self.flat else "pixel", apply_orientation=self.turn is not None)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import strile
 import xarray as xr
 
 SIZE = (3, 70, 90)
+STANDIN = os.environ.get("STRILE_STANDIN")
 
 
 def made(path: Path, kind: str) -> Path:
@@ -51,36 +55,83 @@ def expected(path: Path, window: Any = None) -> Any:
     return np.where(np.ma.getmaskarray(masked), np.nan, masked.data.astype(np.float32))
 
 
-@pytest.mark.parametrize("kind", ["mask", "nodata", "alpha"])
+FILES = ["mask", "nodata", "alpha"]
+MOSAICS = ["mask", "nodata", "alpha", "differing nodata", "mask and nodata"]
+
+
+@pytest.mark.parametrize("kind", FILES)
 def test_every_door_masks_as_rasterio_does(tmp_path: Path, kind: str) -> None:
     check_doors(made(tmp_path / "in.tif", kind))
 
 
-@pytest.mark.parametrize("kind", ["mask", "nodata", "alpha", "differing nodata", "mask and nodata"])
+@pytest.mark.parametrize("kind", MOSAICS)
 def test_every_door_masks_mosaics_as_rasterio_does(tmp_path: Path, kind: str) -> None:
     check_doors(mosaic(tmp_path, kind), band_nodata="first")
 
 
-def check_doors(path: Path, **keywords: Any) -> None:
+@pytest.mark.skipif(not STANDIN, reason="STRILE_STANDIN names no stand-in for the CUDA driver")
+def test_every_door_masks_on_a_device_as_rasterio_does(tmp_path: Path) -> None:
+    """In a process of its own, which has the stand-in for the CUDA driver and a few lines instead of CuPy."""
+    here = Path(__file__).parent
+    package = Path(strile.__file__).parents[1]
+    paths = [here.parent / "grids" / "standin", here, package]
+    ended = subprocess.run(
+        [sys.executable, "-B", "-W", "ignore", "-c", "import test_masked_doors; test_masked_doors.check_on_device()"],
+        env={**os.environ, "LD_LIBRARY_PATH": STANDIN or "", "PYTHONPATH": os.pathsep.join(map(str, paths))},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        cwd=tmp_path,
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+def check_on_device() -> None:
+    """Makes every file and mosaic in the current folder, and reads it onto the device."""
+    here = Path.cwd()
+    for kind in FILES:
+        check_doors(made(here / f"{kind}.tif", kind), "cuda:0")
+    for kind in MOSAICS:
+        folder = here / kind
+        folder.mkdir()
+        check_doors(mosaic(folder, kind), "cuda:0", band_nodata="first")
+
+
+def check_doors(path: Path, device: str = "cpu", **keywords: Any) -> None:
     whole = expected(path)
     assert np.isnan(whole).any() and not np.isnan(whole).all()
+    opened = {**keywords, "masked": True, "gpu": device != "cpu"}
+    if device != "cpu" and path.suffix == ".tif":
+        opened["on_gpu_failure"] = "strict"
+    windows = [(0, 0, 0, 90, 70)]
+    read = strile.read(path, masked=True, device=device)
+    batch = strile.read_batch([path], windows, masked=True, device=device)
+    assert read.device == batch.device == device
     doors = {
-        "read": strile.read(path, masked=True, device="cpu").numpy(),
-        "Dataset.read": strile.open(path).read(masked=True).filled(0),
-        "open_geotiff": np.moveaxis(strile.open_geotiff(path, masked=True, **keywords).values, -1, 0),
-        "open_geotiff, chunks": np.moveaxis(strile.open_geotiff(path, masked=True, chunks=32, **keywords).values, -1, 0),
-        "engine": xr.open_dataset(path, engine="strile", mask_and_scale=True).band_data.values,
-        "read_batch": strile.read_batch([path], [(0, 0, 0, 90, 70)], masked=True, device="cpu").numpy()[0],
+        "read": read.numpy(),
+        "open_geotiff": np.moveaxis(strile.open_geotiff(path, **opened).values, -1, 0),
+        "open_geotiff, chunks": np.moveaxis(strile.open_geotiff(path, chunks=32, **opened).values, -1, 0),
+        "engine": xr.open_dataset(path, engine="strile", mask_and_scale=True, device=device).band_data.values,
+        "read_batch": batch.numpy()[0],
     }
-    mask = np.ma.getmaskarray(strile.open(path).read(masked=True))
-    np.testing.assert_array_equal(mask, np.isnan(whole))
-    doors["Dataset.read"] = np.where(mask, np.nan, doors["Dataset.read"].astype(np.float32))
+    if device == "cpu":
+        # A handle's results are numpy's masked arrays.
+        found = strile.open(path).read(masked=True)
+        mask = np.ma.getmaskarray(found)
+        np.testing.assert_array_equal(mask, np.isnan(whole))
+        doors["Dataset.read"] = np.where(mask, np.nan, found.filled(0).astype(np.float32))
+    # Into an array that was there before: of numpy, or on the device.
+    strile.read(path, masked=True, out=read, device=device)
+    doors["read, out="] = read.numpy()
+    assert strile.read_batch([path], windows, masked=True, device=device, out=batch) is batch
+    doors["read_batch, out="] = batch.numpy()[0]
     for door, found in doors.items():
-        np.testing.assert_array_equal(found, whole, err_msg=door)
-    window = rasterio.windows.Window(20, 10, 50, 40)
-    out = np.empty((len(whole), 40, 50), np.float32)
-    strile.read(path, window=(20, 10, 50, 40), masked=True, out=out, device="cpu")
-    np.testing.assert_array_equal(out, expected(path, window))
+        np.testing.assert_array_equal(found, whole, err_msg=f"{door} of {path}")
+    part = rasterio.windows.Window(20, 10, 50, 40)
+    of_part = expected(path, part)
+    out = np.empty(of_part.shape, np.float32) if device == "cpu" else strile.read(path, window=(0, 0, 50, 40), masked=True, device=device)
+    strile.read(path, window=part, masked=True, out=out, device=device)
+    np.testing.assert_array_equal(np.asarray(out if device == "cpu" else out.numpy()), of_part)
 
 
 @pytest.mark.parametrize("kind", ["mask", "nodata", "alpha"])

@@ -34,7 +34,6 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     let open = args.remote.open_all([from.as_path(), to.as_path()], &session.cancel)?;
     let remote = open.remote.clone();
     let input = session.open_input(from, &args.part.mosaic, open, &mut context)?;
-    session.warn_of(input.name(), &input.warnings());
     let options = placed(args, options, &input)?;
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);
@@ -50,14 +49,25 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     let spec = conversion.spec().cloned();
     let report = conversion.run(&context)?;
     drop((context, bar));
+    Ok(told(to, &report, (spec.as_ref(), start), session, &format!("{}: ", input.name())))
+}
+
+/// Tells what was written since `start`, and its faults, which come from `source`.
+pub(super) fn told(
+    to: &Path,
+    report: &WriteReport,
+    (spec, start): (Option<&RasterSpec>, Instant),
+    session: &Session,
+    source: &str,
+) -> Outcome {
     for warning in &report.warnings {
         session.note(&format!("warning: {}: {warning}", shown(to)));
     }
-    session.note(&summary(to, &report, spec.as_ref(), start.elapsed().as_secs_f64()));
+    session.note(&summary(to, report, spec, start.elapsed().as_secs_f64()));
     for fault in &report.faults {
-        tell(&format!("fault: {}: {fault}", input.name()));
+        tell(&format!("fault: {source}{fault}"));
     }
-    Ok(if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found })
+    if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found }
 }
 
 /// What a conversion will do, and what it will ask servers for.

@@ -65,8 +65,7 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut context = session.context(&args.engine);
     let open = args.remote.open_options([args.file.as_path()], &session.cancel)?;
     let dataset = session.open_input(&args.file, &args.part.mosaic, open, &mut context)?;
-    let warnings = dataset.warnings();
-    session.warn_of(dataset.name(), &warnings);
+    let known = dataset.warnings().len();
     let mut options = args.read_options(match format {
         Format::Raw | Format::Npy => Interleave::BandFirst,
         Format::Png | Format::Csv => Interleave::BandLast,
@@ -96,7 +95,7 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
     let request = Request { dataset: &dataset, options, pieces, context };
     let sink = Sink::open(args.output.as_deref(), format != Format::Csv)?.watch(&session.cancel);
     let faults = write((format, args.raw_values), request, sink, session)?;
-    session.warn_of(dataset.name(), dataset.warnings().get(warnings.len()..).unwrap_or_default());
+    session.warn_of(dataset.name(), dataset.warnings().get(known..).unwrap_or_default());
     for fault in &faults {
         tell(&format!("fault: {}: {fault}", dataset.name()));
     }

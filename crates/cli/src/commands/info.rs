@@ -59,7 +59,6 @@ fn facts_of(
 ) -> Result<(Facts, Option<String>), Failure> {
     let mut context = Context { cancel: session.cancel.clone(), ..Context::default() };
     let input = session.open_input(path, &args.mosaic, open.clone(), &mut context)?;
-    session.warn_of(input.name(), &input.warnings());
     let mut facts = facts::facts(&input)?;
     let mut words = None;
     if args.explain {

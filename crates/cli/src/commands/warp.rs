@@ -1,8 +1,8 @@
 //! `strile warp`: files opened, the grid chosen, one call of `strile`, a line about what was written.
 
-use super::convert::{Target, sink, summary};
-use crate::args::{FaultPolicy, WarpArgs};
-use crate::failure::{Failure, Outcome, tell};
+use super::convert::{Target, sink, told};
+use crate::args::WarpArgs;
+use crate::failure::{Failure, Outcome};
 use crate::geo::cutline;
 use crate::input::Session;
 use crate::output::print;
@@ -13,7 +13,6 @@ use strile::crs::TransformOptions;
 use strile::file::AsInput as _;
 use strile::grid::{Grid, GridChoice, Placement, Placing, Polygon, Top, WarpFile, WarpOptions, WarpWriter};
 use strile::io::redacted;
-use strile::read::OnFault;
 use strile::tiff::geo::Bounds;
 use strile::write::BlockChoice;
 use strile::{Context, Input, ReadOptions, WriteOptions};
@@ -28,17 +27,11 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let open = args.remote.open_all(paths, &session.cancel)?;
     let mut files = Vec::with_capacity(from.len());
     for path in from {
-        let input = session.open_input(path, &args.mosaic, open.clone(), &mut context)?;
-        session.warn_of(input.name(), &input.warnings());
-        files.push(input);
+        files.push(session.open_input(path, &args.mosaic, open.clone(), &mut context)?);
     }
     let dem = match args.dem() {
         None => None,
-        Some(path) => {
-            let input = session.open_input(path, &args.mosaic, open.clone(), &mut context)?;
-            session.warn_of(input.name(), &input.warnings());
-            Some(input)
-        }
+        Some(path) => Some(session.open_input(path, &args.mosaic, open.clone(), &mut context)?),
     };
     let placing = args.placing(args.elevation(dem).map_err(|problem| request(format!("-to: {problem}")))?);
     let polygon = cutline(&args.cutline.polygon)?;
@@ -47,9 +40,7 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
             return Err(request("TILING_SCHEME chooses the grid; leave out --like"));
         }
         Some(like) => {
-            let like = session.open_input(like, &args.mosaic, open.clone(), &mut context)?;
-            session.warn_of(like.name(), &like.warnings());
-            like.as_input().grid()?
+            session.open_input(like, &args.mosaic, open.clone(), &mut context)?.as_input().grid()?
         }
         None => grid(args, &files, (tiling, write.blocks), &placing, &context)?,
     };
@@ -81,14 +72,7 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     for operation in operations {
         session.note(&operation);
     }
-    for warning in &report.warnings {
-        session.note(&format!("warning: {}: {warning}", redacted(&to.to_string_lossy())));
-    }
-    session.note(&summary(to, &report, spec.as_ref(), start.elapsed().as_secs_f64()));
-    for fault in &report.faults {
-        tell(&format!("fault: {fault}"));
-    }
-    Ok(if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found })
+    Ok(told(to, &report, (spec.as_ref(), start), session, ""))
 }
 
 /// How coordinates passed between the datums of files and OUT, a line per operation; nothing where they have one datum and no heights.
@@ -167,11 +151,8 @@ fn read_options(args: &WarpArgs, grid: Grid, placing: Placing, polygon: Option<P
         .data_type(args.ot)
         .polygon(polygon)
         .top(if args.first_on_top { Top::First } else { Top::Last });
-    let on_fault = match args.on_fault {
-        FaultPolicy::Fail => OnFault::Fail,
-        FaultPolicy::Fill => OnFault::Fill,
-    };
-    let mut read = ReadOptions::new().on_fault(on_fault).decode_on(args.decode.decode_on).onto(grid, warp);
+    let read = ReadOptions::new().on_fault(args.on_fault.on_fault()).decode_on(args.decode.decode_on);
+    let mut read = read.onto(grid, warp);
     read.place.bands = (!args.band.is_empty()).then(|| args.band.clone());
     read.execution.max_pixels = args.engine.max_pixels;
     read

@@ -26,7 +26,40 @@ pub enum BandMask {
     Value(NoData),
 }
 
+/// What says which samples of the bands of a request are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Masking {
+    /// Nothing: `masked` changes no sample.
+    Nothing,
+    /// Nodata values, of every band.
+    Values,
+    /// The mask of the image, or nodata values of some bands.
+    Other,
+}
+
 impl Input {
+    /// Returns what says which samples of a place are missing. Nodata values that samples cannot have do not count.
+    pub fn masking(&self, place: &Place) -> Masking {
+        let rules = self.chosen(place);
+        let stored = match self {
+            Self::Tiff(file) => {
+                let levels = file.pages().get(place.page).map(|page| &page.levels);
+                levels.and_then(|levels| levels.first()?.image.sample.data_type())
+            }
+            Self::Vrt(vrt) => Some(vrt.data_type()),
+        };
+        let hides = |rule: &BandMask| match rule {
+            BandMask::AllValid => false,
+            BandMask::Image => true,
+            BandMask::Value(value) => stored.is_some_and(|stored| value.to_sample(stored).is_some()),
+        };
+        match (rules.iter().any(hides), rules.iter().all(|rule| matches!(rule, BandMask::Value(_)))) {
+            (false, _) => Masking::Nothing,
+            (true, true) => Masking::Values,
+            (true, false) => Masking::Other,
+        }
+    }
+
     /// Returns what says which samples of each band of a level are valid. As in GDAL, alpha itself is all valid, the bands of a
     /// VRT have nodata values of their own, and its mask band counts before these.
     pub fn band_masks(&self, place: &Place) -> Vec<BandMask> {

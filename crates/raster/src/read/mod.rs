@@ -59,7 +59,7 @@ pub use crate::options::{Execution, FloatType, Interleave, Layout, LookFor, Mean
 pub use crate::pieces::{PieceLimits, Pieces};
 pub use area::Area;
 pub(crate) use area::Frame;
-pub use band_masks::BandMask;
+pub use band_masks::{BandMask, Masking};
 pub(crate) use canvas::{Blended, Canvas, CanvasMask, Content, Gap, Tile, alike};
 pub(crate) use chip::WantedChip;
 pub(crate) use deliver::{fetch_back, moved_to};

@@ -81,14 +81,21 @@ pub(crate) fn picture(picture: TileImage, format: Format) -> Result<Vec<u8>, Ref
                 .map_err(|error| failed(format!("{error:?}")))?;
             Ok(encoded.to_vec())
         }
-        _ => png(&picture),
+        _ => {
+            let (pixels, channels) = picture.with_alpha();
+            png(&pixels, (picture.width, picture.height), channels).map_err(failed)
+        }
     }
 }
 
-fn png(picture: &TileImage) -> Result<Vec<u8>, Refusal> {
-    let (pixels, channels) = picture.with_alpha();
+/// Encodes pixels of 8 bits as PNG; two channels are grey and alpha, four colours and alpha.
+pub(crate) fn png(
+    pixels: &[u8],
+    (width, height): (u32, u32),
+    channels: usize,
+) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::with_capacity(pixels.len() / 2);
-    let mut encoder = png::Encoder::new(&mut bytes, picture.width, picture.height);
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(match channels {
         1 => png::ColorType::Grayscale,
         2 => png::ColorType::GrayscaleAlpha,
@@ -99,9 +106,9 @@ fn png(picture: &TileImage) -> Result<Vec<u8>, Refusal> {
     encoder.set_compression(png::Compression::Fast);
     // To choose among all filters for each row takes longer than to compress.
     encoder.set_filter(png::Filter::Up);
-    let mut file = encoder.write_header().map_err(failed)?;
-    file.write_image_data(&pixels).map_err(failed)?;
-    file.finish().map_err(failed)?;
+    let mut file = encoder.write_header()?;
+    file.write_image_data(pixels)?;
+    file.finish()?;
     Ok(bytes)
 }
 

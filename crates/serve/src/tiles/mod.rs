@@ -8,7 +8,7 @@
 //! ```
 
 mod documents;
-mod encode;
+pub(crate) mod encode;
 mod expression;
 mod figures;
 mod matrix;

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::geo::{geo_of, number};
+use crate::json::fields;
 use serde_core::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
 use strile::file::{Level, Page};
@@ -66,9 +67,7 @@ pub fn facts(input: &Input) -> Result<Facts, Failure> {
         "bands": metadata.bands.iter().map(band).collect::<Vec<_>>(),
         "categories": metadata.categories,
         "metadata": items(&metadata.items),
-        "warnings": input.warnings().iter().map(|warning| json!({
-            "code": warning.code, "place": warning.place, "message": warning.message,
-        })).collect::<Vec<_>>(),
+        "warnings": input.warnings().iter().map(|told| fields!(told; code, place, message)).collect::<Vec<_>>(),
     });
     Ok(Facts { short, pages })
 }
@@ -221,7 +220,7 @@ fn crs(crs: &Crs) -> Value {
         "epsg": crs.epsg,
         "horizontal_epsg": crs.horizontal_epsg,
         "unit": crs.unit.as_ref().map(|unit| unit.name.clone()),
-        "vertical": crs.vertical.as_ref().map(|vertical| json!({"name": vertical.name, "epsg": vertical.epsg})),
+        "vertical": crs.vertical.as_ref().map(|vertical| fields!(vertical; name, epsg)),
         "wkt": crs.wkt,
     })
 }
@@ -248,7 +247,5 @@ fn band(band: &BandMetadata) -> Value {
 }
 
 fn items(items: &[MetadataItem]) -> Value {
-    let list =
-        items.iter().map(|item| json!({"domain": item.domain, "name": item.name, "value": item.value}));
-    list.collect()
+    items.iter().map(|item| fields!(item; domain, name, value)).collect()
 }

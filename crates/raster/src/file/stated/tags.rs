@@ -1,14 +1,14 @@
 //! What the tags of a level state about the image and not about how it is stored.
 
 use super::misstated;
-use crate::error::{InvalidValue, Misstated, Result};
+use crate::error::{Error, InvalidValue, Misstated, Result};
 use crate::file::dataset::Dataset;
 use crate::file::fields::StoredField;
 use crate::file::input::Input;
 use crate::write::is_own_tag;
 use std::collections::BTreeMap;
 use strile_tiff::gdal::{Element, Metadata as Items, MetadataItem, NoData};
-use strile_tiff::{FieldType, Photometric, Planar, Tag, Warnings};
+use strile_tiff::{FieldType, Photometric, Planar, SampleFormat, Tag, Warnings};
 
 /// Tables of where blocks lie and how long they are.
 pub const BLOCK_TABLES: [Tag; 4] =
@@ -193,6 +193,18 @@ impl Dataset {
             (Some(0.0), _) => Err(malformed("the scale is 0 and every value would be the offset".into())),
             (scale, offset) => Ok(Some((scale.unwrap_or(1.0), offset.unwrap_or(0.0)))),
         }
+    }
+
+    /// Refuses a level of the first page whose signed samples are stored white as zero: how they are inverted is ambiguous.
+    pub fn check_white(&self, level: usize) -> Result<()> {
+        let Some(found) = self.pages().first().and_then(|page| page.levels.get(level)) else { return Ok(()) };
+        let (sample, photometric) = (&found.image.sample, found.image.colour.photometric);
+        if photometric != Photometric::MinIsWhite || sample.format != SampleFormat::Int {
+            return Ok(());
+        }
+        let reason =
+            "stored white as zero with signed pixels, which is ambiguous: rewrite it as black is zero";
+        Err(Error::Unsupported { file: self.name().to_owned(), reason: reason.to_owned() })
     }
 
     /// Refuses a level of the first page whose table of blocks has fewer entries than it has blocks.
