@@ -19,11 +19,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use strile_engine::Context;
 
-/// How many files are converted.
+/// Says where outputs go when many files are converted, and how many files are converted at once.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ManyOptions {
-    /// The folder of the outputs; made where it is not there.
+    /// The folder of the outputs; it is made if it does not exist.
     pub folder: PathBuf,
     /// Replace outputs that exist; otherwise they are skipped.
     pub overwrite: bool,
@@ -36,7 +36,7 @@ pub struct ManyOptions {
 }
 
 impl ManyOptions {
-    /// The defaults, for outputs in this folder: existing outputs are skipped, one file at a time.
+    /// Returns the defaults, for outputs in this folder: existing outputs are skipped, one file at a time.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),

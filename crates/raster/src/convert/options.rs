@@ -1,4 +1,4 @@
-//! What can be chosen when converting, and every default.
+//! The options of converting, with all defaults.
 
 use super::Tiling;
 use super::taps::Method;
@@ -11,7 +11,7 @@ use strile_tiff::gdal::NoData;
 use strile_tiff::geo::{Crs, GeoTransform};
 use strile_tiff::{DataType, ExtraSample, Photometric};
 
-/// What of the input is taken, how it is changed, and how it is written.
+/// Says which part of the input is read, how it is changed, and how it is written.
 ///
 /// The steps happen in this order: `polygon` clips pixels, `area` and `size` choose the pixels, `resampling` computes them, then their values
 /// change (`expand`, `unscale` or `rescale`, `data_type`), then the description changes (`crs` and those after it).

@@ -28,21 +28,21 @@ use std::path::{Path, PathBuf};
 use strile_engine::{Context, Location, Resampling};
 use strile_tiff::{ByteOrder, Compression, Image, LercWrapper, Origin, Variant};
 
-/// Which overviews, and how they are made and stored.
+/// Says which overviews are added, and how they are computed and stored.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct OverviewOptions {
-    /// How many, each half of the one above; `None` until the smallest fits into one block.
+    /// The number of overviews, each half of the one above. `None` adds them until the smallest fits into one block.
     pub count: Option<u32>,
     /// By what they are smaller than the image, in place of `count`: powers of two from 2 on, in any order.
     pub factors: Option<Vec<u32>>,
-    /// How they are made; `None`: average, nearest for palettes and named categories.
+    /// How they are computed. `None` takes the average, or the nearest pixel for palettes and named categories.
     pub resampling: Option<Resampling>,
-    /// How they are compressed; `None` as the image is, or by Deflate where strile does not write that.
+    /// Their codec. `None` is the codec of the image, or Deflate if strile does not write that codec.
     pub compression: Option<Compression>,
-    /// Beside the file (`.ovr`) instead of in it.
+    /// Write them beside the file (`.ovr`), not in it.
     pub external: bool,
-    /// Replace overviews that are there. Those in the file become unused bytes of it; a `.ovr` is written anew.
+    /// Replace existing overviews. Those in the file become unused bytes of it; a `.ovr` is written anew.
     pub rebuild: bool,
     /// The most samples of the image, as in `ReadOptions::max_pixels`.
     pub max_pixels: Option<u64>,
@@ -75,14 +75,14 @@ impl OverviewOptions {
     }
 }
 
-/// What came of adding overviews.
+/// The result of adding overviews.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OverviewOutcome {
     /// They were written.
     Written(WriteReport),
-    /// So many were there already, of exactly the sizes asked for. Nothing was written.
+    /// The file already had this many, of exactly the requested sizes. Nothing was written.
     AlreadyThere(usize),
-    /// The image fits into one block and no number of overviews was asked for. Nothing was written.
+    /// The image fits into one block and no number of overviews was requested. Nothing was written.
     NotNeeded,
 }
 

@@ -76,7 +76,16 @@ pub enum Missing {
     Warn,
 }
 
-/// What can be chosen when opening a VRT.
+/// Says which sources a VRT may have, how they are opened, and what bounds them.
+///
+/// ```no_run
+/// use strile::vrt::{Missing, VrtOptions};
+/// use strile::Vrt;
+///
+/// let options = VrtOptions::new().allowed_roots(vec!["/data/tiles".into()]).missing(Missing::Warn);
+/// let vrt = Vrt::open("mosaic.vrt", &options)?;
+/// # Ok::<(), strile::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct VrtOptions {
@@ -87,23 +96,23 @@ pub struct VrtOptions {
     pub allowed_roots: Option<Vec<PathBuf>>,
     /// Hosts and buckets that sources may be on, besides that of a remote VRT itself: `example.org`, `s3://bucket`; `*` is all.
     pub allowed_hosts: Vec<String>,
-    /// What to do about sources that are not there.
+    /// What to do about missing sources.
     pub missing: Missing,
-    /// Where a source that is gone on without would lie alone there is NaN, or 0 in integers, and not the band's nodata.
+    /// Fill pixels that only a skipped source covers with NaN, or 0 in integers, in place of the band's nodata.
     pub empty_holes: bool,
-    /// The type that every band is given in; `None` for the one that all of them state.
+    /// The type of every band; `None` is the type that all bands state.
     pub data_type: Option<DataType>,
     /// How sources are opened.
     pub open: OpenOptions,
-    /// Sources of all bands together.
+    /// The most sources, of all bands together.
     pub max_sources: u64,
-    /// Size of a VRT in bytes.
+    /// The largest size of a VRT, in bytes.
     pub max_bytes: u64,
-    /// VRTs in VRTs.
+    /// How deep VRTs may lie in VRTs.
     pub max_depth: usize,
-    /// Files kept open at once, for a VRT and all VRTs in it.
+    /// The most files that are open at once, for a VRT and all VRTs in it.
     pub max_open: usize,
-    /// Samples of sources that one read may lay, for a VRT and all VRTs in it, beyond 64 for each sample of the result.
+    /// The most samples of sources that one read may lay, for a VRT and all VRTs in it, beyond 64 for each sample of the result.
     /// A source counts as at least 4,096.
     pub max_work: u64,
 }

@@ -20,7 +20,7 @@ use strile_tiff::gdal::NoData;
 use tile::Tile;
 pub use tiles::write_tiles;
 
-/// Options of `write_index`.
+/// Options of [`write_index`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct IndexOptions {
@@ -29,7 +29,7 @@ pub struct IndexOptions {
     /// The value that is transparent in the files and fills what no file covers: `None` keeps those of the files,
     /// `Some(None)` takes none.
     pub nodata: Option<Option<NoData>>,
-    /// Replace a file that is there.
+    /// Replace an existing file.
     pub overwrite: bool,
     /// Store absolute paths, not paths relative to the VRT's folder.
     pub absolute: bool,

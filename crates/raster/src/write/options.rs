@@ -1,4 +1,4 @@
-//! What can be chosen when writing, and every default.
+//! The options of writing, with all defaults.
 
 use crate::Processor;
 use crate::options::{optional, setters};
@@ -10,23 +10,23 @@ use strile_tiff::{ByteOrder, Compression, LercWrapper, Planar, Predictor};
 const NVCOMP: &str = "nvcomp";
 const NVJPEG2000: &str = "nvjpeg2000";
 
-/// The arrangement of the file.
+/// The order of blocks and directories in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// Blocks as they come, directories last.
+    /// Blocks in the order in which they are encoded, directories last.
     #[default]
     GeoTiff,
-    /// Cloud-optimized: directories first, overviews, then the full image.
+    /// Cloud-optimized: directories first, then overviews, then the full image.
     Cog,
 }
 
 /// When a file has 64-bit offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BigTiff {
-    /// Where the most that the blocks can take does not fit into 4 GiB.
+    /// If the blocks may take more than 4 GiB.
     #[default]
     IfNeeded,
-    /// Where it does not fit into half of that.
+    /// If the blocks may take more than 2 GiB.
     IfSafer,
     /// Always.
     Yes,
@@ -37,7 +37,7 @@ pub enum BigTiff {
 /// Which predictor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PredictorChoice {
-    /// 3 for floats, 2 for integers of whole bytes that are no indices, where the codec has predictors.
+    /// 3 for floats and 2 for integers of whole bytes, if the codec has predictors; none for palette indices.
     #[default]
     Auto,
     /// This one.
@@ -64,7 +64,7 @@ pub enum BlockChoice {
     },
 }
 
-/// Which reduced images the file has.
+/// Which overviews the file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overviews {
     /// None in a plain file; in a cloud-optimized one, halved until the image fits into one block.
@@ -101,7 +101,7 @@ impl Overviews {
     }
 }
 
-/// How overviews are stored, where otherwise than the image.
+/// How overviews are stored if they differ from the image. `None` stores them as the image.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct OverviewStorage {
@@ -155,13 +155,13 @@ pub struct WriteOptions {
     pub compression: Compression,
     /// The stream around LERC blobs.
     pub lerc: LercWrapper,
-    /// Effort of the codec; `None` its default (Deflate 6, ZSTD 9, LZMA 6).
+    /// Effort of the codec; `None` is its default (Deflate 6, ZSTD 9, LZMA 6).
     pub level: Option<i32>,
-    /// JPEG, WebP: 1 to 100; JPEG 2000: 1 to 100 dB of signal to noise; `None` 75.
+    /// JPEG and WebP: 1 to 100; JPEG 2000: 1 to 100 dB of signal to noise. `None` is 75.
     pub quality: Option<u8>,
-    /// WebP, JPEG 2000: keep every bit; `None`: unless a quality is given.
+    /// WebP and JPEG 2000: keep every bit. `None` keeps every bit unless a quality is given.
     pub lossless: Option<bool>,
-    /// LERC: the most a value may change by.
+    /// LERC: the largest change of a value.
     pub max_error: f64,
     /// Which predictor.
     pub predictor: PredictorChoice,
@@ -171,39 +171,39 @@ pub struct WriteOptions {
     pub planar: Planar,
     /// Order of bytes.
     pub byte_order: ByteOrder,
-    /// Leave out blocks that hold nothing but nodata (0 where there is none).
+    /// Leave out blocks that hold nothing but nodata (0 if there is no nodata value).
     pub sparse: bool,
     /// When the file has 64-bit offsets.
     pub big_tiff: BigTiff,
-    /// Stored bits of a sample, where fewer than its type has; a value that does not fit is an error.
+    /// Stored bits of a sample, if fewer than its type has. A value that does not fit is an error.
     pub bits: Option<u16>,
     /// JPEG: store RGB as YCbCr with this subsampling of chroma; `None` stores it as it is.
     pub ycbcr: Option<(u8, u8)>,
-    /// Which reduced images.
+    /// Which overviews the file has.
     pub overviews: Overviews,
-    /// How they are stored, where otherwise.
+    /// How overviews are stored if they differ from the image.
     pub overview_storage: OverviewStorage,
-    /// How they are made; `None`: average, nearest for palettes and named categories.
+    /// How overviews are computed. `None` takes the average, or the nearest pixel for palettes and named categories.
     pub resampling: Option<Resampling>,
-    /// Write NaN as nodata, where nodata is a number. The caller's pixels stay as they are.
+    /// Write NaN as nodata, if nodata is a number. The caller's pixels are not changed.
     pub nan_to_nodata: bool,
-    /// Take pieces in any order: encoded blocks wait in a temporary file.
+    /// Take pieces in any order. Encoded blocks wait in a temporary file.
     pub spooled: bool,
-    /// Where that file is; `None` beside the target.
+    /// The folder of the temporary file; `None` puts it beside the target.
     pub spool_dir: Option<PathBuf>,
     /// Bytes that the blocks being encoded may take where the engine is: on a GPU pixels, scratch and what is encoded,
     /// all of it; on the CPU pixels that wait, beyond the blocks that are not complete. One piece is the least. `None`:
     /// 64 MiB on the CPU, 1 GiB on a GPU.
     pub buffer: Option<u64>,
-    /// Encode so that the bytes of the file do not tell which device made them.
+    /// Write the same bytes on every device.
     pub reproducible: bool,
-    /// Compress the image by nvCOMP on a GPU, with this effort of its own (Deflate 0 to 5, ZSTD 0), instead of by our own
-    /// encoders: that or an error, never another. Masks of one bit stay with ours.
+    /// Compress the image with nvCOMP on a GPU, with this effort (Deflate 0 to 5, ZSTD 0). It is an error if nvCOMP cannot.
+    /// Masks of one bit are compressed by strile's own encoders.
     pub nvcomp_effort: Option<u8>,
-    /// Encode the image's JPEG 2000 by nvJPEG2000 on a GPU instead of by our own encoder on the CPU: that or an error,
-    /// never another. Quality is the same number, in dB, but a target that it may miss by some.
+    /// Encode JPEG 2000 with nvJPEG2000 on a GPU, not with strile's own encoder on the CPU. It is an error if nvJPEG2000
+    /// cannot. Quality has the same unit, dB, but nvJPEG2000 may miss it by some.
     pub nvjpeg2000: bool,
-    /// Which engine.
+    /// The processor that encodes.
     pub encode_on: Processor,
 }
 

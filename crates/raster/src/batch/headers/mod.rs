@@ -29,20 +29,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_engine::PerProcess;
 
-/// What may be kept.
+/// Bounds of the headers that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeaderLimits {
-    /// Files whose headers are kept.
+    /// The most files whose headers are kept.
     pub files: usize,
-    /// Bytes of memory that these headers take, and the index with them; what a source that is no file holds is its own.
+    /// The most bytes of memory of these headers and of the index. Sources that are not files count their memory themselves.
     pub bytes: u64,
-    /// Files that are open at a time.
+    /// The most files that are open at once.
     pub open: usize,
 }
 
 impl Default for HeaderLimits {
-    /// Half of the descriptors that most systems give a process.
+    /// `open` is half of the descriptors that most systems give a process.
     fn default() -> Self {
         Self { files: 65_536, bytes: 1 << 30, open: 512 }
     }
