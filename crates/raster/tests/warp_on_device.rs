@@ -52,7 +52,11 @@ fn written(
     let pieces = told.strip_prefix("pieces   ").and_then(|rest| rest.split(' ').next()?.parse().ok());
     // Pixels come where they are encoded.
     let place = if encode_on == CUDA { Location::Cuda(0) } else { Location::Host };
-    assert_eq!(told.contains("copied to memory of cuda:0"), decode_on == CPU && place != Location::Host, "{told}");
+    assert_eq!(
+        told.contains("copied to memory of cuda:0"),
+        decode_on == CPU && place != Location::Host,
+        "{told}"
+    );
     warp.run(&context).unwrap();
     (handle.take().unwrap().bytes, pieces.unwrap_or(1))
 }
