@@ -139,6 +139,17 @@ fn what_cannot_be_done_is_refused_by_name() {
             .build(&Pixels::generate(Pattern::Noise, UINT8, [1, 4, 4], 1), ByteOrder::Little, false)
             .bytes,
     );
+    // Grids of other rasters: of 4e18 pixels, and with a transform that is no number.
+    for (name, side, transform) in [
+        ("huge.vrt", 2_000_000_000, "500000,10,0,5200000,0,-10"),
+        ("bent.vrt", 40, "500000,nan,0,5200000,0,-10"),
+    ] {
+        let place = format!("<SRS>EPSG:32632</SRS><GeoTransform>{transform}</GeoTransform>");
+        let band = "<VRTRasterBand dataType=\"Byte\" band=\"1\"/>";
+        let size = format!("rasterXSize=\"{side}\" rasterYSize=\"{side}\"");
+        bench.file(name, format!("<VRTDataset {size}>{place}{band}</VRTDataset>").as_bytes());
+    }
+    bench.file("text.txt", b"no raster");
     for (line, words) in [
         ("warp in.tif out.tif -cutline POINT(1,2)", "POINT"),
         ("warp in.tif out.tif -cutline nothing.geojson", "nothing.geojson"),
@@ -148,6 +159,18 @@ fn what_cannot_be_done_is_refused_by_name() {
         ("warp in.tif out.tif -tr 0 10", "positive resolution"),
         ("warp in.tif out.tif -tr 0.000001 0.000001", "--max-pixels"),
         ("warp in.tif out.tif -dstnodata 300", "`fill`"),
+        ("warp in.tif out.tif -tr inf inf", "positive resolution"),
+        ("warp in.tif out.tif -tr nan 10", "positive resolution"),
+        ("warp in.tif out.tif -ts 0 0", "expected a size above 0"),
+        ("warp in.tif out.tif -ts 4294967295 4294967295", "sides of 1 to 2147483647 pixels"),
+        ("warp in.tif out.tif -ts 2000000000 2000000000", "--max-pixels"),
+        ("warp in.tif out.tif -ts 4294967296 1", "4294967296"),
+        ("warp in.tif out.tif -ts 20000 20000 --memory 64KiB", "raise `--memory`"),
+        ("warp in.tif out.tif --like huge.vrt", "--max-pixels"),
+        ("warp in.tif out.tif --like bent.vrt", "bent.vrt"),
+        ("warp in.tif out.tif --like text.txt", "text.txt"),
+        ("warp in.tif out.tif -te 0 0 1 1 -te_srs nonsense", "'nonsense' for '--te-srs"),
+        ("warp in.tif out.tif -te 0 0 1 1 -te_srs EPSG:4326 -tr inf 1", "positive resolution"),
         ("warp in.tif out.tif -te 0 0 nan 1 -tr 1 1", "finite bounds"),
         ("warp in.tif out.tif -te 0 0 1e300 1e300", "error: 1.000e299 pixels on a side"),
         ("warp in.tif out.tif -t_srs EPSG:99999", "EPSG:99999"),
@@ -159,5 +182,5 @@ fn what_cannot_be_done_is_refused_by_name() {
         let run = bench.run(line);
         assert!(run.code == 2 && run.stderr.contains(words), "{line}: {}", run.stderr);
     }
-    assert_eq!(bench.names(), ["in.tif", "plain.tif"]);
+    assert_eq!(bench.names(), ["bent.vrt", "huge.vrt", "in.tif", "plain.tif", "text.txt"]);
 }
