@@ -3,6 +3,7 @@
 use super::spec::has_grey_table;
 use crate::compare::is_of_storage;
 use crate::file::dataset::Dataset;
+use crate::file::fields::ValueRoom;
 use crate::options::Place;
 use crate::source::read_ranges;
 use strile_engine::Cancel;
@@ -23,9 +24,6 @@ const OF_BANDS: [Tag; 9] = [
 
 /// Directories that a photograph's tags point to. They hold offsets of their own, so they cannot be copied as bytes.
 const DIRECTORIES: [(Tag, &str); 2] = [(Tag::ExifIFD, "EXIF"), (Tag::GPSIFD, "GPS")];
-
-/// Larger private tags are left out, with a warning.
-const LARGEST: u64 = 16 << 20;
 
 /// The tags that go along.
 pub(crate) fn tags_of(input: &Dataset, place: &Place, warnings: &mut Vec<String>) -> Vec<(Tag, FieldValue)> {
@@ -49,6 +47,8 @@ pub(crate) fn tags_of(input: &Dataset, place: &Place, warnings: &mut Vec<String>
         }
     }
     let mut out = Vec::new();
+    // Values beyond are left out, with a warning.
+    let mut room = ValueRoom::new(target.file.tiff.file_len);
     for entry in directory.entries().iter().filter(|entry| goes(entry.tag)) {
         // Offsets mean nothing in another file.
         if matches!(entry.field_type, FieldType::Ifd | FieldType::Ifd8) {
@@ -56,7 +56,7 @@ pub(crate) fn tags_of(input: &Dataset, place: &Place, warnings: &mut Vec<String>
         }
         let bytes = match &entry.data {
             ValueData::Here(bytes) => Some(bytes.clone()),
-            ValueData::There(range) if range.end - range.start <= LARGEST => {
+            ValueData::There(range) if room.takes(range) => {
                 let read =
                     read_ranges(target.file.source.as_ref(), std::slice::from_ref(range), &Cancel::default());
                 read.ok().and_then(|mut bytes| bytes.pop())

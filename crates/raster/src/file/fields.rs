@@ -4,11 +4,34 @@ use super::dataset::Dataset;
 use super::open::io_error;
 use crate::error::Result;
 use crate::source::read_ranges;
+use std::ops::Range;
 use strile_engine::Cancel;
-use strile_tiff::{ByteOrder, FieldType, Tag, ValueData};
+use strile_tiff::{ByteOrder, Entry, FieldType, Tag, ValueData};
 
 /// A larger value is left in the file: tables of blocks can have any size.
 const LARGEST: u64 = 16 << 20;
+/// The values of one directory that are read at once, in bytes.
+const ALL: u64 = 64 << 20;
+/// What values that share their bytes may take beyond the length of the file.
+const SHARED: u64 = 1 << 20;
+
+/// How many bytes of values of one directory are still read. Tags of a small file can all refer to the same bytes.
+pub(crate) struct ValueRoom(u64);
+
+impl ValueRoom {
+    /// Returns the room for the values of a file of so many bytes.
+    pub(crate) fn new(file_len: u64) -> Self {
+        Self(file_len.saturating_add(SHARED).min(ALL))
+    }
+
+    /// Whether a value is read, or left in the file because it is too large or because too many were read before.
+    pub(crate) fn takes(&mut self, value: &Range<u64>) -> bool {
+        let len = value.end.saturating_sub(value.start);
+        let left = self.0.checked_sub(len).filter(|_| len <= LARGEST);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
+}
 
 /// A field with the bytes of its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +44,7 @@ pub struct StoredField {
     pub count: u64,
     /// Order of their bytes.
     pub byte_order: ByteOrder,
-    /// The bytes; `None` where they are more than 16 MiB, or were not wanted.
+    /// The bytes; `None` if they were not wanted, are more than 16 MiB, or if the values before take 64 MiB or more than the file has.
     pub bytes: Option<Vec<u8>>,
 }
 
@@ -38,17 +61,21 @@ impl Dataset {
         let found = self.pages().get(page).and_then(|page| page.levels.get(level)).ok_or_else(absent)?;
         let file = self.file(found.file).ok_or_else(absent)?;
         let directory = file.tiff.directories.get(found.image.directory).ok_or_else(absent)?;
-        let there = directory.entries().iter().filter_map(|entry| match &entry.data {
-            ValueData::There(range) if range.end - range.start <= LARGEST && wanted(entry.tag) => {
-                Some(range.clone())
-            }
+        let mut room = ValueRoom::new(file.tiff.file_len);
+        let mut is_read = |entry: &Entry| match &entry.data {
+            ValueData::There(range) => wanted(entry.tag) && room.takes(range),
+            ValueData::Here(_) => false,
+        };
+        let is_read: Vec<bool> = directory.entries().iter().map(&mut is_read).collect();
+        let there = directory.entries().iter().zip(&is_read).filter_map(|(entry, read)| match &entry.data {
+            ValueData::There(range) if *read => Some(range.clone()),
             _ => None,
         });
         let there: Vec<_> = there.collect();
         let source = file.source.as_ref();
         let read = read_ranges(source, &there, &Cancel::default());
         let mut read = read.map_err(|error| io_error(source, error))?.into_iter();
-        let fields = directory.entries().iter().map(|entry| StoredField {
+        let fields = directory.entries().iter().zip(is_read).map(|(entry, is_read)| StoredField {
             tag: entry.tag,
             field_type: entry.field_type,
             count: entry.count,
@@ -56,7 +83,7 @@ impl Dataset {
             bytes: match &entry.data {
                 _ if !wanted(entry.tag) => None,
                 ValueData::Here(bytes) => Some(bytes.clone()),
-                ValueData::There(range) if range.end - range.start <= LARGEST => read.next(),
+                ValueData::There(_) if is_read => read.next(),
                 ValueData::There(_) => None,
             },
         });
