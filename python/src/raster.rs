@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
+use strile::crs::Operation;
 use strile::engine::LocatedFault;
 use strile::read::{Interleave, WindowFault};
 use strile::{Context, DataType, Location, Pixels};
@@ -31,6 +32,8 @@ pub(crate) struct Raster {
     holes: Vec<(String, String)>,
     /// The level that each window, or each file on a grid, was read from.
     levels: Vec<usize>,
+    /// The operations between the datums, in the same order.
+    operations: Vec<Arc<Operation>>,
     /// Whether the value that was looked for is among the pixels.
     found: Option<bool>,
     origin: PyOnceLock<Py<PyAny>>,
@@ -49,6 +52,7 @@ impl Raster {
     pub(crate) fn new(mut pixels: Pixels) -> strile::Result<Self> {
         let data_type = pixels.data_type;
         let levels = std::mem::take(&mut pixels.levels);
+        let operations = std::mem::take(&mut pixels.operations);
         let (shape, faults) = match pixels.windows {
             None => {
                 let shape = shape(pixels.interleave, (pixels.bands, pixels.rows, pixels.columns));
@@ -66,7 +70,7 @@ impl Raster {
                 Self::with(Arc::new(Memory::Device(Box::new(pixels))), data_type, shape, faults)
             }
         };
-        Ok(Self { holes, levels, found, ..made })
+        Ok(Self { holes, levels, operations, found, ..made })
     }
 
     fn of(mut pixels: Vec<u8>, data_type: DataType, shape: Shape, faults: Vec<(String, String)>) -> Self {
@@ -82,6 +86,7 @@ impl Raster {
             faults,
             holes: Vec::new(),
             levels: Vec::new(),
+            operations: Vec::new(),
             found: None,
             origin: PyOnceLock::new(),
             attrs: PyOnceLock::new(),
@@ -278,6 +283,12 @@ impl Raster {
     #[getter]
     fn levels(&self) -> Vec<usize> {
         self.levels.clone()
+    }
+
+    /// How coordinates passed between the datums, for each window or each file on a grid: the operation, its codes and accuracy.
+    #[getter]
+    fn operations(&self) -> Vec<String> {
+        self.operations.iter().map(ToString::to_string).collect()
     }
 
     /// Pixels in host memory in another type, as GDAL converts them.

@@ -63,6 +63,9 @@ class Raster:
     @property
     def levels(self) -> list[int]:
         """The level that each window, or each file on a grid, was read from: 0 the full image, k its k-th overview."""
+    @property
+    def operations(self) -> list[str]:
+        """How coordinates passed between the datums, for each window or each file on a grid: the operation, its codes and accuracy."""
     def converted(self, dtype: str) -> Raster:
         """Pixels in host memory in another type, as GDAL converts them."""
     @property

@@ -114,6 +114,19 @@ def test_attributes_name_the_operation(path, grid):
     assert "EPSG:" in with_codes and "accuracy" in with_codes
 
 
+def test_results_tell_the_operation_of_each_file_and_window(path):
+    lambert = made(path, crs="EPSG:27700", transform=(10, 0, 400000, 0, -10, 300000))
+    grid = strile.Grid.suggest(lambert, 4326)
+    told = strile.read(lambert, grid=grid)
+    assert told.operations == [told.attrs["coordinate_operation"]]
+    batch = strile.read_batch(lambert, [(0, 0, 8, 8), (4, 4, 8, 8)], grid=grid)
+    assert batch.operations == told.operations * 2
+    assert strile.read(lambert).operations == []
+    for lazy in (None, 32):
+        array = strile.open_geotiff(lambert, grid=grid, chunks=lazy)
+        assert array.attrs["coordinate_operation"] == told.operations[0]
+
+
 def test_all_doors_have_the_same_pixels(path, grid):
     read = strile.read(path, grid=grid, resampling="bilinear").numpy()[0]
     handle = strile.open(path)
