@@ -36,10 +36,19 @@ PLACES = [
     ("EPSG:2263", (-73.97, 40.75), 20, ["EPSG:4269", "EPSG:26918"]),
     ("EPSG:2154", (2.35, 48.85), 25, ["EPSG:4326", "EPSG:3857", "EPSG:32631"]),
 ]
+# As above: the full disc of a weather satellite in pixels of 3 km, in the middle and towards its edge.
+GEOSTATIONARY = "+proj=geos +h=35785831 +lon_0=0 +sweep=y +datum=WGS84"
+DISC = [
+    (GEOSTATIONARY, (10.0, 46.0), 3000, ["EPSG:4326", "EPSG:3857", "EPSG:3035"]),
+    (GEOSTATIONARY, (1.0, -2.0), 3000, ["EPSG:4326", "EPSG:6933"]),
+    (GEOSTATIONARY, (-38.0, -50.0), 3000, ["EPSG:4326"]),
+    ("EPSG:4326", (12.0, 43.0), 0.04, [GEOSTATIONARY]),
+]
 METHODS = [
     "nearest", "bilinear", "cubic", "cubic_spline", "lanczos", "average", "mode", "min", "max", "med", "q1", "q3", "rms", "sum",
 ]  # fmt: skip
 TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"]
+LONG_TYPES = ["int64", "uint64", "float32", "int16"]
 SHAPES = ["north-up", "north-up", "north-up", "south-up", "turned", "stretched"]
 WHERE = ["inside", "inside", "overlapping", "holding", "outside"]
 RATIOS = [0.31, 0.77, 1.0, 1.0, 1.63, 2.9, 6.4]
@@ -114,13 +123,13 @@ def _pixels(rng, dtype, bands, shape):
     return values.astype(dtype) if dtype.startswith("float") else np.rint(values).astype(dtype)
 
 
-def draw(number, seed):
+def draw(number, seed, all_places=PLACES, types=TYPES):
     """The case of a number; None where the place has no coordinates in the system of the grid."""
     rng = np.random.default_rng([seed, number])
-    system, lonlat, pixel, targets = PLACES[number % len(PLACES)]
-    method = METHODS[(number // len(PLACES)) % len(METHODS)]
+    system, lonlat, pixel, targets = all_places[number % len(all_places)]
+    method = METHODS[(number // len(all_places)) % len(METHODS)]
     target = targets[rng.integers(len(targets))]
-    dtype = TYPES[rng.integers(len(TYPES))]
+    dtype = types[rng.integers(len(types))]
     shape = (int(rng.integers(18, 60)), int(rng.integers(18, 60)))
     kind, target_kind = SHAPES[rng.integers(len(SHAPES))], SHAPES[rng.integers(len(SHAPES))]
     if system == "EPSG:4326" and pixel == 5:
@@ -192,3 +201,21 @@ def alpha_cases(count, first=10_000, seed=24):
             found += 1
             case.missing, case.alpha = "alpha", True
             yield case
+
+
+def further_cases(count, first=20_000, seed=24):
+    """That many cases between a weather satellite's disc and other systems, most of them of 64-bit integers."""
+    number, found = first, 0
+    while found < count:
+        case = draw(number, seed, DISC, LONG_TYPES)
+        number += 1
+        if case is not None:
+            found += 1
+            yield case
+
+
+def all_cases():
+    """The cases that reads onto grids are judged by: 3,000, 120 with alpha, and 84 further ones."""
+    yield from cases(3000)
+    yield from alpha_cases(120)
+    yield from further_cases(84)

@@ -43,7 +43,7 @@ def fill_of(case):
     """The value of pixels without one: that of the raster, else one that its samples do not have."""
     if case.nodata is not None:
         return case.nodata
-    return float({"uint8": 255, "int8": -128, "uint16": 65535, "uint32": 4294967295, "int16": -32768}.get(case.dtype, -99999))
+    return float({"uint8": 255, "int8": -128, "uint16": 65535, "uint32": 4294967295, "int16": -32768, "uint64": 99999}.get(case.dtype, -99999))
 
 
 def by_gdal(case, path, **extras):

@@ -7,13 +7,21 @@ use crate::method::{Method, Role, Values, resolve};
 use crate::proj_tables::{DATUMS, ELLIPSOIDS, MERIDIANS, UNITS};
 use crate::reference::DEGREE;
 use crate::registry;
-use crate::wkt::Node;
+use crate::wkt::{Node, Value};
 
 /// The system a PROJ string describes; the error says which parameter is wrong.
 pub(crate) fn parse(text: &str) -> Result<Node, String> {
     let mut given = Parameters::read(text)?;
     let projection = given.take("proj")?.ok_or("no `+proj` in the PROJ string")?;
-    let node = system(&projection, &mut given)?;
+    let by_x = projection == "geos"
+        && given.0.iter().any(|(name, value)| name == "sweep" && value.as_deref() == Some("x"));
+    let mut node = system(&projection, &mut given)?;
+    if by_x {
+        // WKT 1 has a word for a sweep along y; PROJ writes one along x like this.
+        let mut extension = Node::named("EXTENSION", "PROJ4");
+        extension.values.push(Value::Text(text.split_whitespace().collect::<Vec<_>>().join(" ")));
+        node = node.with(extension);
+    }
     match given.0.first() {
         None => Ok(node),
         Some((name, _)) => Err(format!(
@@ -135,6 +143,9 @@ fn system(projection: &str, given: &mut Parameters) -> Result<Node, String> {
         }
         _ => {}
     }
+    if projection == "geos" {
+        return geostationary(given, geographic, (&unit_name, unit, unit_code));
+    }
     let spheroid = geographic.child(&["DATUM"]).and_then(|d| d.child(&["SPHEROID"]));
     let sphere = spheroid.and_then(|s| s.f64(2)) == Some(0.0);
     let (method, mut values) = method(projection, given)?;
@@ -149,6 +160,38 @@ fn system(projection: &str, given: &mut Parameters) -> Result<Node, String> {
         node = node.with(Node::named("PARAMETER", name).number(value));
     }
     node = node.with(Node::named("UNIT", &unit_name).number(unit).epsg(unit_code));
+    node = node.with(Node::named("AXIS", "Easting").word("EAST"));
+    Ok(node.with(Node::named("AXIS", "Northing").word("NORTH")))
+}
+
+/// The view of a geostationary satellite.
+fn geostationary(
+    given: &mut Parameters,
+    geographic: Node,
+    (unit_name, unit, unit_code): (&str, f64, Option<u32>),
+) -> Result<Node, String> {
+    let height = given.number("h")?.filter(|h| *h > 0.0);
+    let height = height.ok_or("`+proj=geos` without `+h`: expected a height in metres above 0")?;
+    let longitude = given.angle("lon_0")?.unwrap_or(0.0);
+    if let Some(latitude) = given.angle("lat_0")?.filter(|latitude| *latitude != 0.0) {
+        return Err(format!("`+lat_0={latitude}` beside `+proj=geos`: expected 0"));
+    }
+    let offsets = [given.number("x_0")?.unwrap_or(0.0), given.number("y_0")?.unwrap_or(0.0)];
+    if let Some(other) = given.take("sweep")?.filter(|sweep| sweep != "x" && sweep != "y") {
+        return Err(format!("`+sweep={}`: expected x or y", other.escape_debug()));
+    }
+    let [easting, northing] = offsets.map(|offset| offset / unit);
+    let mut node = Node::named("PROJCS", "unknown").with(geographic);
+    node = node.with(Node::named("PROJECTION", "Geostationary_Satellite"));
+    for (name, value) in [
+        ("central_meridian", longitude),
+        ("satellite_height", height / unit),
+        ("false_easting", easting),
+        ("false_northing", northing),
+    ] {
+        node = node.with(Node::named("PARAMETER", name).number(value));
+    }
+    node = node.with(Node::named("UNIT", unit_name).number(unit).epsg(unit_code));
     node = node.with(Node::named("AXIS", "Easting").word("EAST"));
     Ok(node.with(Node::named("AXIS", "Northing").word("NORTH")))
 }

@@ -335,3 +335,45 @@ fn small_spheres_lose_no_points() {
     let there = Transformer::new(&wgs84, &unit, &options).unwrap();
     assert!(there.transform(110.0, 10.0).is_some());
 }
+
+/// Meteosat and GOES as PROJ strings, as the WKT 1 and the Esri text that GDAL writes; coordinates are pyproj's.
+#[test]
+fn views_of_geostationary_satellites() {
+    let base = "+proj=longlat +ellps=GRS80";
+    let by_y = "+proj=geos +h=35785831 +lon_0=0 +sweep=y +ellps=GRS80";
+    let by_x = "+proj=geos +h=35786023 +lon_0=-75 +sweep=x +ellps=GRS80";
+    let geographic = r#"GEOGCS["unknown",DATUM["Unknown based on GRS 1980 ellipsoid",SPHEROID["GRS 1980",6378137,298.257222101,AUTHORITY["EPSG","7019"]]],PRIMEM["Greenwich",0,AUTHORITY["EPSG","8901"]],UNIT["degree",0.0174532925199433,AUTHORITY["EPSG","9122"]]]"#;
+    let wkt = |extension: &str| {
+        format!(
+            r#"PROJCS["unknown",{geographic},PROJECTION["Geostationary_Satellite"],PARAMETER["central_meridian",-75],PARAMETER["satellite_height",35786023],PARAMETER["false_easting",0],PARAMETER["false_northing",0],UNIT["metre",1,AUTHORITY["EPSG","9001"]],AXIS["Easting",EAST],AXIS["Northing",NORTH],EXTENSION["PROJ4","{extension}"]]"#
+        )
+    };
+    let esri = |option: u8| {
+        format!(
+            r#"PROJCS["unknown",GEOGCS["GCS_unknown",DATUM["D_Unknown_based_on_GRS_1980_ellipsoid",SPHEROID["GRS_1980",6378137.0,298.257222101]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Geostationary_Satellite"],PARAMETER["False_Easting",0.0],PARAMETER["False_Northing",0.0],PARAMETER["Longitude_Of_Center",0.0],PARAMETER["Height",35785831.0],PARAMETER["Option",{option}.0],UNIT["Meter",1.0]]"#
+        )
+    };
+    // Datums that are not registered have one ellipsoid and two names.
+    let unchanged = TransformOptions::default().datum_shift(DatumShift::None);
+    let to = |text: &str| Transformer::new(&crs(base), &crs(text), &unchanged).unwrap();
+    for text in [by_y, &esri(0)] {
+        check(&to(text), (20.0, 40.0), (1_593_038.651_795, 3_865_749.280_749), MILLIMETRE);
+    }
+    let stated = "+proj=geos +sweep=x +lon_0=-75 +h=35786023 +x_0=0 +y_0=0 +ellps=GRS80 +units=m +no_defs";
+    for text in [by_x, &wkt(stated)] {
+        check(&to(text), (-90.0, 35.0), (-1_298_571.096_840, 3_496_722.393_711), MILLIMETRE);
+    }
+    // Neither another sweep than the text says, nor numbers that contradict each other.
+    for text in [wkt(&stated.replace("-75", "-137")), wkt("+proj=geos +lon_0=-75 +h=35786023 +ellps=GRS80")] {
+        assert!(refusal(base, &text, &unchanged).contains("an extension of the projected system"));
+    }
+    assert!(refusal(base, &esri(1), &unchanged).contains("the option 1"));
+    for (text, problem) in [
+        ("+proj=geos +lon_0=0 +ellps=GRS80", "`+proj=geos` without `+h`"),
+        ("+proj=geos +h=35785831 +sweep=z +ellps=GRS80", "expected x or y"),
+        ("+proj=geos +h=35785831 +lat_0=3 +ellps=GRS80", "`+lat_0=3`"),
+    ] {
+        let error = Crs::from_user_input(text).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}

@@ -28,4 +28,4 @@ def test_drawn_cases_have_the_bits_of_the_cpu(tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout.splitlines()[-1])
-    assert found["wrong"] == [] and found["compared"] == 446
+    assert found["wrong"] == [] and found["compared"] == 458

@@ -6,9 +6,9 @@
 use crate::dialect::{self, Heights};
 use crate::method::{Role, plain};
 use crate::reference::DEGREE;
-use crate::registry;
 use crate::wkt::Node;
 use crate::{Crs, CrsKind};
+use crate::{proj_string, registry};
 
 use super::datum::{Datum, DatumKind};
 use super::projection::Projection;
@@ -206,9 +206,10 @@ fn projected(node: &Node) -> Result<Definition, String> {
         out.projection = Projection::pseudo_mercator(ellipsoid)?;
         return Ok(out);
     }
-    if node.child(&["EXTENSION"]).is_some() {
-        return Err("an extension of the projected system".to_owned());
-    }
+    let method = match node.child(&["EXTENSION"]) {
+        None => method,
+        Some(extension) => extended(node, method, extension).ok_or("an extension of the projected system")?,
+    };
     let parameters = Parameters::read(conversion, angle, unit)?;
     let figure = match node.epsg_code().is_some_and(|code| SPHERICAL.contains(&code)) {
         true => Ellipsoid { major: ellipsoid.authalic_radius(), inverse_flattening: 0.0 },
@@ -218,6 +219,26 @@ fn projected(node: &Node) -> Result<Definition, String> {
     out.projection = projection;
     out.axes = if is_polar { Axes::EastNorth } else { axes(node)? };
     Ok(out)
+}
+
+/// The method that an extension of WKT 1 makes of another one, if its PROJ string has the parameters of the system: PROJ writes a
+/// geostationary system whose satellite sweeps along x like this.
+fn extended(node: &Node, method: &str, extension: &Node) -> Option<&'static str> {
+    let text = extension.text(1).filter(|_| plain(method) == "geostationarysatellite")?;
+    if !text.split_whitespace().any(|word| word == "+sweep=x") {
+        return None;
+    }
+    let stated = proj_string::parse(text).ok()?;
+    let parameters = |node: &Node| -> Vec<(String, f64)> {
+        let all = node.children().filter(|child| child.is(&["PARAMETER"]));
+        let mut all: Vec<_> = all.filter_map(|child| Some((plain(child.name()?), child.f64(1)?))).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    };
+    let (stated, own) = (parameters(&stated), parameters(node));
+    let same = |(a, b): (&(String, f64), &(String, f64))| a.0 == b.0 && (a.1 - b.1).abs() <= 1e-9 * a.1.abs();
+    let is_same = stated.len() == own.len() && stated.iter().zip(&own).all(same);
+    is_same.then_some("Geostationary Satellite (Sweep X)")
 }
 
 fn axes(node: &Node) -> Result<Axes, String> {
@@ -294,7 +315,7 @@ impl Parameters {
 }
 
 /// Parameters that GeoKeys have no words for.
-const LENGTHS: [&str; 1] = ["satelliteheight"];
+const LENGTHS: [&str; 2] = ["satelliteheight", "height"];
 const ANGLES: [&str; 3] =
     ["pseudostandardparallel1", "latitudeofpseudostandardparallel", "colatitudeofconeaxis"];
-const PLAIN: [&str; 2] = ["scalefactoronpseudostandardparallel", "ellipsoidscalingfactor"];
+const PLAIN: [&str; 3] = ["scalefactoronpseudostandardparallel", "ellipsoidscalingfactor", "option"];

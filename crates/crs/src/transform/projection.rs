@@ -350,8 +350,14 @@ impl Asked<'_> {
     }
 
     fn geostationary(&mut self, sweep: char, method: &str) -> Result<String, String> {
-        let height =
-            self.given.take(&["satelliteheight"]).ok_or_else(|| missing("satellite height", method))?;
+        let height = self.given.take(&["satelliteheight", "height"]);
+        let height = height.ok_or_else(|| missing("satellite height", method))?;
+        // Esri's word for the axis of the sweep; 0 is y.
+        if let Some(option) = self.given.take(&["option"])
+            && (option != 0.0 || sweep != 'y')
+        {
+            return Err(format!("the option {option} of `{}`", method.escape_debug()));
+        }
         self.latitude_is_zero(method)?;
         Ok(format!("+proj=geos +h={} +lon_0={} +sweep={sweep}", positive(height)?, self.longitude))
     }
