@@ -34,7 +34,7 @@ pub fn tiffs() -> Vec<(&'static str, Vec<u8>)> {
         ("backward-chain", backward_chain(5_500)),
         ("overlapping-directories", overlapping_directories(100_000)),
         ("overlapping-values", overlapping_values(1_000, 64 << 10)),
-        ("many-overlapping-values", overlapping_values(4_000, 1 << 20)),
+        ("many-overlapping-values", overlapping_values(4_000, 80 << 10)),
         ("wrong-sub-ifds", wrong_sub_ifds(25_000)),
         ("unusable-tags", unusable_tags(8_000)),
         ("one-value-tags", one_value_tags(64 << 10)),
