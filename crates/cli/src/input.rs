@@ -62,7 +62,7 @@ impl Session {
         Ok(Dataset::from_source(Arc::new(MemorySource::new(name, bytes)), &OpenOptions::default())?)
     }
 
-    /// Opens a TIFF or a VRT, and tells what was tolerated.
+    /// Opens a TIFF or a VRT, and reports what was tolerated.
     pub fn open_input(
         &self,
         path: &Path,

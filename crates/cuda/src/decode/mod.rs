@@ -1,9 +1,9 @@
 //! Blocks from their file to pixels on the device.
 //!
-//! `plan` what a job does and takes, `batch` how it is cut, `explain` both as callers see them; `run` the job, `small` one of a
-//! single batch; `slabs` encoded bytes on their way, `tables` what kernels are told, `flight` the end of a batch; `codec` and
-//! `picture` the decoders, `place` the pass from decompressed rows to pixels; `host` what the host engine does, `landing` its
-//! memory, `back` and `gather` the encoded blocks that return to it.
+//! `plan` holds what a job does and takes, `batch` how it is cut, `explain` both for callers. `run` is the job, `small` a job of one
+//! batch. `slabs` moves encoded bytes, `tables` makes the tables of kernels, `flight` ends a batch. `codec` and `picture` are the
+//! decoders, `place` is the pass from decompressed rows to pixels. `host` is the work of the host engine, `landing` its memory,
+//! `back` and `gather` are the encoded blocks that return to it.
 
 pub(crate) mod back;
 pub(crate) mod batch;

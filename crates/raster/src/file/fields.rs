@@ -19,7 +19,7 @@ const SHARED: u64 = 1 << 20;
 pub(crate) struct ValueRoom(u64);
 
 impl ValueRoom {
-    /// Returns the room for the values of a file of so many bytes.
+    /// Returns the room for the values of a file of `file_len` bytes.
     pub(crate) fn new(file_len: u64) -> Self {
         Self(file_len.saturating_add(SHARED).min(ALL))
     }

@@ -35,7 +35,8 @@ pub struct MeasureOptions {
     pub histogram: bool,
     /// GDAL's checksum.
     pub checksum: bool,
-    /// Counts only pixels whose centre lies within; it must have a reference system of its own, or be in that of the input.
+    /// Measures only the pixels whose centre lies within this polygon. Without a reference system of its own it is in that of the
+    /// input.
     pub polygon: Option<Arc<Polygon>>,
 }
 
