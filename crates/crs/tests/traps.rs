@@ -364,7 +364,9 @@ fn views_of_geostationary_satellites() {
         check(&to(text), (-90.0, 35.0), (-1_298_571.096_840, 3_496_722.393_711), MILLIMETRE);
     }
     // Neither another sweep than the text says, nor numbers that contradict each other.
-    for text in [wkt(&stated.replace("-75", "-137")), wkt("+proj=geos +lon_0=-75 +h=35786023 +ellps=GRS80")] {
+    let [place, figure] =
+        [("-75", "-137"), ("GRS80", "bessel")].map(|(from, to)| wkt(&stated.replace(from, to)));
+    for text in [place, figure, wkt("+proj=geos +lon_0=-75 +h=35786023 +ellps=GRS80")] {
         assert!(refusal(base, &text, &unchanged).contains("an extension of the projected system"));
     }
     assert!(refusal(base, &esri(1), &unchanged).contains("the option 1"));

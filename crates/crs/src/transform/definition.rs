@@ -235,9 +235,15 @@ fn extended(node: &Node, method: &str, extension: &Node) -> Option<&'static str>
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     };
+    let figure = |node: &Node| -> Option<(f64, f64)> {
+        let ellipsoid = geographic(node.child(&dialect::GEOGRAPHIC)?).ok()?.datum.ellipsoid;
+        Some((ellipsoid.major, ellipsoid.inverse_flattening))
+    };
+    let (a, b) = (figure(&stated)?, figure(node)?);
+    let is_same_figure = (a.0 - b.0).abs() <= 1e-3 && (a.1 - b.1).abs() <= 1e-6;
     let (stated, own) = (parameters(&stated), parameters(node));
     let same = |(a, b): (&(String, f64), &(String, f64))| a.0 == b.0 && (a.1 - b.1).abs() <= 1e-9 * a.1.abs();
-    let is_same = stated.len() == own.len() && stated.iter().zip(&own).all(same);
+    let is_same = is_same_figure && stated.len() == own.len() && stated.iter().zip(&own).all(same);
     is_same.then_some("Geostationary Satellite (Sweep X)")
 }
 
