@@ -319,7 +319,12 @@ impl<'a> Job<'a> {
             let inside = match &self.outline {
                 Some(outline) => {
                     let inside = outline.inside(window, &context.cancel);
-                    inside.map_err(|problem| refused(self.input, &problem))?.flags()?
+                    inside
+                        .map_err(|problem| match context.cancel.is_cancelled() {
+                            true => Error::Cancelled,
+                            false => refused(self.input, &problem),
+                        })?
+                        .flags()?
                 }
                 None => Vec::new(),
             };
