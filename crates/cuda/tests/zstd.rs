@@ -16,7 +16,7 @@ use zstd::zstd_safe::CParameter;
 /// Scratch as in `codec/zstd.rs`.
 const ZSTD: Decoder = Decoder {
     module: "zstd",
-    passes: &["zstd_scan", "zstd_entropy", "zstd_execute"],
+    passes: &["zstd_scan", "zstd_entropy", "zstd_execute", "zstd_execute_alone"],
     scratch: |src_len, dst_len| {
         let (src, dst) = (u64::from(src_len), u64::from(dst_len));
         64 + (dst / 2048 + 32) * (96 + 16) + (dst * 9).div_ceil(4).min(dst + src * 16) + 16

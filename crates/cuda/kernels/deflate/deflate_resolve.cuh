@@ -12,50 +12,63 @@
 #define HOPS 16u
 #define ROUNDS 8u
 #define TILE_QUADS (TILE_LEN / 4 / RESOLVE_THREADS)
+static_assert(TILE_QUADS * 4 <= 32, "a bit for each source of a thread");
 
 constexpr u64 steps_left(u64 steps, u32 rounds) {
   return rounds == 0 ? steps : steps_left((steps + HOPS - 1) / HOPS, rounds - 1);
 }
 static_assert(steps_left((u64)1 << 30, ROUNDS) <= 1, "a round more");
 
-// Follows a source; true where it led to a byte.
-DEVICE bool follow(const u32* sources, u32& source) {
+// Follows the sources of a thread that are no bytes yet, all of them hop by hop: their loads are under way at the same
+// time. True where all led to bytes.
+DEVICE bool follow(const u32* sources, u32 (&found)[TILE_QUADS * 4]) {
+  u32 open = 1;
 #pragma unroll 1
-  for (u32 hop = 0; hop < HOPS && (source & SOURCE_KNOWN) == 0; ++hop) {
-    source = relaxed_load(sources + source);
+  for (u32 hop = 0; hop < HOPS && open != 0; ++hop) {
+    open = 0;
+#pragma unroll
+    for (u32 i = 0; i < TILE_QUADS * 4; ++i) {
+      if ((found[i] & SOURCE_KNOWN) == 0) found[i] = relaxed_load(sources + found[i]);
+    }
+#pragma unroll
+    for (u32 i = 0; i < TILE_QUADS * 4; ++i) open |= ~found[i] & SOURCE_KNOWN;
   }
-  return (source & SOURCE_KNOWN) != 0;
+  return open == 0;
 }
 
 // One round of a tile. All threads.
 DEVICE void resolve_tile(const Split& split, u32 tile, u8* decoded, u32 len, AdlerPart* parts, u32 thread) {
-  u32 bytes[TILE_QUADS];
-  bool all = true;
+  u32 found[TILE_QUADS * 4], copied = 0;
 #pragma unroll
   for (u32 i = 0; i < TILE_QUADS; ++i) {
     const u32 at = tile * TILE_LEN + (i * RESOLVE_THREADS + thread) * 4;
-    bytes[i] = 0;
-    if (at >= len) continue;
-    const Line found = *(const Line*)(split.sources + at);
+    Line line = {{SOURCE_KNOWN, SOURCE_KNOWN, SOURCE_KNOWN, SOURCE_KNOWN}};
+    if (at < len) line = *(const Line*)(split.sources + at);
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
-      u32 source = found.words[k];
-      if ((source & SOURCE_KNOWN) == 0) {
-        if (!follow(split.sources, source)) all = false;
-        relaxed_store(split.sources + at + k, source);
-      }
-      bytes[i] |= (source & 0xFF) << 8 * k;
+      found[4 * i + k] = line.words[k];
+      if ((line.words[k] & SOURCE_KNOWN) == 0) copied |= 1u << (4 * i + k);
     }
+  }
+  const bool all = follow(split.sources, found);
+  // Those who come here by a copy of these bytes have one hop to go.
+#pragma unroll
+  for (u32 i = 0; i < TILE_QUADS * 4; ++i) {
+    const u32 at = tile * TILE_LEN + (i / 4 * RESOLVE_THREADS + thread) * 4 + i % 4;
+    if ((copied >> i & 1) != 0) relaxed_store(split.sources + at, found[i]);
   }
   if (!__syncthreads_and(all)) return;
   AdlerSum sum = {0, 0};
 #pragma unroll
   for (u32 i = 0; i < TILE_QUADS; ++i) {
     const u32 at = tile * TILE_LEN + (i * RESOLVE_THREADS + thread) * 4;
-    if (at < len) *(u32*)(decoded + at) = bytes[i];
-    const u32 four = dot_bytes(bytes[i], 0x01010101u, 0);
+    u32 bytes = 0;
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) bytes |= (found[4 * i + k] & 0xFF) << 8 * k;
+    if (at < len) *(u32*)(decoded + at) = bytes;
+    const u32 four = dot_bytes(bytes, 0x01010101u, 0);
     sum.bytes += four;
-    sum.weighted += (u64)at * four + dot_bytes(bytes[i], 0x03020100u, 0);
+    sum.weighted += (u64)at * four + dot_bytes(bytes, 0x03020100u, 0);
   }
   const AdlerPart part = adler_part(sum);
   if ((thread & 31) == 0) parts[thread / 32] = part;

@@ -25,7 +25,7 @@ KERNEL_RESIDENT(lerc_zstd_entropy, 64, 16, DecodeArgs) {
 }
 
 KERNEL_RESIDENT(lerc_zstd_execute, 128, 8, DecodeArgs) {
-  SHARED(ZstdExecution, execution);
+  SHARED(ZstdExecution<ZstdShape<4>>, execution);
   const DecodeBlock block = args.blocks[blockIdx.x];
   const u8* scratch = lerc::inner_scratch(args, block);
   // Not stated where the first pass found a fault, and not asked for then.

@@ -31,12 +31,13 @@ DEVICE ZstdPiece zstd_piece_of(const ZstdPiece& piece, u32 lane) {
 }
 
 // Some literals of the supply by one lane.
-DEVICE void zstd_few_literals(const ZstdOutput& out, const ZstdSupply& supply, const ZstdPiece& piece) {
+template <class Shape>
+DEVICE void zstd_few_literals(const ZstdOutput& out, const ZstdSupply<Shape>& supply, const ZstdPiece& piece) {
   u8* to = zstd_in_page(out, piece.at);
-  u32 word = piece.from >> 2, left = piece.len, low = supply.words[word & (ZSTD_SUPPLY - 1)];
+  u32 word = piece.from >> 2, left = piece.len, low = supply.words[word & (Shape::SUPPLY - 1)];
 #pragma unroll 1
   for (;;) {
-    const u32 high = supply.words[++word & (ZSTD_SUPPLY - 1)];
+    const u32 high = supply.words[++word & (Shape::SUPPLY - 1)];
     zstd_put(to, __funnelshift_r(low, high, piece.from * 8), left);
     if (left <= 4) return;
     left -= 4;
@@ -46,7 +47,8 @@ DEVICE void zstd_few_literals(const ZstdOutput& out, const ZstdSupply& supply, c
 }
 
 // Copies the literals of all lanes out of the supply; their places are in `from`.
-DEVICE void zstd_copy_literals(const ZstdOutput& out, const ZstdSupply& supply, const ZstdPiece& piece, u32 lane) {
+template <class Shape>
+DEVICE void zstd_copy_literals(const ZstdOutput& out, const ZstdSupply<Shape>& supply, const ZstdPiece& piece, u32 lane) {
   const bool few = piece.len <= ZSTD_LONG_LITERALS;
   if (few && piece.len != 0) zstd_few_literals(out, supply, piece);
 #pragma unroll 1
@@ -64,16 +66,17 @@ DEVICE void zstd_copy_literals(const ZstdOutput& out, const ZstdSupply& supply, 
 
 // Any number of literals out of global memory by all threads, a word of the page each, some at once. Reads up to seven
 // bytes around them.
+template <class Shape>
 DEVICE void zstd_many_literals(const ZstdOutput& out, const ZstdLiterals& literals, const ZstdPiece& piece,
                                u32 thread) {
   const u32 end = piece.at + piece.len;
   const u8* from = literals.bytes + piece.from;
 #pragma unroll 1
-  for (u32 base = (piece.at & ~3u) + thread * 4; base < end; base += 4 * ZSTD_THREADS * ZSTD_STEPS) {
+  for (u32 base = (piece.at & ~3u) + thread * 4; base < end; base += 4 * Shape::THREADS * ZSTD_STEPS) {
     u32 word[ZSTD_STEPS];
 #pragma unroll
     for (u32 i = 0; i < ZSTD_STEPS; ++i) {
-      const u32 at = base + 4 * ZSTD_THREADS * i, first = at < piece.at ? piece.at - at : 0;
+      const u32 at = base + 4 * Shape::THREADS * i, first = at < piece.at ? piece.at - at : 0;
       word[i] = 0;
       if (at >= end) continue;
       if (literals.one) {
@@ -87,7 +90,7 @@ DEVICE void zstd_many_literals(const ZstdOutput& out, const ZstdLiterals& litera
     }
 #pragma unroll
     for (u32 i = 0; i < ZSTD_STEPS; ++i) {
-      const u32 at = base + 4 * ZSTD_THREADS * i, first = at < piece.at ? piece.at - at : 0;
+      const u32 at = base + 4 * Shape::THREADS * i, first = at < piece.at ? piece.at - at : 0;
       if (at < end) zstd_put_word(zstd_in_page(out, at), word[i], first, min(end - at, 4u));
     }
   }
@@ -219,11 +222,13 @@ DEVICE void zstd_together(const ZstdOutput& out, const ZstdPiece& match, u32 lan
 }
 
 // Where the first match of each warp that is not done starts, for two rounds in turn; in shared memory.
+template <class Shape>
 struct ZstdRounds {
-  u32 first[2][ZSTD_WARPS];
+  u32 first[2][Shape::WARPS];
 };
 
-DEVICE void zstd_tell_first(ZstdRounds& rounds, u32 turn, const ZstdPiece& match, u32 thread) {
+template <class Shape>
+DEVICE void zstd_tell_first(ZstdRounds<Shape>& rounds, u32 turn, const ZstdPiece& match, u32 thread) {
   const u32 pending = __ballot_sync(ZSTD_WARP, match.len != 0);
   const u32 at = __shfl_sync(ZSTD_WARP, match.at, pending != 0 ? (u32)__ffs((i32)pending) - 1 : 0);
   if ((thread & 31) == 0) rounds.first[turn][thread >> 5] = pending != 0 ? at : ZSTD_NONE;
@@ -231,7 +236,8 @@ DEVICE void zstd_tell_first(ZstdRounds& rounds, u32 turn, const ZstdPiece& match
 
 // Copies the matches of all threads, which are in order; literals may still be on their way into the page. Ends with a
 // barrier after the last.
-DEVICE void zstd_copy_matches(ZstdRounds& rounds, const ZstdOutput& out, ZstdPiece match, const ZstdEarly& early,
+template <class Shape>
+DEVICE void zstd_copy_matches(ZstdRounds<Shape>& rounds, const ZstdOutput& out, ZstdPiece match, const ZstdEarly& early,
                               u32 thread) {
   if (early.loaded && match.len != 0) {
     zstd_put_early(out, early, match);
@@ -245,10 +251,10 @@ DEVICE void zstd_copy_matches(ZstdRounds& rounds, const ZstdOutput& out, ZstdPie
   zstd_tell_first(rounds, 0, match, thread);
 #pragma unroll 1
   for (u32 turn = 0;; turn ^= 1) {
-    __syncthreads();
+    group_sync<Shape::THREADS>();
     u32 before = ZSTD_NONE, all = ZSTD_NONE;
 #pragma unroll
-    for (u32 w = 0; w < ZSTD_WARPS; ++w) {
+    for (u32 w = 0; w < Shape::WARPS; ++w) {
       all = min(all, rounds.first[turn][w]);
       if (w < thread >> 5) before = all;
     }
@@ -280,26 +286,28 @@ DEVICE void zstd_copy_matches(ZstdRounds& rounds, const ZstdOutput& out, ZstdPie
 }
 
 // Appends any number of literals, or the same byte.
+template <class Shape>
 DEVICE void zstd_append(ZstdOutput& out, const ZstdLiterals& literals, u32 from, u32 len, u32 thread) {
 #pragma unroll 1
   while (len != 0) {
-    const u32 part = min(len, ZSTD_PAGE - (out.head - out.origin));
-    zstd_many_literals(out, literals, ZstdPiece{out.head, part, from}, thread);
+    const u32 part = min(len, Shape::PAGE - (out.head - out.origin));
+    zstd_many_literals<Shape>(out, literals, ZstdPiece{out.head, part, from}, thread);
     out.head += part;
     from += part;
     len -= part;
-    zstd_flush(out, thread);
+    zstd_flush<Shape>(out, thread);
   }
 }
 
 // Appends a match of any length, by one warp.
+template <class Shape>
 DEVICE void zstd_append_match(ZstdOutput& out, u32 offset, u32 len, u32 thread) {
 #pragma unroll 1
   while (len != 0) {
-    const u32 part = min(len, ZSTD_PAGE - (out.head - out.origin));
+    const u32 part = min(len, Shape::PAGE - (out.head - out.origin));
     if (thread < 32) zstd_together(out, ZstdPiece{out.head, part, offset}, thread);
     out.head += part;
     len -= part;
-    zstd_flush(out, thread);
+    zstd_flush<Shape>(out, thread);
   }
 }

@@ -1,5 +1,5 @@
 // The last pass: writes the output of a tile, block after block, by the threads of a CUDA block, from the literals and
-// sequences that the pass before left in scratch, 128 of them at a time. What is checked here is what only the order of
+// sequences that the pass before left in scratch, one a thread at a time. What is checked here is what only the order of
 // blocks tells: offsets against the beginning of the frame, sizes against the frame's and the tile's, the checksum.
 #pragma once
 #include "zstd/zstd_checksum.cuh"
@@ -13,13 +13,14 @@ struct ZstdFrame {
 };
 
 // In shared memory.
+template <class Shape>
 struct ZstdExecution {
-  ZstdPage page;
-  ZstdSupply supply;
-  ZstdRounds rounds;
-  u32 taken[ZSTD_WARPS];  // sums of warps
-  u32 size[ZSTD_WARPS];
-  u32 fit[ZSTD_WARPS];    // how many sequences have room, and ZSTD_NONE for one that is not right
+  ZstdPage<Shape> page;
+  ZstdSupply<Shape> supply;
+  ZstdRounds<Shape> rounds;
+  u32 taken[Shape::WARPS];  // sums of warps
+  u32 size[Shape::WARPS];
+  u32 fit[Shape::WARPS];    // how many sequences have room, and ZSTD_NONE for one that is not right
   u32 cut_taken, cut_size, cut_offset;  // of the last sequence that has room, or the first that has none
 };
 
@@ -34,7 +35,8 @@ struct ZstdBatch {
 
 // Makes a batch of the sequences that start at `head`. Those of threads that are not `real` make nothing. All threads
 // call it; a barrier must come before the next time.
-DEVICE ZstdBatch zstd_batch(ZstdExecution& x, const ZstdOutput& out, const ZstdFrame& frame, u64 packed, bool real,
+template <class Shape>
+DEVICE ZstdBatch zstd_batch(ZstdExecution<Shape>& x, const ZstdOutput& out, const ZstdFrame& frame, u64 packed, bool real,
                             u32 head, u32 thread) {
   const u32 lane = thread & 31, warp = thread >> 5;
   ZstdBatch b;
@@ -48,10 +50,10 @@ DEVICE ZstdBatch zstd_batch(ZstdExecution& x, const ZstdOutput& out, const ZstdF
     if (lane >= d) b.taken += taken, b.size += size;
   }
   if (lane == 31) x.taken[warp] = b.taken, x.size[warp] = b.size;
-  __syncthreads();
+  group_sync<Shape::THREADS>();
   b.all_taken = b.all_size = 0;
 #pragma unroll
-  for (u32 w = 0; w < ZSTD_WARPS; ++w) {
+  for (u32 w = 0; w < Shape::WARPS; ++w) {
     if (w == warp) b.taken += b.all_taken, b.size += b.all_size;
     b.all_taken += x.taken[w], b.all_size += x.size[w];
   }
@@ -62,20 +64,22 @@ DEVICE ZstdBatch zstd_batch(ZstdExecution& x, const ZstdOutput& out, const ZstdF
 }
 
 // How many sequences of a batch have room; ZSTD_NONE where one of the batch is not right. The same for all threads.
-DEVICE u32 zstd_fitting(ZstdExecution& x, bool fits, bool bad, u32 thread) {
+template <class Shape>
+DEVICE u32 zstd_fitting(ZstdExecution<Shape>& x, bool fits, bool bad, u32 thread) {
   const u32 number = __popc(__ballot_sync(ZSTD_WARP, fits));
   const bool wrong = __any_sync(ZSTD_WARP, bad);
   if ((thread & 31) == 0) x.fit[thread >> 5] = wrong ? ZSTD_NONE : number;
-  __syncthreads();
+  group_sync<Shape::THREADS>();
   u32 fit = 0;
 #pragma unroll
-  for (u32 w = 0; w < ZSTD_WARPS; ++w) fit = fit == ZSTD_NONE || x.fit[w] == ZSTD_NONE ? ZSTD_NONE : fit + x.fit[w];
+  for (u32 w = 0; w < Shape::WARPS; ++w) fit = fit == ZSTD_NONE || x.fit[w] == ZSTD_NONE ? ZSTD_NONE : fit + x.fit[w];
   return fit;
 }
 
 // The sequences of a block; false for a fault, the same for all threads. The pass before made sure of: as many literals
 // as they take, and all of them together the size of the block.
-DEVICE bool zstd_execute_block(ZstdExecution& x, ZstdOutput& out, ZstdFrame& frame, const ZstdBlock* block,
+template <class Shape>
+DEVICE bool zstd_execute_block(ZstdExecution<Shape>& x, ZstdOutput& out, ZstdFrame& frame, const ZstdBlock* block,
                                const ZstdLiterals& literals, const u64* sequences, u32 thread) {
   const u32 count = block->count;
   u32 literal = 0, k = 0;
@@ -84,36 +88,36 @@ DEVICE bool zstd_execute_block(ZstdExecution& x, ZstdOutput& out, ZstdFrame& fra
     ZstdSupplySource source = {literals.bytes - lead, lead, lead + block->literals_len, 0, {}};
     if (literals.one) {
       // A page of it stands for all.
-      for (u32 i = thread; i < ZSTD_SUPPLY + 4; i += ZSTD_THREADS) x.supply.words[i] = *literals.bytes * 0x01010101u;
-      __syncthreads();
+      for (u32 i = thread; i < Shape::SUPPLY + 4; i += Shape::THREADS) x.supply.words[i] = *literals.bytes * 0x01010101u;
+      group_sync<Shape::THREADS>();
     } else {
       zstd_supply_open(x.supply, source, 0, thread);
     }
     const u64 first = thread < count ? sequences[thread] : 0;
-    u64 ahead = ZSTD_THREADS + thread < count ? sequences[ZSTD_THREADS + thread] : 0;
+    u64 ahead = Shape::THREADS + thread < count ? sequences[Shape::THREADS + thread] : 0;
     ZstdBatch now = zstd_batch(x, out, frame, first, thread < count, out.head, thread);
 #pragma unroll 1
     for (;;) {
-      const u32 room = ZSTD_PAGE - (out.head - out.origin);
-      const u32 left = literals.one ? ZSTD_PAGE : zstd_supply_left(source, literal);
+      const u32 room = Shape::PAGE - (out.head - out.origin);
+      const u32 left = literals.one ? Shape::PAGE : zstd_supply_left<Shape>(source, literal);
       const u32 fit = zstd_fitting(x, now.size <= room && now.taken <= left, now.bad, thread);
       if (fit == ZSTD_NONE) return false;
       ZstdBatch next = now;
-      if (fit == ZSTD_THREADS) {
+      if (fit == Shape::THREADS) {
         // The next batch is on its way while this one is copied.
-        const u32 after = k + ZSTD_THREADS + thread;
+        const u32 after = k + Shape::THREADS + thread;
         next = zstd_batch(x, out, frame, ahead, after < count, out.head + now.all_size, thread);
-        ahead = after + ZSTD_THREADS < count ? sequences[after + ZSTD_THREADS] : 0;
+        ahead = after + Shape::THREADS < count ? sequences[after + Shape::THREADS] : 0;
       }
       if (fit == 0) {
         if (thread == 0) x.cut_taken = now.length, x.cut_size = now.match, x.cut_offset = now.offset;
-        __syncthreads();
+        group_sync<Shape::THREADS>();
         const u32 length = x.cut_taken, match = x.cut_size, offset = x.cut_offset;
-        zstd_append(out, literals, literals.one ? 0 : literal, length, thread);
-        zstd_append_match(out, offset, match, thread);
+        zstd_append<Shape>(out, literals, literals.one ? 0 : literal, length, thread);
+        zstd_append_match<Shape>(out, offset, match, thread);
         literal += length;
         ++k;
-        __syncthreads();
+        group_sync<Shape::THREADS>();
         if (!literals.one) zstd_supply_open(x.supply, source, literal, thread);
       } else {
         const bool mine = thread < fit;
@@ -125,14 +129,14 @@ DEVICE bool zstd_execute_block(ZstdExecution& x, ZstdOutput& out, ZstdFrame& fra
         out.head += x.cut_size;
         literal += x.cut_taken;
         k += fit;
-        zstd_flush(out, thread);
+        zstd_flush<Shape>(out, thread);
         if (!literals.one) zstd_supply_advance(x.supply, source, literal, thread);
       }
       if (k >= count) break;
-      if (fit != ZSTD_THREADS) {
+      if (fit != Shape::THREADS) {
         const bool real = k + thread < count;
         const u64 packed = real ? sequences[k + thread] : 0;
-        ahead = k + ZSTD_THREADS + thread < count ? sequences[k + ZSTD_THREADS + thread] : 0;
+        ahead = k + Shape::THREADS + thread < count ? sequences[k + Shape::THREADS + thread] : 0;
         next = zstd_batch(x, out, frame, packed, real, out.head, thread);
       }
       now = next;
@@ -140,11 +144,12 @@ DEVICE bool zstd_execute_block(ZstdExecution& x, ZstdOutput& out, ZstdFrame& fra
     const u32 a = frame.recent[0], b = frame.recent[1], c = frame.recent[2];
     for (u32 i = 0; i < 3; ++i) frame.recent[i] = zstd_resolve(block->recent[i], a, b, c);
   }
-  zstd_append(out, literals, literals.one ? 0 : literal, block->literals_len - literal, thread);
+  zstd_append<Shape>(out, literals, literals.one ? 0 : literal, block->literals_len - literal, thread);
   return true;
 }
 
-DEVICE u32 zstd_execute_tile(ZstdExecution& x, const u8* src, u8* dst, u32 dst_len, const u8* scratch, u32 thread) {
+template <class Shape>
+DEVICE u32 zstd_execute_tile(ZstdExecution<Shape>& x, const u8* src, u8* dst, u32 dst_len, const u8* scratch, u32 thread) {
   const ZstdTile* tile = (const ZstdTile*)scratch;
   const ZstdBlock* blocks = (const ZstdBlock*)(tile + 1);
   if (tile->fault != FAULT_NONE) return tile->fault;
@@ -159,7 +164,7 @@ DEVICE u32 zstd_execute_tile(ZstdExecution& x, const u8* src, u8* dst, u32 dst_l
     if (block->size > dst_len - out.head) return FAULT_OUTPUT_SURPLUS;
     if ((flags & ZSTD_TYPE) != ZSTD_COMPRESSED) {
       const bool one = (flags & ZSTD_TYPE) == ZSTD_RLE;
-      zstd_append(out, ZstdLiterals{src + block->src, one}, 0, block->size, thread);
+      zstd_append<Shape>(out, ZstdLiterals{src + block->src, one}, 0, block->size, thread);
     } else {
       const u32 kind = (flags & ZSTD_LITERALS) >> ZSTD_LITERALS_SHIFT;
       ZstdLiterals literals = {scratch + block->literals_at, kind == ZSTD_RLE};
@@ -171,10 +176,10 @@ DEVICE u32 zstd_execute_tile(ZstdExecution& x, const u8* src, u8* dst, u32 dst_l
     if ((flags & ZSTD_SIZED) != 0 && out.head - frame.start != block->content) return FAULT_CORRUPT;
     if ((flags & ZSTD_CHECKSUM) != 0) {
       const u32 stated = zstd_u32(src + block->src + block->src_len);
-      zstd_settle(out, thread);
+      zstd_settle<Shape>(out, thread);
       if (zstd_checksum(dst + frame.start, out.head - frame.start, thread & 31) != stated) return FAULT_CHECKSUM;
     }
   }
-  zstd_settle(out, thread);
+  zstd_settle<Shape>(out, thread);
   return out.head == dst_len ? FAULT_NONE : FAULT_OUTPUT_SHORT;
 }

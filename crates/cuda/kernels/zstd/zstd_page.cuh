@@ -1,28 +1,35 @@
 // The output of a tile, by the threads of a CUDA block: what is newest in a page of shared memory, everything older in
 // global memory.
 //
-// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to ZSTD_PAGE bytes from `origin` on;
+// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to PAGE bytes from `origin` on;
 // whole groups of lines are then written out, a line a thread, and the rest moves to the begin of the page.
 #pragma once
+#include "group.cuh"
 #include "lines.cuh"
 #include "zstd/zstd_format.cuh"
 
-static const u32 ZSTD_THREADS = 128;
-static const u32 ZSTD_WARPS = ZSTD_THREADS / 32;
-static const u32 ZSTD_GROUP = ZSTD_THREADS * LINE;
-static const u32 ZSTD_GROUPS = 4;
-static const u32 ZSTD_PAGE = ZSTD_GROUPS * ZSTD_GROUP - 1;  // what a flush moves is then in the page
+// By how many warps a tile is written, and what follows.
+template <u32 W>
+struct ZstdShape {
+  static constexpr u32 WARPS = W, THREADS = 32 * W;
+  static constexpr u32 GROUP = THREADS * LINE;       // bytes that are written out at once
+  static constexpr u32 GROUPS = W == 1 ? 8 : 4;
+  static constexpr u32 PAGE = GROUPS * GROUP - 1;    // what a flush moves is then in the page
+  static constexpr u32 SUPPLY = 16 * THREADS;        // words of literals; a power of two
+  static constexpr u32 PIECE = 2 * SUPPLY;           // bytes of them that come at once: two lines a thread
+};
 
 // In shared memory. A word may be read behind the page.
+template <class Shape>
 struct ZstdPage {
-  alignas(16) u8 bytes[ZSTD_GROUPS * ZSTD_GROUP + LINE];
+  alignas(16) u8 bytes[Shape::GROUPS * Shape::GROUP + LINE];
 };
 
 struct ZstdOutput {
   u8* dst;     // in global memory, aligned to 16
   u8* page;    // in shared memory
   u32 head;    // bytes that are complete
-  u32 origin;  // bytes that are in global memory, a multiple of ZSTD_GROUP
+  u32 origin;  // bytes that are in global memory, a multiple of GROUP
 };
 
 DEVICE u8* zstd_in_page(const ZstdOutput& out, u32 position) { return out.page + (position - out.origin); }
@@ -72,25 +79,27 @@ DEVICE void zstd_put_word(u8* to, u32 word, u32 first, u32 stop) {
 }
 
 // Writes out the lines that are complete. All threads, after they put bytes into the page and `head` counts them.
+template <class Shape>
 DEVICE void zstd_flush(ZstdOutput& out, u32 thread) {
-  __syncthreads();
-  const u32 groups = (out.head - out.origin) / ZSTD_GROUP;
+  group_sync<Shape::THREADS>();
+  const u32 groups = (out.head - out.origin) / Shape::GROUP;
   if (groups == 0) return;
 #pragma unroll 1
   for (u32 i = 0; i < groups; ++i) {
-    const u32 at = i * ZSTD_GROUP + thread * LINE;
+    const u32 at = i * Shape::GROUP + thread * LINE;
     *(Line*)(out.dst + out.origin + at) = *(const Line*)(out.page + at);
   }
-  const Line rest = ((const Line*)(out.page + groups * ZSTD_GROUP))[thread];
-  __syncthreads();
+  const Line rest = ((const Line*)(out.page + groups * Shape::GROUP))[thread];
+  group_sync<Shape::THREADS>();
   ((Line*)out.page)[thread] = rest;
-  out.origin += groups * ZSTD_GROUP;
-  __syncthreads();
+  out.origin += groups * Shape::GROUP;
+  group_sync<Shape::THREADS>();
 }
 
 // Writes out the rest as well, which stays in the page; zeros behind it up to a whole line.
+template <class Shape>
 DEVICE void zstd_settle(ZstdOutput& out, u32 thread) {
-  zstd_flush(out, thread);
+  zstd_flush<Shape>(out, thread);
   const u32 at = out.origin + thread * LINE;
   if (at < out.head) {
     Line line = *(const Line*)zstd_in_page(out, at);
@@ -102,5 +111,5 @@ DEVICE void zstd_settle(ZstdOutput& out, u32 thread) {
     }
     *(Line*)(out.dst + at) = line;
   }
-  __syncthreads();
+  group_sync<Shape::THREADS>();
 }

@@ -1,17 +1,14 @@
 // The literals of a block in shared memory, as far as they are needed next, by the threads of a CUDA block: they come one
 // after the other, and global memory takes far longer to answer than a batch of sequences to be copied.
 //
-// Invariant: of pieces of 4 KiB, from an aligned address on, the ring holds the one where reading is and the one after
+// Invariant: of pieces of two lines a thread, from an aligned address on, the ring holds the one where reading is and the one after
 // it; the piece after those is on its way in registers.
 #pragma once
 #include "zstd/zstd_page.cuh"
 
-static const u32 ZSTD_SUPPLY = 2048;  // words; a power of two
-static const u32 ZSTD_PIECE = 2 * ZSTD_SUPPLY;  // bytes: two lines a thread
-static_assert(ZSTD_PIECE == 2 * ZSTD_THREADS * LINE, "two lines a thread");
-
+template <class Shape>
 struct ZstdSupply {
-  alignas(16) u32 words[ZSTD_SUPPLY + 4];  // the last ones repeat the first, so that two words can be read anywhere
+  alignas(16) u32 words[Shape::SUPPLY + 4];  // the last ones repeat the first, so that two words can be read anywhere
 };
 
 struct ZstdSupplySource {
@@ -39,51 +36,57 @@ DEVICE Line zstd_supply_line(const ZstdSupplySource& source, u32 at) {
   return *(const Line*)(source.base + at);
 }
 
+template <class Shape>
 DEVICE void zstd_supply_load(ZstdSupplySource& source, u32 piece, u32 thread) {
-  source.ahead[0] = zstd_supply_line(source, piece * ZSTD_PIECE + thread * LINE);
-  source.ahead[1] = zstd_supply_line(source, piece * ZSTD_PIECE + ZSTD_PIECE / 2 + thread * LINE);
+  source.ahead[0] = zstd_supply_line(source, piece * Shape::PIECE + thread * LINE);
+  source.ahead[1] = zstd_supply_line(source, piece * Shape::PIECE + Shape::PIECE / 2 + thread * LINE);
 }
 
-DEVICE void zstd_supply_put(ZstdSupply& supply, const ZstdSupplySource& source, u32 piece, u32 thread) {
-  u32* to = supply.words + (piece & 1) * (ZSTD_SUPPLY / 2) + thread * 4;
+template <class Shape>
+DEVICE void zstd_supply_put(ZstdSupply<Shape>& supply, const ZstdSupplySource& source, u32 piece, u32 thread) {
+  u32* to = supply.words + (piece & 1) * (Shape::SUPPLY / 2) + thread * 4;
   *(Line*)to = source.ahead[0];
-  *(Line*)(to + ZSTD_SUPPLY / 4) = source.ahead[1];
-  if (to == supply.words) *(Line*)(supply.words + ZSTD_SUPPLY) = source.ahead[0];
+  *(Line*)(to + Shape::SUPPLY / 4) = source.ahead[1];
+  if (to == supply.words) *(Line*)(supply.words + Shape::SUPPLY) = source.ahead[0];
 }
 
 // Where the literal of an index stands in the pieces.
 DEVICE u32 zstd_supply_at(const ZstdSupplySource& source, u32 literal) { return source.lead + literal; }
 
-// Fills the ring from a literal on. All threads call it, when nobody reads any more; it ends with a __syncthreads.
-DEVICE void zstd_supply_open(ZstdSupply& supply, ZstdSupplySource& source, u32 literal, u32 thread) {
-  source.piece = zstd_supply_at(source, literal) / ZSTD_PIECE;
+// Fills the ring from a literal on. All threads call it, when nobody reads any more; it ends with a barrier.
+template <class Shape>
+DEVICE void zstd_supply_open(ZstdSupply<Shape>& supply, ZstdSupplySource& source, u32 literal, u32 thread) {
+  source.piece = zstd_supply_at(source, literal) / Shape::PIECE;
 #pragma unroll 1
   for (u32 i = 0; i < 2; ++i) {
-    zstd_supply_load(source, source.piece + i, thread);
+    zstd_supply_load<Shape>(source, source.piece + i, thread);
     zstd_supply_put(supply, source, source.piece + i, thread);
   }
-  zstd_supply_load(source, source.piece + 2, thread);
-  __syncthreads();
+  zstd_supply_load<Shape>(source, source.piece + 2, thread);
+  group_sync<Shape::THREADS>();
 }
 
 // Goes on to a literal. As the one before.
-DEVICE void zstd_supply_advance(ZstdSupply& supply, ZstdSupplySource& source, u32 literal, u32 thread) {
+template <class Shape>
+DEVICE void zstd_supply_advance(ZstdSupply<Shape>& supply, ZstdSupplySource& source, u32 literal, u32 thread) {
 #pragma unroll 1
-  while (source.piece != zstd_supply_at(source, literal) / ZSTD_PIECE) {
+  while (source.piece != zstd_supply_at(source, literal) / Shape::PIECE) {
     zstd_supply_put(supply, source, source.piece + 2, thread);
     ++source.piece;
-    zstd_supply_load(source, source.piece + 2, thread);
+    zstd_supply_load<Shape>(source, source.piece + 2, thread);
   }
-  __syncthreads();
+  group_sync<Shape::THREADS>();
 }
 
-// How many literals from there on are in the ring: more than ZSTD_PIECE, or all.
+// How many literals from there on are in the ring: more than PIECE, or all.
+template <class Shape>
 DEVICE u32 zstd_supply_left(const ZstdSupplySource& source, u32 literal) {
-  return (source.piece + 2) * ZSTD_PIECE - zstd_supply_at(source, literal);
+  return (source.piece + 2) * Shape::PIECE - zstd_supply_at(source, literal);
 }
 
 // Four bytes from a place in the pieces on.
-DEVICE u32 zstd_supply_four(const ZstdSupply& supply, u32 at) {
-  const u32* words = supply.words + (at >> 2 & (ZSTD_SUPPLY - 1));
+template <class Shape>
+DEVICE u32 zstd_supply_four(const ZstdSupply<Shape>& supply, u32 at) {
+  const u32* words = supply.words + (at >> 2 & (Shape::SUPPLY - 1));
   return __funnelshift_r(words[0], words[1], at * 8);
 }

@@ -8,6 +8,7 @@ pub(super) const ZSTD: Kernel = Kernel {
         Pass { entry: "zstd_scan", threads: 32, grid: |count, _| count },
         Pass { entry: "zstd_entropy", threads: 64, grid: entropy_grid },
         Pass { entry: "zstd_execute", threads: 128, grid: |count, _| count },
+        Pass { entry: "zstd_execute_alone", threads: 32, grid: |count, _| count },
     ],
     scratch,
 };
