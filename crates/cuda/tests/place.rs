@@ -363,7 +363,7 @@ fn common_layouts_equal_the_cpu_at_every_seed() {
     let mut cases = Vec::new();
     let kinds = [(F::Uint, 8), (F::Uint, 16), (F::Uint, 32), (F::Float, 16), (F::Float, 32), (F::Float, 64)];
     for (format, bits) in kinds {
-        for samples in [1, 2, 3, 4] {
+        for samples in [1, 2, 3, 4, 5, 10, 35] {
             for predictor in [Predictor::None, Predictor::Horizontal, Predictor::FloatingPoint] {
                 let width = draw.one(&[31, 64, 128, 130, 256, 257, 260, 300]);
                 let mut block = layout(width, 3, samples, format, bits);
@@ -415,7 +415,7 @@ fn aligned_blocks_equal_the_cpu() {
     let mut draw = Draw(Garbage::new(5));
     let mut cases = Vec::new();
     for (format, bits) in KINDS {
-        for samples in [1, 2, 3, 4] {
+        for samples in [1, 2, 3, 4, 5, 10, 35] {
             for predictor in PREDICTORS {
                 for width in [64, 256, draw.one(&[16, 128, 192, 320, 512, 528, 640, 1040])] {
                     let mut block = layout(width, 1 + draw.below(40), samples, format, bits);

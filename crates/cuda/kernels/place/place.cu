@@ -7,6 +7,7 @@
 // task whose block has a fault is left alone. Bytes of the output that belong to no sample of the task are
 // never written.
 #include "place/place_abi.h"
+#include "place/place_bands.cuh"
 #include "place/place_each.cuh"
 #include "place/place_fill.cuh"
 #include "place/place_pixels.cuh"
@@ -54,6 +55,13 @@ DEVICE void place_rows(const PlaceLayout& layout, const PlaceTask& task, const u
   PLACE_ENTRY(name, BLOCKS, StageQuads<S>::COUNT,     \
               (place_rows<T, S, FLOATS>(layout, task, args.selections + task.selection, args.tables, \
                                         place_share(), stage)))
+#define PLACE_BANDS(name, T, FLOATS)                     \
+  KERNEL_RESIDENT(name, PLACE_THREADS, 8, PlaceArgs) {   \
+    PlaceTask task;                                      \
+    if (!place_begins(args, task)) return;               \
+    const PlaceLayout layout = args.layouts[task.layout]; \
+    place_bands<T, FLOATS>(layout, task, args.selections + task.selection, args.tables, place_share()); \
+  }
 #define PLACE_PLANES(name, N, FLOATS)    \
   PLACE_ENTRY(name, 7, PLANE_QUADS,      \
               (place_planes<N, FLOATS>(layout, task, args.tables, place_share(), stage)))
@@ -75,6 +83,12 @@ PLACE_ROWS(place_floats_1_3, 1, 3, true, 8)
 PLACE_ROWS(place_floats_1_4, 1, 4, true, 8)
 PLACE_ROWS(place_floats_2_1, 2, 1, true, 8)
 PLACE_ROWS(place_floats_4_1, 4, 1, true, 8)
+PLACE_BANDS(place_bands_1, 1, false)
+PLACE_BANDS(place_bands_2, 2, false)
+PLACE_BANDS(place_bands_4, 4, false)
+PLACE_BANDS(place_floats_bands_1, 1, true)
+PLACE_BANDS(place_floats_bands_2, 2, true)
+PLACE_BANDS(place_floats_bands_4, 4, true)
 PLACE_PLANES(place_planes_2, 2, false)
 PLACE_PLANES(place_planes_4, 4, false)
 PLACE_PLANES(place_planes_8, 8, false)

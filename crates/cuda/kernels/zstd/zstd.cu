@@ -35,7 +35,7 @@ KERNEL_RESIDENT(zstd_execute, 128, 8, DecodeArgs) {
   zstd_write_tile<4>(execution, args);
 }
 
-KERNEL_RESIDENT(zstd_execute_alone, 32, 24, DecodeArgs) {
+KERNEL_RESIDENT(zstd_execute_alone, 32, 32, DecodeArgs) {
   SHARED(ZstdExecution<ZstdShape<1>>, execution);
   zstd_write_tile<1>(execution, args);
 }

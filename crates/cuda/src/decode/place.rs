@@ -194,8 +194,7 @@ fn samples(block: &BlockLayout, layout: &mut PlaceLayout, tables: &mut Vec<i32>)
         (Predictor::Horizontal, Some(lane @ (1 | 2 | 4 | 8))) => {
             whole(layout, lane, if foreign && lane > 1 { lane } else { 0 });
             layout.flags |= LAYOUT_SUMS;
-            let fast = lane < 8 && block.samples <= 4;
-            layout.path = if fast { Path::Sums } else { Path::Each } as u8;
+            layout.path = if lane < 8 { Path::Sums } else { Path::Each } as u8;
         }
         (Predictor::FloatingPoint, Some(bytes @ (2 | 3 | 4 | 8))) => {
             whole(layout, bytes, 0);

@@ -55,8 +55,11 @@ impl PlaceLayout {
         }
         let whole_order = self.swap == 0 || self.swap == self.native;
         let bands = self.samples > 1 && self.column_stride == u64::from(self.size);
-        if !(copy || sums) || !whole_order || !(interleaved || bands) {
+        if !(copy || sums) || !whole_order {
             return EACH;
+        }
+        if !(interleaved || bands) || self.samples > 4 {
+            return self.bands(task, converts);
         }
         match (self.native, self.samples, converts) {
             (1, 1, false) => "place_rows_1_1",
@@ -76,6 +79,20 @@ impl PlaceLayout {
             (1, 4, true) => "place_floats_1_4",
             (2, 1, true) => "place_floats_2_1",
             (4, 1, true) => "place_floats_4_1",
+            _ => EACH,
+        }
+    }
+
+    /// Returns the entry point for whole numbers, any number of them a pixel, that are aligned where they are read.
+    fn bands(&self, task: &PlaceTask, converts: bool) -> &'static str {
+        match (self.native, converts) {
+            _ if !task.src.is_multiple_of(u64::from(self.native)) => EACH,
+            (1, false) => "place_bands_1",
+            (2, false) => "place_bands_2",
+            (4, false) => "place_bands_4",
+            (1, true) => "place_floats_bands_1",
+            (2, true) => "place_floats_bands_2",
+            (4, true) => "place_floats_bands_4",
             _ => EACH,
         }
     }
