@@ -141,7 +141,7 @@ impl Run {
         let encoded = Encoded::Pulled(vec![Arc::clone(&source) as Arc<dyn ReadAt>]);
         let job = DecodeJob::new(layouts, selections, tasks).map_err(|_| EngineError::Abandoned)?;
         let outputs = self.delegates(Claim::delegate_converted)?;
-        let report = self.host.submit(job, encoded, &outputs, &self.host_context(false))?.wait()?;
+        let report = self.host.decode(job, encoded, &outputs, &self.host_context(false))?;
         if !report.faults.is_empty() {
             return Err(EngineError::Abandoned.into());
         }
@@ -258,7 +258,7 @@ impl Leftover<'_> {
         let plain = tasks.iter().map(|(_, task)| task.clone()).collect();
         let job = DecodeJob::new(layouts, run.job.selections().to_vec(), plain);
         let job = job.map_err(|_| EngineError::Abandoned)?;
-        let report = run.host.submit(job, encoded, outputs, &run.host_context(true))?.wait()?;
+        let report = run.host.decode(job, encoded, outputs, &run.host_context(true))?;
         tally.blocks += report.blocks;
         tally.encoded_bytes += report.encoded_bytes;
         tally.found = tally.found.max(report.found);
