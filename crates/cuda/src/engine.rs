@@ -120,7 +120,8 @@ impl CudaEngine {
         let budget = self.device.budget();
         let lease = budget.take(Kind::Output, len, "encoded bytes on the device", &context.cancel)?;
         let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
-        let buffer = self.device.pool().alloc(&lane.copies, len).map_err(|error| self.failed(error))?;
+        let pool = self.device.pool();
+        let buffer = pool.alloc_lasting(&lane.copies, len).map_err(|error| self.failed(error))?;
         buffer.write(&lane.copies, 0, bytes).map_err(|error| self.failed(error))?;
         self.spare.give_lane(lane);
         Ok(crate::memory::lasting(self.index(), buffer, lease))
@@ -177,7 +178,8 @@ impl CudaEngine {
         let budget = self.device.budget();
         let lease = budget.take(Kind::Output, len, "the decoded image on the device", &context.cancel)?;
         let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
-        let mut buffer = self.device.pool().alloc(&lane.copies, len).map_err(|error| self.failed(error))?;
+        let pool = self.device.pool();
+        let mut buffer = pool.alloc_lasting(&lane.copies, len).map_err(|error| self.failed(error))?;
         ready(&mut buffer);
         // Whoever gets it may use it on any stream.
         lane.copies.synchronize().map_err(|error| self.failed(error))?;

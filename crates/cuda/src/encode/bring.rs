@@ -184,7 +184,7 @@ fn fill(
     context: &Context,
 ) -> Result<Vec<DeviceBuffer>, Stop> {
     let stream = &lane.copies;
-    let alloc = |lease: &Lease| device.pool().alloc(stream, lease.bytes());
+    let alloc = |lease: &Lease| device.pool().alloc_lasting(stream, lease.bytes());
     let buffers = leases.iter().map(alloc).collect::<Result<Vec<_>, _>>()?;
     let pieces = pieces(wanted, &buffers).ok_or_else(|| mismatch("rows of 4 GiB or more".to_owned()))?;
     let each = pieces.iter().map(Piece::memory).max().unwrap_or(0);

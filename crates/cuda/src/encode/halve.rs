@@ -102,7 +102,7 @@ fn queue(
     reduction: &Reduction,
     (results, need): (u64, u64),
 ) -> Result<DeviceBuffer, Stop> {
-    let buffer = device.pool().alloc(stream, need)?;
+    let buffer = device.pool().alloc_lasting(stream, need)?;
     let table = bytes_of(&reduction.parts);
     let mut up = spare.pinned(device, table.len())?;
     up.get_mut(..table.len()).ok_or(EngineError::Abandoned)?.copy_from_slice(table);

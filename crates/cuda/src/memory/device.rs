@@ -1,4 +1,4 @@
-//! Device memory from one stream-ordered pool of our own, counted, freed in the order of the stream it was taken on.
+//! Device memory from stream-ordered pools of our own, counted, freed in the order of the stream it was taken on.
 //!
 //! Whoever uses a buffer on another stream makes that stream wait for the buffer's before its first use, and the
 //! buffer's wait for the other before the buffer is dropped (`Stream::wait_for`).
@@ -21,11 +21,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The driver's name of its default stream, `CU_STREAM_LEGACY`.
 const LEGACY_STREAM: usize = 1;
 
-/// Where device memory comes from. What is freed stays with the pool up to `keep` bytes; the rest goes back to the driver
-/// at the next wait.
+/// Where device memory comes from. Freed memory stays here up to `keep` bytes; the rest goes back to the driver at the next
+/// wait.
+///
+/// The memory that jobs work in and the results that outlive them come from a pool of the driver each: in a common one a
+/// result may take a part of the piece that the last job worked in, and then the next job's piece has to be mapped again.
 #[derive(Debug)]
 pub struct Pool {
-    handle: Handle<CUmemPoolHandle_st>,
+    working: Handle<CUmemPoolHandle_st>,
+    lasting: Handle<CUmemPoolHandle_st>,
     current: AtomicU64,
     peak: AtomicU64,
     allocations: AtomicU64,
@@ -45,11 +49,15 @@ impl Pool {
             win32SecurityAttributes: std::ptr::null_mut(),
             reserved: [0; 64],
         };
-        let mut handle: CUmemoryPool = std::ptr::null_mut();
-        // SAFETY: both live through the call.
-        unsafe { context.driver().cuMemPoolCreate(&raw mut handle, &raw const properties) }?;
+        let made = || {
+            let mut handle: CUmemoryPool = std::ptr::null_mut();
+            // SAFETY: both live through the call.
+            unsafe { context.driver().cuMemPoolCreate(&raw mut handle, &raw const properties) }?;
+            Ok::<_, DriverError>(Handle(handle))
+        };
         let pool = Self {
-            handle: Handle(handle),
+            working: made()?,
+            lasting: made()?,
             current: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             allocations: AtomicU64::new(0),
@@ -59,25 +67,46 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Bytes that stay with the pool when they are free; the rest goes back to the driver at the next wait.
+    /// Sets how many free bytes stay here; the rest goes back to the driver at the next wait.
     pub fn keep(&self, bytes: u64) -> Result<(), DriverError> {
         let _bound = self.context.bind()?;
-        let mut bytes = bytes;
-        let value = (&raw mut bytes).cast::<c_void>();
+        let mut half = bytes / 2;
         let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-        // SAFETY: the attribute is a 64-bit number, and `bytes` lives through the call.
-        unsafe { self.context.driver().cuMemPoolSetAttribute(self.handle.0, attribute, value) }
+        for pool in [&self.working, &self.lasting] {
+            let value = (&raw mut half).cast::<c_void>();
+            // SAFETY: the attribute is a 64-bit number, and `half` lives through the call.
+            unsafe { self.context.driver().cuMemPoolSetAttribute(pool.0, attribute, value) }?;
+        }
+        Ok(())
     }
 
-    /// Gives what is free back to the driver, but for so many bytes.
+    /// Gives free memory back to the driver, except for `keep` bytes.
     pub fn trim(&self, keep: usize) -> Result<(), DriverError> {
         let _bound = self.context.bind()?;
-        // SAFETY: the pool lives.
-        unsafe { self.context.driver().cuMemPoolTrimTo(self.handle.0, keep) }
+        for pool in [&self.working, &self.lasting] {
+            // SAFETY: the pool lives.
+            unsafe { self.context.driver().cuMemPoolTrimTo(pool.0, keep / 2) }?;
+        }
+        Ok(())
     }
 
-    /// Memory that may be used by what is queued on the stream from now on, aligned to 256 bytes and not initialised.
+    /// Returns memory for a job to work in, which may be used by what is queued on the stream from now on; aligned to 256
+    /// bytes and not initialised.
     pub fn alloc(self: &Arc<Self>, stream: &Stream, len: u64) -> Result<DeviceBuffer, DriverError> {
+        self.alloc_from(&self.working, stream, len)
+    }
+
+    /// Returns the same for a result that outlives the job.
+    pub fn alloc_lasting(self: &Arc<Self>, stream: &Stream, len: u64) -> Result<DeviceBuffer, DriverError> {
+        self.alloc_from(&self.lasting, stream, len)
+    }
+
+    fn alloc_from(
+        self: &Arc<Self>,
+        pool: &Handle<CUmemPoolHandle_st>,
+        stream: &Stream,
+        len: u64,
+    ) -> Result<DeviceBuffer, DriverError> {
         let mut address: CUdeviceptr = 0;
         if len > 0 {
             let _bound = self.context.bind()?;
@@ -85,12 +114,7 @@ impl Pool {
             let size = usize::try_from(len).unwrap_or(usize::MAX);
             // SAFETY: `address` lives through the call, as do the handles.
             unsafe {
-                self.context.driver().cuMemAllocFromPoolAsync(
-                    &raw mut address,
-                    size,
-                    self.handle.0,
-                    stream.handle(),
-                )
+                self.context.driver().cuMemAllocFromPoolAsync(&raw mut address, size, pool.0, stream.handle())
             }?;
             let now = self.current.fetch_add(len, Ordering::Relaxed).saturating_add(len);
             self.peak.fetch_max(now, Ordering::Relaxed);
@@ -123,8 +147,10 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         let Ok(_bound) = self.context.bind() else { return };
-        // SAFETY: every buffer has held the pool, so all are freed, or will be by what is queued.
-        let _ = unsafe { self.context.driver().cuMemPoolDestroy(self.handle.0) };
+        for pool in [&self.working, &self.lasting] {
+            // SAFETY: every buffer has held this, so all are freed, or will be by what is queued.
+            let _ = unsafe { self.context.driver().cuMemPoolDestroy(pool.0) };
+        }
     }
 }
 
