@@ -101,33 +101,32 @@ impl DecodeJob {
         };
         // The output of the tasks before, which most tasks share, and the box around what they write.
         let mut last: Option<(u32, OutputBox)> = None;
-        let mut placed = Vec::with_capacity(tasks.len());
+        // Whether boxes follow each other as words of a text do, all with the same bands: then none overlaps another, and the
+        // list of them is not needed.
+        let (mut before, mut ordered): (Option<(u32, OutputBox)>, bool) = (None, true);
         for (task, block) in tasks.iter().enumerate() {
-            let layout = layouts.get(block.layout as usize);
-            let layout = layout.ok_or(JobError::Missing { task, what: "layout", index: block.layout })?;
-            let selection = selections.get(block.selection as usize);
-            let selection =
-                selection.ok_or(JobError::Missing { task, what: "selection", index: block.selection })?;
-            if let Some(&sample) = selection.iter().find(|&&sample| sample >= layout.samples) {
-                return Err(JobError::Missing { task, what: "sample", index: u32::from(sample) });
-            }
-            if block.span.is_some_and(|span| span.len == 0) {
-                return Err(JobError::EmptySpan { task });
-            }
-            let target = target_box(layout, selection.len(), &block.placement);
-            let target = target.ok_or(JobError::OutsideBlock { task })?;
+            let target = checked_target(&layouts, &selections, task, block)?;
+            let placed = (block.output, target);
+            ordered = ordered
+                && before.is_none_or(|before| before.1.bands == target.bands && follows(&before, &placed));
+            before = Some(placed);
             last = match last {
                 Some((output, around)) if output == block.output => Some((output, around.union(&target))),
                 other => {
                     other.into_iter().for_each(&mut add);
-                    Some((block.output, target))
+                    Some(placed)
                 }
             };
-            placed.push((block.output, target));
         }
         last.into_iter().for_each(&mut add);
-        check_bands(&placed)?;
-        check_disjoint(&placed)?;
+        if !ordered {
+            let mut placed = Vec::with_capacity(tasks.len());
+            for (task, block) in tasks.iter().enumerate() {
+                placed.push((block.output, checked_target(&layouts, &selections, task, block)?));
+            }
+            check_bands(&placed)?;
+            check_disjoint(&placed)?;
+        }
         Ok(Self { layouts, selections, tasks, boxes })
     }
 
@@ -189,6 +188,25 @@ impl DecodeJob {
     }
 }
 
+/// Returns what a task writes, if its indices exist, its bytes are some and its crop lies in its block.
+fn checked_target(
+    layouts: &[Arc<BlockLayout>],
+    selections: &[Vec<u16>],
+    task: usize,
+    block: &BlockTask,
+) -> Result<OutputBox, JobError> {
+    let missing = |what, index| JobError::Missing { task, what, index };
+    let layout = layouts.get(block.layout as usize).ok_or(missing("layout", block.layout))?;
+    let selection = selections.get(block.selection as usize).ok_or(missing("selection", block.selection))?;
+    if let Some(&sample) = selection.iter().find(|&&sample| sample >= layout.samples) {
+        return Err(missing("sample", u32::from(sample)));
+    }
+    if block.span.is_some_and(|span| span.len == 0) {
+        return Err(JobError::EmptySpan { task });
+    }
+    target_box(layout, selection.len(), &block.placement).ok_or(JobError::OutsideBlock { task })
+}
+
 fn target_box(layout: &BlockLayout, bands: usize, p: &Placement) -> Option<OutputBox> {
     let fits = p.width >= 1
         && p.height >= 1
@@ -226,13 +244,15 @@ fn check_bands(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Whether boxes follow each other as words of a text do: each right of the one before in the same rows, or below all
-/// before. Blocks of one plane nearly always do, and then none overlaps another.
+/// Whether the second box lies in the same output right of the first in the same rows, or below it.
+fn follows((output, before): &(u32, OutputBox), (next, after): &(u32, OutputBox)) -> bool {
+    let beside = after.rows == before.rows && after.columns.0 >= before.columns.1;
+    output == next && (beside || after.rows.0 >= before.rows.1)
+}
+
+/// Whether boxes follow each other as words of a text do. Blocks of one plane nearly always do, and then none overlaps another.
 fn in_reading_order(placed: &[(u32, OutputBox)]) -> bool {
-    placed.iter().zip(placed.iter().skip(1)).all(|((output, before), (next, after))| {
-        let beside = after.rows == before.rows && after.columns.0 >= before.columns.1;
-        output == next && (beside || after.rows.0 >= before.rows.1)
-    })
+    placed.iter().zip(placed.iter().skip(1)).all(|(before, after)| follows(before, after))
 }
 
 /// Sweeps down the rows keeping the boxes that are open; in a row, boxes of one band range are neighbours in x.

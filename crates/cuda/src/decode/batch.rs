@@ -304,6 +304,11 @@ pub(crate) fn batches(
         let before = batch.items.last().filter(|_| item.shares).map(|before| (before.dst, before.scratch));
         (item.dst, item.scratch) = before.unwrap_or(own);
         item.pixels = batch.size.pixels;
+        if batch.items.is_empty() {
+            // As many as fit if all are like the first, so that the list does not move while it grows.
+            let fit = usize::try_from(most.working / size.working().max(1)).unwrap_or(usize::MAX);
+            batch.items.reserve(fit.saturating_add(1).min(routes.len() - at));
+        }
         batch.items.push(item);
         batch.size = size;
     }
@@ -366,8 +371,8 @@ fn grown(size: Size, item: &Item, pixels: u64) -> Size {
 /// Lays out what is read: ranges one after the other, each with its slack.
 fn finished(mut batch: Batch, merge: bool, job: &DecodeJob) -> Batch {
     let source_of = |item: &Item| job.tasks().get(item.task).map_or(0, |task| task.source);
-    let wanted = batch.items.iter().filter_map(|item| Some((source_of(item), item.span?)));
-    let mut wanted: Vec<(u32, Span)> = wanted.collect();
+    let mut wanted: Vec<(u32, Span)> = Vec::with_capacity(batch.items.len());
+    wanted.extend(batch.items.iter().filter_map(|item| Some((source_of(item), item.span?))));
     // Blocks mostly lie in the order of the file.
     wanted.sort_by_key(|(source, span)| (*source, span.offset));
     let gap = if merge { MERGE_GAP } else { 0 };

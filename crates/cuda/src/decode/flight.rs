@@ -30,7 +30,12 @@ pub(crate) struct Launched {
     landing: Option<InFlight>,
     /// Before and after decompressing, and after placing.
     marks: [Event; 3],
+    /// The end of each pass of decompressing, if a trace is kept.
+    passes: Passes,
 }
+
+/// Passes of kernels with an event after each.
+pub(crate) type Passes = Vec<(&'static str, Event)>;
 
 /// The same, waited for.
 pub(crate) struct Landed {
@@ -70,7 +75,7 @@ impl Run {
         memory: &DeviceBuffer,
         (tables, gathered): (InFlight, Option<InFlight>),
         back: &Back<'_>,
-        decode: impl FnOnce() -> Result<(), Stop>,
+        decode: impl FnOnce() -> Result<Passes, Stop>,
     ) -> Result<Launched, Stop> {
         let Back { statuses: (statuses_at, statuses), pixels: (pixels_at, pixels), place } = *back;
         let down = |offset: u64, len: u64| match usize::try_from(len).unwrap_or(usize::MAX) {
@@ -85,7 +90,7 @@ impl Run {
             memory.fill(stream, pixels_at, pixels, 0)?;
         }
         let start = stream.record_timed()?;
-        decode()?;
+        let passes = decode()?;
         let decoded = stream.record_timed()?;
         place.launch(&self.device, stream)?;
         let placed = stream.record_timed()?;
@@ -93,7 +98,7 @@ impl Run {
         let statuses = down(statuses_at, (u64::from(statuses) + u64::from(finds.is_some())) * 4)?;
         let landing = down(pixels_at, pixels)?;
         let tables = Some(tables);
-        Ok(Launched { tables, gathered, statuses, finds, landing, marks: [start, decoded, placed] })
+        Ok(Launched { tables, gathered, statuses, finds, landing, marks: [start, decoded, placed], passes })
     }
 
     /// Waits for a batch, and keeps how long it took.
@@ -103,7 +108,7 @@ impl Run {
         Numbered { batch, flight, copied }: Numbered,
         tally: &mut Tally,
     ) -> Result<Landed, Stop> {
-        let Launched { tables, gathered, statuses, finds, landing, marks: [start, decoded, placed] } =
+        let Launched { tables, gathered, statuses, finds, landing, marks: [start, decoded, placed], passes } =
             launched;
         // They come last on the stream, but for pixels that go to the host.
         let statuses = statuses.map(InFlight::wait).transpose()?;
@@ -122,6 +127,11 @@ impl Run {
             let flight = || format!("flight {flight}");
             clock.add((flight(), "decode"), batch, (&start, &decoded))?;
             clock.add((flight(), "place"), batch, (&decoded, &placed))?;
+            let mut before = &start;
+            for (pass, after) in &passes {
+                clock.add((format!("{}, passes", flight()), pass), batch, (before, after))?;
+                before = after;
+            }
             if let Some((before, after)) = &copied {
                 clock.add(("copies".to_owned(), "copy"), batch, (before, after))?;
             }

@@ -282,20 +282,21 @@ impl Plan {
         let mut plan = None;
         if let Some(split) = split(job, &routes, allowed) {
             let limits = sized(&split);
-            let split = Self::fitting(job, outputs, merge, &split, (limits, free), decoders)?;
-            plan = Some(split).filter(|plan| plan.memory <= free);
+            let of_split = Self::fitting(job, outputs, merge, &split, (limits, free), decoders)?;
+            plan = Some((of_split, split)).filter(|(plan, _)| plan.memory <= free);
         }
-        let mut plan = match plan {
+        let (mut plan, routes) = match plan {
             Some(plan) => plan,
-            None => Self::fitting(job, outputs, merge, &routes, (sized(&routes), free), decoders)?,
+            None => (Self::fitting(job, outputs, merge, &routes, (sized(&routes), free), decoders)?, routes),
         };
+        plan.routes = routes;
         plan.memory = pictures.iter().map(Pictures::memory).fold(plan.memory, u64::max);
         plan.pictures = pictures;
         Ok(plan)
     }
 
-    /// The batches of such routes with the most and largest that `free` bytes allow, or the smallest there are; without
-    /// pictures.
+    /// Returns the batches of these routes with the most and largest that `free` bytes allow, or the smallest there are; without
+    /// the routes themselves and without pictures.
     fn fitting(
         job: &DecodeJob,
         outputs: &[OutputKind],
@@ -350,7 +351,7 @@ impl Plan {
             }
         }
         let mut plan = Self {
-            routes: routes.to_vec(),
+            routes: Vec::new(),
             batches,
             flights,
             sizes: Vec::new(),

@@ -13,7 +13,7 @@ use crate::decode::flight::{Back, Launched, Numbered};
 use crate::decode::host::Leftover;
 use crate::decode::picture::{Streams, Wanted};
 use crate::decode::plan::Plan;
-use crate::decode::slabs::{Arrived, Ends, Feed, Gap, HostBytes};
+use crate::decode::slabs::{Arrived, Ends, Feed, Filled, Gap, HostBytes};
 use crate::decode::tables::Launches;
 use crate::device::Device;
 use crate::driver::DriverError;
@@ -22,8 +22,11 @@ use crate::memory::{DeviceBuffer, InFlight, Kind, SLAB_LEN};
 use crate::stream::{Event, Stream};
 use crate::vendor::Decoders;
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::panic::AssertUnwindSafe;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::sync::{Arc, mpsc};
+use std::thread::Scope;
 use strile_engine::{
     Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, OutputKind, ReadAt, Report,
     StageTimes, Trace, thread_builder,
@@ -31,6 +34,9 @@ use strile_engine::{
 
 /// Threads that read for one job: as many as fill the bus from a page cache.
 const READERS: usize = 10;
+
+/// Threads that make tables for one job: a launch of many small blocks takes less time than its tables.
+const TABLE_MAKERS: usize = 2;
 
 /// What ends a job.
 #[derive(Debug)]
@@ -231,31 +237,45 @@ impl Run {
             Encoded::Device(_) => return self.launch_all(lane, memory, None, tally, left),
         };
         let readers = READERS.min(self.context.threads.get().max(2));
-        let feed = Feed::new(bytes, &self.plan.batches, self.piece_len(readers));
+        let feed = &Feed::new(bytes, &self.plan.batches, self.piece_len(readers));
         let readers = readers.min(feed.len());
         std::thread::scope(|scope| {
             let (filled, taken) = mpsc::channel();
-            let send = || feed.send(&{ taken }, memory, &lane.copies);
+            if readers > 0 {
+                // Without a reader this thread would wait forever.
+                self.start_reader(scope, 0, (feed, &filled), memory)
+                    .map_err(|error| self.no_thread(&error))?;
+            }
+            // The sender has nothing to do before the first slab is full, so it starts the other readers, while this thread
+            // makes tables. One reader less is slower, and no error.
+            let send = move || {
+                let mut others = 1..readers;
+                let _ =
+                    others.try_for_each(|number| self.start_reader(scope, number, (feed, &filled), memory));
+                drop(filled);
+                feed.send(&taken, memory, &lane.copies);
+            };
             thread_builder("strile-cuda-send")
                 .and_then(|new| new.spawn_scoped(scope, send))
                 .map_err(|error| self.no_thread(&error))?;
-            for reader in 0..readers {
-                let (feed, filled) = (&feed, filled.clone());
-                let read = move || feed.read(reader, &self.device, memory, &self.context, &filled);
-                match thread_builder("strile-cuda-read").and_then(|new| new.spawn_scoped(scope, read)) {
-                    Ok(_) => {}
-                    // Fewer are slower; without any this thread would wait for ever.
-                    Err(error) if reader == 0 => return Err(self.no_thread(&error)),
-                    Err(_) => break,
-                }
-            }
-            drop(filled);
             // At the end of this in any way, so that no thread waits for what does not come any more.
-            let _ends = Ends { feed: &feed, always: true };
-            self.launch_all(lane, memory, Some(&feed), tally, left)
+            let _ends = Ends { feed, always: true };
+            self.launch_all(lane, memory, Some(feed), tally, left)
         })?;
         tally.times.read += feed.reading() / u32::try_from(readers.max(1)).unwrap_or(1);
         Ok(())
+    }
+
+    fn start_reader<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        number: usize,
+        (feed, filled): (&'scope Feed, &Sender<Filled<'scope>>),
+        memory: &'scope DeviceBuffer,
+    ) -> io::Result<()> {
+        let filled = filled.clone();
+        let read = move || feed.read(number, &self.device, memory, &self.context, &filled);
+        thread_builder("strile-cuda-read").and_then(|new| new.spawn_scoped(scope, read)).map(drop)
     }
 
     fn launch_all(
@@ -266,9 +286,61 @@ impl Run {
         tally: &mut Tally,
         left: &mut Vec<usize>,
     ) -> Result<(), Stop> {
+        std::thread::scope(|scope| {
+            let made = self.make_tables(scope, memory);
+            self.launch_each(lane, memory, (feed, &made), tally, left)
+        })
+    }
+
+    /// Starts threads that make the tables of batches ahead of this one, in turn; none if there is one batch.
+    fn make_tables<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        memory: &'scope DeviceBuffer,
+    ) -> Vec<Receiver<Result<Launches, Stop>>> {
+        let count = TABLE_MAKERS.min(self.plan.batches.len().saturating_sub(1));
+        let start = |first: usize| {
+            let (done, made) = mpsc::sync_channel(1);
+            let make = move || {
+                let mut batches = (first..self.plan.batches.len()).step_by(count);
+                // Ends with the job, which may be over before all tables are asked for.
+                let _ = batches.try_for_each(|batch| done.send(self.launches(batch, &[], memory)));
+            };
+            thread_builder("strile-cuda-tables").and_then(|new| new.spawn_scoped(scope, make)).map(|_| made)
+        };
+        // Batches go to makers by turns, so there are all of them or none: then tables are made when they are needed.
+        (0..count).map(start).collect::<io::Result<_>>().unwrap_or_default()
+    }
+
+    fn launch_each(
+        &self,
+        lane: &Lane,
+        memory: &DeviceBuffer,
+        (feed, made): (Option<&Feed>, &[Receiver<Result<Launches, Stop>>]),
+        tally: &mut Tally,
+        left: &mut Vec<usize>,
+    ) -> Result<(), Stop> {
         let mut flying: VecDeque<Flying> = VecDeque::new();
         let mut opened = 0;
         let mut ahead = None;
+        let gone = || Stop::from(EngineError::Abandoned);
+        let maker = |batch: usize| made.get(batch % made.len().max(1));
+        let tables = |batch: usize| {
+            let launches = match maker(batch) {
+                Some(made) => made.recv().map_err(|_| gone())??,
+                None => self.launches(batch, &[], memory)?,
+            };
+            self.send_tables(launches, batch, lane, memory)
+        };
+        // Those that are there by now.
+        let tables_by_now = |batch: usize| {
+            let launches = match maker(batch).map(Receiver::try_recv) {
+                Some(Err(TryRecvError::Empty)) => return Ok(None),
+                Some(made) => made.map_err(|_| gone())??,
+                None => self.launches(batch, &[], memory)?,
+            };
+            self.send_tables(launches, batch, lane, memory).map(Some)
+        };
         for (index, batch) in self.plan.batches.iter().enumerate() {
             if self.context.cancel.is_cancelled() {
                 return Err(EngineError::Cancelled.into());
@@ -289,14 +361,14 @@ impl Run {
                 }
                 opened += 1;
             }
-            let mut tables = match ahead.take() {
+            let mut sent = match ahead.take() {
                 Some(tables) => tables,
-                None => self.tables(index, &[], lane, memory)?,
+                None => tables(index)?,
             };
-            // Where bytes are waited for, the next tables are made meanwhile, and go up ahead of slabs that follow. Where they
-            // are there, as of many small blocks, the device is not kept waiting for tables of another batch.
+            // If bytes are waited for, the next tables are sent meanwhile, ahead of slabs that follow. If they are there, as of
+            // many small blocks, the device is not kept waiting for tables of another batch.
             if index + 1 < room && !feed.is_some_and(|feed| feed.has_arrived(index)) {
-                ahead = Some(self.tables(index + 1, &[], lane, memory)?);
+                ahead = tables_by_now(index + 1)?;
             }
             let flight = self.flight(index);
             let Some(stream) = lane.flights.get(flight) else { return Err(EngineError::Abandoned.into()) };
@@ -309,14 +381,14 @@ impl Run {
             }
             let unread = self.unread(batch, &failed);
             if !unread.is_empty() {
-                tables = self.tables(index, &unread, lane, memory)?;
+                sent = self.send_tables(self.launches(index, &unread, memory)?, index, lane, memory)?;
             }
             let blocks = |flying: &Flying| self.plan.batches.get(flying.batch).map_or(0, |b| b.items.len());
             let load = batch.items.len() + flying.iter().map(blocks).sum::<usize>();
-            let launched = self.launch(tables, stream, memory, load)?;
+            let launched = self.launch(sent, stream, memory, load)?;
             flying.push_back(Flying { batch: index, copied, unread, launched });
             if ahead.is_none() && index + 1 < room {
-                ahead = Some(self.tables(index + 1, &[], lane, memory)?);
+                ahead = tables_by_now(index + 1)?;
             }
         }
         while let Some(next) = flying.pop_front() {
@@ -356,13 +428,22 @@ impl Run {
         batch.items.iter().filter(touched).map(|item| item.task).collect()
     }
 
-    /// The tables of a batch, on their way to its flight: on the stream of copies, because one for which another stream
-    /// has to wait would be sent behind all slabs that are queued. So they go ahead of the batch's own slabs; where encoded
-    /// bytes are on the device, behind the gather of them, whose table lies in the same place.
-    fn tables(
+    /// Makes the tables of a batch without the tasks in `unread`.
+    fn launches(&self, batch: usize, unread: &[usize], memory: &DeviceBuffer) -> Result<Launches, Stop> {
+        let arenas = self.plan.arenas(self.flight(batch));
+        let batch = self.plan.batches.get(batch).ok_or(EngineError::Abandoned)?;
+        Trace::time(self.context.trace.as_deref(), ("tables", "tables"), || {
+            Launches::new(self, batch, &arenas, memory, unread)
+        })
+    }
+
+    /// Sends the tables of a batch to its flight, on the stream of copies: tables for which another stream has to wait would be
+    /// sent behind all slabs that are queued. So they go ahead of the batch's own slabs; if encoded bytes are on the device,
+    /// behind the gather of them, whose table lies in the same place.
+    fn send_tables(
         &self,
+        launches: Launches,
         batch: usize,
-        unread: &[usize],
         lane: &Lane,
         memory: &DeviceBuffer,
     ) -> Result<Tables, Stop> {
@@ -374,9 +455,6 @@ impl Run {
             }
             Encoded::Staged(_) | Encoded::Pulled(_) => None,
         };
-        let launches = Trace::time(self.context.trace.as_deref(), ("job", "tables"), || {
-            Launches::new(self, batch, &arenas, memory, unread)
-        })?;
         let len = launches.bytes.len();
         let mut up = self.spare.pinned(&self.device, len)?;
         up.get_mut(..len).ok_or(EngineError::Abandoned)?.copy_from_slice(&launches.bytes);

@@ -5,6 +5,7 @@
 use crate::abi::{DecodeArgs, DecodeBlock, PENDING, Packer};
 use crate::decode::batch::{Batch, Item};
 use crate::decode::codec::Kernel;
+use crate::decode::flight::Passes;
 use crate::decode::host::lands_by_band;
 use crate::decode::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
 use crate::decode::plan::Arenas;
@@ -341,9 +342,9 @@ impl Launches {
     }
 
     /// Queues the decompressors. `load` is how many blocks are under way with these: each launch has its share of the
-    /// device, and is shaped for that.
-    pub(crate) fn decode(&self, run: &Run, stream: &Stream, load: usize) -> Result<(), Stop> {
-        let device = &run.device;
+    /// device, and is shaped for that. Returns the end of each pass if a trace is kept.
+    pub(crate) fn decode(&self, run: &Run, stream: &Stream, load: usize) -> Result<Passes, Stop> {
+        let (device, mut passes) = (&run.device, Passes::new());
         for call in &self.calls {
             let decoders = run.decoders.as_ref().ok_or(EngineError::Abandoned)?;
             call.queue(decoders, device, stream)?;
@@ -357,9 +358,12 @@ impl Launches {
                 // SAFETY: `batch` laid the blocks out inside the arenas of this flight, with the slack that kernels may
                 // read; the job holds the memory until the stream has been waited for.
                 unsafe { launch(stream, &function, (grid, 1), pass.threads, args) }?;
+                if run.context.trace.is_some() {
+                    passes.push((pass.entry, stream.record_timed()?));
+                }
             }
         }
-        Ok(())
+        Ok(passes)
     }
 }
 

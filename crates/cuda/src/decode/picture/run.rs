@@ -11,7 +11,7 @@ use crate::abi::{PENDING, bytes_of};
 use crate::decode::back::back_to_host;
 use crate::decode::batch::{Item, aligned};
 use crate::decode::codec::Form;
-use crate::decode::flight::{Back, Launched, Numbered};
+use crate::decode::flight::{Back, Launched, Numbered, Passes};
 use crate::decode::plan::landing_len;
 use crate::decode::run::{Run, Stop, Tally};
 use crate::decode::tables::PlaceTables;
@@ -245,7 +245,8 @@ impl<D: Decoder> Flights<'_, D> {
         let copied = Some((before, after));
         let back = Back { statuses: (at, count), pixels: (at + parts.pixels, landing), place: &place };
         let launched = run.queue(stream, self.memory, (sent, None), &back, || {
-            self.decoder.launch(&mut work, &run.device, stream)
+            self.decoder.launch(&mut work, &run.device, stream)?;
+            Ok(Passes::new())
         })?;
         let numbered = Numbered { batch, flight, copied };
         self.flying.push_back(Flying { numbered, items, batch: work, launched });
