@@ -83,7 +83,7 @@ pub struct ConvertArgs {
     pub explain: bool,
 }
 
-/// What gdal_translate changes, by its names.
+/// Changes, with the option names of gdal_translate.
 #[derive(Debug, Args)]
 pub struct ChangeArgs {
     /// Write this part: column and row of its first pixel, columns and rows. Pixels outside the image are nodata or 0
@@ -158,7 +158,7 @@ pub struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    /// Puts what is asked for into the options.
+    /// Applies the changes to the options.
     pub fn apply(&self, options: &mut ConvertOptions) -> Result<(), String> {
         let four = |numbers: &Option<Vec<f64>>| numbers.as_deref().and_then(|n| <[f64; 4]>::try_from(n).ok());
         options.area = four(&self.srcwin).map(ConvertArea::Pixels);
@@ -187,7 +187,7 @@ impl ChangeArgs {
     }
 }
 
-/// `0,100,0,255`, `2:0,100` for one band, or `auto`.
+/// Parses `0,100,0,255`, `2:0,100` for one band, or `auto`.
 fn parse_scale(text: &str) -> Result<GivenScale, String> {
     let (band, numbers) = of_band(text)?;
     if numbers == "auto" {
@@ -200,7 +200,7 @@ fn parse_scale(text: &str) -> Result<GivenScale, String> {
     })
 }
 
-/// `2`, or `3:0.5` for one band.
+/// Parses `2`, or `3:0.5` for one band.
 fn parse_exponent(text: &str) -> Result<(Option<u16>, f64), String> {
     let (band, number) = of_band(text)?;
     let number = number.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
@@ -217,7 +217,7 @@ fn of_band(text: &str) -> Result<(Option<u16>, &str), String> {
     }
 }
 
-/// What bands stand for: a list for the first bands, or `2:nir` for one.
+/// Parses colour interpretations: a list for the first bands, or `2:nir` for one.
 fn colours(given: &[String]) -> Result<Vec<(u16, String)>, String> {
     let mut all: Vec<(u16, String)> = Vec::new();
     for text in given {
@@ -234,11 +234,11 @@ fn colours(given: &[String]) -> Result<Vec<(u16, String)>, String> {
     }
 }
 
-/// Options of gdal_translate, which begin with one dash.
+/// Options of gdal_translate that begin with one dash.
 const GDAL: &str = "of co srcwin projwin projwin_srs epo eco outsize tr ovr ot unscale expand colorinterp mo a_scale \
     a_offset a_srs a_nodata a_ullr a_gt exponent band overwrite quiet";
 
-/// Options of gdal_translate that strile does not have, and what there is instead.
+/// Options of gdal_translate that strile does not support, and their replacements.
 const UNAVAILABLE: [(&str, &str); 20] = [
     ("-mask", "masks are kept, and made from alpha where JPEG needs it"),
     ("-strict", "strile never drops data silently; it warns or fails"),
@@ -262,7 +262,7 @@ const UNAVAILABLE: [(&str, &str); 20] = [
     ("-b mask", "masks are written as masks; `strile dump --mask` writes one as an image"),
 ];
 
-/// Gives options of gdal_translate two dashes, and puts their numbers into one word where there may be none.
+/// Gives options of gdal_translate two dashes, and joins their numbers to one word if the number of values is variable.
 pub(super) fn with_long_options(words: &[OsString]) -> Vec<OsString> {
     let mut out = Vec::with_capacity(words.len());
     let mut rest = words.iter();
@@ -287,7 +287,7 @@ pub(super) fn with_long_options(words: &[OsString]) -> Vec<OsString> {
                 .take_while(|word| word.parse::<f64>().is_ok())
                 .collect();
             rest.by_ref().take(numbers.len()).for_each(drop);
-            // Ranges in one word, as `--scale 0,100`.
+            // Ranges in one word, like `--scale 0,100`.
             let next = rest.clone().next().and_then(|word| word.to_str());
             let joined = next.filter(|next| numbers.is_empty() && parse_scale(next).is_ok());
             let ranges = match joined {
@@ -314,7 +314,7 @@ pub(super) fn with_long_options(words: &[OsString]) -> Vec<OsString> {
     out
 }
 
-/// Returns why a command line cannot be run that has an option of gdal_translate which `strile convert` does not have.
+/// Returns an error for options of gdal_translate that `strile convert` does not support.
 pub(super) fn unavailable(words: &[OsString]) -> Option<String> {
     let words: Vec<&str> =
         words.iter().map(|word| word.to_str().unwrap_or_default()).take_while(|word| *word != "--").collect();

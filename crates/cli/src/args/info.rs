@@ -47,5 +47,5 @@ pub struct InfoArgs {
     pub remote: RemoteArgs,
 }
 
-/// Options of gdalinfo, which begin with one dash.
+/// Options of gdalinfo that begin with one dash.
 pub(super) const GDAL: &str = "stats hist checksum json";

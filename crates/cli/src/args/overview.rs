@@ -53,6 +53,6 @@ pub struct OverviewArgs {
     pub engine: EngineArgs,
 }
 
-/// Options of gdaladdo, which begin with one dash. Those that `strile overview` does not have are refused by name.
+/// Options of gdaladdo that begin with one dash. Those that `strile overview` does not support are refused by name.
 pub(super) const GDAL: &str = "clean ro b minsize partial-refresh-from-source-timestamp partial-refresh-from-projwin partial- \
     refresh-from-source-extent oo";

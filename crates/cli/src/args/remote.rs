@@ -1,4 +1,4 @@
-//! How files behind URLs are reached; the same for all commands.
+//! Options for files behind URLs, shared by all commands.
 
 use super::values::{parse_header, parse_seconds, parse_size};
 use crate::failure::Failure;
@@ -68,7 +68,7 @@ pub struct RemoteArgs {
 }
 
 impl RemoteArgs {
-    /// How files are opened. Options of URLs are refused if none of `files` is a URL.
+    /// Returns the options for opening files. Fails if options of URLs are given and none of `files` is a URL.
     pub fn open_options<'a>(
         &self,
         files: impl IntoIterator<Item = &'a Path>,
@@ -93,7 +93,7 @@ impl RemoteArgs {
         Ok(OpenOptions::new().cancel(cancel.clone()).sidecars(sidecars).remote(remote))
     }
 
-    /// The same for commands that tell or copy all that is known of a file.
+    /// Like [`open_options`](Self::open_options), for commands that show or copy everything in a file.
     pub fn open_all<'a>(
         &self,
         files: impl IntoIterator<Item = &'a Path>,

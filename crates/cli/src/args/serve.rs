@@ -80,7 +80,7 @@ pub struct ServeArgs {
     pub remote: RemoteArgs,
 }
 
-/// How a server is reached, and by how many.
+/// Address and limits of a server.
 #[derive(Debug, Args)]
 pub struct ServerArgs {
     /// Address to listen on. Others than 127.0.0.1 let other machines read the files

@@ -47,7 +47,7 @@ pub struct VrtArgs {
     pub overwrite: bool,
 }
 
-/// Options of gdalbuildvrt, which begin with one dash. Those that `strile vrt` does not have are refused by name.
+/// Options of gdalbuildvrt that begin with one dash. Those that `strile vrt` does not support are refused by name.
 pub(super) const GDAL: &str = "separate te tr input_file_list overwrite write_absolute_path tileindex resolution tap sd \
     allow_projection_difference optim addalpha hidenodata srcnodata vrtnodata ignore_srcmaskband \
     nodata_max_mask_threshold a_srs oo co of strict non_strict program";

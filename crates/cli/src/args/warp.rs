@@ -116,7 +116,7 @@ pub struct WarpArgs {
     pub explain: bool,
 }
 
-/// The level that is read; `None` is the coarsest that suffices.
+/// The level to read; `None` is the coarsest sufficient one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level(pub Option<usize>);
 
@@ -140,7 +140,7 @@ pub enum RpcOption {
     Dem(PathBuf),
     /// How its heights are interpolated.
     Sampling(DemSampling),
-    /// The height of places where it has none.
+    /// The height of places where the model has none.
     Missing(f64),
 }
 
@@ -165,7 +165,7 @@ fn parse_rpc(text: &str) -> Result<RpcOption, String> {
 }
 
 impl WarpArgs {
-    /// What of the georeferencing of IN counts.
+    /// Returns the part of IN's georeferencing to use.
     pub fn placing(&self, dem: Option<Arc<RpcDem>>) -> Placing {
         let by = match self.order {
             Some(order) => PlacedBy::Polynomial(order),
@@ -180,7 +180,7 @@ impl WarpArgs {
         Placing::by(by).rpc_height(height.unwrap_or(0.0)).rpc_dem(dem)
     }
 
-    /// The elevation model that rational polynomials take heights from.
+    /// Returns the elevation model that provides heights for rational polynomials.
     pub fn dem(&self) -> Option<&PathBuf> {
         self.to.iter().rev().find_map(|option| match option {
             RpcOption::Dem(path) => Some(path),
@@ -188,10 +188,10 @@ impl WarpArgs {
         })
     }
 
-    /// Takes heights from an opened elevation model.
+    /// Combines an opened elevation model with its options.
     ///
     /// # Errors
-    /// If there is none and an option is about it.
+    /// If there is no model, but an option for it.
     pub fn elevation(&self, input: Option<Input>) -> Result<Option<Arc<RpcDem>>, String> {
         let mut dem = input.map(RpcDem::new);
         for option in &self.to {
@@ -219,11 +219,11 @@ fn parse_datum_shift(text: &str) -> Result<DatumShift, String> {
     }
 }
 
-/// Options of gdalwarp, which begin with one dash.
+/// Options of gdalwarp that begin with one dash.
 pub(super) const GDAL: &str =
     "t_srs s_srs order tps rpc to te te_srs tr ts tap ovr dstnodata srcnodata et ot of co overwrite";
 
-/// Options of gdalwarp that strile does not have, and what there is instead.
+/// Options of gdalwarp that strile does not support, and their replacements.
 const UNAVAILABLE: [(&str, &str); 20] = [
     ("-cl", "all polygons of the cutline count"),
     ("-cwhere", "all polygons of the cutline count"),
@@ -247,7 +247,7 @@ const UNAVAILABLE: [(&str, &str); 20] = [
     ("-refine_gcps", "all control points count"),
 ];
 
-/// Returns why a command line cannot be run that has an option of gdalwarp which `strile warp` does not have.
+/// Returns an error for options of gdalwarp that `strile warp` does not support.
 pub(super) fn unavailable(words: &[OsString]) -> Option<String> {
     words.iter().take_while(|word| *word != "--").find_map(|word| {
         let (option, instead) = UNAVAILABLE.iter().find(|(option, _)| word == option)?;
