@@ -123,7 +123,8 @@ Examples:
 
 Exit status: 0 done; 1 done, with faults or differences; 2 an error.";
 
-/// Write an index of the headers of GeoTIFFs in folders and behind URLs, so that opening them costs no read and no request.
+/// Write an index of the headers of GeoTIFFs in folders and behind URLs, so that opening them takes no read and no
+/// request.
 ///
 /// Batches use it: `strile.Headers(index=…)` in Python, `Headers::with_index` in Rust. A file whose size or modification time
 /// differs from the index is opened without it; a remote object that has changed is an error when it is read. Exit 1: some

@@ -13,12 +13,12 @@ use strile::{ConvertOptions, DataType};
 
 /// Write a GeoTIFF or a Cloud-Optimized GeoTIFF from another file, or from many.
 ///
-/// `strile convert IN OUT` converts one file; `strile convert IN… -o DIR` converts files, and the .tif and .tiff files of
-/// folders, into a folder. Pixels, mask, georeferencing and metadata are kept, and memory does not grow with the raster.
-/// Blocks that are stored alike in both files are copied without decoding. Options of gdal_translate have GDAL's names
-/// and meaning, and may be written with one dash (`-outsize 50% 0`). OUT is written atomically: after an error it is as
-/// it was before. Without options: Deflate, tiles of 512 × 512 pixels, and the predictor that suits the type. A GPU that
-/// encodes (`--encode-on cuda`) also decodes, unless `--decode-on` says otherwise.
+/// `strile convert IN OUT` converts one file; `strile convert IN… -o DIR` converts files, and the .tif and .tiff files
+/// of folders, into a folder. Pixels, mask, georeferencing and metadata are kept, and memory does not grow with the
+/// raster. Blocks that are stored alike in both files are copied without decoding. Options of gdal_translate have
+/// GDAL's names and meaning, and may be written with one dash (`-outsize 50% 0`). OUT is written atomically: after an
+/// error it is unchanged. Without options: Deflate, tiles of 512 × 512 pixels, and the predictor that suits the type. A
+/// GPU that encodes (`--encode-on cuda`) also decodes, unless `--decode-on` says otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -130,28 +130,29 @@ pub struct ChangeArgs {
     /// Write the colours of a palette as bands: gray, rgb or rgba
     #[arg(long, value_name = "COLOURS")]
     pub expand: Option<Expand>,
-    /// Set what bands stand for: red,green,blue,alpha,gray,undefined,nir,…; -colorinterp_2 for the second band
+    /// Set colour interpretations of bands: red,green,blue,alpha,gray,undefined,nir,…; -colorinterp_2 for the second
+    /// band
     #[arg(long, value_name = "NAMES")]
     pub colorinterp: Vec<String>,
     /// Set a metadata item; repeat for more
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub mo: Vec<(String, String)>,
-    /// Set the scale of all bands; values stay as they are
+    /// Set the scale of all bands; values are unchanged
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub a_scale: Option<f64>,
-    /// Set the offset of all bands; values stay as they are
+    /// Set the offset of all bands; values are unchanged
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub a_offset: Option<f64>,
-    /// Set the reference system, pixels staying where they are: EPSG:N, WKT or PROJ
+    /// Set the reference system without warping pixels: EPSG:N, WKT or PROJ
     #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true)]
     pub a_srs: Option<Crs>,
     /// Set the nodata value, or `none`
     #[arg(long, value_name = "V", value_parser = parse_nodata, allow_hyphen_values = true)]
     pub a_nodata: Option<Nodata>,
-    /// Set where the part that is written lies: x and y of its first corner and of its last
+    /// Set the corners of the written part: x and y of the first and of the last
     #[arg(long, num_args = 4, value_names = ["ULX", "ULY", "LRX", "LRY"], allow_negative_numbers = true)]
     pub a_ullr: Option<Vec<f64>>,
-    /// Set the transform of the part that is written, in GDAL's order
+    /// Set the transform of the written part, in GDAL's order
     #[arg(long, num_args = 6, value_names = ["X", "DX", "RX", "Y", "RY", "DY"], allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["a_ullr", "tr"])]
     pub a_gt: Option<Vec<f64>>,
