@@ -58,7 +58,7 @@ pub enum Error {
         /// The request, and what the file contains.
         problem: String,
     },
-    /// The file needs implausibly much memory, or more than the caller allows.
+    /// The file requires implausibly much, or more than the caller allows.
     #[error("{file}: {problem}")]
     Limit {
         /// The file.

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use strile_engine::{Cancel, Context, EngineError, Location, PerProcess, thread_builder};
 
-/// Reads batches in order, the next ones on a thread of their own while one is used.
+/// Reads batches in order, the next ones on a separate thread while one is used.
 ///
 /// ```
 /// # use strile::{BatchOptions, Context, Dataset, Location};

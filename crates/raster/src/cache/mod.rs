@@ -3,7 +3,7 @@
 //! ```text
 //! State   one state of one source (`Source::state`): its blocks are never those of another state (`key`)
 //! Key     a block of it: where it is stored, encoded or decoded (`key`)
-//! Store   blocks by key, bounded in bytes; the ones that nobody asked for again go first (`store`)
+//! Store   blocks by key, bounded in bytes; those that were not requested again go first (`store`)
 //! Held    blocks of one read as bytes that an engine reads (`held`)
 //! Flying  blocks that a read is about to keep, so that others wait for them (`flying`)
 //! Folder  encoded blocks of remote files for later processes, if the caller names a folder (`folder`)

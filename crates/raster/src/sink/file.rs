@@ -14,7 +14,7 @@
 //! one step, so an order has to be chosen. If sidecars are removed first, a crash leaves the old file without its mask
 //! or its statistics, and without a new file: the old state is lost. If they are removed last, a crash in between
 //! leaves the new file with the old sidecars. This is the window here, and it is kept small: new sidecars are written
-//! and synced as temporaries of their own before the file is renamed; after that come only renames and removals,
+//! and synced as separate temporaries before the file is renamed; after that come only renames and removals,
 //! without waiting, and then one sync of the folder. If the process is killed, the window is these few calls: the old
 //! file is held open meanwhile, because otherwise the rename would not return before all of its blocks are freed, which
 //! takes long for large files. After a loss of power, a journalling file system keeps the order of these calls, and

@@ -61,7 +61,7 @@ impl SharedObject {
         self.upload.part_size(total).map_err(|error| self.told(error))
     }
 
-    /// Sends a part, numbered from 1, that begins at `offset`. Returns a tag that [`complete`](Self::complete) needs.
+    /// Sends a part, numbered from 1, that begins at `offset`. Returns a text that [`complete`](Self::complete) needs.
     pub fn put(&self, number: usize, offset: u64, bytes: Vec<u8>, cancel: &Cancel) -> Result<String> {
         self.upload.put(number, offset, bytes, cancel).map_err(|error| told(&self.url, error, cancel))
     }
