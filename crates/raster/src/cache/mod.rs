@@ -194,7 +194,7 @@ pub(crate) fn find(wanted: &[(Key, Option<&Arc<BlockLayout>>)]) -> Vec<Found> {
     found
 }
 
-/// Returns a block from the folder and moves it to memory.
+/// Returns a block from the folder, and keeps it in memory.
 #[cfg(feature = "remote")]
 fn in_folder(key: &Key) -> Option<Arc<Block>> {
     let named = key.state.2.filter(|_| key.form == Form::Encoded)?;
