@@ -1,4 +1,4 @@
-//! What can be asked for. Parsing never acts; defaults are those of `strile`.
+//! Command-line arguments. Parsing has no side effects; defaults are those of `strile`.
 
 mod convert;
 mod cutline;
@@ -86,7 +86,7 @@ Examples:
 }
 
 impl Command {
-    /// Returns whether what was asked of servers is printed at the end.
+    /// Returns whether to print statistics of requests at the end.
     pub fn wants_stats(&self) -> bool {
         let remote = match self {
             Self::Info(args) => &args.remote,
@@ -123,7 +123,8 @@ Examples:
 
 Exit status: 0 done; 1 done, with faults or differences; 2 an error.";
 
-/// Write an index of the headers of GeoTIFFs in folders and behind URLs, so that opening them costs no read and no request.
+/// Write an index of the headers of GeoTIFFs in folders and behind URLs, so that opening them takes no read and no
+/// request.
 ///
 /// Batches use it: `strile.Headers(index=…)` in Python, `Headers::with_index` in Rust. A file whose size or modification time
 /// differs from the index is opened without it; a remote object that has changed is an error when it is read. Exit 1: some
@@ -249,7 +250,7 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
-/// What of a file is read.
+/// The part of a file to read.
 #[derive(Debug, Args)]
 pub struct PartArgs {
     /// Pixels to read, of the chosen level
@@ -280,7 +281,7 @@ pub struct PartArgs {
     pub mosaic: MosaicArgs,
 }
 
-/// How a VRT is read.
+/// How to read a VRT.
 #[derive(Debug, Args)]
 pub struct MosaicArgs {
     /// Let a VRT read files anywhere, not only in its folder
@@ -303,7 +304,7 @@ pub struct MosaicArgs {
     pub missing: MissingPolicy,
 }
 
-/// Who decodes.
+/// The processor that decodes.
 #[derive(Debug, Args)]
 pub struct DecodeArgs {
     /// Processor that decodes: `auto` (the one estimated to be faster), `cpu`, `cuda` or `cuda:N`
@@ -311,7 +312,7 @@ pub struct DecodeArgs {
     pub decode_on: Processor,
 }
 
-/// What may be taken of the machine.
+/// Limits on threads and memory.
 #[derive(Debug, Args)]
 pub struct EngineArgs {
     /// Number of threads; one per core by default
@@ -364,7 +365,7 @@ pub enum Explain {
     Json,
 }
 
-/// A nodata value, or that there shall be none.
+/// A nodata value, or `None` for no nodata value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Nodata(pub Option<NoData>);
 
@@ -400,7 +401,7 @@ impl FaultPolicy {
 }
 
 impl PartArgs {
-    /// The request; `bbox` is resolved by the caller, who has the file.
+    /// Returns the request. The caller, who has the file, resolves `bbox`.
     pub fn read_options(&self, decode: &DecodeArgs, engine: &EngineArgs) -> ReadOptions {
         let mut options = ReadOptions::new()
             .page(self.page)
@@ -415,7 +416,7 @@ impl PartArgs {
     }
 }
 
-/// Gives GDAL's options two dashes: those of more than one letter begin with one, which clap does not have.
+/// Gives GDAL's options two dashes. Those of more than one letter begin with one dash, which clap does not support.
 pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = given.collect();
     let Some(first) = command_at(&words) else { return words };
@@ -443,7 +444,7 @@ pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString>
     words
 }
 
-/// An option among GDAL's `names`, or of cutlines, as clap has it: with two dashes and without underscores.
+/// Returns an option among GDAL's `names`, or of cutlines, in clap's form: with two dashes and without underscores.
 fn long_option(word: &str, names: &str) -> Option<String> {
     let name = word.strip_prefix('-')?;
     let name = name.strip_prefix('-').unwrap_or(name);
@@ -451,8 +452,7 @@ fn long_option(word: &str, names: &str) -> Option<String> {
     known.any(|known| known == name).then(|| format!("--{}", name.replace('_', "-")))
 }
 
-/// Returns why a command line cannot be run that has an option of GDAL's which the command does not have, or a command that
-/// strile no longer has.
+/// Returns an error for options of GDAL that the command does not support, and for commands that were removed.
 pub fn unavailable(words: &[OsString]) -> Option<String> {
     let first = command_at(words)?;
     let rest = words.get(first + 1..)?;
@@ -464,11 +464,11 @@ pub fn unavailable(words: &[OsString]) -> Option<String> {
     }
 }
 
-/// What became of the command `bench`.
+/// The replacement of the command `bench`.
 const NO_BENCH: &str = "`strile bench` is no longer a command: `strile demo` measures this machine, and in the source tree \
                         `cargo run --release -p strile-check --bin bench -- FILE` measures files";
 
-/// Where the name of the command is.
+/// Returns the position of the command's name.
 fn command_at(words: &[OsString]) -> Option<usize> {
     let at = words.iter().skip(1).position(|word| !word.as_encoded_bytes().starts_with(b"-"));
     at.map(|at| at + 1)

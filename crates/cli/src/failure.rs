@@ -1,28 +1,28 @@
-//! How a command ends, and how an error is told: one sentence, then a hint where there is something to do.
+//! Outcomes of commands, and the output of errors: one sentence, then a hint if there is something to do.
 
 use std::io::{self, Write as _};
 use std::path::Path;
 use strile::tiff::{printable, printable_lines};
 
-/// A command that came to its end.
+/// The outcome of a command that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing to remark.
+    /// There is nothing to report.
     Clean,
-    /// Faults or differences were found, and told.
+    /// Faults or differences were found and reported.
     Found,
 }
 
-/// A command that did not.
+/// The error of a command that failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The library says why.
+    /// An error of the library.
     Strile(strile::Error),
-    /// A file that is written, or standard input.
+    /// An error of an output file, or of standard input.
     Io(String, io::Error),
-    /// The request does not make sense: a sentence and a hint.
+    /// An invalid request: a sentence and a hint.
     Request(String, Option<&'static str>),
-    /// Several files were given and some failed; each was told already.
+    /// Several files were given and some failed. Each was already reported.
     Told,
 }
 
@@ -39,20 +39,20 @@ impl From<strile::engine::BudgetError> for Failure {
 }
 
 impl Failure {
-    /// For `map_err` on what is done to `path`.
+    /// Returns a function for `map_err` on operations on `path`.
     pub fn at(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
         move |error| Self::Io(path.display().to_string(), error)
     }
 
-    /// For `map_err` on standard output.
+    /// Converts an error of standard output, for `map_err`.
     pub fn on_stdout(error: io::Error) -> Self {
         Self::Io("standard output".into(), error)
     }
 
-    /// Tells the error on standard error and gives the exit code.
+    /// Reports the error on standard error and returns the exit code.
     pub fn report(&self) -> u8 {
         match self {
-            // Whoever read our output has seen enough (`strile dump … | head`).
+            // The reader of the output has closed it (`strile dump … | head`).
             Self::Io(_, error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
             Self::Strile(strile::Error::Cancelled) => {
                 tell("error: cancelled");
@@ -69,7 +69,7 @@ impl Failure {
         2
     }
 
-    /// The error without `error:`.
+    /// Returns the error without `error:`.
     pub fn sentence(&self) -> String {
         match self {
             Self::Strile(error) => one_line(&with_flags(&without_number(&error.to_string()))),
@@ -93,17 +93,17 @@ impl Failure {
     }
 }
 
-/// Writes a line to standard error, without characters that steer the terminal. A closed standard error is ignored.
+/// Writes a line to standard error, without terminal control characters. A closed standard error is ignored.
 pub fn tell(line: &str) {
     let _unheard = writeln!(io::stderr(), "{}", printable_lines(line));
 }
 
-/// A sentence that quotes a file and stays one line whatever the file says.
+/// Returns a sentence that quotes a file as a single line, whatever the file contains.
 fn one_line(sentence: &str) -> String {
     printable(sentence).into_owned()
 }
 
-/// The library names options as Rust and Python have them; here they are flags.
+/// Replaces option names of the library by flags.
 pub fn with_flags(message: &str) -> String {
     const FLAGS: [(&str, &str); 19] = [
         ("`overwrite`", "`--overwrite`"),
@@ -129,7 +129,7 @@ pub fn with_flags(message: &str) -> String {
     FLAGS.iter().fold(message.to_owned(), |message, (option, flag)| message.replace(option, flag))
 }
 
-/// The system's messages end in ` (os error 2)`, which says nothing more.
+/// Removes ` (os error 2)` from a system error: it adds nothing to the message.
 fn without_number(message: &str) -> String {
     match message.find(" (os error ") {
         Some(at) => message.get(..at).unwrap_or(message).to_owned(),

@@ -1,4 +1,4 @@
-//! The georeference of a request as JSON, in the words of the raw protocol; boxes of other reference systems; polygons.
+//! Georeferencing of a request as JSON, with the keys of the raw protocol; boxes in other reference systems; polygons.
 
 use crate::args::{PartArgs, PolygonArgs};
 use crate::failure::Failure;
@@ -11,10 +11,10 @@ use strile::grid::{Polygon, transform_bounds};
 use strile::tiff::gdal::{BandMetadata, NoData};
 use strile::tiff::geo::{Bounds, GeoTransform};
 
-/// Bytes of a file with a polygon; a longer one is cut, and then no valid text.
+/// Maximum bytes of a file with a polygon. A longer file is cut and therefore invalid.
 const LONGEST_CUTLINE: u64 = 64 << 20;
 
-/// A number; those that JSON does not have as strings.
+/// Returns a number as JSON; as a string, if JSON does not support it.
 pub fn number(value: f64) -> Value {
     match value {
         v if v.is_nan() => json!("nan"),
@@ -35,9 +35,8 @@ fn nodata(value: NoData) -> Value {
     }
 }
 
-/// `epsg`, `nodata`, `transform` of the request and `area_or_point`, null where there is none; then, where known,
-/// lists with an entry for each band of the request (`scales`, `offsets`, `units`, `descriptions`) and the number
-/// `gcps`.
+/// Returns `epsg`, `nodata`, `transform` of the request and `area_or_point`, null if missing; then, if known, lists
+/// with an entry per band of the request (`scales`, `offsets`, `units`, `descriptions`) and the number `gcps`.
 pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &ReadOptions) -> Value {
     let geo = &metadata.georeference;
     let first_page = options.place.page == 0;
@@ -56,7 +55,7 @@ pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &Re
         "transform": transform.map(|t| t.coefficients().map(number)),
         "area_or_point": geo.area_or_point.filter(|_| first_page).map(|kind| kind.as_str()),
     });
-    // What no band has is not mentioned.
+    // Keys are omitted if no band has a value.
     let mut tell = |key: &str, known: bool, value: Value| {
         if let Some(told) = told.as_object_mut().filter(|_| known) {
             told.insert(key.into(), value);
@@ -64,7 +63,7 @@ pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &Re
     };
     let list = |value: fn(&BandMetadata) -> Value| bands.iter().map(|band| value(band)).collect();
     let any = |has: fn(&BandMetadata) -> bool| bands.iter().any(|band| has(band));
-    // Values that were scaled are what they mean.
+    // Unpacked values no longer have a scale and offset.
     let scales = !options.meaning.unpack;
     tell(
         "scales",
@@ -82,7 +81,7 @@ pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &Re
     told
 }
 
-/// The box that is asked for, in the reference system of a file.
+/// Returns the requested box, in the reference system of a file.
 pub fn bbox_in_file(part: &PartArgs, metadata: &Metadata) -> Result<Option<[f64; 4]>, Failure> {
     match (part.bbox, &part.bbox_crs) {
         (Some(bbox), Some(crs)) => box_in_file(crs, bbox.0, metadata).map(Some),
@@ -90,7 +89,7 @@ pub fn bbox_in_file(part: &PartArgs, metadata: &Metadata) -> Result<Option<[f64;
     }
 }
 
-/// A box of one reference system (west, south, east, north) in that of a file.
+/// Converts a box (west, south, east, north) to the reference system of a file.
 pub fn box_in_file(crs: &Crs, sides: [f64; 4], metadata: &Metadata) -> Result<[f64; 4], Failure> {
     let request = |problem: String| Failure::Request(problem, None);
     let own = metadata.georeference.crs.as_ref();
@@ -102,7 +101,7 @@ pub fn box_in_file(crs: &Crs, sides: [f64; 4], metadata: &Metadata) -> Result<[f
     let Bounds { min_x, min_y, max_x, max_y } = bounds.map_err(|problem| request(problem.to_string()))?;
     let seam = [-180.0, 180.0].into_iter().find(|&seam| min_x < seam - 1e-6 && seam + 1e-6 < max_x);
     let is_geographic = matches!(own.kind, CrsKind::Geographic | CrsKind::Geographic3D);
-    // The file has the other half at its other end.
+    // The other half is at the other end of the file.
     if is_geographic && !crs.is_same(own) && seam.is_some() {
         let problem = format!(
             "the box lies over the antimeridian: it goes from {min_x} to {max_x}° east in the file; pass each side as a box of its own, or use `strile warp`"
@@ -112,7 +111,7 @@ pub fn box_in_file(crs: &Crs, sides: [f64; 4], metadata: &Metadata) -> Result<[f
     Ok([min_x, min_y, max_x, max_y])
 }
 
-/// The polygon that pixels are clipped by: a text, or that of a file.
+/// Returns the polygon that clips pixels: from text, or from a file.
 pub fn cutline(args: &PolygonArgs) -> Result<Option<Polygon>, Failure> {
     let Some(cutline) = args.cutline.as_deref() else { return Ok(None) };
     let start = cutline.trim_start().to_ascii_uppercase();

@@ -1,4 +1,4 @@
-//! What every command begins with: Ctrl-C, the context of the call, the opened file.
+//! The start of every command: Ctrl-C, the context of the call, the opened file.
 
 use crate::args::{EngineArgs, MosaicArgs};
 use crate::failure::{Failure, tell};
@@ -11,21 +11,21 @@ use strile::tiff::Warning;
 use strile::tiff::printable;
 use strile::{Cancel, Context, Dataset, Input, OpenOptions};
 
-/// What is the same for all commands of a run.
+/// State shared by the commands of a run.
 pub struct Session {
     /// Set by Ctrl-C.
     pub cancel: Cancel,
-    /// No warnings, no notes, no progress.
+    /// Whether warnings, notes and progress are suppressed.
     pub quiet: bool,
 }
 
 impl Session {
-    /// Begins to listen for Ctrl-C.
+    /// Starts to handle Ctrl-C.
     pub fn new(quiet: bool) -> Result<Self, Failure> {
         let cancel = Cancel::default();
         let flag = cancel.clone();
         let listening = ctrlc::set_handler(move || {
-            // Asked twice: whoever asks does not want to wait for the next block.
+            // Second signal: ends without waiting for the next block.
             if flag.is_cancelled() {
                 std::process::exit(130);
             }
@@ -35,7 +35,7 @@ impl Session {
         Ok(Self { cancel, quiet })
     }
 
-    /// The context of a call.
+    /// Returns the context of a call.
     pub fn context(&self, engine: &EngineArgs) -> Context {
         let default = Context::default();
         Context {
@@ -47,7 +47,7 @@ impl Session {
         }
     }
 
-    /// Opens a file or URL, or standard input where the path is `-`, whose bytes are then taken from the budget.
+    /// Opens a file or URL, or standard input if the path is `-`. Its bytes are then taken from the budget.
     pub fn open(&self, path: &Path, open: &OpenOptions, context: &mut Context) -> Result<Dataset, Failure> {
         if path.as_os_str() != "-" {
             return Ok(Dataset::open_with(path, open)?);
@@ -62,7 +62,7 @@ impl Session {
         Ok(Dataset::from_source(Arc::new(MemorySource::new(name, bytes)), &OpenOptions::default())?)
     }
 
-    /// Opens a TIFF or a VRT, and reports what was tolerated.
+    /// Opens a TIFF or a VRT, and reports its warnings.
     pub fn open_input(
         &self,
         path: &Path,
@@ -78,12 +78,12 @@ impl Session {
         Ok(input)
     }
 
-    /// Tells what was tolerated.
+    /// Reports the warnings of a dataset.
     pub fn warn(&self, dataset: &Dataset) {
         self.warn_of(dataset.name(), dataset.warnings());
     }
 
-    /// Tells what was tolerated in a file of that name.
+    /// Reports the warnings of a file with that name.
     pub fn warn_of(&self, name: &str, warnings: &[Warning]) {
         if !self.quiet {
             for warning in warnings {
@@ -93,7 +93,7 @@ impl Session {
         }
     }
 
-    /// Says something that is neither data nor an error.
+    /// Prints a note, which is neither data nor an error.
     pub fn note(&self, text: &str) {
         if !self.quiet {
             tell(text);

@@ -1,4 +1,4 @@
-//! Prints JSON as it is made, for people to read too: no text of the whole is in memory.
+//! Prints readable JSON while it is produced: the whole text is never in memory.
 
 use crate::failure::Failure;
 use crate::output::Sink;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use strile::tiff::printable;
 
-/// An object of fields of a value, under their names, and of `key => value`.
+/// Creates an object from fields of a value, by their names, and from `key => value`.
 macro_rules! fields {
     ($from:expr; $($field:ident),* $(, $key:literal => $value:expr)* $(,)?) => {
         serde_json::json!({ $((stringify!($field)): $from.$field,)* $($key: $value),* })
@@ -17,7 +17,7 @@ macro_rules! fields {
 
 pub(crate) use fields;
 
-/// Prints JSON to standard output. Every character is escaped that a terminal would obey.
+/// Prints JSON to standard output. Escapes every terminal control character.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut sink = Sink::open(None, false)?;
     let written = write(value, &mut sink).and_then(|()| sink.write_all(b"\n"));
@@ -30,7 +30,7 @@ fn write(value: &impl Serialize, to: &mut impl Write) -> io::Result<()> {
     value.serialize(&mut serializer).map_err(io::Error::from)
 }
 
-/// Indented JSON without characters that a terminal would obey: not only those that JSON asks to escape.
+/// Indented JSON without terminal control characters: escapes more than JSON requires.
 struct Safe<'a>(PrettyFormatter<'a>);
 
 impl Formatter for Safe<'_> {

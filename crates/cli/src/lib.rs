@@ -1,8 +1,8 @@
 //! The command line of strile as a library: parse, resolve, call one function of `strile`, print.
 //!
 //! The program `strile` and the Python package both call [`run`]. Data goes to standard output, everything else to
-//! standard error. Exit 0: done; 1: done, and faults or differences were found; 2: an error, told in one sentence;
-//! 130: stopped by Ctrl-C.
+//! standard error. Exit codes: 0, done; 1, done, and faults or differences were found; 2, an error, reported in one
+//! sentence; 130, stopped by Ctrl-C.
 
 mod args;
 mod commands;
@@ -28,8 +28,8 @@ use strile::io::{RemoteStats, remote_stats};
 
 /// Runs the command line and returns its exit code. The first argument is the program's name.
 ///
-/// Takes over SIGINT, SIGTERM and SIGHUP for the rest of the process, so call it once, as the last thing that the
-/// process does. The first signal cancels the command, the second one ends the process.
+/// Handles SIGINT, SIGTERM and SIGHUP for the rest of the process, so call it once, at the end of the process. The
+/// first signal cancels the command, the second one ends the process.
 ///
 /// ```
 /// let code = strile_cli::run(["strile", "--version"].map(Into::into));
@@ -38,7 +38,7 @@ use strile::io::{RemoteStats, remote_stats};
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     share_heap_if_limited();
     let code = run_command(arguments.into_iter().collect());
-    // Rust flushes standard output itself only where it owns `main`. A closed pipe is the reader's decision.
+    // Rust only flushes standard output by itself if it owns `main`. A closed pipe is not an error.
     let _closed = std::io::stdout().flush();
     code
 }
@@ -86,13 +86,13 @@ fn run_command(given: Vec<OsString>) -> u8 {
     match outcome {
         Ok(Outcome::Clean) => 0,
         Ok(Outcome::Found) => 1,
-        // Whatever failed while stopping, the reason is that a stop was asked for.
+        // Whatever failed while stopping, the cause is the cancellation.
         Err(_) if session.cancel.is_cancelled() => Failure::Strile(strile::Error::Cancelled).report(),
         Err(failure) => failure.report(),
     }
 }
 
-/// Tells what was asked of servers.
+/// Prints statistics of requests to servers.
 fn tell_stats(begun: Instant) {
     let RemoteStats { requests, bytes, retries, hedges, connections, .. } = remote_stats();
     let (size, seconds) = (strile::bytes::human(bytes), begun.elapsed().as_secs_f64());

@@ -1,4 +1,4 @@
-//! Where data goes: standard output, or a file that appears under its name only when it is whole.
+//! Destinations of data: standard output, or a file that gets its name only when it is complete.
 
 use crate::failure::Failure;
 use crate::json::fields;
@@ -11,17 +11,17 @@ use strile::read::{Fetch, ReadPlan};
 use strile::tiff::printable_lines;
 use strile::{Cancel, Location};
 
-/// A place for bytes. Dropped without `finish`, it leaves nothing behind.
+/// A destination of bytes. If it is dropped without `finish`, nothing is left.
 pub struct Sink {
     writer: BufWriter<File>,
     name: String,
-    /// The file while it is written, and what it will be called.
+    /// The temporary file, and its final name.
     rename: Option<(PathBuf, PathBuf)>,
     cancel: Cancel,
 }
 
 impl Sink {
-    /// Standard output for `None` and `-`; binary data is not written to a terminal.
+    /// Opens standard output for `None` and `-`. Binary data is not written to a terminal.
     pub fn open(path: Option<&Path>, binary: bool) -> Result<Self, Failure> {
         match path.filter(|path| path.as_os_str() != "-") {
             Some(path) => Self::file(path),
@@ -41,7 +41,7 @@ impl Sink {
 
     fn file(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        // Devices and pipes are written to; only a file can be made beside and renamed.
+        // Devices and pipes are written to directly; only files are created under a temporary name and renamed.
         if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             let file = File::options().write(true).open(path).map_err(Failure::at(path))?;
             return Ok(Self { writer: BufWriter::new(file), name, rename: None, cancel: Cancel::default() });
@@ -61,19 +61,19 @@ impl Sink {
         })
     }
 
-    /// Stops writing when a stop is asked for.
+    /// Stops writing on cancellation.
     pub fn watch(mut self, cancel: &Cancel) -> Self {
         self.cancel = cancel.clone();
         self
     }
 
-    /// For `map_err` on what is written here.
+    /// Returns a function for `map_err` on writes to this sink.
     pub fn failed(&self) -> impl Fn(io::Error) -> Failure + use<> {
         let name = self.name.clone();
         move |error| Failure::Io(name.clone(), error)
     }
 
-    /// Writes what is buffered and gives the file its name.
+    /// Writes buffered bytes and gives the file its name.
     pub fn finish(mut self) -> Result<(), Failure> {
         self.writer.flush().map_err(self.failed())?;
         if let Some((temporary, path)) = &self.rename {
@@ -100,13 +100,13 @@ impl Write for Sink {
 impl Drop for Sink {
     fn drop(&mut self) {
         if let Some((temporary, _)) = &self.rename {
-            // Nothing more can be done about a file that cannot be removed, and the error was told already.
+            // Nothing can be done about a file that cannot be removed, and the error was already reported.
             let _left = std::fs::remove_file(temporary);
         }
     }
 }
 
-/// Standard output itself looks for line ends in all that passes; its descriptor does not.
+/// Returns the descriptor of standard output: `std::io::stdout` searches all output for line ends.
 fn stdout() -> Result<File, Failure> {
     own_stdout().map_err(Failure::on_stdout)
 }
@@ -123,7 +123,7 @@ fn own_stdout() -> io::Result<File> {
     io::stdout().as_handle().try_clone_to_owned().map(File::from)
 }
 
-/// Standard output, unless it is a terminal.
+/// Returns standard output, unless it is a terminal.
 pub fn stdout_for_binary() -> Result<File, Failure> {
     if io::stdout().is_terminal() {
         let sentence = "standard output is a terminal, and the format is binary".to_owned();
@@ -132,7 +132,7 @@ pub fn stdout_for_binary() -> Result<File, Failure> {
     stdout()
 }
 
-/// Prints text to standard output. What a file says in it cannot steer the terminal.
+/// Prints text to standard output. Text of files cannot control the terminal.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut sink = Sink::stdout(false)?;
     let written = sink.write_all(printable_lines(text).as_bytes()).and_then(|()| sink.write_all(b"\n"));
@@ -140,7 +140,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     sink.finish()
 }
 
-/// A plan for programs.
+/// Returns a plan as JSON.
 pub fn plan_json(plan: &ReadPlan) -> Value {
     let figures = plan.figures();
     json!({
@@ -194,7 +194,7 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
     })
 }
 
-/// Columns aligned, the first to the left and the others to the right.
+/// Formats a table with aligned columns, the first to the left and the others to the right.
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |at: usize| {

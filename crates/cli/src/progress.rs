@@ -15,7 +15,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A bar of so many blocks; `None` where none should be shown.
+    /// Creates a bar for `blocks` blocks; `None` if none should be shown.
     pub fn new(blocks: u64, quiet: bool) -> Option<Arc<Self>> {
         if quiet || !std::io::stderr().is_terminal() {
             return None;
@@ -34,7 +34,7 @@ impl Bar {
         self.bar.inc_length(blocks);
     }
 
-    /// Shows a text, such as how many files are done, before the bar.
+    /// Shows a text before the bar, such as the number of finished files.
     pub fn say(&self, text: String) {
         self.bar.set_prefix(text);
     }
@@ -44,7 +44,7 @@ impl Bar {
         self.bar.suspend(print);
     }
 
-    /// Blocks that will be done, where that was not known when it was made.
+    /// Sets the number of blocks, if it was not known before.
     pub fn expect(&self, blocks: u64) {
         self.bar.set_length(blocks);
     }

@@ -1,9 +1,8 @@
-//! Coordinate reference systems: what a file says, as WKT 1 and, where there is one, an EPSG code.
+//! Coordinate reference systems: WKT 1 and, if there is one, an EPSG code.
 //!
-//! This decides kind, code and text of a system for every caller: `info`, the Python package and the writer all
-//! report what is here. A system given by a code has the text that GDAL writes for the code; one written out in
-//! keys is turned into WKT and looked up; one that cannot be written is kept as its keys, with a warning. WKT in
-//! the file is kept as it is.
+//! This module decides kind, code and text of a system for every caller: `info`, the Python package and the writer all
+//! report them from here. A system given by a code has the text that GDAL writes for the code; one written out in full
+//! is looked up; WKT in a file is kept unchanged.
 
 use crate::InvalidValue;
 use crate::dialect::{self, Heights};
@@ -11,7 +10,7 @@ use crate::identify::{self, identify};
 use crate::registry;
 use crate::wkt::Node;
 
-/// What kind of system it is.
+/// The kind of a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CrsKind {
     /// Eastings and northings.
@@ -24,11 +23,11 @@ pub enum CrsKind {
     Geocentric,
     /// A horizontal and a vertical system.
     Compound,
-    /// A system of the file's own, without a place on the Earth.
+    /// A private system without a place on the Earth.
     Local,
-    /// Heights or depths alone.
+    /// Only heights or depths.
     Vertical,
-    /// A kind of WKT 2 that has no name here.
+    /// Another kind of WKT 2.
     Other,
 }
 
@@ -48,7 +47,7 @@ pub struct VerticalCrs {
     pub epsg: Option<u32>,
     /// Name.
     pub name: String,
-    /// Unit of the heights; absent for heights above the ellipsoid, which are in metres.
+    /// Unit of the heights. Absent for heights above the ellipsoid, which are in metres.
     pub unit: Option<Unit>,
 }
 
@@ -65,18 +64,18 @@ impl VerticalCrs {
 pub struct Crs {
     /// EPSG code of the whole system, stated or found.
     pub epsg: Option<u32>,
-    /// EPSG code of the horizontal part, where it differs from the whole or the whole has none.
+    /// EPSG code of the horizontal part, if it differs from that of the whole system or the whole system has none.
     pub horizontal_epsg: Option<u32>,
-    /// The definition: WKT 1 where made here, otherwise as in the file. `None` where a code is known
-    /// to be valid but its definition is not held here.
+    /// The definition: WKT 1 if made here, otherwise as in the file. `None` if a code is valid but its definition is
+    /// not known here.
     pub wkt: Option<String>,
     /// Name of the system.
     pub name: String,
-    /// What kind of system it is.
+    /// The kind of the system.
     pub kind: CrsKind,
     /// Unit of the horizontal coordinates.
     pub unit: Option<Unit>,
-    /// The vertical part, where there is one.
+    /// The vertical part, if there is one.
     pub vertical: Option<VerticalCrs>,
 }
 
@@ -98,13 +97,13 @@ impl Crs {
                 .is_some_and(|(one, other)| identify::same(&one.horizontal, &other.horizontal))
     }
 
-    /// The registered system with this code.
+    /// Returns the registered system with this code.
     pub fn from_epsg(code: u32) -> Option<Self> {
         registry::lookup(code).map(|node| Self::from_node(&node))
     }
 
-    /// The system a WKT text describes; the error says what is wrong with the text. The code is found in WKT 2
-    /// and ESRI's WKT too.
+    /// Parses the WKT of a system. The error says what is wrong with the text. The code is also found for WKT 2 and
+    /// ESRI's WKT.
     pub fn from_wkt(text: &str) -> Result<Self, InvalidValue> {
         let text = text.trim();
         let node = Node::parse(text)?;
@@ -116,7 +115,7 @@ impl Crs {
         Ok(crs)
     }
 
-    /// Looks for the code of a text in another dialect than GDAL's WKT 1.
+    /// Looks up the code of a text in a dialect other than GDAL's WKT 1.
     fn find_code(&mut self, node: &Node) {
         let Ok(system) = dialect::system(node) else { return };
         let Some(code) = code_of(&system.horizontal) else { return };
@@ -143,7 +142,7 @@ impl Crs {
         Self::from_node_with(node, code)
     }
 
-    /// Returns the same where the caller has already looked for the code of the horizontal part.
+    /// Like [`from_node`](Self::from_node), if the caller has already looked up the code of the horizontal part.
     pub fn from_node_with(node: &Node, code: Option<u32>) -> Self {
         let kind = kind_of(node);
         let (horizontal, vertical) = match kind {
@@ -195,7 +194,8 @@ fn kind_of(node: &Node) -> CrsKind {
     }
 }
 
-/// WKT 2 has one keyword for geographic and geocentric systems; their axes tell them apart.
+/// Returns whether a system has longitude and latitude: WKT 2 has one keyword for geographic and geocentric systems,
+/// which differ in their axes.
 fn is_ellipsoidal(node: &Node) -> bool {
     let shape = node.child(&["CS"]).and_then(|cs| cs.text(0)).unwrap_or("");
     node.is(&["GEODCRS", "GEODETICCRS"]) && shape.eq_ignore_ascii_case("ellipsoidal")
@@ -207,7 +207,7 @@ fn unit_of(node: &Node) -> Option<Unit> {
     Some(Unit { name: unit.name()?.to_owned(), size: unit.f64(1)? })
 }
 
-/// Returns the code of a system by what it is; a system whose datum has no code has none.
+/// Returns the code of a system by its content. A system whose datum has no code has none.
 pub fn code_of(node: &Node) -> Option<u32> {
     let base = node.child(&["GEOGCS"]).unwrap_or(node);
     base.child(&["DATUM"])?.epsg_code()?;

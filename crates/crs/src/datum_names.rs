@@ -1,12 +1,12 @@
-//! Datums by their names: GDAL's, EPSG's and ESRI's names for one datum, and its EPSG code.
+//! Names of datums by GDAL, EPSG and ESRI, and their EPSG codes.
 //!
-//! A name is taken for a registered datum only where the ellipsoid is that datum's too.
+//! A name only means a registered datum if the ellipsoid is that of the datum, too.
 
 use crate::method::plain;
 use crate::registry;
 use crate::wkt::Node;
 
-/// See the head of the file for its format.
+/// The format is described at the beginning of the file.
 const NAMES: &str = include_str!("datum_names.txt");
 
 fn names() -> impl Iterator<Item = (&'static str, u32)> {
@@ -16,7 +16,7 @@ fn names() -> impl Iterator<Item = (&'static str, u32)> {
     })
 }
 
-/// The registry's name and the code of a datum, where it is a registered one; else the name as it is.
+/// Returns the registry's name and the code of a datum, if it is registered; else the unchanged name.
 pub(crate) fn known(name: &str, code: Option<u32>, ellipsoid: (f64, f64)) -> (String, Option<u32>) {
     let short = name.strip_prefix("D_").unwrap_or(name);
     let wanted = plain(short);
@@ -33,7 +33,7 @@ pub(crate) fn known(name: &str, code: Option<u32>, ellipsoid: (f64, f64)) -> (St
     }
 }
 
-/// A geographic system whose datum has this plain name.
+/// Returns a geographic system whose datum has this plain name.
 fn by_name(wanted: &str) -> Option<Node> {
     if wanted.is_empty() || wanted.starts_with("unknown") || wanted.starts_with("notspecified") {
         return None;

@@ -1,9 +1,9 @@
-//! Any well-known text as the WKT 1 that is written here: GDAL's names, GDAL's order.
+//! Converts any well-known text to the WKT 1 that is written here, with GDAL's names and GDAL's order.
 //!
-//! WKT 2 and ESRI's WKT differ in names, in where units stand and in what a name means. The result has one
-//! form: angles of parameters in the unit of the geographic system, lengths in that of the projected one,
-//! prime meridians in degrees, and EPSG codes where the text or a known datum name gives them. What that
-//! form cannot express is an error with its reason, and never a near miss.
+//! WKT 2 and ESRI's WKT differ in names, in the position of units and in the meaning of names. The result has one form:
+//! angles of parameters in the unit of the geographic system, lengths in that of the projected one, prime meridians in
+//! degrees, and EPSG codes if the text or a known datum name gives them. Anything that this form cannot express is an
+//! error with its reason, never an approximation.
 
 use crate::datum_names;
 use crate::identify;
@@ -13,23 +13,23 @@ use crate::reference::DEGREE;
 use crate::registry;
 use crate::wkt::{Node, Value};
 
-/// A reference system taken apart.
+/// The parts of a reference system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct System {
     /// `PROJCS`, `GEOGCS`, `GEOCCS` or `LOCAL_CS`.
     pub horizontal: Node,
-    /// What the system says of heights.
+    /// The heights of the system.
     pub heights: Heights,
-    /// Name of the whole.
+    /// Name of the whole system.
     pub name: String,
 }
 
-/// What a system says of heights.
+/// The heights of a system.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Heights {
-    /// Nothing.
+    /// None.
     None,
-    /// Above the ellipsoid, in metres; the code of the geographic system with three axes, where it is told.
+    /// Above the ellipsoid, in metres; with the code of the geographic system with three axes, if stated.
     Ellipsoidal(Option<u32>),
     /// A `VERT_CS`.
     Vertical(Node),
@@ -59,7 +59,7 @@ pub(crate) const GEOGRAPHIC: [&str; 7] =
 const VERTICAL: [&str; 3] = ["VERT_CS", "VERTCRS", "VERTICALCRS"];
 const UNITS: [&str; 3] = ["UNIT", "LENGTHUNIT", "ANGLEUNIT"];
 
-/// Takes a text apart; the error says what WKT 1 and keys have no words for.
+/// Splits a system into its parts. The error says what WKT 1 and keys cannot express.
 pub fn system(node: &Node) -> Result<System, InvalidValue> {
     Ok(taken_apart(node)?)
 }
@@ -75,7 +75,7 @@ fn taken_apart(node: &Node) -> Result<System, String> {
             return Err("a compound system whose horizontal part has heights".to_owned());
         };
         let given = System { horizontal, heights: Heights::Vertical(self::vertical(vertical)?), name };
-        // The parts of a registered system have codes that a text may leave out.
+        // The parts of a registered system have codes that a text may omit.
         let known = registered(node).filter(|found| found != node).and_then(|found| system(&found).ok());
         let known = known.filter(|known| identify::same(&known.horizontal, &given.horizontal));
         return Ok(known.unwrap_or(given));
@@ -98,8 +98,8 @@ fn taken_apart(node: &Node) -> Result<System, String> {
     }
 }
 
-/// The registered definition, where a text has a code, that system's name and, as far as the two can be
-/// compared, its parameters.
+/// Returns the registered definition, if a text has a code, that system's name and, as far as they are comparable, its
+/// parameters.
 fn registered(node: &Node) -> Option<Node> {
     let found = registry::lookup(node.epsg_code()?)?;
     let same_name = plain(found.name()?) == plain(node.name()?);
@@ -111,7 +111,7 @@ fn is_geocentric(node: &Node) -> bool {
     node.is(&["GEOCCS"]) || (node.is(&["GEODCRS", "GEODETICCRS"]) && shape.eq_ignore_ascii_case("cartesian"))
 }
 
-/// Parts that tell about a system and are not of it.
+/// Returns whether a part only describes a system and is not part of its definition.
 fn is_about(node: &Node) -> bool {
     node.is(&["AUTHORITY", "ID", "USAGE", "SCOPE", "AREA", "BBOX", "REMARK", "EXTENSION", "VERTICALEXTENT"])
 }
@@ -120,7 +120,7 @@ fn unit_size(node: &Node) -> Option<f64> {
     node.child(&UNITS)?.f64(1)
 }
 
-/// The unit of a system: its own, or that of its first axis.
+/// Returns the unit of a system: its own, or that of its first axis.
 fn unit_of(node: &Node) -> Option<&Node> {
     node.child(&UNITS).or_else(|| node.child(&["AXIS"])?.child(&UNITS))
 }
@@ -136,7 +136,7 @@ pub(crate) fn unit(node: &Node, fallback: (&str, f64)) -> Result<Node, String> {
     Ok(Node::named("UNIT", name).number(size).epsg(code))
 }
 
-/// Axes that point west or south turn the meaning of every coordinate.
+/// Fails for axes that point west or south: they invert every coordinate.
 fn check_axes(node: &Node, polar: bool, south_orientated: bool) -> Result<(), String> {
     let turned = node.children().filter(|n| n.is(&["AXIS"])).take(2).filter_map(|n| n.text(1));
     let turned = turned.filter(|d| d.eq_ignore_ascii_case("WEST") || d.eq_ignore_ascii_case("SOUTH")).count();
@@ -149,7 +149,7 @@ pub(crate) fn geographic(node: &Node) -> Result<Node, String> {
         return Err("a system derived from another by a conversion".to_owned());
     }
     check_axes(node, false, false)?;
-    // Under a projected system of WKT 2, the prime meridian alone tells the unit.
+    // Under a projected system of WKT 2, only the prime meridian gives the unit.
     let meridian_unit = || node.child(&["PRIMEM", "PRIMEMERIDIAN"])?.child(&["ANGLEUNIT", "UNIT"]);
     let from = if unit_of(node).is_some() { None } else { meridian_unit() };
     let unit = match from.and_then(|unit| Some((unit.name()?, unit.f64(1).filter(|v| *v > 0.0)?))) {
@@ -158,7 +158,7 @@ pub(crate) fn geographic(node: &Node) -> Result<Node, String> {
     };
     let size = unit.f64(1).unwrap_or(DEGREE);
     let name = node.name().unwrap_or("unknown");
-    // ESRI's names begin so.
+    // ESRI's names have this prefix.
     let name = name.strip_prefix("GCS_").filter(|_| is_esri(node)).unwrap_or(name);
     let out = Node::named("GEOGCS", name).with(datum(node)?).with(meridian(node, size)?).with(unit);
     Ok(out.epsg(node.epsg_code()))
@@ -199,13 +199,13 @@ fn datum(node: &Node) -> Result<Node, String> {
     Ok(out.epsg(code))
 }
 
-/// The prime meridian in degrees.
+/// Returns the prime meridian in degrees.
 fn meridian(node: &Node, unit: f64) -> Result<Node, String> {
     let Some(given) = node.child(&["PRIMEM", "PRIMEMERIDIAN"]) else {
         return Ok(Node::named("PRIMEM", "Greenwich").number(0.0).epsg(Some(8901)));
     };
     let value = given.f64(1).ok_or("a prime meridian without a number")?;
-    // GDAL and ESRI write Paris in degrees beside grads, against the standard.
+    // GDAL and ESRI write Paris in degrees although the unit is grads, contrary to the standard.
     let in_degrees = (value - 2.337_229_17).abs() < 1e-6;
     let size = unit_size(given).unwrap_or(if in_degrees { DEGREE } else { unit });
     let degrees = if close(size, DEGREE) { value } else { value * size / DEGREE };
@@ -265,7 +265,7 @@ const fn axes(code: u16) -> [(&'static str, &'static str); 2] {
     }
 }
 
-/// The parameters by role, angles in `angle` and lengths in `length`.
+/// Returns the parameters by role, with angles in `angle` and lengths in `length`.
 fn values(conversion: &Node, angle: f64, length: f64) -> Result<Values, String> {
     let mut values = Values::default();
     for parameter in conversion.children().filter(|n| n.is(&["PARAMETER"])) {
@@ -297,7 +297,7 @@ pub(crate) fn is_pseudo_mercator(node: &Node, method: &str) -> bool {
         || by_extension()
 }
 
-/// The one pseudo-Mercator that has a code; keys cannot describe another.
+/// Returns the only pseudo-Mercator with a code; keys cannot describe another.
 fn pseudo_mercator(node: &Node, conversion: &Node, geographic: Node, length: f64) -> Result<Node, String> {
     let zero = conversion.children().filter(|n| n.is(&["PARAMETER"])).all(|p| {
         let scale = p.name().is_some_and(|n| Role::of(&plain(n)) == Some(Role::Scale));
@@ -329,7 +329,7 @@ fn vertical(node: &Node) -> Result<Node, String> {
     Ok(out.with(unit(node, ("metre", 1.0))?).with(axis).epsg(node.epsg_code()))
 }
 
-/// A node without its own EPSG code.
+/// Returns a node without its own EPSG code.
 pub fn without_code(mut node: Node) -> Node {
     node.values.retain(|v| !matches!(v, Value::Node(n) if n.is(&["AUTHORITY", "ID"])));
     node

@@ -1,20 +1,20 @@
-//! The EPSG code of a system that was written out in full.
+//! Finds the EPSG code of a system that is written out in full.
 //!
-//! A code is given only for a registered system that is the same: projection, parameters, unit, prime
-//! meridian and datum. A datum named "unknown" matches by its ellipsoid, where one single system does.
-//! This is what GDAL and PROJ report, so that a file means the same in either.
+//! A code is only returned for a registered system that is the same: projection, parameters, unit, prime meridian and
+//! datum. A datum named "unknown" matches by its ellipsoid, if exactly one system does. GDAL and PROJ report the same,
+//! so a file means the same in all of them.
 
 use crate::registry;
 use crate::wkt::Node;
 
-/// Words that differ between dialects for one parameter.
+/// Names that differ between dialects for one parameter.
 const ROLES: [(&str, &[&str]); 2] = [
     ("lat0", &["latitude_of_origin", "latitude_of_center"]),
     ("lon0", &["central_meridian", "longitude_of_center", "longitude_of_origin"]),
 ];
 
-/// The code of a `PROJCS`, `GEOGCS` or `GEOCCS`, where a registered system is the same. A search through every
-/// projected system takes about a millisecond, so callers ask once.
+/// Returns the code of a `PROJCS`, `GEOGCS` or `GEOCCS`, if a registered system is the same. Searching all projected
+/// systems takes about a millisecond, so callers should call it once.
 pub fn identify(node: &Node) -> Option<u32> {
     if let Some(code) = node.epsg_code() {
         return Some(code);
@@ -30,14 +30,14 @@ pub fn identify(node: &Node) -> Option<u32> {
     }
 }
 
-/// Whether two definitions in the same dialect mean the same: everything but names and axes. Datums are the
-/// same by code, and where one has none, by ellipsoid.
+/// Returns whether two definitions in the same dialect are equivalent: everything except names and axes. Datums are
+/// compared by code or, if one has none, by ellipsoid.
 pub fn same(a: &Node, b: &Node) -> bool {
     same_system(a, b, true)
 }
 
-/// The same but for the code of the datum, which for some systems changed from one edition of the registry to
-/// the next.
+/// Returns whether two definitions are equivalent except for the code of the datum, which for some systems changed
+/// between editions of the registry.
 pub fn same_but_datum(a: &Node, b: &Node) -> bool {
     same_system(a, b, false)
 }
@@ -65,8 +65,8 @@ fn same_system(a: &Node, b: &Node, datums: bool) -> bool {
     }
 }
 
-/// Whether two definitions have the same parameters, or have them in different dialects. Editions of the
-/// registry differ in the last digits of some.
+/// Returns whether two definitions have the same parameters, or have them in different dialects. Some differ between
+/// editions of the registry in the last digits.
 pub fn may_be_same(a: &Node, b: &Node) -> bool {
     let method = |node: &Node| node.child(&["PROJECTION"]).and_then(Node::name).map(str::to_ascii_lowercase);
     match (method(a), method(b)) {
@@ -91,8 +91,9 @@ fn geocentric(node: &Node) -> Option<u32> {
     (same_meridian(node, &found) && same_unit(node, &found)).then(|| found.epsg_code())?
 }
 
-/// Among several systems that are the same but for their axes, the one of the same name counts, then one with
-/// eastings first, as coordinates in files are; a system with northings first only where it is the only one.
+/// Returns the code of a projected system. Among several systems that only differ in their axes, the one with the same
+/// name is preferred, then one with eastings first, as coordinates in files are; a system with northings first only if
+/// it is the only one.
 fn projected(node: &Node) -> Option<u32> {
     let method = node.child(&["PROJECTION"])?.name()?;
     let geographic = node.child(&["GEOGCS"])?;
@@ -105,8 +106,8 @@ fn projected(node: &Node) -> Option<u32> {
         None => return None,
     };
     let method = format!("PROJECTION[\"{method}\"");
-    // A look at the bare text drops nearly all candidates. One that names its geographic system by
-    // reference does not show its datum.
+    // A search of the bare text excludes nearly all candidates. A candidate that refers to its geographic system by
+    // code does not show its datum.
     let likely = |text: &str| {
         text.contains(&method)
             && (text.contains(&datum) || !text.contains("DATUM["))
@@ -136,7 +137,7 @@ fn projected(node: &Node) -> Option<u32> {
     }
 }
 
-/// The parameters by role, sorted, without those that have the value everyone assumes.
+/// The parameters by role, sorted, without those that have their default value.
 type Parameters = Vec<(String, f64)>;
 
 fn parameters(node: &Node) -> Option<Parameters> {
@@ -144,7 +145,7 @@ fn parameters(node: &Node) -> Option<Parameters> {
     by_role(nodes.map(|n| Some((n.name()?, n.f64(1)?))))
 }
 
-/// The same from the text of a definition, without making a tree of it.
+/// Returns the parameters from the text of a definition, without parsing it into a tree.
 fn scan_parameters(text: &str) -> Option<Parameters> {
     by_role(text.split("PARAMETER[\"").skip(1).map(|rest| {
         let (name, rest) = rest.split_once("\",")?;

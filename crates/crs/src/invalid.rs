@@ -1,4 +1,4 @@
-//! The error of values that callers give: names, texts, options.
+//! The error for values given by callers: names, texts, options.
 
 use thiserror::Error;
 

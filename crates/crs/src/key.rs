@@ -1,4 +1,4 @@
-//! Numbers of GeoKeys (GeoTIFF 1.1, annex B), which the table of methods refers to.
+//! Numbers of GeoKeys (GeoTIFF 1.1, annex B), for the table of methods.
 #![expect(missing_docs, reason = "the names are those of the specification")]
 pub const MODEL_TYPE: u16 = 1024;
 pub const RASTER_TYPE: u16 = 1025;

@@ -1,10 +1,10 @@
-//! Coordinate reference systems: texts, codes and definitions, and coordinates from one to another; no I/O.
+//! Coordinate reference systems: texts, codes and definitions, and transformation of coordinates; no I/O.
 //!
-//! `crs` the system as callers see it; `user_input` a code, WKT or PROJ string as people write it; `wkt` the text as
-//! a tree; `dialect` any WKT as GDAL's WKT 1; `proj_string` PROJ strings; `method` projection methods and their
-//! parameters; `identify` the code of a system that is written out; `registry` and `reference` the tables, from the
-//! EPSG Dataset; `datum_names` datums by the names that dialects give them; `transform`
-//! coordinates.
+//! `crs` is the system for callers; `user_input` parses a code, WKT or PROJ string given by users; `wkt` parses text
+//! into a tree; `dialect` converts any WKT to GDAL's WKT 1; `proj_string` converts PROJ strings; `method` has
+//! projection methods and their parameters; `identify` finds the code of a system that is written out; `registry` and
+//! `reference` are the tables, from the EPSG Dataset; `datum_names` has the names of datums in all dialects;
+//! `transform` transforms coordinates.
 
 mod crs;
 mod datum_names;

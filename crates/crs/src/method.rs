@@ -1,11 +1,11 @@
 //! Projection methods: their names in WKT 1, WKT 2 and ESRI's WKT, their parameters and their GeoKeys.
 //!
-//! A name that stands for different methods by its parameters is resolved here, so that the rest of the code
-//! has one method and its values. Tabular, but for that.
+//! Names that mean different methods depending on their parameters are resolved here, so that the rest of the code has
+//! one method and its values. The rest of the file is tables.
 
 use crate::key;
 
-/// What a parameter stands for, whatever a dialect calls it.
+/// The meaning of a parameter, whatever its name in a dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Latitude of the origin or centre.
@@ -39,7 +39,7 @@ impl Role {
         matches!(self, Self::Easting | Self::Northing)
     }
 
-    /// The value where a text does not say it; `None` where none may be assumed.
+    /// Returns the default value; `None` if there is none.
     pub const fn default(self) -> Option<f64> {
         match self {
             Self::Scale => Some(1.0),
@@ -48,7 +48,7 @@ impl Role {
         }
     }
 
-    /// The role of a parameter by its plain name.
+    /// Returns the role of a parameter by its plain name.
     pub fn of(plain: &str) -> Option<Self> {
         ROLES.iter().find(|(_, names)| names.contains(&plain)).map(|(role, _)| *role)
     }
@@ -96,15 +96,15 @@ const ROLES: [(Role, &[&str]); 9] = [
     (Role::Northing, &["falsenorthing", "northingatfalseorigin", "northingatprojectioncentre"]),
 ];
 
-/// Letters and digits alone, in lower case: what dialects agree on.
+/// Returns only letters and digits, in lower case: the form in which dialects agree.
 pub fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// One parameter: its role, its name in WKT 1 and its key.
+/// A parameter: its role, its name in WKT 1 and its key.
 pub type Parameter = (Role, &'static str, u16);
 
-/// A method that keys can describe. False easting and northing belong to every one.
+/// A method that keys can describe. All methods have false easting and northing.
 #[derive(Debug)]
 pub struct Method {
     /// Its name in WKT 1.
@@ -118,9 +118,9 @@ pub struct Method {
 }
 
 impl Method {
-    /// Keys of the false easting and northing.
+    /// Returns the keys of the false easting and northing.
     pub const fn offsets(&self) -> (u16, u16) {
-        // Lambert with two parallels speaks of its false origin.
+        // Lambert with two parallels uses the keys of the false origin.
         if self.code == 8 {
             (key::FALSE_ORIGIN_EASTING, key::FALSE_ORIGIN_NORTHING)
         } else {
@@ -128,7 +128,7 @@ impl Method {
         }
     }
 
-    /// The method with this name in WKT 1.
+    /// Returns the method with this name in WKT 1.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         METHODS.iter().find(|m| m.name.eq_ignore_ascii_case(name))
     }
@@ -211,7 +211,7 @@ const METHODS: &[Method] = &[
     Method { name: "Hotine_Oblique_Mercator_Azimuth_Center", code: 9815, parameters: HOTINE, names: &["hotineobliquemercatorvariantb", "rectifiedskeworthomorphiccenter"] },
 ];
 
-/// Values by role, as a text gave them.
+/// Values by role, as given in a text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Values(pub(crate) Vec<(Role, f64)>);
 
@@ -233,8 +233,8 @@ impl Values {
     }
 }
 
-/// The method that a name and its values mean; the values then have its roles. `right_angle` is 90 degrees in
-/// the unit of the angles, `sphere` whether the ellipsoid is one. The error says what keys cannot describe.
+/// Returns the method for a name and its values, and changes the values to its roles. `right_angle` is 90 degrees in
+/// the unit of the angles, `sphere` says whether the ellipsoid is a sphere. The error says what keys cannot describe.
 pub(crate) fn resolve(
     name: &str,
     values: &mut Values,
@@ -258,7 +258,7 @@ pub(crate) fn resolve(
         "lambertconformalconic" | "lambertconicconformal" if values.get(Role::Parallel2).is_some() => {
             "lambertconformalconic2sp"
         }
-        // ESRI gives the one parallel twice.
+        // ESRI gives the single parallel twice.
         "lambertconformalconic" | "lambertconicconformal" => {
             let parallel = values.take(Role::Parallel1);
             if parallel.is_some_and(|v| Some(v) != values.get(Role::Latitude)) {
@@ -294,7 +294,7 @@ pub(crate) fn resolve(
     if method.name == "Equirectangular" && values.get(Role::Parallel1).is_none() {
         values.0.push((Role::Parallel1, 0.0));
     }
-    // Unturned, a grid has the angle that every dialect assumes.
+    // If it is not rotated, a grid has the angle that every dialect assumes.
     if method.name.starts_with("Hotine")
         && values.get(Role::GridAngle).is_none()
         && values.get(Role::Azimuth).is_some_and(|v| (v - right_angle).abs() <= 1e-12 * right_angle)

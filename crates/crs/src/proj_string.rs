@@ -1,7 +1,7 @@
-//! PROJ strings (`+proj=utm +zone=31 +datum=WGS84`) made into WKT 1.
+//! Converts PROJ strings (`+proj=utm +zone=31 +datum=WGS84`) to WKT 1.
 //!
-//! Every parameter is used or is an error: none is passed over, and two that contradict each other are not
-//! weighed. An ellipsoid must be given; PROJ would assume one.
+//! Every parameter is used or is an error: none is ignored, and contradicting ones are not reconciled. An ellipsoid
+//! must be given; PROJ would assume one.
 
 use crate::method::{Method, Role, Values, resolve};
 use crate::proj_tables::{DATUMS, ELLIPSOIDS, MERIDIANS, UNITS};
@@ -9,7 +9,7 @@ use crate::reference::DEGREE;
 use crate::registry;
 use crate::wkt::{Node, Value};
 
-/// The system a PROJ string describes; the error says which parameter is wrong.
+/// Parses the system of a PROJ string. The error says which parameter is wrong.
 pub(crate) fn parse(text: &str) -> Result<Node, String> {
     let mut given = Parameters::read(text)?;
     let projection = given.take("proj")?.ok_or("no `+proj` in the PROJ string")?;
@@ -17,7 +17,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, String> {
         && given.0.iter().any(|(name, value)| name == "sweep" && value.as_deref() == Some("x"));
     let mut node = system(&projection, &mut given)?;
     if by_x {
-        // WKT 1 has a word for a sweep along y; PROJ writes one along x like this.
+        // WKT 1 can express a sweep along y; PROJ writes one along x like this.
         let mut extension = Node::named("EXTENSION", "PROJ4");
         extension.values.push(Value::Text(text.split_whitespace().collect::<Vec<_>>().join(" ")));
         node = node.with(extension);
@@ -31,7 +31,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, String> {
     }
 }
 
-/// Names and values that were not used yet.
+/// Names and values that have not been used yet.
 struct Parameters(Vec<(String, Option<String>)>);
 
 impl Parameters {
@@ -43,7 +43,7 @@ impl Parameters {
                 Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
                 None => (word.to_owned(), None),
             };
-            // These say how the string is to be taken, nothing of the system.
+            // These control the interpretation of the string and do not describe the system.
             let silent = ["no_defs", "wktext"].contains(&name.as_str()) && value.is_none();
             if silent || (name == "type" && value.as_deref() == Some("crs")) {
                 continue;
@@ -69,7 +69,7 @@ impl Parameters {
         }
     }
 
-    /// A word without a value.
+    /// Takes a word without a value.
     fn flag(&mut self, name: &str) -> bool {
         let at = self.0.iter().position(|(n, v)| n == name && v.is_none());
         at.map(|at| self.0.remove(at)).is_some()
@@ -88,7 +88,7 @@ impl Parameters {
     }
 }
 
-/// Decimal degrees, or degrees, minutes and seconds as in `4d30'15.5"W`.
+/// Parses decimal degrees, or degrees, minutes and seconds as in `4d30'15.5"W`.
 fn degrees(text: &str) -> Option<f64> {
     if let Ok(value) = text.parse::<f64>() {
         return Some(value).filter(|v| v.is_finite());
@@ -164,7 +164,7 @@ fn system(projection: &str, given: &mut Parameters) -> Result<Node, String> {
     Ok(node.with(Node::named("AXIS", "Northing").word("NORTH")))
 }
 
-/// The view of a geostationary satellite.
+/// Returns the projection of a geostationary satellite.
 fn geostationary(
     given: &mut Parameters,
     geographic: Node,
@@ -196,7 +196,7 @@ fn geostationary(
     Ok(node.with(Node::named("AXIS", "Northing").word("NORTH")))
 }
 
-/// The projection in WKT's words, with the values of its parameters.
+/// Returns WKT's name of the projection, with the values of its parameters.
 fn method(projection: &str, given: &mut Parameters) -> Result<(&'static str, Values), String> {
     let mut values = Values::default();
     if projection == "utm" {
@@ -328,7 +328,7 @@ fn method(projection: &str, given: &mut Parameters) -> Result<(&'static str, Val
     Ok((name, values))
 }
 
-/// At a pole by its scale or by a parallel of true scale, elsewhere by its scale.
+/// Returns the stereographic method: at a pole by its scale or by a parallel of true scale, elsewhere by its scale.
 fn stereographic(values: &mut Values) -> Result<&'static str, String> {
     let latitude = values.get(Role::Latitude).unwrap_or(0.0);
     let parallel = values.get(Role::Parallel1);
@@ -418,7 +418,7 @@ struct Ellipsoid {
     code: Option<u32>,
 }
 
-/// Names as PROJ gives them.
+/// Returns a datum with names as in PROJ.
 fn own_datum(ellipsoid: &Ellipsoid, shift: Option<&[f64]>) -> Node {
     let mut name = match ellipsoid.name {
         "unknown" => "unknown".to_owned(),
@@ -493,7 +493,7 @@ fn shift(given: &mut Parameters) -> Result<Option<Vec<f64>>, String> {
         .ok_or_else(|| format!("`+towgs84={}`: expected three or seven numbers", text.escape_debug()))
 }
 
-/// The sphere that web maps are drawn on, in its many spellings.
+/// Returns whether it is the sphere of web maps, in any of its spellings.
 fn is_web_mercator(projection: &str, given: &Parameters) -> bool {
     let has = |name: &str, value: &str| given.0.iter().any(|(n, v)| n == name && v.as_deref() == Some(value));
     projection == "merc" && has("nadgrids", "@null")

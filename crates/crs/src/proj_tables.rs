@@ -1,6 +1,6 @@
-//! Names of PROJ strings: ellipsoids, datums, units of length, prime meridians. Tabular: nothing else is here.
+//! Names in PROJ strings: ellipsoids, datums, units of length, prime meridians. Only tables.
 //!
-//! Facts from PROJ's documentation (`proj -le`, `-ld`, `-lu`); ellipsoids that EPSG has carry its name and code.
+//! Facts from PROJ's documentation (`proj -le`, `-ld`, `-lu`); ellipsoids of EPSG have its name and code.
 
 /// An ellipsoid: PROJ's name, EPSG's or PROJ's long name, semi-major axis, inverse flattening, EPSG code.
 pub(crate) struct ProjEllipsoid(pub &'static str, pub &'static str, pub f64, pub f64, pub Option<u32>);
@@ -99,7 +99,7 @@ pub(crate) const UNITS: &[ProjUnit] = &[
     ProjUnit("ind-ch", "Indian chain", 20.11669506, None),
 ];
 
-/// A prime meridian: PROJ's name, its name, degrees, EPSG code. Two lie elsewhere than EPSG's of the same name.
+/// A prime meridian: PROJ's name, its name, degrees, EPSG code. Two differ in position from EPSG's of the same name.
 pub(crate) struct ProjMeridian(pub &'static str, pub &'static str, pub f64, pub Option<u32>);
 
 #[rustfmt::skip]

@@ -1,8 +1,8 @@
-//! Units, ellipsoids and prime meridians by EPSG code. Tabular: nothing else is here.
+//! Units, ellipsoids and prime meridians by EPSG code. Only tables.
 //!
-//! Facts from the EPSG Geodetic Parameter Dataset of IOGP; names as the dataset has them.
+//! Facts from the EPSG Geodetic Parameter Dataset of IOGP, with its names.
 
-/// Size of a degree in radians, with the digits that WKT is written with.
+/// Size of a degree in radians, with the digits written in WKT.
 pub const DEGREE: f64 = 0.0174532925199433;
 
 /// A unit: its code, name and size in metres or radians.

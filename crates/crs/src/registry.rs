@@ -1,24 +1,24 @@
 //! Definitions by EPSG code: the texts that GDAL writes for the codes, in `epsg.txt`.
 //!
-//! `xtask/python/make_epsg.py` makes that file. Definitions are those of the present registry, names and axes
-//! included, so that GDAL and PROJ take a text from here for the system they know by the same code.
+//! `xtask/python/make_epsg.py` generates that file. Definitions are those of the current registry, including names and
+//! axes, so that GDAL and PROJ recognise a text from here as their system with the same code.
 
 use crate::reference::{ANGLES, ELLIPSOIDS, EllipsoidRow, LENGTHS, MERIDIANS, MeridianRow, UnitRow};
 use crate::wkt::{Node, Value};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// See the head of the file for its format.
+/// The format is described at the beginning of the file.
 const DEFINITIONS: &str = include_str!("epsg.txt");
 
-/// The definition of a code, where it is known.
+/// Returns the definition of a code, if it is known.
 pub fn lookup(code: u32) -> Option<Node> {
     let mut node = Node::parse(text(code)?).ok()?;
     expand(&mut node);
     Some(node)
 }
 
-/// The stored text of a code; it may hold references to other codes. The lines are sorted: a binary search.
+/// Returns the stored text of a code by binary search in the sorted lines. It may contain references to other codes.
 fn text(code: u32) -> Option<&'static str> {
     let (mut low, mut high) = (0, DEFINITIONS.len());
     while low < high {
@@ -28,7 +28,7 @@ fn text(code: u32) -> Option<&'static str> {
         match entry(line) {
             Some((found, text)) if found == code => return Some(text),
             Some((found, _)) if found > code => high = start,
-            // A line of the head is before every code.
+            // A line of the head precedes every code.
             _ => low = start + line.len() + 1,
         }
     }
@@ -40,7 +40,7 @@ fn entry(line: &'static str) -> Option<(u32, &'static str)> {
     Some((code.parse().ok()?, text))
 }
 
-/// Puts definitions in the place of references such as `GEOGCS[4269]`.
+/// Replaces references such as `GEOGCS[4269]` by definitions.
 fn expand(node: &mut Node) {
     let in_projected = node.is(&["PROJCS"]);
     for value in &mut node.values {
@@ -67,7 +67,7 @@ fn metre() -> Node {
     Node::named("UNIT", "metre").number(1.0).epsg(Some(9001))
 }
 
-/// Every code and text whose text begins with a keyword, in the order of the codes.
+/// Returns every code and text that begins with a keyword, in the order of the codes.
 pub fn all(keyword: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
     DEFINITIONS
         .lines()
@@ -75,19 +75,19 @@ pub fn all(keyword: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
         .filter(move |(_, text)| text.strip_prefix(keyword).is_some_and(|rest| rest.starts_with('[')))
 }
 
-/// A geographic system (two axes) that uses this datum; among several, the one with the lowest code whose
+/// Returns a geographic system (two axes) with this datum; if there are several, the one with the lowest code whose
 /// name is not marked as deprecated.
 pub fn geographic_by_datum(datum: u32) -> Option<Node> {
     by_datum("GEOGCS", datum)
 }
 
-/// The geocentric system that uses this datum.
+/// Returns the geocentric system with this datum.
 pub fn geocentric_by_datum(datum: u32) -> Option<Node> {
     by_datum("GEOCCS", datum)
 }
 
-/// Codes of systems that were found by keyword and datum. A search reads the whole table, half a millisecond whenever a file is
-/// opened. There are no more of them than the table has.
+/// Codes of systems that were found by keyword and datum. A search reads the whole table, which would take half a
+/// millisecond per opened file. Bounded by the size of the table.
 static FOUND: Mutex<BTreeMap<(&'static str, u32), u32>> = Mutex::new(BTreeMap::new());
 
 fn by_datum(keyword: &'static str, datum: u32) -> Option<Node> {
@@ -105,13 +105,13 @@ fn by_datum(keyword: &'static str, datum: u32) -> Option<Node> {
     Some(node)
 }
 
-/// The geographic system with two axes that has this name.
+/// Returns the geographic system with two axes and this name.
 pub fn geographic_by_name(name: &str) -> Option<Node> {
     let needle = format!("GEOGCS[\"{name}\",");
     all("GEOGCS").find(|(_, text)| text.starts_with(&needle)).and_then(|(code, _)| lookup(code))
 }
 
-/// The compound system of two codes.
+/// Returns the compound system of two codes.
 pub fn compound(horizontal: u32, vertical: u32) -> Option<Node> {
     all("COMPD_CS").filter_map(|(code, _)| lookup(code)).find(|node| {
         let mut codes = node.children().filter(|n| !n.is(&["AUTHORITY"])).map(Node::epsg_code);
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!((text(0), text(1), text(last + 1), text(u32::MAX)), (None, None, None, None));
     }
 
-    /// What GDAL 3.10 exports for the code, to the letter.
+    /// GDAL 3.10's output for the code, verbatim.
     #[test]
     fn definitions_are_those_of_gdal() {
         let text = |code| lookup(code).unwrap().to_string();
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn finds_by_datum_name_and_parts() {
-        // Searched for, then known.
+        // Searched for, then cached.
         for _ in 0..2 {
             assert_eq!(geographic_by_datum(6326).unwrap().epsg_code(), Some(4326));
             assert_eq!(geocentric_by_datum(6326).unwrap().epsg_code(), Some(4978));

@@ -1,4 +1,4 @@
-//! A reference system as people write it: a code, a WKT, a PROJ string.
+//! Parses a reference system given by a user: a code, WKT, or a PROJ string.
 
 use crate::InvalidValue;
 use crate::crs::{Crs, code_of};
@@ -6,7 +6,7 @@ use crate::proj_string;
 use crate::registry;
 use crate::wkt::Node;
 
-/// What WKT may begin with.
+/// Keywords at the beginning of WKT.
 const SYSTEMS: [&str; 23] = [
     "PROJCS",
     "PROJCRS",
@@ -34,7 +34,7 @@ const SYSTEMS: [&str; 23] = [
 ];
 
 impl Crs {
-    /// The system a text names or describes: `EPSG:4326`, `EPSG:32631+5773`, `4326`, `OGC:CRS84`,
+    /// Parses a system by name or definition: `EPSG:4326`, `EPSG:32631+5773`, `4326`, `OGC:CRS84`,
     /// `urn:ogc:def:crs:EPSG::4326`, WKT 1 or 2, or a PROJ string. The error says what is wrong with it.
     pub fn from_user_input(text: &str) -> Result<Self, InvalidValue> {
         let text = text.trim();
@@ -60,13 +60,13 @@ fn from_definition(text: &str) -> Result<Crs, String> {
     Ok(Crs::from_wkt(text)?)
 }
 
-/// Returns whether a text begins as the WKT of a reference system does.
+/// Returns whether a text begins like the WKT of a reference system.
 pub fn is_wkt(text: &str) -> bool {
     let keyword = text.split(['[', '(']).next().unwrap_or("");
     keyword.len() < text.len() && SYSTEMS.iter().any(|known| keyword.trim().eq_ignore_ascii_case(known))
 }
 
-/// The registered definition of a system that is one.
+/// Returns the registered definition of a system, if there is one; else the system.
 fn registered(node: Node) -> Node {
     code_of(&node).and_then(registry::lookup).unwrap_or(node)
 }
@@ -79,7 +79,7 @@ fn from_code(text: &str) -> Result<Crs, String> {
     let code = ["urn:ogc:def:crs:epsg:", "http://www.opengis.net/def/crs/epsg/"]
         .iter()
         .find_map(|prefix| lower.strip_prefix(prefix))
-        // A version, which may be empty, stands before the code.
+        // A version, which may be empty, precedes the code.
         .and_then(|rest| rest.rsplit_once([':', '/']))
         .map(|(_, code)| code);
     let code = code.or_else(|| lower.strip_prefix("epsg:")).unwrap_or(&lower);

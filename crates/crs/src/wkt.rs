@@ -1,38 +1,38 @@
 //! Well-known text (version 1, and the shape of version 2) as a tree: parse, find, write.
 //!
-//! Numbers keep the digits they were written with. Depth and length are limited, so that no text can
-//! exhaust the stack. What a node means is left to `crs`.
+//! Numbers keep their digits. Depth and length are limited, so that no text can exhaust the stack. `crs` interprets the
+//! nodes.
 
 use crate::InvalidValue;
 use std::fmt;
 
-/// Longest text that is parsed; EPSG's longest definition has 8 kB.
+/// Longest text that is parsed. EPSG's longest definition has 8 kB.
 const MAX_LEN: usize = 1 << 20;
-/// Deepest nesting that is parsed; real definitions stay below 10.
+/// Deepest nesting that is parsed. Real definitions stay below 10.
 const MAX_DEPTH: usize = 32;
 
-/// One value between a node's brackets.
+/// A value between a node's brackets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A quoted text, without its quotes.
     Text(String),
     /// A bare word or number, as written.
     Word(String),
-    /// A node in the node.
+    /// A nested node.
     Node(Node),
 }
 
-/// `KEYWORD[value, …]`.
+/// A node: `KEYWORD[value, …]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The keyword as written.
     pub keyword: String,
-    /// What stands between the brackets.
+    /// The values between the brackets.
     pub values: Vec<Value>,
 }
 
 impl Node {
-    /// A node with a keyword and a quoted name.
+    /// Creates a node with a keyword and a quoted name.
     pub fn named(keyword: &str, name: &str) -> Self {
         Self { keyword: keyword.to_owned(), values: vec![Value::Text(name.to_owned())] }
     }
@@ -71,7 +71,7 @@ impl Node {
         }
     }
 
-    /// Parses a whole text; the error says what is wrong at which byte.
+    /// Parses a whole text. The error says what is wrong at which byte.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         Ok(Self::read(text)?)
     }
@@ -91,17 +91,17 @@ impl Node {
         if parser.at == text.len() { Ok(node) } else { Err(parser.wrong("the end")) }
     }
 
-    /// Whether the keyword is one of these, in any case.
+    /// Returns whether the keyword is one of these, in any case.
     pub fn is(&self, keywords: &[&str]) -> bool {
         keywords.iter().any(|k| self.keyword.eq_ignore_ascii_case(k))
     }
 
-    /// The first text: the node's name.
+    /// Returns the first text: the node's name.
     pub fn name(&self) -> Option<&str> {
         self.text(0)
     }
 
-    /// The value at an index, where it is text or a word.
+    /// Returns the value at an index, if it is text or a word.
     pub fn text(&self, index: usize) -> Option<&str> {
         match self.values.get(index)? {
             Value::Text(v) | Value::Word(v) => Some(v),
@@ -109,12 +109,12 @@ impl Node {
         }
     }
 
-    /// The value at an index, where it is a finite number.
+    /// Returns the value at an index, if it is a finite number.
     pub fn f64(&self, index: usize) -> Option<f64> {
         self.text(index)?.trim().parse().ok().filter(|v: &f64| v.is_finite())
     }
 
-    /// The nodes directly inside.
+    /// Returns the child nodes.
     pub fn children(&self) -> impl Iterator<Item = &Self> {
         self.values.iter().filter_map(|v| match v {
             Value::Node(node) => Some(node),
@@ -122,12 +122,12 @@ impl Node {
         })
     }
 
-    /// The first node directly inside with one of these keywords.
+    /// Returns the first child node with one of these keywords.
     pub fn child(&self, keywords: &[&str]) -> Option<&Self> {
         self.children().find(|n| n.is(keywords))
     }
 
-    /// Takes out every node with one of these keywords, at any depth.
+    /// Removes every node with one of these keywords, at any depth.
     pub fn remove_all(&mut self, keywords: &[&str]) {
         self.values.retain(|v| !matches!(v, Value::Node(node) if node.is(keywords)));
         for value in &mut self.values {
@@ -137,7 +137,7 @@ impl Node {
         }
     }
 
-    /// The EPSG code of this node itself: `AUTHORITY["EPSG","4326"]` or `ID["EPSG",4326]`.
+    /// Returns the EPSG code of this node itself: `AUTHORITY["EPSG","4326"]` or `ID["EPSG",4326]`.
     pub fn epsg_code(&self) -> Option<u32> {
         let authority = self.child(&["AUTHORITY", "ID"])?;
         if !authority.name()?.eq_ignore_ascii_case("EPSG") {
@@ -147,7 +147,7 @@ impl Node {
     }
 }
 
-/// The shortest text that gives the number back exactly; very large and small ones with an exponent.
+/// Returns the shortest text that restores the number exactly; very large and small ones with an exponent.
 fn format_number(value: f64) -> String {
     if value == 0.0 {
         // Never "-0".
@@ -240,7 +240,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A quoted text; a quote inside is written twice.
+    /// Parses a quoted text. A quote inside is written twice.
     fn quoted(&mut self) -> Result<String, String> {
         let mut out = String::new();
         self.at += 1;

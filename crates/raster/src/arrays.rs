@@ -1,4 +1,4 @@
-//! Pixels as arrays of the crate `ndarray` (feature `ndarray`).
+//! Pixels as arrays of the `ndarray` crate (feature `ndarray`).
 
 use crate::error::{Error, Result};
 use crate::options::Interleave;
@@ -9,8 +9,8 @@ use strile_engine::EngineError;
 use strile_engine::memory::try_with_capacity;
 
 impl Pixels {
-    /// Returns the samples as an array (band, row, column), also if pixels are interleaved: the array then has the strides
-    /// of the memory. The samples are borrowed like those of [`samples`](Self::samples).
+    /// Returns the samples as an array (band, row, column), also if pixels are interleaved: the strides of the array
+    /// follow the memory. The samples are borrowed like those of [`samples`](Self::samples).
     ///
     /// ```
     /// # use testkit::{ImageSpec, Pattern, Pixels};
@@ -92,7 +92,7 @@ fn shaped<'a, T: Sample, D: Dimension>(
     })
 }
 
-/// A copy with the same strides.
+/// Returns a copy with the same strides.
 fn owned<T: Sample, D: Dimension>(array: CowArray<'_, T, D>) -> Result<Array<T, D>> {
     if array.is_owned() {
         return Ok(array.into_owned());

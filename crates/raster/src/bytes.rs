@@ -1,6 +1,6 @@
-//! Numbers of bytes for people.
+//! Formats and parses byte counts, such as `1.5 KiB`.
 
-/// `1536` as `1.5 KiB`.
+/// Formats a number of bytes: `1536` becomes `1.5 KiB`.
 pub fn human(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -19,7 +19,7 @@ pub fn human(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// `2GiB`, `512 MiB`, `1.5GB` or a plain number as bytes; `None` where it is none of these.
+/// Parses a number of bytes: `2GiB`, `512 MiB`, `1.5GB` or a plain number. Returns `None` for other text.
 pub fn parse(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -37,7 +37,7 @@ pub fn parse(text: &str) -> Option<u64> {
         _ => return None,
     };
     let bytes = number.parse::<f64>().ok()? * f64::powi(base, power);
-    // 2^53: beyond it a double cannot tell neighbouring numbers apart, and no memory is that large.
+    // 2^53: a double cannot hold every integer above it, and no memory is that large.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 2^53, checked")]
     (0.0..=9_007_199_254_740_992.0).contains(&bytes).then_some(bytes as u64)
 }

@@ -1,15 +1,15 @@
-//! Class names and colours of a raster: as GDAL's sidecar `.aux.xml` has them.
+//! Class names and colours of a raster, as in GDAL's sidecar `.aux.xml`.
 
 use crate::file::metadata::Metadata;
 use strile_tiff::Warnings;
 use strile_tiff::gdal::pam::{Pam, PamBand};
 use strile_tiff::gdal::{BandMetadata, Element};
 
-/// GDAL's numbers for what a column of an attribute table is: name, red, green, blue, alpha.
+/// GDAL's numbers for the usage of an attribute table's column: name, red, green, blue, alpha.
 const NAME: u32 = 2;
 const COLOUR: [u32; 4] = [6, 7, 8, 9];
 
-/// What the values of a raster mean.
+/// Names and colours of the values of a raster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Categories {
     /// Names by value.
@@ -18,7 +18,7 @@ pub struct Categories {
     pub colours: Vec<(i64, i64, i64, i64)>,
     /// The attribute and colour tables of all bands, as the text of a sidecar.
     pub tables: Option<String>,
-    /// What is ignored, in words.
+    /// Warnings about what was ignored.
     pub problems: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ fn beside(band: u32, sidecar: Vec<Element>) -> PamBand {
     PamBand { band, metadata: BandMetadata { sidecar, ..BandMetadata::default() }, ..PamBand::default() }
 }
 
-/// An attribute table: what each column is for, and its rows.
+/// An attribute table: the usage of each column, and its rows.
 struct Table<'a> {
     usages: Vec<Option<u32>>,
     rows: Vec<Vec<&'a str>>,
@@ -97,9 +97,9 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Returns the text of `.aux.xml`; `None` if there is nothing to say. `items` are those of the first band. `tables` is the text of
-/// another sidecar, whose tables are written in place of colours; `bands` says which of its bands (from 0) each band of the
-/// raster is.
+/// Returns the text of `.aux.xml`, or `None` if it would be empty. `items` are those of the first band. `tables` is the
+/// text of another sidecar, whose tables are written instead of colours; `bands` maps each band of the raster to a band
+/// of that sidecar (from 0).
 pub fn aux_xml(
     names: Vec<String>,
     colours: &[(u8, u8, u8, u8)],
@@ -130,9 +130,10 @@ pub fn aux_xml(
     Some(pam.to_xml(&mut Warnings::new()))
 }
 
-/// Colours by value twice: as a colour table, which GDAL draws with, and as attributes, which QGIS lists.
+/// Returns the colours by value in both forms: as a colour table, which GDAL draws with, and as an attribute table,
+/// which QGIS lists.
 fn tables_of(names: &[String], colours: &[(u8, u8, u8, u8)]) -> Vec<Element> {
-    // The type (integer, text) and the use of each column, by GDAL's numbers.
+    // Name, type (integer, text) and usage of each column, by GDAL's numbers.
     const COLUMNS: [(&str, &str, &str); 6] = [
         ("Value", "0", "5"),
         ("Class", "2", "2"),

@@ -1,6 +1,6 @@
-//! What bands stand for: GDAL's colour interpretation, and the colours of the values of a band.
+//! Colour interpretation of bands, as in GDAL, and the colours of the values of a band.
 //!
-//! A statement of the metadata, in the file or beside it, wins over what the photometric says, as in GDAL.
+//! Metadata in the file or beside it takes precedence over the photometric interpretation, as in GDAL.
 
 use crate::convert::colours_as_read;
 use crate::error::Result;
@@ -11,8 +11,8 @@ use strile_tiff::gdal::NoData;
 use strile_tiff::{ExtraSample, Image, Photometric};
 
 impl Input {
-    /// Returns what each band stands for, in GDAL's words ("Red", "Gray", "Palette", "Alpha", …); `None` for a band of
-    /// which nothing is known.
+    /// Returns GDAL's colour interpretation of each band ("Red", "Gray", "Palette", "Alpha", …); `None` for a band
+    /// without one.
     pub fn band_colours(&self) -> Result<Vec<Option<String>>> {
         let stated = self.metadata().bands.iter().map(|band| band.colour.clone());
         Ok(match self {
@@ -25,7 +25,7 @@ impl Input {
         })
     }
 
-    /// Returns red, green, blue and alpha (0 to 255) of each value of a band, counted from 1; nothing for a band without
+    /// Returns red, green, blue and alpha (0 to 255) of each value of a band, counted from 1. Empty for a band without
     /// a colour table.
     pub fn colour_table(&self, band: u16) -> Result<Vec<[u16; 4]>> {
         let dataset = match self {
@@ -55,7 +55,7 @@ impl Input {
     }
 }
 
-/// What GDAL says the bands of an image are, by its tags alone.
+/// Returns GDAL's colour interpretation of the bands of an image, by its tags alone.
 pub(crate) fn colours_of(image: &Image) -> Vec<Option<String>> {
     let photometric = match (&image.colour.colour_map, image.samples) {
         (Some(_), 1) => Photometric::Palette,
@@ -79,8 +79,8 @@ pub(crate) fn colours_of(image: &Image) -> Vec<Option<String>> {
     (0..usize::from(image.samples)).map(of).collect()
 }
 
-/// Colours of 16 bits as the 8 that GDAL has, and whether that is all of them: writers make the 16 of 8 by one of two
-/// factors, and some left them at 8.
+/// Returns 16-bit colours as GDAL's 8-bit ones, and whether the conversion is lossless: writers expand 8 bits to 16 by
+/// one of two factors, and some leave them at 8 bits.
 pub(crate) fn eight_bits(map: &[[u16; 3]]) -> (Vec<[u16; 4]>, bool) {
     let all = |divisor: u16| map.iter().flatten().all(|v| v % divisor == 0);
     let divisor = if map.iter().flatten().all(|v| *v < 256) {

@@ -1,8 +1,8 @@
 //! The engines of this machine, and how one is chosen for a read.
 //!
-//! The choice is made from figures, before any pixel is touched, and says why: where it is free, both engines are
-//! estimated (`cost`) by what they cost on this machine (`constants`, measured by `calibrate`). A device is opened only
-//! where the estimate is for it: its context costs more than a small read.
+//! The choice is made before any pixel is touched, and gives its reason. If both engines are allowed, the cost of each
+//! is estimated (`cost`) from constants of this machine (`constants`, measured by `calibrate`). A device is opened only
+//! if its estimate is lower: creating its context costs more than a small read.
 
 mod calibrate;
 mod constants;
@@ -28,46 +28,46 @@ use std::time::Duration;
 use strile_cpu::CpuEngine;
 use strile_engine::{BlockLayout, Context, Engine, Location, PerProcess, ReadAt, Span};
 
-/// One device, or why there is none.
+/// A device of this machine, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// `cpu`, `cuda:0`, …; `cuda` where there is no device to number.
+    /// `cpu`, `cuda:0`, …; `cuda` if there is no device to number.
     pub name: String,
-    /// What it is, or why it cannot be used, in words.
+    /// Description of the device, or the reason why it cannot be used.
     pub description: String,
     /// Whether it can be used.
     pub usable: bool,
-    /// What is known of a GPU.
+    /// Properties of a GPU.
     pub gpu: Option<GpuInfo>,
 }
 
-/// What is known of a GPU.
+/// Properties of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuInfo {
-    /// Compute capability, as 9 and 0.
+    /// Compute capability: 9 and 0 for 9.0.
     pub capability: (u32, u32),
-    /// Bytes of its memory that nobody uses, where the driver says so.
+    /// Free bytes of its memory, if the driver reports them.
     pub memory_free: Option<u64>,
-    /// Bytes of its memory.
+    /// Total bytes of its memory.
     pub memory_total: u64,
-    /// The version of CUDA that the driver speaks, as 13 and 0.
+    /// CUDA version of the driver: 13 and 0 for 13.0.
     pub driver: (u32, u32),
 }
 
-/// What a choice is made from.
+/// The properties of a read that an engine is chosen by.
 pub(crate) struct Work<'a> {
     pub(crate) layout: &'a BlockLayout,
-    /// Where its blocks lie; `None` for those that are filled.
+    /// The byte ranges of its blocks; `None` for those that are filled.
     pub(crate) spans: &'a [Option<Span>],
     /// Bytes of the result.
     pub(crate) output: u64,
-    /// Where the result is wanted.
+    /// Where the result is stored.
     pub(crate) to: Location,
-    /// Where the bytes are; `None` for those that come from afar.
+    /// The source of the bytes; `None` for remote sources.
     pub(crate) local: Option<Arc<dyn ReadAt>>,
     /// Threads that may decode.
     pub(crate) threads: usize,
-    /// Whether some of the pixels were blended in the memory of the device, which only the device reads.
+    /// Whether some pixels were blended in the memory of the device, which only the device reads.
     pub(crate) is_blended_there: bool,
 }
 
@@ -93,49 +93,49 @@ impl Work<'_> {
 /// An engine on a GPU.
 pub(crate) struct Opened {
     engine: Arc<dyn Engine>,
-    /// Whether cuFile reads the file, or why not; `None` if it was not asked for.
+    /// Whether cuFile reads the file, or why not; `None` if it was not requested.
     direct: Option<Reasoned<()>>,
 }
 
-/// Where most blocks of a read are decompressed, as the engine says.
+/// Where most blocks of a read are decompressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decode {
-    /// By the CPU engine.
+    /// On the CPU, by the CPU engine.
     Cpu,
-    /// By kernels on the device; blocks that a kernel does not take are decided by the CPU engine.
+    /// On the device, by strile's kernels. Blocks that a kernel rejects are decoded by the CPU engine.
     Kernels,
-    /// By a library on the device, such as nvCOMP; what it does not take is decided by the CPU engine.
+    /// On the device, by a library such as nvCOMP. Blocks that it does not support are decoded by the CPU engine.
     Library {
-        /// Its name.
+        /// Name of the library.
         name: &'static str,
-        /// Its version, and why it was chosen.
+        /// Version of the library, and why it was chosen.
         reason: String,
     },
-    /// By the CPU engine for the device, which has no kernel, for this reason.
+    /// By the CPU engine on behalf of the device, which has no kernel for them. Holds the reason.
     Host(String),
 }
 
-/// An engine, and why it was chosen.
+/// An engine, and the reason why it was chosen.
 pub(crate) struct Choice {
     pub(crate) engine: Arc<dyn Engine>,
     /// `Cpu` or `Cuda`.
     pub(crate) processor: Processor,
-    /// Why, unless it was chosen by an estimate.
+    /// The reason, unless it was chosen by an estimate.
     pub(crate) reason: String,
-    /// What it was chosen by, where it was free.
+    /// The estimate it was chosen by, if both engines were allowed.
     pub(crate) judged: Option<Judged>,
     /// Whether cuFile reads the file.
     pub(crate) direct: bool,
-    /// Why not what was asked for.
+    /// Requested features that are not used, with the reasons.
     pub(crate) notes: Vec<String>,
 }
 
-/// An estimate, and what is to be said of the constants behind it.
+/// An estimate of both engines, and the origin of its constants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// Both engines.
+    /// Estimates of both engines.
     pub estimate: Estimate,
-    /// Where the constants are from, in words.
+    /// Origin of the constants, in words.
     pub constants: String,
 }
 
@@ -146,12 +146,12 @@ impl Choice {
         Self { engine, processor, reason: reason.into(), judged: None, direct, notes }
     }
 
-    /// Why it was chosen, in words. Made for those who ask: reads do not.
+    /// Returns why the engine was chosen, in words. Formatted only on request: reads do not need it.
     pub(crate) fn reason(&self) -> String {
         self.judged.as_ref().map_or_else(|| self.reason.clone(), |judged| judged.estimate.to_string())
     }
 
-    /// What was asked of a GPU and a choice of the CPU does not do: an error or a note, never silence.
+    /// Reports GPU options that a read on the CPU does not apply: as an error or as a note, never silently.
     fn without(mut self, execution: &Execution) -> Reasoned<Self> {
         if self.processor != Processor::Cpu {
             return Ok(self);
@@ -179,10 +179,10 @@ impl Choice {
     }
 }
 
-/// Something, or in words why not.
+/// A value, or the reason why there is none.
 type Reasoned<T> = std::result::Result<T, String>;
 
-/// The devices of this machine.
+/// Lists the devices of this machine.
 pub fn devices() -> Vec<DeviceInfo> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let description = format!("{threads} threads");
@@ -193,13 +193,14 @@ pub fn devices() -> Vec<DeviceInfo> {
     devices
 }
 
-/// Returns whether this process has a CUDA device open. The first read on a device opens it, which takes longer than a small read.
+/// Returns whether this process has a CUDA device open. The first read on a device opens it, which takes longer than a
+/// small read.
 pub fn is_open(device: u32) -> bool {
     cuda::is_open(device)
 }
 
-/// The engine for a read, or why it cannot be had. The CPU engine writes host memory only: a result on a GPU is copied there
-/// after it.
+/// Returns the engine for a read, or why it is unavailable. The CPU engine writes host memory only: a result on a GPU
+/// is copied there afterwards.
 pub(crate) fn choose(execution: &Execution, work: &Work<'_>) -> Reasoned<Choice> {
     let on = |index: u32, reason: &str| {
         Choice::cuda(index, execution, work, reason.into()).map_err(|reason| unusable(index, &reason))
@@ -218,8 +219,8 @@ pub(crate) fn choose(execution: &Execution, work: &Work<'_>) -> Reasoned<Choice>
     }
 }
 
-/// The estimate of a read into the memory of a GPU that the CPU does clearly faster, with the copy there: of few blocks with a
-/// codec that a GPU decodes slowly one by one. `None` for others, and if something was asked for that only a GPU does.
+/// Returns the estimate of a read into GPU memory if decoding on the CPU and copying is clearly faster: few blocks with
+/// a codec that a GPU decodes slowly one by one. Returns `None` otherwise, and if an option needs the GPU.
 fn faster_on_cpu(execution: &Execution, work: &Work<'_>) -> Option<Judged> {
     let asks_gpu = execution.direct_io != DirectIo::Off || execution.nvcomp != Nvcomp::Off;
     if asks_gpu || work.is_blended_there || cuda::ABSENT.is_some() || cuda::kernel(work.layout).is_err() {
@@ -230,7 +231,7 @@ fn faster_on_cpu(execution: &Execution, work: &Work<'_>) -> Option<Judged> {
     estimate.prefers_cpu().then_some(Judged { estimate, constants: known.words })
 }
 
-/// The engine of a GPU whose memory a result is copied to, or why it cannot be had.
+/// Returns the engine of a GPU whose memory a result is copied to, or why it is unavailable.
 pub(crate) fn holder(index: u32, device_memory: Option<u64>) -> Reasoned<Arc<dyn Engine>> {
     cuda::to_hold(index, device_memory).map_err(|reason| unusable(index, &reason))
 }
@@ -239,7 +240,7 @@ fn unusable(index: u32, reason: &str) -> String {
     format!("device `cuda:{index}` cannot be used: {reason}")
 }
 
-/// The engine that encodes and reduces: there is one.
+/// Returns the engine that encodes and reduces.
 pub(crate) fn choose_for_writing(encode_on: Processor) -> Reasoned<Choice> {
     match encode_on {
         Processor::Cpu => Ok(Choice::cpu("asked for")),
@@ -251,7 +252,7 @@ pub(crate) fn choose_for_writing(encode_on: Processor) -> Reasoned<Choice> {
     }
 }
 
-/// What is known of this machine, read once.
+/// The constants of this machine, read once per process.
 static KNOWN: PerProcess<Mutex<Option<Known>>> = PerProcess::new();
 
 fn known() -> Known {
@@ -263,13 +264,13 @@ fn known() -> Known {
     kept().get_or_insert(known).clone()
 }
 
-/// Microseconds that reads of this process would have saved on a GPU that was not opened for them.
+/// Microseconds that earlier reads of this process would have saved on a GPU that was not opened for them.
 static MISSED: AtomicU64 = AtomicU64::new(0);
 
-/// The engine with the lower estimate. What costs nothing to find out is asked first.
+/// Chooses the engine with the lower estimate. Cheap checks come first.
 ///
-/// Opening the device is paid by the read that opens it, less what earlier reads have missed: many small reads
-/// open it in the end, a single one does not.
+/// The read that opens the device pays for it, less what earlier reads would have saved: many small reads open it
+/// eventually, a single one does not.
 fn automatic(execution: &Execution, work: &Work<'_>) -> Choice {
     if let Err(reason) =
         cuda::ABSENT.map_or_else(|| cuda::kernel(work.layout), |reason| Err(reason.to_owned()))
@@ -303,7 +304,7 @@ fn automatic(execution: &Execution, work: &Work<'_>) -> Choice {
         Ok(choice) => choice,
         Err(reason) => return Choice::cpu(format!("no usable GPU: {reason}")),
     };
-    // Only now is it known which device it is: a calibration of another one does not count.
+    // The device is only identified here: a calibration of another device does not count.
     let known = match cuda::identity(FIRST) {
         Ok(identity) => known.of(&identity),
         Err(_) => known,
@@ -315,11 +316,11 @@ fn automatic(execution: &Execution, work: &Work<'_>) -> Choice {
     }
 }
 
-/// The device that `Auto` takes.
+/// The device that `Auto` uses.
 const FIRST: u32 = 0;
 
-/// Measures what reads cost on the CPU and on the first GPU, and keeps it for all later reads of this user on this
-/// machine; the file it is kept in. Takes some seconds, most of the processor and some hundred MiB.
+/// Measures the cost of reads on the CPU and on the first GPU. Stores it in a file for all later reads of this user on
+/// this machine, and returns the path. Takes some seconds, most of the processor and some hundred MiB.
 pub fn calibrate(context: &Context) -> Result<PathBuf> {
     let refused = |problem: String| Error::Request { file: "calibration".to_owned(), problem };
     let path =

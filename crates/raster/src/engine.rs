@@ -1,4 +1,4 @@
-//! What engines take and return: memory budgets, outputs in memory, progress, faults of blocks, reports.
+//! Types that engines take and return: memory budgets, outputs in memory, progress, faults of blocks, reports.
 
 pub use strile_cpu::{Strided, count};
 pub use strile_engine::{

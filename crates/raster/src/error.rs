@@ -1,4 +1,4 @@
-//! What can go wrong, in kinds a user can act on.
+//! Errors, and their kinds that a program can act on.
 
 pub use strile_tiff::InvalidValue;
 
@@ -9,36 +9,36 @@ use strile_engine::{BudgetError, EngineError, LocatedFault, Location, OutputErro
 use strile_tiff::{DataType, TiffError};
 use thiserror::Error;
 
-/// Faulty blocks of one of many files.
+/// Faulty blocks of one of several files.
 #[derive(Debug, Clone)]
 pub struct FaultyFile {
     /// The file.
     pub file: String,
     /// The lowest faulty block.
     pub first: LocatedFault,
-    /// How many of its blocks are faulty.
+    /// Number of faulty blocks of the file.
     pub count: usize,
 }
 
-/// Any failure of strile. [`Error::kind`] says what a program can do about it; the text is for people.
+/// Any failure of strile. [`Error::kind`] tells a program how to react; the text is for people.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused or failed.
+    /// An operation of the system failed.
     #[error("{path}: {error}", path = path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         error: Arc<std::io::Error>,
     },
-    /// The file is wrong, unsupported, or over a limit of its structure.
+    /// The file is invalid, unsupported, or exceeds a structural limit.
     #[error("{file}: {error}")]
     File {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The problem.
         #[source]
         error: TiffError,
     },
@@ -47,56 +47,56 @@ pub enum Error {
     Unsupported {
         /// The file.
         file: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// What was asked for is not in the file.
+    /// The file does not contain what was requested.
     #[error("{file}: {problem}")]
     Request {
         /// The file.
         file: String,
-        /// What was asked for, and what there is.
+        /// The request, and what the file contains.
         problem: String,
     },
-    /// The file asks for implausibly much, or for more than the caller allows.
+    /// The file requires implausibly much, or more than the caller allows.
     #[error("{file}: {problem}")]
     Limit {
         /// The file.
         file: String,
-        /// Which limit.
+        /// The limit.
         limited: Limited,
-        /// What is too large, and which option raises the limit.
+        /// The quantity that is too large, and the option that raises the limit.
         problem: String,
     },
-    /// The file states something that cannot be used as it is.
+    /// The file contains a statement that cannot be used.
     #[error("{file}: {problem}")]
     Misstated {
         /// The file.
         file: String,
-        /// What the statement is about.
+        /// The subject of the statement.
         what: Misstated,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// The device that was asked for cannot be used, or not so.
+    /// The requested device cannot be used for this.
     #[error("{file}: {problem}")]
     Device {
         /// The file.
         file: String,
-        /// Which device, and why not.
+        /// The device, and why it cannot be used.
         problem: String,
     },
-    /// Memory for it would pass the limit.
+    /// The memory limit would be exceeded.
     #[error("{error}; raise `{}`, or read a window", limit_of(error))]
     Memory {
         /// Need, limit and purpose.
         #[from]
         error: BudgetError,
     },
-    /// The system has no memory, though the limit had room.
+    /// The system is out of memory, although the limit was not reached.
     #[error("{error}; read a window, or allow this process more memory")]
     NoMemory {
-        /// How much, and what for.
+        /// Size and purpose of the memory.
         #[from]
         error: NoMemory,
     },
@@ -107,37 +107,37 @@ pub enum Error {
         file: String,
         /// The lowest faulty block.
         first: LocatedFault,
-        /// How many are faulty in all.
+        /// Total number of faulty blocks.
         count: usize,
-        /// Further files with faulty blocks, where many are read together.
+        /// Further files with faulty blocks, if several are read together.
         also: Box<[FaultyFile]>,
     },
-    /// What is wrong with one window of a batch.
+    /// An error of one window of a batch.
     #[error("window {window} ({area}): {error}")]
     Window {
-        /// Its number in the batch, from 0.
+        /// Number of the window in the batch, from 0.
         window: usize,
-        /// Its pixels, in words.
+        /// Pixels of the window, in words.
         area: String,
-        /// What is wrong.
+        /// The error.
         #[source]
         error: Box<Error>,
     },
-    /// Stopped on request.
+    /// The operation was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// Samples are of another type than the one asked for.
+    /// The samples have another type than the requested one.
     #[error("expected samples of type {expected}, got {found}")]
     SampleType {
-        /// What was asked for.
+        /// The requested type.
         expected: DataType,
         /// The type of the samples.
         found: DataType,
     },
-    /// Pixels are in the memory of a GPU, and host memory was asked for.
+    /// The pixels are in GPU memory, but host memory was requested.
     #[error("expected pixels in host memory, got pixels in {location}; copy them with `into_host`")]
     OnDevice {
-        /// Where they are.
+        /// Location of the pixels.
         location: Location,
     },
     /// The engine failed as a whole.
@@ -145,41 +145,41 @@ pub enum Error {
     Engine(#[source] EngineError),
 }
 
-/// What a program can do about an [`enum@Error`].
+/// How a program can react to an [`enum@Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The system refused or failed: a file that is missing, a full disk, a broken connection.
+    /// An operation of the system failed: a missing file, a full disk, a broken connection.
     Io,
-    /// The file is not a TIFF or its structure is broken.
+    /// The file is not a TIFF, or its structure is broken.
     InvalidFile,
-    /// The file is in order, and strile does not read or write this kind.
+    /// The file is valid, but strile does not read or write this kind.
     Unsupported,
-    /// The call asks for what the file does not have, or contradicts itself.
+    /// The call requests what the file does not have, or contradicts itself.
     InvalidRequest,
-    /// A limit that protects against hostile files was reached; options raise it.
+    /// A limit that protects against hostile files was reached. Options raise it.
     Limit,
-    /// Memory: the limit of the call, or the system's.
+    /// The memory limit of the call was reached, or the system is out of memory.
     Memory,
-    /// The device that was asked for cannot be used.
+    /// The requested device cannot be used.
     Device,
-    /// Blocks of the file are damaged; `OnFault::Fill` reads the rest.
+    /// Blocks of the file are damaged. `OnFault::Fill` reads the rest.
     Damaged,
-    /// Stopped on request.
+    /// The operation was cancelled.
     Cancelled,
     /// strile or the driver failed.
     Internal,
 }
 
-/// What a statement of a file is about that cannot be used.
+/// The subject of a statement of a file that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misstated {
-    /// Its transform has rotation or shear.
+    /// A transform with rotation or shear.
     Rotation,
     /// The size of its pixels.
     PixelSize,
-    /// Orientation or tie points that no transform of rows and columns can state.
+    /// An orientation or tie points that no transform of rows and columns can express.
     Layout,
     /// Scale and offset.
     Scaling,
@@ -191,7 +191,7 @@ pub enum Misstated {
     GeoKeys,
 }
 
-/// What a limit of a read counts.
+/// The quantity that a limit of a read counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limited {
     /// Samples of the result or of a block: `ReadOptions::max_pixels`.
@@ -201,7 +201,7 @@ pub enum Limited {
 }
 
 impl Error {
-    /// What a program can do about it.
+    /// Returns how a program can react to the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { .. } => ErrorKind::Io,
@@ -222,12 +222,13 @@ impl Error {
         }
     }
 
-    /// An error of the system about a file.
+    /// Returns a system error about a file.
     pub(crate) fn io(path: impl Into<PathBuf>, error: std::io::Error) -> Self {
         Self::Io { path: path.into(), error: Arc::new(error) }
     }
 
-    /// An output that cannot be made: for want of memory, or because of its shape, which `refuse` tells of.
+    /// Returns the error of an output that cannot be made: out of memory, or because of its shape, which `refuse`
+    /// reports.
     pub(crate) fn output(error: OutputError, refuse: impl FnOnce(String) -> Self) -> Self {
         match error {
             OutputError::NoMemory(error) => Self::NoMemory { error },
@@ -236,7 +237,8 @@ impl Error {
     }
 }
 
-/// The option that raises the limit: the purposes of a device's budget say that they are on the device.
+/// Returns the option that raises the limit. A device's budget is recognised by its purposes, which end with "on the
+/// device".
 fn limit_of(error: &BudgetError) -> &'static str {
     match error.purpose.ends_with("on the device") {
         true => "device_memory",

@@ -1,4 +1,4 @@
-//! Where bytes come from and go to: files, memory, streams, remote objects, or a [`Source`] or [`Sink`] of your own.
+//! Sources and destinations of bytes: files, memory, streams, remote objects, or your own [`Source`] or [`Sink`].
 
 pub use crate::sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
 #[cfg(feature = "remote")]

@@ -11,9 +11,10 @@
 //! # Ok::<(), strile::Error>(())
 //! ```
 //!
-//! What most programs need is here; the rest is in modules by task. A file, or a mosaic of files ([`Vrt`]), is opened with
-//! [`Dataset::open`] or [`Input::open`] and read with [`ReadOptions`] into [`Pixels`]. [`convert()`] writes a file as
-//! another, [`Writer`] writes pixels, [`read_batch`] reads many windows of many files into one array.
+//! The crate root has the items that most programs need; modules hold the rest, by task. [`Dataset::open`] opens a
+//! file, [`Input::open`] a file or a mosaic ([`Vrt`]); both are read with [`ReadOptions`] into [`Pixels`].
+//! [`convert()`] converts a file, [`Writer`] writes pixels, [`read_batch`] reads many windows of many files into one
+//! array.
 
 #[cfg(feature = "ndarray")]
 mod arrays;

@@ -1,8 +1,8 @@
-//! What a process has to do with a GPU besides reads: how fast bytes go to it, and work that others have queued there.
+//! GPU functions that are not reads: the transfer rate to a device, and waiting for work that others have queued there.
 
 use thiserror::Error;
 
-/// A GPU that cannot be used, or failed, and why.
+/// The reason why a GPU cannot be used or has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct DeviceFailure(String);
@@ -14,7 +14,7 @@ impl DeviceFailure {
     }
 }
 
-/// Bytes a second from pinned memory to a CUDA device, measured now, or why not.
+/// Measures the transfer rate from pinned memory to a CUDA device, in bytes per second.
 #[cfg(feature = "cuda")]
 pub fn link_rate(index: u32) -> Result<f64, DeviceFailure> {
     let device = strile_cuda::device::Device::open(index).map_err(DeviceFailure::of)?;
@@ -22,14 +22,14 @@ pub fn link_rate(index: u32) -> Result<f64, DeviceFailure> {
     Ok(rates.0)
 }
 
-/// Bytes a second from pinned memory to a CUDA device, measured now, or why not.
+/// Measures the transfer rate from pinned memory to a CUDA device, in bytes per second.
 #[cfg(not(feature = "cuda"))]
 pub fn link_rate(_index: u32) -> Result<f64, DeviceFailure> {
     Err(DeviceFailure("built without the CUDA engine".to_owned()))
 }
 
-/// Waits until all that a caller has queued so far on a stream of a CUDA device is done, so that its memory may be
-/// touched: 0 or 1 the default stream, 2 that of this thread, else the handle of a `CUstream` that lives.
+/// Waits until all work that a caller has queued so far on a stream of a CUDA device is done, so that its memory may be
+/// used. `stream` is 0 or 1 for the default stream, 2 for that of this thread, or the handle of a live `CUstream`.
 #[cfg(feature = "cuda")]
 pub fn wait_for_stream(index: u32, stream: u64) -> Result<(), DeviceFailure> {
     let device = strile_cuda::device::Device::open(index).map_err(DeviceFailure::of)?;

@@ -12,12 +12,12 @@ use strile_tiff::DataType;
 
 /// Returns the header of an array of little-endian samples (band, row, column).
 ///
-/// Version 1.0: magic, length, a Python dictionary, spaces so that the samples begin at a multiple of 64.
+/// Uses version 1.0: magic, length, a Python dictionary, and spaces so that the samples begin at a multiple of 64.
 pub fn header(data_type: DataType, [bands, rows, columns]: [u64; 3]) -> Vec<u8> {
     let code = code(data_type);
     let mut text =
         format!("{{'descr': '{code}', 'fortran_order': False, 'shape': ({bands}, {rows}, {columns}), }}");
-    // Ten bytes stand before the dictionary, and a line feed ends it.
+    // Ten bytes precede the dictionary, and a line feed ends it.
     let whole = (10 + text.len() + 1).next_multiple_of(64);
     text.push_str(&" ".repeat(whole - 10 - text.len() - 1));
     text.push('\n');

@@ -1,4 +1,4 @@
-//! Types of samples; samples as 64-bit floats and back, for figures and pictures of them.
+//! Types of samples, and conversion of samples to 64-bit floats and back, for statistics and pictures.
 //!
 //! ```
 //! use strile::DataType;
@@ -21,7 +21,7 @@ macro_rules! read {
     };
 }
 
-/// Returns how a sample, or one part of a complex sample, is read as a number. 64-bit integers are rounded.
+/// Returns a function that reads a sample, or one part of a complex sample, as a number. 64-bit integers are rounded.
 #[expect(clippy::cast_precision_loss, reason = "the nearest value is what is asked for")]
 pub fn reader(data_type: DataType) -> fn(&[u8]) -> f64 {
     match data_type {
@@ -39,14 +39,14 @@ pub fn reader(data_type: DataType) -> fn(&[u8]) -> f64 {
     }
 }
 
-/// Turns samples of this machine's memory into little-endian order.
+/// Converts samples in native byte order to little-endian.
 pub fn to_little_endian(samples: &mut [u8], data_type: DataType) {
     if cfg!(target_endian = "big") {
         swap(samples, data_type);
     }
 }
 
-/// Turns samples of this machine's memory into big-endian order.
+/// Converts samples in native byte order to big-endian.
 pub fn to_big_endian(samples: &mut [u8], data_type: DataType) {
     if cfg!(target_endian = "little") {
         swap(samples, data_type);
@@ -63,7 +63,7 @@ fn swap(samples: &mut [u8], data_type: DataType) {
     }
 }
 
-/// Returns how a sample is read as one number: a complex one by its magnitude.
+/// Returns a function that reads a sample as one number: a complex sample by its magnitude.
 pub fn magnitude(data_type: DataType) -> fn(&[u8]) -> f64 {
     match data_type {
         DataType::C64 => |bytes| {
@@ -78,13 +78,13 @@ pub fn magnitude(data_type: DataType) -> fn(&[u8]) -> f64 {
     }
 }
 
-/// Returns samples of one band or more as numbers, complex ones by their magnitude.
+/// Returns the samples of one or more bands as numbers, complex samples by their magnitude.
 pub fn numbers(samples: &[u8], data_type: DataType) -> impl Iterator<Item = f64> + Clone {
     samples.chunks_exact(data_type.size()).map(magnitude(data_type))
 }
 
-/// Returns how a number is stored as a sample, or as one part of a complex sample: rounded to the nearest, and within the type. NaN
-/// is 0 as an integer.
+/// Returns a function that appends a number as a sample, or as one part of a complex sample: rounded to the nearest,
+/// and clamped to the type. NaN becomes 0 in integers.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -106,8 +106,8 @@ pub fn writer(data_type: DataType) -> fn(f64, &mut Vec<u8>) {
     }
 }
 
-/// Returns samples in another type, as GDAL converts them: floats are rounded, halves away from 0, values beyond a type become its
-/// nearest, NaN becomes 0 in whole numbers, and complex numbers lose their imaginary part in real types.
+/// Converts samples to another type, as GDAL does: floats are rounded (halves away from 0), values outside the range of
+/// the type are clamped, NaN becomes 0 in integers, and complex numbers lose their imaginary part in real types.
 ///
 /// ```
 /// use strile::DataType;
@@ -137,7 +137,7 @@ pub fn converted(samples: &[u8], from: DataType, to: DataType) -> Result<Vec<u8>
     Ok(into)
 }
 
-/// A number that may have more digits than a 64-bit float.
+/// Returns an integer sample exactly: it may have more digits than a 64-bit float. `None` for other types.
 fn whole(sample: &[u8], data_type: DataType) -> Option<i128> {
     match data_type {
         DataType::U64 => Some(read!(sample, u64).into()),
@@ -188,7 +188,7 @@ mod tests {
             bytes(&[i64::MAX, (1 << 53) + 1])
         );
         assert_eq!(converted(&u64s, DataType::U64, DataType::U8).unwrap(), [255, 255]);
-        // Rounded once: by way of 64-bit floats it would be 2^60.
+        // Rounded once. Converted by way of 64-bit floats it would be 2^60.
         let halves = bytes(&[(1i64 << 60) + (1 << 36) + 1]);
         let expected = bytes(&[(1u64 << 60) as f32 + (1u64 << 37) as f32]);
         assert_eq!(converted(&halves, DataType::I64, DataType::F32).unwrap(), expected);

@@ -1,7 +1,8 @@
-//! Samples as 8-bit pictures: grey, colours or a palette, stretched between percentiles, missing pixels transparent.
+//! Samples as 8-bit pictures: grey, colours or a palette, stretched between percentiles, with missing pixels
+//! transparent.
 //!
-//! `Stretch` is the arithmetic. `Drawing` decides from what a file says which bands are drawn and how; it is given pieces
-//! twice, first to see their values, then to draw them.
+//! `Stretch` is the arithmetic. `Drawing` decides from the file's metadata which bands are drawn and how. It takes
+//! pieces twice: first to collect their values, then to draw them.
 
 use crate::convert::{colours_as_read, has_grey_table};
 use crate::error::{Error, Result};
@@ -16,21 +17,21 @@ use strile_tiff::{DataType, Photometric};
 /// Percentiles of the valid values that become black and white.
 const PERCENTILES: (f64, f64) = (2.0, 98.0);
 
-/// Rows and columns of the pixels that a stretch is found from, at most: every n-th of a larger picture.
+/// Largest number of rows and of columns that a stretch is computed from. Larger pictures are subsampled.
 const SEEN: u32 = 1024;
 
-/// How values of a band become shades from 0 to 255.
+/// Maps the values of a band to shades from 0 to 255.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stretch {
-    /// The value that is black.
+    /// The value that becomes black.
     pub low: f64,
-    /// The value that is white.
+    /// The value that becomes white.
     pub high: f64,
 }
 
 impl Stretch {
-    /// From the 2nd to the 98th percentile of the values, none of them NaN or infinite. `None` if they are best shown as
-    /// they are: 8 bits that reach from 0 to 255.
+    /// Stretches from the 2nd to the 98th percentile of the values, none of which may be NaN or infinite. Returns
+    /// `None` if they are best shown unchanged: 8 bits that range from 0 to 255.
     pub fn of(values: &mut [f64], data_type: DataType) -> Option<Self> {
         values.sort_unstable_by(f64::total_cmp);
         let ends = values.first().copied().zip(values.last().copied());
@@ -42,16 +43,16 @@ impl Stretch {
         }
     }
 
-    /// The shade of a value.
+    /// Returns the shade of a value.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255; NaN becomes 0")]
     pub fn shade(&self, value: f64) -> u8 {
-        // Halved, because the span of two doubles can be larger than any double.
+        // Halved, because the difference of two doubles can be larger than any double.
         let span = if self.high > self.low { self.high / 2.0 - self.low / 2.0 } else { 0.5 };
         ((value / 2.0 - self.low / 2.0) / span * 255.0 + 0.5).clamp(0.0, 255.0) as u8
     }
 }
 
-/// The value below which so many percent of sorted values lie, between two of them by their distance.
+/// Returns the percentile of sorted values, interpolated linearly.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -68,7 +69,8 @@ fn percentile(sorted: &[f64], percent: f64) -> f64 {
     }
 }
 
-/// Shades of samples, 0 where they are not valid; see [`Stretch`]. `samples` are of one band, `valid` one flag each.
+/// Returns the shades of samples, 0 for invalid ones; see [`Stretch`]. `samples` are of one band, and `valid` has a
+/// flag per sample.
 pub fn shades(samples: &[u8], data_type: DataType, valid: &[bool]) -> Vec<u8> {
     let number = reader(data_type);
     let each = || samples.chunks_exact(data_type.size()).map(number);
@@ -85,9 +87,9 @@ fn shade(stretch: Option<Stretch>, value: f64) -> u8 {
 
 /// How a request is drawn.
 pub struct Drawing {
-    /// The bands to read, from 1: those that are drawn, then alpha.
+    /// The bands to read, from 1: the drawn ones, then alpha.
     pub bands: Vec<u16>,
-    /// Whether the mask has to be read, too.
+    /// Whether the mask has to be read as well.
     pub needs_mask: bool,
     drawn: usize,
     alpha: bool,
@@ -101,8 +103,8 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// Decides how a request for `data_type` samples of an image of this size is drawn: by its palette, as grey, or by the
-    /// first three bands. A band is alpha only if the file says so.
+    /// Decides how a request for `data_type` samples of an image of this size is drawn: with its palette, as grey, or
+    /// from the first three bands. A band is alpha only if the file says so.
     pub fn plan(
         input: &Input,
         options: &ReadOptions,
@@ -137,7 +139,7 @@ impl Drawing {
         let palette = if colours == [1] && !is_converted { palette_of(input, &options.place)? } else { None };
         let rule = |&band: &u16| {
             let rule = shown.band(input, band, data_type);
-            // Nodata has become NaN, and its value may be one of the values that samples have become.
+            // Nodata has become NaN. Its original value may now be a valid result of the conversion.
             if is_converted { rule.without_nodata() } else { rule }
         };
         let rules = colours.iter().map(rule).collect();
@@ -158,27 +160,27 @@ impl Drawing {
         })
     }
 
-    /// Whether pieces have to be seen before they are drawn.
+    /// Returns whether [`see`](Self::see) must see all pieces before they are drawn.
     pub fn needs_sight(&self) -> bool {
         self.palette.is_none()
     }
 
-    /// Channels of the picture: grey and alpha, or three colours and alpha.
+    /// Returns the channels of the picture: 2 (grey and alpha) or 4 (three colours and alpha).
     pub fn channels(&self) -> usize {
         if self.palette.is_some() || self.drawn == 3 { 4 } else { 2 }
     }
 
-    /// How values become shades, one for each band that is stretched, once all pieces were seen.
+    /// Returns the stretch of each drawn band, after all pieces were seen.
     pub fn stretches(&self) -> &[Option<Stretch>] {
         &self.stretches
     }
 
-    /// Bands that are drawn by their own colours, not a stretch.
+    /// Returns whether the picture is drawn with a palette, not with a stretch.
     pub fn has_palette(&self) -> bool {
         self.palette.is_some()
     }
 
-    /// Looks at a piece, its pixels band-last, with the mask of the same pixels if one is needed.
+    /// Collects the values of a piece with its pixels band-last, and the mask of the same pixels if one is needed.
     pub fn see(&mut self, pixels: &Pixels, mask: Option<&[u8]>) -> Result<()> {
         let (bytes, columns) = (pixels.bytes()?, pixels.columns as usize);
         for row in 0..pixels.rows {
@@ -205,7 +207,7 @@ impl Drawing {
         Ok(())
     }
 
-    /// Finds the stretches from what was seen.
+    /// Computes the stretches from the collected values.
     pub fn decide(&mut self) {
         for (stretch, values) in self.stretches.iter_mut().zip(&mut self.values) {
             *stretch = Stretch::of(values, self.data_type);
@@ -218,14 +220,14 @@ impl Drawing {
         pixels.get(at * len..(at + 1) * len).unwrap_or_default()
     }
 
-    /// Whether mask or alpha show a pixel at all.
+    /// Returns whether mask and alpha show a pixel at all.
     fn is_shown(&self, pixel: &[u8], mask: Option<&u8>) -> bool {
         let size = self.data_type.size();
         let alpha = self.alpha.then(|| pixel.get(self.drawn * size..).unwrap_or_default());
         mask.is_none_or(|mask| *mask != 0) && alpha.is_none_or(|alpha| alpha.iter().any(|&byte| byte != 0))
     }
 
-    /// The channels of a piece, pixel by pixel.
+    /// Draws a piece: its channels, pixel by pixel.
     pub fn draw(&self, pixels: &Pixels, mask: Option<&[u8]>) -> Result<Vec<u8>> {
         let (size, number) = (self.data_type.size(), reader(self.data_type));
         let (bytes, count) = (pixels.bytes()?, pixels.rows as usize * pixels.columns as usize);
@@ -260,7 +262,7 @@ impl Drawing {
         Ok(out)
     }
 
-    /// Alpha in 8 bits.
+    /// Returns the alpha of a pixel in 8 bits.
     fn opacity(&self, pixel: &[u8]) -> u8 {
         let sample = pixel.get(self.drawn * self.data_type.size()..).unwrap_or_default();
         match (self.alpha, self.data_type, sample) {
@@ -274,7 +276,7 @@ impl Drawing {
 }
 
 impl Input {
-    /// The band, from 1, that the file says is alpha.
+    /// Returns the number, from 1, of the band that the file declares to be alpha.
     pub fn alpha_band(&self, place: &Place) -> Result<Option<u16>> {
         Ok(match self {
             Self::Tiff(dataset) => {
@@ -289,8 +291,8 @@ impl Input {
     }
 }
 
-/// Returns the colours of the first band, in 8 bits and opaque, if it has a table of them. Only the page and the
-/// level of `place` count.
+/// Returns the colours of the first band, in 8 bits and opaque, if it has a colour table. Of `place`, only the page and
+/// the level count.
 pub fn palette_of(input: &Input, place: &Place) -> Result<Option<Vec<[u8; 4]>>> {
     let narrow = |value: u16, divisor: u16| u8::try_from(value / divisor).unwrap_or(255);
     match input {
@@ -298,7 +300,7 @@ pub fn palette_of(input: &Input, place: &Place) -> Result<Option<Vec<[u8; 4]>>> 
             let image = dataset.target(&place.all())?.image;
             let has_table = colours_as_read(&image) == Photometric::Palette || has_grey_table(&image);
             Ok(image.colour.colour_map.as_ref().filter(|_| has_table).map(|map| {
-                // 16 bits a colour, made from 8 by one of two factors; some writers left them at 8.
+                // 16 bits per colour, made from 8 by one of two factors; some writers left them at 8.
                 let divisor = if map.iter().flatten().all(|&value| value < 256) { 1 } else { 256 };
                 let colour =
                     |&[r, g, b]: &[u16; 3]| [narrow(r, divisor), narrow(g, divisor), narrow(b, divisor), 255];

@@ -1,9 +1,8 @@
-//! Reading more than memory should hold: a result given in pieces, one after the other.
+//! Reads results in pieces, one after the other, so that they need not fit into memory.
 //!
-//! The pieces laid end to end are exactly the bytes of the whole result. Pieces are whole rows of blocks, so
-//! none is decoded twice within a band; where bands come one after the other and are stored interleaved, each
-//! block is decoded once a band, which is the price of a bounded memory. What a piece is written to is left to
-//! the caller.
+//! The pieces end to end are exactly the bytes of the whole result. A piece consists of whole rows of blocks, so no
+//! block is decoded twice within a band. If the result is band by band and the file is pixel-interleaved, each block is
+//! decoded once per band; this is the price of bounded memory. The caller decides where pieces are written.
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
@@ -22,7 +21,7 @@ use strile_tiff::{BlockGrid, DataType, Planar};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PieceLimits {
-    /// Bytes of one piece, unless a single row of blocks is larger.
+    /// Bytes per piece, unless a single row of blocks is larger.
     pub piece: u64,
 }
 
@@ -39,12 +38,12 @@ impl PieceLimits {
     }
 
     setters! {
-        /// Limits the bytes of one piece, unless a single row of blocks is larger.
+        /// Limits the bytes per piece, unless a single row of blocks is larger.
         piece: u64,
     }
 }
 
-/// The shape of a result and how it will be cut.
+/// The shape of a result, and how it is cut into pieces.
 #[derive(Debug, Clone)]
 pub struct Pieces {
     /// Type of a sample.
@@ -55,19 +54,20 @@ pub struct Pieces {
     pub rows: u32,
     /// Columns of the whole result.
     pub columns: u32,
-    /// Blocks (or parts of uncompressed ones) that will be decoded in all; 0 for a read onto a grid, where that is not known before.
+    /// Total number of blocks (or parts of uncompressed ones) to decode; 0 for a read onto a grid, where it is not
+    /// known in advance.
     pub blocks: u64,
     options: ReadOptions,
     window: Window,
     band_list: Vec<u16>,
-    /// Pieces hold all bands of some rows; otherwise some rows of one band.
+    /// Whether a piece holds all bands of some rows. Otherwise it holds some rows of one band.
     all_bands: bool,
-    /// Rows of the window in a piece, the first piece ending at a row of blocks.
+    /// Rows of the window per piece. The first piece ends at a row of blocks.
     rows_of_piece: u32,
     block_height: u32,
 }
 
-/// A result that is cut by rows alone: that of a mosaic.
+/// A result that is cut only by rows: that of a mosaic.
 pub(crate) struct Whole {
     pub(crate) data_type: DataType,
     pub(crate) bands: Vec<u16>,
@@ -77,7 +77,7 @@ pub(crate) struct Whole {
 }
 
 impl Pieces {
-    /// The pieces of a result that is cut by rows alone, whatever the size of the file.
+    /// Returns the pieces of a result that is cut only by rows, whatever the size of the file.
     pub(crate) fn of_rows(
         whole: Whole,
         options: &ReadOptions,
@@ -115,7 +115,7 @@ impl Pieces {
         }
     }
 
-    /// The pieces of a read onto a grid: rows of it, as many at once as `height` has.
+    /// Returns the pieces of a read onto a grid: `height` rows each.
     pub(crate) fn onto(
         input: InputRef<'_>,
         options: &ReadOptions,
@@ -124,7 +124,7 @@ impl Pieces {
     ) -> Result<Self> {
         let Some(onto) = &options.place.onto else { return Err(input.refuse("no grid is given".into())) };
         let window = options.place.window.unwrap_or(Window::full(onto.grid.width(), onto.grid.height()));
-        // The type and the bands are those of any piece.
+        // Every piece has the same type and bands.
         let corner = options.clone().window(Window { width: 1, height: 1, ..window });
         let probe = plan_onto(Location::Host, &[input], &corner, context)?;
         let count = u16::try_from(probe.output.bands).unwrap_or(u16::MAX);
@@ -139,10 +139,10 @@ impl Pieces {
         Ok(Self::of_rows(whole, options, limits, context))
     }
 
-    /// Windows from top to bottom, cut at rows of blocks.
+    /// Returns the windows from top to bottom, cut at rows of blocks.
     fn windows(&self) -> impl Iterator<Item = Window> + '_ {
         let (end, step) = (self.window.row + self.window.height, self.rows_of_piece);
-        // Cuts lie at multiples of the step from the block row in which the window begins.
+        // Cuts are at multiples of the step, counted from the block row in which the window begins.
         let first = self.window.row / self.block_height * self.block_height;
         std::iter::successors(Some(first), move |at| at.checked_add(step).filter(|&next| next < end)).map(
             move |at| {
@@ -154,7 +154,7 @@ impl Pieces {
 }
 
 impl Dataset {
-    /// Decides how a result is cut into pieces; touches no pixel.
+    /// Decides how a result is cut into pieces, without touching a pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
         if options.place.onto.is_some() {
             let height = self
@@ -189,11 +189,11 @@ impl Dataset {
         let room = limits.piece.min(context.budget.limit() / 2).max(1);
         let all_bands = whole <= room || options.layout.interleave == Interleave::BandLast;
         let piece_row = if all_bands { row.saturating_mul(bands.len() as u64) } else { row };
-        // Rows of an uncompressed block are read by themselves, so pieces may end inside it.
+        // Rows of an uncompressed block can be read separately, so pieces may end inside it.
         let part = layout_of(&image, Fill::default()).as_ref().and_then(rows_of_part);
         let block_height = part.unwrap_or(image.grid.block_height);
         let rows_of_piece = if turned || piece_row.saturating_mul(u64::from(window.height)) <= room {
-            // Beyond the window's end: one piece, whatever row of its block the window begins in.
+            // Ends after the window: one piece, whatever row of its block the window begins in.
             u32::MAX
         } else {
             let block_rows = (room / piece_row.max(1) / u64::from(block_height)).max(1);
@@ -222,7 +222,7 @@ impl Dataset {
         })
     }
 
-    /// Reads the pieces and gives them, in order, to `give`. Returns the faults of all pieces, each block once.
+    /// Reads the pieces and passes them, in order, to `give`. Returns the faults of all pieces, each block once.
     pub fn read_pieces<E: From<Error>>(
         &self,
         pieces: &Pieces,
@@ -248,12 +248,12 @@ pub(crate) fn read_each<E: From<Error>>(
         for window in pieces.windows() {
             let mut options = pieces.options.clone().window(window).bands(bands.clone());
             if options.place.onto.is_none() {
-                // Every block is read once.
+                // Every block is read only once.
                 options.execution.cache = Cache::Off;
             }
             let mut read = read(&options)?;
             if read.data_type != pieces.data_type {
-                // Bands of which one alone says that it is scaled differ in type when they are read by themselves.
+                // If only one band is scaled, bands that are read separately differ in type.
                 return Err(Error::Engine(EngineError::Mismatch {
                     what: "piece of the result",
                     found: format!(
@@ -273,7 +273,7 @@ pub(crate) fn read_each<E: From<Error>>(
     Ok(faults.into_values().collect())
 }
 
-/// Blocks of a window, or about as many parts where blocks are cut to `height` rows.
+/// Returns the blocks of a window, or about as many parts if blocks are cut into parts of `height` rows.
 fn blocks_of(grid: &BlockGrid, window: &Window, height: u32) -> u64 {
     let len = |range: std::ops::Range<u32>| u64::from(range.end - range.start);
     let down = len(window.block_rows(grid)).max(u64::from(window.height.div_ceil(height)));

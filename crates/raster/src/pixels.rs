@@ -1,4 +1,4 @@
-//! What a read returns: pixels with their shape, type and place, in host memory or in that of a GPU.
+//! The result of a read: pixels with their shape, type and location, in host or GPU memory.
 
 use crate::error::{Error, Result};
 use crate::options::Interleave;
@@ -15,7 +15,7 @@ use strile_engine::{
 use strile_tiff::DataType;
 use strile_tiff::geo::GeoTransform;
 
-/// Decoded pixels: one window, many windows of a batch, or files on a grid, in host memory or in that of a GPU.
+/// Decoded pixels: one window, many windows of a batch, or files on a grid, in host or GPU memory.
 ///
 /// The memory is contiguous and in native byte order. [`samples`](Self::samples) returns it as numbers,
 /// [`into_host`](Self::into_host) brings it from a GPU to the host.
@@ -40,44 +40,44 @@ pub struct Pixels {
     pub rows: u32,
     /// Columns.
     pub columns: u32,
-    /// How bands lie. Batches are band by band, one window after the other.
+    /// Order of bands. Batches are band by band, one window after the other.
     pub interleave: Interleave,
-    /// From columns and rows to coordinates of `crs`, for the corners of pixels. `None` for batches, for files without one,
-    /// for pages after the first, and for a result that was turned.
+    /// Transform from columns and rows of pixel corners to coordinates of `crs`. `None` for batches, for files without
+    /// one, for pages after the first, and for a result that was turned.
     pub transform: Option<GeoTransform>,
     /// The reference system of `transform`.
     pub crs: Option<Crs>,
-    /// What sparse and faulty blocks were filled with. 0 for batches, whose files may differ.
+    /// The value of sparse and faulty blocks. 0 for batches, whose files may differ.
     pub fill: Fill,
-    /// The level that each window was read from; for a read onto a grid, that of each file.
+    /// The level that each window was read from. For a read onto a grid, the level of each file.
     pub levels: Vec<usize>,
-    /// The operations between the datums, in the order of `levels`, with their codes and stated accuracies; empty for a read that is
-    /// not onto a grid.
+    /// The operations between the datums, in the order of `levels`, with their codes and stated accuracies. Empty for a
+    /// read that is not onto a grid.
     pub operations: Vec<Arc<Operation>>,
-    /// Faulty blocks that were filled, as [`OnFault::Fill`](crate::read::OnFault::Fill) asks for.
+    /// Faulty blocks that were filled, as [`OnFault::Fill`](crate::read::OnFault::Fill) requests.
     pub faults: Vec<WindowFault>,
-    /// Sources that mosaics went on without, by the names these have for them, and why.
+    /// Sources that mosaics skipped, by their names in the mosaic, and the reasons.
     pub holes: Vec<(String, String)>,
-    /// What the engine did. Its faults are in `faults`.
+    /// Report of the engine. Its faults are in `faults`.
     pub report: Report,
     pub(crate) memory: Memory,
 }
 
-/// Where pixels are, and what keeps them.
+/// The location of pixels, and the owner of their memory.
 pub(crate) enum Memory {
     Host(Vec<u8>),
     Device { output: Output, engine: Arc<dyn Engine> },
 }
 
 impl Pixels {
-    /// Finished pixels in host memory.
+    /// Wraps finished pixels in host memory.
     pub(crate) fn of_raster(raster: Raster, report: Report, faults: Vec<WindowFault>) -> Self {
         let Raster { data_type, bands, rows, columns, interleave, pixels, fill } = raster;
         let memory = Memory::Host(pixels);
         Self::new((data_type, [bands, rows, columns]), None, (interleave, fill), (report, faults), memory)
     }
 
-    /// Pixels that lie nowhere yet, of one window or of so many: `bands` are those of all windows.
+    /// Returns pixels without a location, of one window or of `windows`: `bands` are those of all windows.
     fn new(
         (data_type, [bands, rows, columns]): (DataType, [u32; 3]),
         windows: Option<u32>,
@@ -104,7 +104,7 @@ impl Pixels {
         }
     }
 
-    /// The pixels of a read that is done: of one window, or of so many.
+    /// Returns the pixels of a finished read, of one window or of several.
     pub(crate) fn of_done(
         done: Done,
         windows: Option<u32>,
@@ -120,20 +120,20 @@ impl Pixels {
         Ok(Self::new(shape, windows, (interleave, fill), (report, faults), memory))
     }
 
-    /// Adds where the pixels lie.
+    /// Adds the georeferencing of the pixels.
     pub(crate) fn placed(self, transform: Option<GeoTransform>, crs: Option<&Crs>) -> Self {
         Self { transform, crs: crs.cloned(), ..self }
     }
 
-    /// The pixels in host memory, as the crate computes with them.
+    /// Returns the pixels in host memory, in the crate's own form.
     pub(crate) fn into_raster(self) -> Result<Raster> {
         let Self { data_type, bands, rows, columns, interleave, fill, .. } = self;
         let pixels = self.into_bytes()?;
         Ok(Raster { data_type, bands, rows, columns, interleave, pixels, fill })
     }
 
-    /// Returns the operation between the datums of a window of a batch, or of a file of a read that is not a batch, by its number from
-    /// 0; `None` for a read that is not onto a grid.
+    /// Returns the operation between the datums for a window of a batch, or for a file of any other read, by its number
+    /// from 0. `None` for a read that is not onto a grid.
     ///
     /// ```no_run
     /// # use strile::grid::{Grid, WarpOptions};
@@ -176,7 +176,7 @@ impl Pixels {
         }
     }
 
-    /// Returns the bytes of pixels in host memory; an error for those of a GPU.
+    /// Returns the bytes of pixels in host memory, or an error for pixels in GPU memory.
     pub fn bytes(&self) -> Result<&[u8]> {
         match &self.memory {
             Memory::Host(bytes) => Ok(bytes),
@@ -184,7 +184,7 @@ impl Pixels {
         }
     }
 
-    /// Returns the bytes of pixels in host memory, without a copy; an error for those of a GPU.
+    /// Returns the bytes of pixels in host memory without a copy, or an error for pixels in GPU memory.
     pub fn into_bytes(self) -> Result<Vec<u8>> {
         match self.memory {
             Memory::Host(bytes) => Ok(bytes),
@@ -192,7 +192,7 @@ impl Pixels {
         }
     }
 
-    /// Returns the memory of a GPU that the pixels are in, for another read into it; `None` for host memory.
+    /// Returns the GPU memory of the pixels, for another read into it; `None` for host memory.
     pub fn output(&self) -> Option<&Output> {
         match &self.memory {
             Memory::Host(_) => None,
@@ -200,12 +200,12 @@ impl Pixels {
         }
     }
 
-    /// Returns the bytes of a GPU that the pixels are in; `None` for host memory.
+    /// Returns the bytes in GPU memory; `None` for host memory.
     pub fn device_bytes(&self) -> Option<&DeviceBytes> {
         self.output().and_then(Output::device_bytes)
     }
 
-    /// Returns the pixels in host memory: the same memory if they are there, else a copy.
+    /// Returns the pixels in host memory: unchanged if they are there already, else as a copy.
     pub fn into_host(self, context: &Context) -> Result<Self> {
         let Memory::Device { output, engine } = &self.memory else { return Ok(self) };
         let copy = copied(output, engine.as_ref(), self.interleave, context)?;
@@ -235,20 +235,20 @@ impl Pixels {
         })
     }
 
-    /// Faulty blocks that were filled, without their files.
+    /// Returns the faulty blocks that were filled, without their files.
     pub(crate) fn located_faults(&self) -> Vec<LocatedFault> {
         self.faults.iter().map(|fault| fault.fault.clone()).collect()
     }
 }
 
-/// What the memory of a copy is for, in messages of the budget.
+/// Purpose of a copy's memory, for messages of the budget.
 const COPY: &str = "a copy of the pixels";
 
 fn abandoned() -> Error {
     Error::Engine(EngineError::Abandoned)
 }
 
-/// A copy of a device's pixels in host memory.
+/// Copies a device's pixels to host memory.
 fn copied(
     output: &Output,
     engine: &dyn Engine,
@@ -264,8 +264,8 @@ fn copied(
     copy.into_vec().ok_or_else(abandoned)
 }
 
-/// Equal are pixels in host memory with the same type, shape, layout, values and faults. Pixels in the memory of a GPU equal
-/// none: compare what `to_host` returns.
+/// Compares pixels in host memory: they are equal if type, shape, layout, values and faults are. Pixels in GPU memory
+/// are never equal: compare what `to_host` returns.
 impl PartialEq for Pixels {
     fn eq(&self, other: &Self) -> bool {
         let (Memory::Host(own), Memory::Host(others)) = (&self.memory, &other.memory) else { return false };
@@ -312,10 +312,11 @@ samples! {
 }
 
 impl Pixels {
-    /// Returns the samples, in the order of `interleave`; an error if they have another type or are in the memory of a GPU. Half floats have
-    /// no Rust type: [`bytes`](Self::bytes) returns their bytes.
+    /// Returns the samples in the order of `interleave`, or an error if they have another type or are in GPU memory.
+    /// Half floats have no Rust type: [`bytes`](Self::bytes) returns their bytes.
     ///
-    /// The samples are borrowed where the pixels are aligned for the type, which is nearly always, and copied otherwise.
+    /// The samples are borrowed if the pixels are aligned for the type, which is nearly always the case, and copied
+    /// otherwise.
     ///
     /// ```
     /// # use testkit::{ImageSpec, Pattern, Pixels};

@@ -1,4 +1,4 @@
-//! Pixels in host memory, as the crate computes with them. Callers get [`Pixels`](crate::Pixels).
+//! Pixels in host memory, as used inside the crate. Callers get [`Pixels`](crate::Pixels).
 
 use crate::error::{Error, Result};
 use crate::options::Interleave;
@@ -16,16 +16,16 @@ pub(crate) struct Raster {
     pub(crate) rows: u32,
     /// Columns.
     pub(crate) columns: u32,
-    /// How bands lie.
+    /// Order of bands.
     pub(crate) interleave: Interleave,
     /// The bytes.
     pub(crate) pixels: Vec<u8>,
-    /// What sparse and faulty blocks were filled with.
+    /// The value of sparse and faulty blocks.
     pub(crate) fill: Fill,
 }
 
 impl Raster {
-    /// The shape of its memory.
+    /// Returns the shape of its memory.
     pub(crate) fn spec(&self) -> std::result::Result<OutputSpec, OutputError> {
         let make = match self.interleave {
             Interleave::BandFirst => OutputSpec::band_first,
@@ -34,7 +34,7 @@ impl Raster {
         make(self.data_type, self.bands, self.rows, self.columns)
     }
 
-    /// The pixels of an output of our own that nobody writes any more.
+    /// Takes the pixels of an output of our own that is no longer written to.
     pub(crate) fn from_output(output: Output, interleave: Interleave, fill: Fill) -> Result<Self> {
         let OutputSpec { data_type, bands, rows, columns, .. } = *output.spec();
         let pixels = output.into_vec().ok_or(Error::Engine(EngineError::Abandoned))?;

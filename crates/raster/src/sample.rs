@@ -1,7 +1,7 @@
-//! Values of bands at places: every block that holds one of many places is decoded once per call.
+//! Values of bands at places. Each block is decoded once per call, however many places it holds.
 //!
-//! Pixels of a TIFF are read as one batch of windows of one pixel. Pixels of a mosaic, and masks, are read by cells: one
-//! read for all places in a cell.
+//! Pixels of a TIFF are read as one batch of windows of one pixel. Pixels of a mosaic, and masks, are read by cells:
+//! one read for all places in a cell.
 
 use crate::batch::{BatchOptions, BatchWindow, read_batch};
 use crate::error::{Error, Result};
@@ -26,28 +26,28 @@ pub struct Samples {
     pub data_type: DataType,
     /// Bands, from 1.
     pub bands: Vec<u16>,
-    /// (place, band), native byte order. At places outside the image the nodata value, else 0.
+    /// Values by (place, band), in native byte order. Places outside the image have the nodata value, else 0.
     pub values: Vec<u8>,
-    /// (place, band): whether the place is in the image and its sample is valid by nodata, mask or alpha.
+    /// By (place, band): whether the place is in the image and its sample is valid by nodata, mask or alpha.
     pub valid: Vec<bool>,
     /// Whether each place is in the image.
     pub inside: Vec<bool>,
-    /// Encoded bytes that were decoded for them, known of TIFFs.
+    /// Encoded bytes that were decoded for them. Counted only for TIFFs.
     pub encoded_bytes: u64,
 }
 
-/// Places that callers sample together: a batch of them takes some 30 MB.
+/// Recommended number of places per call. A batch of them takes some 30 MB.
 pub const SAMPLE_CHUNK: usize = 65_536;
 
 /// Side of a cell of a mosaic, in pixels.
 const CELL: u32 = 256;
 
-/// A place in the image: which one it is, its column and its row.
+/// A place in the image: its number, column and row.
 type Spot = (usize, u32, u32);
 
 impl Input {
-    /// Returns the way from the reference system of places to that of the file, for [`sample`](Self::sample); `None` if they are the same. The
-    /// operation between datums is one that holds for all of the file.
+    /// Returns the transformation from the reference system of places to that of the file, for
+    /// [`sample`](Self::sample); `None` if they are the same. Its operation between datums is valid for the whole file.
     ///
     /// ```no_run
     /// use strile::crs::Crs;
@@ -85,10 +85,11 @@ impl Input {
         made.map(Some).map_err(|error| refuse(&error.to_string()))
     }
 
-    /// Returns values of the full image at places (x, y) in the file's reference system: those of the pixel that holds the
-    /// place. Only the bands of `options` and its limits count. Places in a file without a georeference are columns and rows.
+    /// Returns values of the full image at places (x, y) in the file's reference system: those of the pixel that
+    /// contains the place. Of `options`, only the bands and the limits count. In a file without georeferencing, places
+    /// are columns and rows.
     ///
-    /// Memory grows with the places; give at most [`SAMPLE_CHUNK`] at once.
+    /// Memory grows with the number of places; pass at most [`SAMPLE_CHUNK`] at once.
     ///
     /// ```no_run
     /// use strile::{Context, Input, OpenOptions, ReadOptions};
@@ -112,7 +113,7 @@ impl Input {
             }
             Self::Vrt(vrt) => (vrt.width(), vrt.height()),
         };
-        // Type and number of the bands, which the size of the file does not change.
+        // Type and number of the bands do not depend on the size of the file.
         let one = ReadOptions::new().place(place.clone().window(Window::full(1, 1))).execution(execution);
         let pieces = self.pieces(&one, &PieceLimits::default(), context)?;
         let data_type = pieces.data_type;
@@ -195,7 +196,7 @@ impl Input {
         nodata.and_then(|nodata| nodata.to_sample(data_type)).unwrap_or_default()
     }
 
-    /// (spot, band), and the encoded bytes that were decoded.
+    /// Reads the pixels by (spot, band), and the number of encoded bytes that were decoded.
     fn pixels_at(
         &self,
         spots: &[Spot],
@@ -210,7 +211,7 @@ impl Input {
         }
     }
 
-    /// (spot, band) of the pixels of a mosaic, or of the mask where no band is named: one read per cell.
+    /// Reads the pixels of a mosaic by (spot, band), or the mask if no band is named: one read per cell.
     fn by_cells(
         &self,
         spots: &[Spot],
@@ -255,7 +256,7 @@ impl Input {
     }
 }
 
-/// (spot, band) of a TIFF, read as one batch.
+/// Reads the pixels of a TIFF by (spot, band) as one batch.
 fn batch(
     dataset: &Dataset,
     spots: &[Spot],
@@ -275,7 +276,7 @@ fn batch(
     Ok((pixels.into_bytes()?, encoded))
 }
 
-/// The window that holds all spots.
+/// Returns the smallest window that holds all spots.
 fn around<'a>(spots: impl Iterator<Item = &'a Spot>) -> Window {
     let none = (u32::MAX, u32::MAX, 0, 0);
     let (left, top, right, bottom) = spots.fold(none, |(left, top, right, bottom), &(_, column, row)| {
@@ -284,7 +285,7 @@ fn around<'a>(spots: impl Iterator<Item = &'a Spot>) -> Window {
     Window::new(left, top, right.saturating_sub(left) + 1, bottom.saturating_sub(top) + 1)
 }
 
-/// The pixel of an image that a place is in.
+/// Returns the pixel of an image that contains a place.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside of the image, checked")]
 fn within((column, row): (f64, f64), (columns, rows): (u32, u32)) -> Option<(u32, u32)> {
     let is_inside = (0.0..f64::from(columns)).contains(&column) && (0.0..f64::from(rows)).contains(&row);

@@ -1,9 +1,9 @@
-//! Short work of the host on several threads.
+//! Runs short work of the host on several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Returns what `make` makes of each number below `count`, in their order, with up to `threads` at work.
+/// Returns `make` of each number below `count`, in order, computed by up to `threads` threads.
 pub(crate) fn side_by_side<T: Send>(
     count: usize,
     threads: usize,
@@ -28,7 +28,7 @@ pub(crate) fn side_by_side<T: Send>(
     all.into_iter().map(|(_, made)| made).collect()
 }
 
-/// The same for work that may fail: all of it, or the first error.
+/// Like [`side_by_side`] for work that may fail: returns all results, or the first error.
 pub(crate) fn try_side_by_side<T: Send, E: Send>(
     count: usize,
     threads: usize,
@@ -37,7 +37,7 @@ pub(crate) fn try_side_by_side<T: Send, E: Send>(
     side_by_side(count, threads, make).into_iter().collect()
 }
 
-/// The same for work that takes microseconds, of which a thread takes `few` at once.
+/// Like [`side_by_side`] for work that takes microseconds: a thread takes `few` items at once.
 pub(crate) fn side_by_side_few<T: Send>(
     count: usize,
     few: usize,

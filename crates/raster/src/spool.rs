@@ -1,8 +1,8 @@
-//! Encoded blocks on disk until the places of all are known.
+//! Stores encoded blocks on disk until all their places in the file are known.
 //!
-//! A spool only grows, and any part of it can be read back while it does. It has no name in the folder where the
-//! system allows that (`O_TMPFILE`, or a name that is removed at once), so nothing of it outlives the process;
-//! elsewhere it is a locked file, `.NAME.strile.N.spool`, that goes with the spool or is cleared by the next one.
+//! A spool only grows, and any part of it can be read back meanwhile. The file has no name if the system supports that
+//! (`O_TMPFILE`, or a name that is removed at once), so it does not outlive the process. Elsewhere it is a locked file,
+//! `.NAME.strile.N.spool`, that is removed with the spool or by the next one.
 
 use crate::error::{Error, Result};
 use crate::sink::{BUFFER, Buffered, Reserved, Temporary, advised, folder_of, spool_of};
@@ -12,10 +12,10 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// More spools at one place than any writer has are a sign that something is wrong.
+/// No writer has more spools at one place: more mean that something is wrong.
 const SLOTS: u32 = 4096;
 
-/// Holds bytes in an unnamed temporary file until the writer knows where they go.
+/// Holds bytes in an unnamed temporary file until the writer knows where they belong.
 pub struct Spool {
     folder: PathBuf,
     kept: Kept,
@@ -28,7 +28,7 @@ enum Kept {
 }
 
 impl Spool {
-    /// An empty spool in `dir`, else in the folder of the file `beside`, else in the system's temporary folder.
+    /// Creates an empty spool in `dir`, else in the folder of the file `beside`, else in the system's temporary folder.
     pub fn create(dir: Option<&Path>, beside: Option<&Path>) -> Result<Self> {
         let folder = match (dir, beside) {
             (Some(dir), _) => dir.to_owned(),
@@ -38,7 +38,7 @@ impl Spool {
         let kept = match nameless(&folder) {
             Some(file) => Ok(Kept::Nameless(file)),
             None => named(&folder, beside).map(|mut temporary| {
-                // Where the name cannot go while the file is open, the lock and the next writer see to it.
+                // If the name cannot be removed while the file is open, the lock and the next writer take care of it.
                 let _gone = temporary.unlink();
                 Kept::Named(temporary)
             }),
@@ -49,12 +49,12 @@ impl Spool {
         Ok(Self { folder, kept, buffered: Buffered::default() })
     }
 
-    /// Adds bytes and says where they begin. One that failed has added nothing.
+    /// Appends bytes and returns their offset. A failed call appends nothing.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<u64> {
         self.append_all(&[bytes])
     }
 
-    /// Adds several pieces of bytes, one behind the other, and says where the first begins.
+    /// Appends several pieces of bytes in order and returns the offset of the first.
     pub fn append_all(&mut self, parts: &[&[u8]]) -> io::Result<u64> {
         let start = self.buffered.len();
         let file = match &self.kept {
@@ -65,22 +65,22 @@ impl Spool {
         Ok(start)
     }
 
-    /// Bytes added so far.
+    /// Returns the number of bytes appended so far.
     pub fn len(&self) -> u64 {
         self.buffered.len()
     }
 
-    /// Whether nothing was added yet.
+    /// Returns whether the spool is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The folder it is in.
+    /// Returns the folder of the spool.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Reads back as many bytes as `into` has, from `offset`.
+    /// Reads bytes at `offset` until `into` is full.
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let end = offset.saturating_add(into.len() as u64);
         let (stored, rest) = self.split(offset..end)?;
@@ -90,7 +90,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Gives a range to `take`, in order, in chunks of a bounded size.
+    /// Passes a range to `take`, in order, in chunks of bounded size.
     pub fn for_each_chunk(
         &self,
         range: Range<u64>,
@@ -109,7 +109,7 @@ impl Spool {
         if rest.is_empty() { Ok(()) } else { take(rest) }
     }
 
-    /// The part of a range that is in the file, by its place there, and the part that is still in memory.
+    /// Splits a range into the part in the file, by its place there, and the part still in memory.
     pub(crate) fn split(&self, range: Range<u64>) -> io::Result<(Range<u64>, &[u8])> {
         if range.start > range.end || range.end > self.len() {
             let problem = format!("bytes {} to {} of a spool of {}", range.start, range.end, self.len());
@@ -134,8 +134,8 @@ impl Spool {
     }
 }
 
-/// A file without a name; none where the file system or the system has no such thing, whatever else is wrong
-/// being told when a named one is tried.
+/// Opens a file without a name. Returns `None` if the system or the file system does not support that; any other
+/// problem is reported when a named file is tried.
 #[cfg(target_os = "linux")]
 fn nameless(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
@@ -173,7 +173,7 @@ mod tests {
         names
     }
 
-    /// A spool that has to keep its name.
+    /// Returns a spool that has to keep its name.
     fn with_name(folder: &Path, beside: &Path) -> Spool {
         let kept = Kept::Named(named(folder, Some(beside)).unwrap());
         Spool { folder: folder.to_owned(), kept, buffered: Buffered::default() }
@@ -189,7 +189,7 @@ mod tests {
         first.append(&vec![1; 2 * BUFFER]).unwrap();
         second.append(&vec![2; 2 * BUFFER]).unwrap();
         assert!(names(folder.path()).is_empty());
-        // Without files that have no name: one whose name is removed.
+        // Fallback without unnamed files: a file whose name is removed.
         let mut temporary = named(folder.path(), Some(&target)).unwrap();
         assert!(temporary.unlink());
         assert!(names(folder.path()).is_empty());

@@ -1,11 +1,11 @@
-//! Styles of QGIS: one band in colours between two values.
+//! QGIS styles that draw one band with colours between two values.
 
 use crate::error::{Error, Result};
 use crate::sink::{FileSink, Sink as _};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Colours at 0, 1/8, … 1 of matplotlib's maps of these names.
+/// Colours at 0, 1/8, … 1 of matplotlib's colour maps of these names.
 const RAMPS: [(&str, &str); 8] = [
     ("viridis", "440154 472d7b 3b528b 2c728e 21918c 28ae80 5ec962 addc30 fde725"),
     ("plasma", "0d0887 4c02a1 7e03a8 aa2395 cc4778 e66c5c f89540 fdc527 f0f921"),
@@ -22,8 +22,8 @@ pub fn ramps() -> impl Iterator<Item = &'static str> {
     RAMPS.iter().map(|(name, _)| *name)
 }
 
-/// Writes a style of QGIS (`.qml`) that draws the first band in the colours of a ramp between two values. A file at `path` is
-/// replaced.
+/// Writes a QGIS style (`.qml`) that draws the first band in the colours of a ramp between two values. A file at `path`
+/// is replaced.
 ///
 /// ```no_run
 /// strile::style::write_qml("dem.qml", "viridis", (0.0, 1200.0))?;
@@ -95,7 +95,7 @@ fn qml(colours: &str, (low, high): (f64, f64)) -> String {
     )
 }
 
-/// A colour in QGIS's words.
+/// Returns a colour in QGIS's notation.
 fn rgba(hex: &str) -> String {
     let part =
         |at: usize| hex.get(at..at + 2).and_then(|byte| u8::from_str_radix(byte, 16).ok()).unwrap_or(0);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use strile_engine::Turn;
 use strile_tiff::BlockGrid;
 
-/// A rectangle of pixels: column, row, width and height, in this order everywhere. It may be empty. It ends before 2^32 in
+/// A rectangle of pixels: column, row, width and height, always in this order. It may be empty. It ends before 2^32 in
 /// both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -29,7 +29,7 @@ impl Window {
         Self::new(0, 0, width, height)
     }
 
-    /// Whether it lies inside an image of this size and has at least one pixel.
+    /// Returns whether it lies inside an image of this size and has at least one pixel.
     pub fn is_inside(&self, width: u32, height: u32) -> bool {
         let fits = |start: u32, len: u32, size: u32| {
             len >= 1 && start.checked_add(len).is_some_and(|end| end <= size)
@@ -37,7 +37,7 @@ impl Window {
         fits(self.column, self.width, width) && fits(self.row, self.height, height)
     }
 
-    /// The part that both have; `None` where there is none.
+    /// Returns the common part of both; `None` if there is none.
     pub fn intersection(&self, other: &Self) -> Option<Self> {
         let meet = |a: u32, a_len: u32, b: u32, b_len: u32| {
             let start = a.max(b);
@@ -50,7 +50,7 @@ impl Window {
         Some(Self { column, row, width, height })
     }
 
-    /// Returns where pixels of an image that is turned by its Orientation lie in the stored one, which has this width and height.
+    /// Returns the pixels of the stored image, of this width and height, that this window of the turned image shows.
     #[must_use]
     pub fn stored(self, orientation: u8, (width, height): (u32, u32)) -> Self {
         let turn = Turn::of_orientation(orientation);
@@ -64,7 +64,7 @@ impl Window {
         Self::new(column, flipped(turn.flip_rows, height, row, rows), columns, rows)
     }
 
-    /// The parts of it above, below, left and right of `inner`, which lies in it.
+    /// Returns the parts of it above, below, left and right of `inner`, which lies in it.
     pub(crate) fn around(&self, inner: &Self) -> impl Iterator<Item = Self> + use<> {
         let (right, bottom) = (inner.column + inner.width, inner.row + inner.height);
         let sides = [
@@ -76,13 +76,13 @@ impl Window {
         sides.into_iter().filter(|side| side.width > 0 && side.height > 0)
     }
 
-    /// Columns of blocks that the window, inside the image, touches.
+    /// Returns the columns of blocks that the window touches. It must lie inside the image.
     pub fn block_columns(&self, grid: &BlockGrid) -> Range<u32> {
         let last = self.column + (self.width - 1);
         self.column / grid.block_width..last / grid.block_width + 1
     }
 
-    /// Rows of blocks that the window, inside the image, touches.
+    /// Returns the rows of blocks that the window touches. It must lie inside the image.
     pub fn block_rows(&self, grid: &BlockGrid) -> Range<u32> {
         let last = self.row + (self.height - 1);
         self.row / grid.block_height..last / grid.block_height + 1
@@ -99,7 +99,7 @@ impl std::fmt::Display for Window {
 mod tests {
     use super::*;
 
-    /// The first pixel of a turned image by the words of the TIFF specification, and its neighbour to the right.
+    /// The first pixel of a turned image according to the TIFF specification, and its neighbour to the right.
     #[test]
     fn windows_of_turned_images_are_found_in_the_stored_one() {
         let corners = [(0, 0), (4, 0), (4, 2), (0, 2), (0, 0), (0, 2), (4, 2), (4, 0)];

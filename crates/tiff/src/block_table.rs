@@ -1,4 +1,4 @@
-//! Where the blocks of an image are: two arrays, which may be too large to fetch whole.
+//! Offsets and sizes of the blocks of an image: two arrays, which may be too large to fetch as a whole.
 
 use crate::directory::{Directory, Entry, ValueData};
 use crate::{ByteOrder, FieldType, Tag, TiffError, Warning, Warnings};
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// One array of a block table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockArray {
-    /// All values.
+    /// All values, in memory.
     Here(Vec<u64>),
     /// Still in the file.
     There(FileArray),
@@ -23,25 +23,25 @@ pub struct FileArray {
 }
 
 impl FileArray {
-    /// The byte range of the elements `elements`, clamped to the array.
+    /// Returns the byte range of some elements, clamped to the array.
     pub fn bytes_of(&self, elements: Range<u64>) -> Range<u64> {
         let at = |index: u64| self.start + index.min(self.count) * self.field_type.size();
         at(elements.start)..at(elements.end)
     }
 
-    /// Values out of the bytes of `bytes_of`.
+    /// Decodes values from the bytes of `bytes_of`.
     pub fn decode(&self, bytes: &[u8]) -> Option<Vec<u64>> {
         self.field_type.integers(bytes, self.byte_order)
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> u64 {
         self.count
     }
 }
 
 impl BlockArray {
-    /// The array of a tag; an error where its type is not integral.
+    /// Returns the array of a tag. Fails if its type is not integral.
     pub(crate) fn from_entry(directory: &Directory, entry: &Entry) -> Result<Self, TiffError> {
         match &entry.data {
             ValueData::Here(_) => Ok(Self::Here(directory.integers(entry.tag)?.unwrap_or_default())),
@@ -70,7 +70,7 @@ impl BlockArray {
         }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> u64 {
         match self {
             Self::Here(values) => values.len() as u64,
@@ -82,14 +82,14 @@ impl BlockArray {
 /// Offsets and sizes of an image's blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockTable {
-    /// Where each block begins.
+    /// Offset of each block.
     pub offsets: BlockArray,
-    /// How many bytes each has; 0 means the block is not stored.
+    /// Size of each block in bytes; 0 means that the block is not stored.
     pub sizes: BlockArray,
 }
 
 impl BlockTable {
-    /// The table of a directory; sizes may be missing (then `None`), and blocks past its end are not stored.
+    /// Returns the table of a directory. Sizes may be missing (then `None`), and blocks past its end are not stored.
     pub(crate) fn from_directory(
         directory: &Directory,
         tiled: bool,
@@ -97,7 +97,7 @@ impl BlockTable {
         warnings: &mut Warnings,
     ) -> Result<(BlockArray, Option<BlockArray>), TiffError> {
         let (offsets_tag, sizes_tag) = match tiled {
-            // Some writers of tiles use the strips' tags, and libtiff reads them.
+            // Some writers of tiles use the tags of strips, and libtiff reads them.
             true if directory.get(Tag::TileOffsets).is_some() => (Tag::TileOffsets, Tag::TileByteCounts),
             _ => (Tag::StripOffsets, Tag::StripByteCounts),
         };

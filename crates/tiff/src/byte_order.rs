@@ -1,6 +1,6 @@
-//! Integers and floats out of byte slices, in either order, always checked.
+//! Checked access to integers and floats in byte slices, in either byte order.
 
-/// The order of a file's bytes.
+/// Byte order of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
     /// `II`, least significant byte first.
@@ -20,12 +20,12 @@ macro_rules! readers {
 }
 
 impl ByteOrder {
-    /// The order of this machine's memory.
+    /// Byte order of this machine.
     pub const NATIVE: ByteOrder = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 
     readers! { u16: u16, u32: u32, u64: u64, i16: i16, i32: i32, i64: i64, f32: f32, f64: f64 }
 
-    /// Appends a number in this order.
+    /// Appends a number in this byte order.
     pub fn put_u16(self, value: u16, into: &mut Vec<u8>) {
         into.extend_from_slice(&match self {
             Self::Little => value.to_le_bytes(),
@@ -33,7 +33,7 @@ impl ByteOrder {
         });
     }
 
-    /// Appends a number in this order.
+    /// Appends a number in this byte order.
     pub fn put_u32(self, value: u32, into: &mut Vec<u8>) {
         into.extend_from_slice(&match self {
             Self::Little => value.to_le_bytes(),
@@ -41,7 +41,7 @@ impl ByteOrder {
         });
     }
 
-    /// Appends a number in this order.
+    /// Appends a number in this byte order.
     pub fn put_u64(self, value: u64, into: &mut Vec<u8>) {
         into.extend_from_slice(&match self {
             Self::Little => value.to_le_bytes(),

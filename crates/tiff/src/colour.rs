@@ -1,4 +1,4 @@
-//! What the samples mean, and the parameters of codecs that depend on it.
+//! The meaning of samples, and codec parameters that depend on it.
 
 use crate::directory::Directory;
 use crate::image::Planar;
@@ -15,7 +15,7 @@ pub struct Colour {
     pub extra_samples: Vec<ExtraSample>,
     /// Red, green and blue for each index of a palette.
     pub colour_map: Option<Vec<[u16; 3]>>,
-    /// Present where pixels are interleaved 8-bit YCbCr; such images are given as RGB.
+    /// Present if pixels are interleaved 8-bit YCbCr. Such images are returned as RGB.
     pub ycbcr: Option<YCbCr>,
     /// Tag JPEGTables.
     pub jpeg_tables: Option<Vec<u8>>,

@@ -1,7 +1,7 @@
-//! The closed set of compressions a TIFF file can name, and the predictors.
+//! The compressions of TIFF files, and the predictors.
 //!
-//! One table gives tag value, name and variant; a scheme that is not in it is `None` of `from_code`, and the
-//! caller says its number.
+//! One table has tag value, name and variant. `from_code` returns `None` for other values, and the caller reports the
+//! number.
 
 macro_rules! compressions {
     ($($(#[$doc:meta])* $variant:ident = [$($code:literal),+] $name:literal;)+) => {
@@ -10,17 +10,17 @@ macro_rules! compressions {
         pub enum Compression { $($(#[$doc])* $variant,)+ }
 
         impl Compression {
-            /// Every compression of the table.
+            /// All compressions of the table.
             pub const ALL: &'static [Compression] = &[$(Self::$variant,)+];
-            /// The compression a tag value names.
+            /// Returns the compression of a tag value.
             pub const fn from_code(code: u16) -> Option<Self> {
                 match code { $($($code)|+ => Some(Self::$variant),)+ _ => None }
             }
-            /// The tag values that name this compression, the one to write first.
+            /// Returns the tag values of this compression, the one to write first.
             pub const fn codes(self) -> &'static [u16] {
                 match self { $(Self::$variant => &[$($code),+],)+ }
             }
-            /// The name users know, as GDAL and libtiff spell it, in lower case.
+            /// Returns the usual name, as in GDAL and libtiff, in lower case.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
@@ -29,7 +29,7 @@ macro_rules! compressions {
 }
 
 compressions! {
-    /// Stored samples, rows padded to bytes.
+    /// Uncompressed samples, rows padded to bytes.
     None = [1] "none";
     /// CCITT modified Huffman, rows byte-aligned.
     CcittRle = [2] "ccittrle";
@@ -39,11 +39,11 @@ compressions! {
     CcittGroup3 = [3] "ccittfax3";
     /// CCITT T.6.
     CcittGroup4 = [4] "ccittfax4";
-    /// LZW, either bit order (the old one is told by the stream itself).
+    /// LZW, in either bit order. The stream itself identifies the old one.
     Lzw = [5] "lzw";
-    /// JPEG as TIFF 6.0 had it, withdrawn since.
+    /// JPEG of TIFF 6.0, withdrawn since.
     OldJpeg = [6] "ojpeg";
-    /// JPEG as Technical Note 2 defines it; lossless JPEG inside it too.
+    /// JPEG as defined by Technical Note 2, including lossless JPEG.
     Jpeg = [7, 34892] "jpeg";
     /// zlib-framed Deflate.
     Deflate = [8, 32946] "deflate";
@@ -82,30 +82,30 @@ compressions! {
 }
 
 impl Compression {
-    /// Whether blocks are JPEG 2000 streams.
+    /// Returns whether blocks are JPEG 2000 streams.
     pub const fn is_jpeg2000(self) -> bool {
         matches!(self, Self::Jpeg2000 | Self::Jpeg2000YCbCr | Self::Jpeg2000Rgb)
     }
 }
 
-/// What was done to samples before they were compressed.
+/// Transformation of samples before compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Predictor {
-    /// Nothing.
+    /// None.
     None,
-    /// Each sample less the one before it (2).
+    /// Difference of each sample to the previous one (2).
     Horizontal,
-    /// Bytes of floats by significance, then differenced (3).
+    /// Bytes of floats ordered by significance, then differenced (3).
     FloatingPoint,
 }
 
-/// The stream around a LERC blob (tag LercParameters).
+/// The codec around a LERC blob (tag LercParameters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LercWrapper {
-    /// The blob itself.
+    /// None: the blob itself.
     None,
-    /// zlib around it.
+    /// zlib.
     Deflate,
-    /// Zstandard around it.
+    /// Zstandard.
     Zstd,
 }

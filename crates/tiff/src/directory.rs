@@ -1,56 +1,56 @@
-//! One image file directory: its entries, sorted by tag, and checked ways to read them.
+//! An image file directory: its entries, sorted by tag, and checked access to them.
 
 use crate::{ByteOrder, FieldType, Tag, TiffError, Warning, Warnings};
 use std::ops::Range;
 
-/// Where a directory hangs.
+/// Where a directory is referenced from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// In the chain from the header, at this position.
     Chain(usize),
-    /// Named by tag SubIFDs of another directory (an index into `Tiff::directories`).
+    /// In tag SubIFDs of another directory (an index into `Tiff::directories`).
     Sub {
-        /// The directory that names it.
+        /// The directory with the tag.
         parent: usize,
     },
 }
 
-/// Where the bytes of a value are.
+/// The bytes of a value, or their location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueData {
-    /// Here, in the file's byte order.
+    /// In memory, in the file's byte order.
     Here(Vec<u8>),
-    /// In the file, inside it, and too large to be fetched unasked.
+    /// In the file, within its bounds, and too large to be fetched by default.
     There(Range<u64>),
 }
 
-/// One entry.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The tag.
     pub tag: Tag,
     /// The type of its elements.
     pub field_type: FieldType,
-    /// How many there are.
+    /// Number of elements.
     pub count: u64,
     /// The bytes.
     pub data: ValueData,
 }
 
-/// A directory whose entries are inside the file, sorted and without duplicates.
+/// A directory, with entries inside the file, sorted and without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
-    /// Where in the file it begins.
+    /// Offset in the file.
     pub offset: u64,
-    /// Where it hangs.
+    /// Where it is referenced from.
     pub origin: Origin,
-    /// Order of the bytes of its values.
+    /// Byte order of its values.
     pub byte_order: ByteOrder,
     pub(crate) entries: Vec<Entry>,
 }
 
 impl Directory {
-    /// Sorts the entries; equal duplicates are dropped with a warning, unequal ones are an error.
+    /// Sorts the entries. Equal duplicates are dropped with a warning, unequal ones are an error.
     pub(crate) fn new(
         offset: u64,
         origin: Origin,
@@ -82,18 +82,18 @@ impl Directory {
         Ok(Self { offset, origin, byte_order, entries })
     }
 
-    /// All entries, by tag.
+    /// Returns all entries, by tag.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The entry of a tag.
+    /// Returns the entry of a tag.
     pub fn get(&self, tag: Tag) -> Option<&Entry> {
         let at = self.entries.binary_search_by_key(&tag, |entry| entry.tag).ok()?;
         self.entries.get(at)
     }
 
-    /// Where a tag of this directory is, for messages.
+    /// Returns the place of a tag of this directory, for messages.
     pub(crate) fn place(&self, tag: Tag) -> String {
         format!("{tag} of the {}", place_of(self.offset))
     }
@@ -113,14 +113,14 @@ impl Directory {
         TiffError::invalid(self.place(entry.tag), problem)
     }
 
-    /// The tag's value as unsigned integers; `None` where the tag is absent.
+    /// Returns the tag's value as unsigned integers; `None` if the tag is absent.
     pub fn integers(&self, tag: Tag) -> Result<Option<Vec<u64>>, TiffError> {
         let Some(entry) = self.get(tag) else { return Ok(None) };
         let values = entry.field_type.integers(self.raw(entry)?, self.byte_order);
         values.map(Some).ok_or_else(|| self.not_integers(entry))
     }
 
-    /// The tag's value as unsigned integers, one after the other, up to the first that is none; no integers where the
+    /// Returns the tag's value as unsigned integers one by one, up to the first element that is not one; nothing if the
     /// tag is absent.
     pub(crate) fn each_integer(&self, tag: Tag) -> Result<impl Iterator<Item = u64>, TiffError> {
         let entry = self.get(tag);
@@ -133,7 +133,7 @@ impl Directory {
         }
     }
 
-    /// The tag's only or first value as an unsigned integer; `None` where the tag is absent.
+    /// Returns the tag's only or first value as an unsigned integer; `None` if the tag is absent.
     pub fn integer(&self, tag: Tag) -> Result<Option<u64>, TiffError> {
         let Some(entry) = self.get(tag) else { return Ok(None) };
         match entry.field_type.each_integer(self.raw(entry)?, self.byte_order).next() {
@@ -142,14 +142,14 @@ impl Directory {
         }
     }
 
-    /// The tag's value as a `u16`; `default` where the tag is absent.
+    /// Returns the tag's value as a `u16`; `default` if the tag is absent.
     pub fn short(&self, tag: Tag, default: u16) -> Result<u16, TiffError> {
         let Some(value) = self.integer(tag)? else { return Ok(default) };
         u16::try_from(value)
             .map_err(|_| TiffError::invalid(self.place(tag), format!("expected at most 65535, got {value}")))
     }
 
-    /// The tag's value as one positive `u32`; an error where it is absent or 0.
+    /// Returns the tag's value as one positive `u32`. Fails if it is absent or 0.
     pub fn required_size(&self, tag: Tag) -> Result<u32, TiffError> {
         let Some(value) = self.integer(tag)? else {
             return Err(TiffError::invalid(place_of(self.offset), format!("{tag} is missing")));
@@ -166,7 +166,7 @@ impl Directory {
         }
     }
 
-    /// The tag's value as floats; `None` where the tag is absent.
+    /// Returns the tag's value as floats; `None` if the tag is absent.
     pub fn floats(&self, tag: Tag) -> Result<Option<Vec<f64>>, TiffError> {
         let Some(entry) = self.get(tag) else { return Ok(None) };
         let values = entry.field_type.floats(self.raw(entry)?, self.byte_order);
@@ -176,7 +176,7 @@ impl Directory {
         })
     }
 
-    /// The tag's bytes as they are; `None` where the tag is absent or too large to have been fetched.
+    /// Returns the tag's bytes unchanged; `None` if the tag is absent or was too large to be fetched.
     pub fn bytes(&self, tag: Tag) -> Option<&[u8]> {
         match &self.get(tag)?.data {
             ValueData::Here(bytes) => Some(bytes),
@@ -184,7 +184,7 @@ impl Directory {
         }
     }
 
-    /// The tag's text up to its first NUL, bytes that are not UTF-8 replaced; `None` where absent.
+    /// Returns the tag's text up to its first NUL, with invalid UTF-8 replaced; `None` if the tag is absent.
     pub fn text(&self, tag: Tag) -> Option<String> {
         let bytes = self.bytes(tag)?;
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());

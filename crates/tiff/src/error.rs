@@ -1,37 +1,37 @@
-//! What can be wrong with a file, in three kinds a user can act on.
+//! Errors of files, in three kinds that a user can act on.
 
 use crate::printable::quoted;
 use thiserror::Error;
 
-/// Why a file or one of its images cannot be understood.
+/// The reason why a file or one of its images cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TiffError {
-    /// The file is wrong.
+    /// The file is invalid.
     #[error("{place}: {problem}")]
     Invalid {
-        /// Where: the header, a directory, a tag of a directory.
+        /// The place: the header, a directory, a tag of a directory.
         place: String,
-        /// What was found and what was expected.
+        /// The value found and the value expected.
         problem: String,
     },
-    /// The file is right, but uses something strile does not have.
+    /// The file is valid, but uses a feature that strile does not support.
     #[error("{place}: {what} is not supported")]
     Unsupported {
-        /// Where.
+        /// The place.
         place: String,
-        /// What is not supported.
+        /// The unsupported feature.
         what: String,
     },
-    /// The file asks for more than the limits allow.
+    /// The file exceeds a limit.
     #[error("{place}: {what} is {found}, over the limit of {limit}")]
     Limit {
-        /// Where.
+        /// The place.
         place: String,
-        /// What is too large.
+        /// The quantity that is too large.
         what: &'static str,
-        /// As the file has it.
+        /// Its value in the file.
         found: u64,
-        /// As it may be at most.
+        /// Its maximum.
         limit: u64,
     },
 }

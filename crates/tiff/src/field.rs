@@ -1,4 +1,4 @@
-//! The types a tag's value can have, and values out of raw bytes.
+//! The types of tag values, and decoding of values from raw bytes.
 
 use crate::ByteOrder;
 
@@ -9,19 +9,19 @@ macro_rules! field_types {
         pub enum FieldType { $($(#[$doc])* $variant,)+ }
 
         impl FieldType {
-            /// From the number in an entry.
+            /// Returns the type with the number in an entry.
             pub const fn from_code(code: u16) -> Option<Self> {
                 match code { $($code => Some(Self::$variant),)+ _ => None }
             }
-            /// The number in an entry.
+            /// Returns the number in an entry.
             pub const fn code(self) -> u16 {
                 match self { $(Self::$variant => $code,)+ }
             }
-            /// Bytes of one element.
+            /// Returns the bytes of one element.
             pub const fn size(self) -> u64 {
                 match self { $(Self::$variant => $size,)+ }
             }
-            /// The specification's name.
+            /// Returns the specification's name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
@@ -42,7 +42,7 @@ field_types! {
     Rational = 5, 8, "RATIONAL";
     /// 8-bit signed.
     SByte = 6, 1, "SBYTE";
-    /// Bytes without a meaning given.
+    /// Bytes without a defined meaning.
     Undefined = 7, 1, "UNDEFINED";
     /// 16-bit signed.
     SShort = 8, 2, "SSHORT";
@@ -65,7 +65,7 @@ field_types! {
 }
 
 impl FieldType {
-    /// Width in bytes of the unit whose bytes are swapped between byte orders: half a rational.
+    /// Returns the width in bytes of the unit whose bytes are swapped between byte orders: half a rational.
     pub const fn swap_unit(self) -> u64 {
         match self {
             Self::Rational | Self::SRational => 4,
@@ -73,12 +73,12 @@ impl FieldType {
         }
     }
 
-    /// The elements of `raw` as unsigned integers; `None` where one is negative or the type is not integral.
+    /// Returns the elements of `raw` as unsigned integers; `None` if one is negative or the type is not integral.
     pub fn integers(self, raw: &[u8], order: ByteOrder) -> Option<Vec<u64>> {
         self.each_integer(raw, order).collect()
     }
 
-    /// Each element of `raw` as an unsigned integer; `None` for one that is negative or of a type that is not
+    /// Returns each element of `raw` as an unsigned integer; `None` for one that is negative or of a type that is not
     /// integral.
     pub fn each_integer(self, raw: &[u8], order: ByteOrder) -> impl Iterator<Item = Option<u64>> {
         let one = move |b: &[u8]| -> Option<u64> {
@@ -97,7 +97,7 @@ impl FieldType {
         raw.chunks_exact(usize::try_from(self.size()).unwrap_or(1)).map(one)
     }
 
-    /// The elements of `raw` as floats; `None` where the type is not numeric.
+    /// Returns the elements of `raw` as floats; `None` if the type is not numeric.
     pub fn floats(self, raw: &[u8], order: ByteOrder) -> Option<Vec<f64>> {
         let size = usize::try_from(self.size()).ok()?;
         #[expect(clippy::cast_precision_loss, reason = "tags read as floats are coordinates and ratios")]

@@ -1,4 +1,4 @@
-//! Values of tags to be written, and their bytes in either order.
+//! Values of tags to write, and their bytes in either byte order.
 
 use crate::{ByteOrder, FieldType};
 
@@ -13,7 +13,7 @@ pub enum FieldValue {
     Shorts(Vec<u16>),
     /// LONG.
     Longs(Vec<u32>),
-    /// LONG8, in BigTIFF alone.
+    /// LONG8, only in BigTIFF.
     Long8s(Vec<u64>),
     /// RATIONAL.
     Rationals(Vec<(u32, u32)>),
@@ -23,11 +23,11 @@ pub enum FieldValue {
     Floats(Vec<f32>),
     /// DOUBLE.
     Doubles(Vec<f64>),
-    /// Bytes of any type, taken from another file with its byte order.
+    /// Bytes of any type, copied from another file with its byte order.
     Raw {
         /// The type of the elements.
         field_type: FieldType,
-        /// Order of their bytes.
+        /// Byte order of the elements.
         byte_order: ByteOrder,
         /// The bytes, a whole number of elements.
         bytes: Vec<u8>,
@@ -35,12 +35,12 @@ pub enum FieldValue {
 }
 
 impl FieldValue {
-    /// One SHORT.
+    /// Creates a single SHORT.
     pub fn short(value: u16) -> Self {
         Self::Shorts(vec![value])
     }
 
-    /// Unsigned integers of any type; `None` if one does not fit, and for other values.
+    /// Returns unsigned integers of any type; `None` if one does not fit, and for other values.
     pub fn shorts(&self) -> Option<Vec<u16>> {
         match self {
             Self::Shorts(values) => Some(values.clone()),
@@ -52,12 +52,12 @@ impl FieldValue {
         }
     }
 
-    /// One LONG.
+    /// Creates a single LONG.
     pub fn long(value: u32) -> Self {
         Self::Longs(vec![value])
     }
 
-    /// The type.
+    /// Returns the type.
     pub const fn field_type(&self) -> FieldType {
         match self {
             Self::Bytes(_) => FieldType::Byte,
@@ -73,12 +73,12 @@ impl FieldValue {
         }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> u64 {
         self.len() / self.field_type().size()
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks whether a value has no bytes")]
     pub fn len(&self) -> u64 {
         let elements = match self {
@@ -95,7 +95,7 @@ impl FieldValue {
         elements as u64 * self.field_type().size()
     }
 
-    /// Appends the bytes in the given order.
+    /// Appends the bytes in the given byte order.
     pub fn write(&self, order: ByteOrder, into: &mut Vec<u8>) {
         match self {
             Self::Bytes(v) | Self::Undefined(v) => into.extend_from_slice(v),

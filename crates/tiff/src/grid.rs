@@ -1,11 +1,11 @@
-//! How an image is cut into blocks.
+//! The grid of an image's blocks.
 
 /// Strips or tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockKind {
     /// Full-width bands of rows; the last may have fewer rows.
     Strip,
-    /// Rectangles, all of one size; those at the edges reach beyond the image.
+    /// Rectangles of one size. Those at the edges extend beyond the image.
     Tile,
 }
 
@@ -22,12 +22,12 @@ pub struct BlockGrid {
     pub across: u32,
     /// Blocks down the image.
     pub down: u32,
-    /// Planes stored apart; 1 where samples are interleaved.
+    /// Number of planes stored separately; 1 if samples are interleaved.
     pub planes: u16,
 }
 
 impl BlockGrid {
-    /// The grid of an image of `width` × `height` pixels.
+    /// Returns the grid of an image of `width` × `height` pixels.
     pub fn new(kind: BlockKind, image: (u32, u32), block: (u32, u32), planes: u16) -> Self {
         let (width, height) = image;
         let (block_width, block_height) = block;
@@ -41,19 +41,19 @@ impl BlockGrid {
         }
     }
 
-    /// Number of blocks of all planes.
+    /// Returns the number of blocks of all planes.
     pub fn blocks(&self) -> u64 {
-        // Three factors of 32, 32 and 16 bits can pass 2^64 only for images of more than 2^48 blocks a plane.
+        // Three factors of 32, 32 and 16 bits can only exceed 2^64 for images of more than 2^48 blocks per plane.
         (u64::from(self.across) * u64::from(self.down)).saturating_mul(u64::from(self.planes))
     }
 
-    /// The index of a block in the image's table.
+    /// Returns the index of a block in the image's table.
     pub fn index(&self, column: u32, row: u32, plane: u16) -> u64 {
         let per_plane = u64::from(self.across) * u64::from(self.down);
         u64::from(plane) * per_plane + u64::from(row) * u64::from(self.across) + u64::from(column)
     }
 
-    /// Rows stored in a block of block row `row` of an image of `height` rows.
+    /// Returns the rows stored in a block of block row `row` of an image of `height` rows.
     pub fn rows_of(&self, row: u32, height: u32) -> u32 {
         match self.kind {
             BlockKind::Tile => self.block_height,

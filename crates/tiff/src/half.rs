@@ -1,6 +1,6 @@
-//! IEEE half precision: samples of 16 bits as numbers, and back.
+//! Converts IEEE half floats to numbers and back.
 
-/// The value of a half float.
+/// Returns the value of a half float.
 pub fn from_half(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
     let magnitude = match exponent {
@@ -19,11 +19,11 @@ pub fn to_half(v: f64) -> u16 {
     if v.is_nan() {
         return sign | 0x7e00;
     }
-    // 65520 lies half way between the largest half and the next power.
+    // 65520 lies half way between the largest half float and the next power.
     if magnitude >= 65520.0 {
         return sign | 0x7c00;
     }
-    // Rounding to a multiple of the unit in the last place; below 2^-14 that unit stays 2^-24.
+    // Rounds to a multiple of the unit in the last place; below 2^-14 that unit stays 2^-24.
     let mut unit = 2f64.powi(-24);
     let mut exponent = 0_u16;
     while magnitude >= unit * 2048.0 {
@@ -36,7 +36,7 @@ pub fn to_half(v: f64) -> u16 {
         reason = "the quotient lies between 0 and 2048"
     )]
     let steps = (magnitude / unit).round_ties_even() as u16;
-    // A carry out of the fraction raises the exponent by itself.
+    // A carry out of the fraction increments the exponent.
     sign | ((exponent << 10) + steps)
 }
 

@@ -1,18 +1,18 @@
-//! The first 8 or 16 bytes: byte order, classic or Big, where the first directory is.
+//! The first 8 or 16 bytes: byte order, classic or Big, and the offset of the first directory.
 
 use crate::{ByteOrder, TiffError};
 
 /// Classic TIFF has 32-bit offsets, BigTIFF 64-bit ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// 42.
+    /// Version 42.
     Classic,
-    /// 43.
+    /// Version 43.
     Big,
 }
 
 impl Variant {
-    /// Bytes of a directory's entry count.
+    /// Returns the bytes of a directory's entry count.
     pub(crate) const fn count_len(self) -> u64 {
         match self {
             Self::Classic => 2,
@@ -20,7 +20,7 @@ impl Variant {
         }
     }
 
-    /// Bytes of a directory entry.
+    /// Returns the bytes of a directory entry.
     pub(crate) const fn entry_len(self) -> u64 {
         match self {
             Self::Classic => 12,
@@ -28,7 +28,7 @@ impl Variant {
         }
     }
 
-    /// Bytes of an offset, and of a value that fits in its entry.
+    /// Returns the bytes of an offset, and of a value that fits into its entry.
     pub const fn offset_len(self) -> u64 {
         match self {
             Self::Classic => 4,
@@ -40,19 +40,19 @@ impl Variant {
 /// The header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Order of bytes in the file.
+    /// Byte order of the file.
     pub byte_order: ByteOrder,
     /// Classic or Big.
     pub variant: Variant,
-    /// Where the first directory is.
+    /// Offset of the first directory.
     pub first_directory: u64,
 }
 
 impl Header {
-    /// Bytes that are enough for either variant.
+    /// Number of bytes that suffices for either variant.
     pub(crate) const LEN: u64 = 16;
 
-    /// Reads the header from the file's first bytes (fewer than `LEN` only where the file is shorter).
+    /// Parses the header from the file's first bytes (fewer than `LEN` only if the file is shorter).
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, TiffError> {
         let wrong = |problem: String| TiffError::invalid("header", problem);
         let byte_order = match bytes.get(..2) {

@@ -1,5 +1,5 @@
-//! A directory checked against itself and made into an `Image`: the only place where what a file says becomes
-//! a fact. After it no code asks whether a tag exists.
+//! Validates a directory and converts it to an `Image`. This is the only place where statements of a file become facts:
+//! later code never checks whether a tag exists.
 
 use crate::block_table::{BlockArray, BlockTable};
 use crate::colour::{Colour, colour_of};
@@ -8,7 +8,7 @@ use crate::grid::{BlockGrid, BlockKind};
 use crate::samples_of::{Samples, samples_of};
 use crate::{Compression, Limits, Predictor, SampleFormat, SampleType, Tag, TiffError, Warning, Warnings};
 
-/// What an image is for (tag NewSubfileType, or SubfileType).
+/// The purpose of an image (tag NewSubfileType, or SubfileType).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Subfile {
     /// A reduced version of another image.
@@ -24,49 +24,49 @@ pub struct Subfile {
 pub enum Planar {
     /// Interleaved in each block.
     Chunky,
-    /// Each sample in blocks of its own.
+    /// Each sample in separate blocks.
     Separate,
 }
 
-/// The facts of one image.
+/// The properties of one image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Image {
     /// Index of its directory in `Tiff::directories`.
     pub directory: usize,
-    /// What it is for.
+    /// Its purpose.
     pub subfile: Subfile,
     /// Pixels across, at least 1.
     pub width: u32,
     /// Rows, at least 1.
     pub height: u32,
-    /// Samples of a pixel, at least 1.
+    /// Samples per pixel, at least 1.
     pub samples: u16,
-    /// The type of every sample; the widest where depths are mixed.
+    /// The type of every sample; the widest one if depths are mixed.
     pub sample: SampleType,
-    /// Depth of each sample where they differ.
+    /// Depth of each sample, if they differ.
     pub mixed_bits: Option<Vec<u16>>,
-    /// Interleaved or apart.
+    /// Whether samples are interleaved or separate.
     pub planar: Planar,
     /// Strips or tiles.
     pub grid: BlockGrid,
-    /// Where the blocks are.
+    /// Offsets and sizes of the blocks.
     pub table: BlockTable,
     /// The codec.
     pub compression: Compression,
-    /// What was done before compressing.
+    /// Transformation before compression.
     pub predictor: Predictor,
-    /// FillOrder 2.
+    /// Whether FillOrder is 2.
     pub reverse_bits: bool,
-    /// Order of the bytes of samples.
+    /// Byte order of samples.
     pub byte_order: crate::ByteOrder,
-    /// Tag Orientation, 1 to 8; reported, not applied.
+    /// Tag Orientation, 1 to 8. It is reported, but not applied.
     pub orientation: u8,
-    /// What the samples mean, and what codecs need to know of it.
+    /// The meaning of samples, and codec parameters that depend on it.
     pub colour: Colour,
 }
 
 impl Image {
-    /// Checks the directory at `index` and makes an image of it.
+    /// Validates the directory at `index` and returns its image.
     pub fn from_directory(
         directory: &Directory,
         index: usize,
@@ -123,11 +123,12 @@ impl Image {
     }
 }
 
-/// Depths, formats and meanings of samples are listed for callers, one for each sample.
+/// Depths, formats and meanings of samples are listed for callers, one per sample.
 const PER_SAMPLE: usize = 32;
 
 impl Image {
-    /// Bytes of memory that the image takes besides its table of blocks, with what callers are told of each sample.
+    /// Returns the memory of the image in bytes, without its table of blocks, but with the lists of samples for
+    /// callers.
     pub fn facts_len(&self) -> u64 {
         let Colour { extra_samples, colour_map, jpeg_tables, .. } = &self.colour;
         let bits = self.mixed_bits.as_ref().map_or(0, |bits| size_of_val(bits.as_slice()));
@@ -231,7 +232,7 @@ fn grid_of(directory: &Directory, image: (u32, u32), planes: u16) -> Result<Bloc
     Ok(BlockGrid::new(BlockKind::Strip, image, (image.0, rows), planes))
 }
 
-/// What the sizes of blocks follow from where the file does not give them.
+/// Properties from which the sizes of blocks follow if the file does not state them.
 struct Stored {
     compression: Compression,
     pixel_bits: u64,
@@ -253,7 +254,7 @@ fn table_of(
         let message = format!("{} values for {blocks} blocks, the rest ignored", offsets.count());
         warnings.push(Warning::new("extra-block-offsets", directory.place(tag), message));
     }
-    // A lone block of size 0 that has an offset is a writer's mistake, not a sparse block; libtiff agrees.
+    // A single block of size 0 with an offset is a writer's mistake, not a sparse block, as in libtiff.
     let lone_zero = matches!(
         (&offsets, &sizes),
         (BlockArray::Here(offsets), Some(BlockArray::Here(sizes)))
@@ -270,7 +271,8 @@ fn table_of(
     Ok(BlockTable { offsets, sizes })
 }
 
-/// Sizes of blocks from the image's own arithmetic (uncompressed), or up to the next block or the end of file.
+/// Returns estimated sizes of blocks: from the dimensions of the image if uncompressed, else up to the next block or
+/// the end of file.
 fn estimate_sizes(
     directory: &Directory,
     grid: &BlockGrid,

@@ -1,33 +1,33 @@
-//! Where every byte of a new file goes; pure arithmetic.
+//! Computes the position of every byte of a new file; pure arithmetic.
 //!
-//! Two arrangements. *Plain*: header, blocks, directories with their arrays. *Cloud-optimized*: header, GDAL's
-//! structural metadata ("ghost area"), directories, arrays, then blocks: the smallest overview first, the full
-//! image last. A block of a cloud-optimized file has its size before it and its last four bytes again after it,
-//! so that a reader can tell from a block itself where it ends, and that nobody changed it since.
+//! There are two arrangements. *Plain*: header, blocks, directories with their arrays. *Cloud-optimized*: header,
+//! GDAL's structural metadata ("ghost area"), directories, arrays, then blocks: the smallest overview first, the full
+//! image last. A block of a cloud-optimized file is preceded by its size and followed by a copy of its last four bytes,
+//! so that a reader can find its end, and detect later changes.
 
 use crate::serialize::even;
 use crate::{BlockSpans, FileForm, NewDirectory, PastClassic, Planar};
 
-/// Bytes before a block: its size, least significant byte first.
+/// Bytes before a block: its size, little-endian.
 pub const LEADER: u64 = 4;
-/// Bytes after a block: its last four again.
+/// Bytes after a block: a copy of its last four.
 pub const TRAILER: u64 = 4;
 
-/// The bytes of a directory and of the arrays of its blocks, and where they go.
+/// The bytes of directories and of their block arrays, and their position.
 pub struct PlacedDirectories {
-    /// Where the first directory is.
+    /// Offset of the first directory.
     pub first: u64,
     /// Directories, then arrays, from `first` on.
     pub bytes: Vec<u8>,
 }
 
-/// Bytes of all directories and arrays that begin at one place.
+/// Returns the bytes of all directories and their arrays.
 pub fn directories_len(form: FileForm, directories: &[NewDirectory]) -> u64 {
     directories.iter().map(|directory| form.directory_len(directory) + form.arrays_len(directory)).sum()
 }
 
-/// Directories one after the other from `first`, chained in this order and then to `then` (0 at the end of the
-/// chain), and the arrays of all.
+/// Places directories one after the other from `first`, chained in this order and then to `then` (0 at the end of the
+/// chain), followed by the arrays of all.
 pub fn place_directories(
     form: FileForm,
     directories: &[(NewDirectory, BlockSpans)],
@@ -51,7 +51,7 @@ pub fn place_directories(
     Ok(PlacedDirectories { first, bytes })
 }
 
-/// What holds for every block of a cloud-optimized file besides its leader and trailer.
+/// Properties of every block of a cloud-optimized file besides its leader and trailer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewGhostArea {
     /// How samples are stored.
@@ -61,8 +61,8 @@ pub struct NewGhostArea {
 }
 
 impl NewGhostArea {
-    /// The text, as GDAL writes it. A writer that breaks a promise later changes `NO` to `YES`: the space after
-    /// that line is the room for it.
+    /// Returns the text, as GDAL writes it. A writer that breaks a promise later changes `NO` to `YES`: the space after
+    /// that line is reserved for it.
     pub fn text(self) -> String {
         let interleave = match self.planar {
             Planar::Chunky => "",
@@ -76,7 +76,7 @@ impl NewGhostArea {
         format!("GDAL_STRUCTURAL_METADATA_SIZE={:06} bytes\n{keys}", keys.len())
     }
 
-    /// Where the first directory is in a file with this text.
+    /// Returns the offset of the first directory in a file with this text.
     pub fn first_directory(self, form: FileForm) -> u64 {
         even(form.header_len() + self.text().len() as u64)
     }

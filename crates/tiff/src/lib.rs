@@ -1,10 +1,10 @@
-//! The TIFF and GeoTIFF file format: bytes to checked facts, without I/O and without pixels.
+//! The TIFF and GeoTIFF file format: converts bytes to checked facts, without I/O and without pixels.
 //!
-//! `header`, `field`, `tag`, `directory` what a file is made of; `parse` bytes to directories, asking for the
-//! ranges it needs; `image` a directory made into facts (with `samples_of`, `colour`, `grid`, `block_table`);
-//! `layout` and `serialize` the way back, facts to bytes; `geo` georeferencing; `gdal` what GDAL keeps in tags and
-//! sidecars; `half` floats of 16 bits; `limits`, `error` and `warning`; `printable` texts of a file made
-//! safe to show.
+//! `header`, `field`, `tag` and `directory` are the elements of a file; `parse` converts bytes to directories, and
+//! requests the ranges it needs; `image` converts a directory to facts (with `samples_of`, `colour`, `grid`,
+//! `block_table`); `layout` and `serialize` convert facts to bytes; `geo` is georeferencing; `gdal` is GDAL's data in
+//! tags and sidecars; `half` has floats of 16 bits; `limits`, `error` and `warning` are used by all; `printable` makes
+//! texts of a file safe to show.
 
 mod block_table;
 mod byte_order;

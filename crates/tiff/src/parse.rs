@@ -1,10 +1,10 @@
-//! From bytes to directories, without I/O.
+//! Parses bytes to directories, without I/O.
 //!
-//! `Parser::next` says which byte ranges it needs, `feed` gives them, until it is done. A file cannot make it
-//! loop (every directory offset is visited once), ask for bytes outside the file, or hold more than the
-//! limits allow: values count as what they become in memory, once for every directory that refers to them,
-//! because many directories can share one range. What is wrong with the first directory is an error; a later one that is wrong ends the chain
-//! with a warning, because the images before it can still be read.
+//! `Parser::next` returns the byte ranges it needs, and `feed` supplies them, until it is done. A file cannot make it
+//! loop (every directory offset is visited once), request bytes outside the file, or hold more than the limits allow:
+//! values count with their size in memory, once per directory that refers to them, because many directories can share
+//! one range. A fault of the first directory is an error; a fault of a later one ends the chain with a warning, because
+//! the images before it can still be read.
 
 use crate::directory::{Directory, Entry, Origin, ValueData, place_of};
 use crate::header::{Header, Variant};
@@ -13,12 +13,12 @@ use crate::{FieldType, Limits, Tag, TiffError, Warning, Warnings};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
-/// What the parser wants next.
+/// The next request of the parser.
 #[derive(Debug)]
 pub enum Step {
-    /// These byte ranges, all inside the file; feed each one, in any order.
+    /// These byte ranges, all inside the file. Feed each one, in any order.
     Need(Vec<Range<u64>>),
-    /// Nothing: here is the result.
+    /// Nothing: the result.
     Done(Tiff),
 }
 
@@ -29,46 +29,46 @@ pub struct Tiff {
     pub header: Header,
     /// Size of the file in bytes.
     pub file_len: u64,
-    /// Every directory: the chain in order, each followed later by those it names as SubIFDs.
+    /// Every directory: the chain in order, followed by the SubIFDs of its directories.
     pub directories: Vec<Directory>,
-    /// What was tolerated.
+    /// Warnings about what was tolerated.
     pub warnings: Warnings,
 }
 
-/// Asked for at once at the start: for most files all directories, for a COG of any usual size.
+/// Size of the first request: covers all directories of most files, for a COG of any usual size.
 const FIRST_READ: u64 = 32 << 10;
-/// Asked for at a directory's offset before its number of entries is known.
+/// Bytes requested at a directory's offset before its number of entries is known.
 const DIRECTORY_READ: u64 = 4 << 10;
 
 /// Parses a TIFF from byte ranges that the caller fetches on request.
 ///
-/// It does no I/O: it asks for ranges, takes their bytes and returns directories.
+/// Does no I/O: it requests ranges, takes their bytes and returns directories.
 #[derive(Debug)]
 pub struct Parser {
     file_len: u64,
     limits: Limits,
     segments: Segments,
     header: Option<Header>,
-    /// Directories to visit; SubIFDs wait until the chain is done.
+    /// Directories to visit. SubIFDs wait until the chain is done.
     chain: VecDeque<(u64, Origin)>,
     subs: VecDeque<(u64, Origin)>,
     visited: HashSet<u64>,
     directories: Vec<Directory>,
     value_bytes: u64,
     entries: u64,
-    /// The limit on directories was reached, and told.
+    /// Whether the limit on directories was reached and reported.
     full: bool,
     warnings: Warnings,
 }
 
-/// A directory read as far as the bytes at hand allow.
+/// The result of reading a directory with the available bytes.
 enum Progress {
     Missing(Vec<Range<u64>>),
     Read { directory: Directory, next: u64 },
 }
 
 impl Parser {
-    /// A parser of a file of `file_len` bytes.
+    /// Creates a parser of a file of `file_len` bytes.
     pub fn new(file_len: u64, limits: Limits) -> Self {
         Self {
             file_len,
@@ -86,12 +86,12 @@ impl Parser {
         }
     }
 
-    /// Gives bytes of the file, from `offset` on.
+    /// Supplies bytes of the file, from `offset` on.
     pub fn feed(&mut self, offset: u64, bytes: Vec<u8>) {
         self.segments.insert(offset, bytes);
     }
 
-    /// Goes as far as the bytes fed so far allow.
+    /// Proceeds as far as possible with the bytes supplied so far.
     #[expect(clippy::should_implement_trait, reason = "it is a step of a parser, not an iterator")]
     #[expect(clippy::single_range_in_vec_init, reason = "one range of bytes is meant")]
     pub fn next(&mut self) -> Result<Step, TiffError> {
@@ -137,7 +137,7 @@ impl Parser {
         }
     }
 
-    /// Keeps a directory and queues what it points to.
+    /// Keeps a directory and queues the directories it points to.
     fn follow(&mut self, directory: Directory, next: u64) {
         let parent = self.directories.len();
         match directory.each_integer(Tag::SubIFDs) {
@@ -211,7 +211,7 @@ impl Parser {
             let limit = self.limits.entries;
             return Err(TiffError::Limit { place, what: "number of entries", found: count, limit });
         }
-        // Directories that do not overlap have no more entries than the file has room for.
+        // Directories that do not overlap cannot have more entries than the file has room for.
         let limit = self.limits.total_entries.min(self.file_len / variant.entry_len());
         let found = self.entries.saturating_add(count);
         if found > limit {
@@ -259,15 +259,15 @@ impl Parser {
     }
 }
 
-/// Reads the entries of one directory, collecting the value ranges that are not at hand.
+/// Reads the entries of one directory, and collects the missing value ranges.
 struct EntryReader<'a> {
     parser: &'a Parser,
     header: Header,
     place: &'a str,
-    /// What the values of the file may take.
+    /// Memory left for the values of the file.
     room: u64,
     missing: Vec<Range<u64>>,
-    /// What the values of this directory take.
+    /// Memory of the values of this directory.
     taken: u64,
     warnings: Warnings,
 }
@@ -278,7 +278,7 @@ impl<'a> EntryReader<'a> {
         Self { parser, header, place, room, missing: Vec::new(), taken: 0, warnings: Warnings::new() }
     }
 
-    /// The entry, or `None` where it cannot be used (with a warning) or its value is not at hand.
+    /// Returns the entry, or `None` if it is unusable (with a warning) or its value is missing.
     fn entry(&mut self, raw: &[u8]) -> Option<Entry> {
         let (order, variant) = (self.header.byte_order, self.header.variant);
         let tag = Tag(order.u16(raw, 0)?);
@@ -318,8 +318,8 @@ impl<'a> EntryReader<'a> {
     fn value(&mut self, tag: Tag, count: u64, range: Range<u64>) -> Option<ValueData> {
         let limits = &self.parser.limits;
         let len = range.end - range.start;
-        // Integers of 64 bits that are made of each element beside its bytes: the table of an image, and sizes of blocks
-        // that are estimated from where they begin. A control point becomes a record with a name.
+        // Number of 64-bit integers made from each element besides its bytes: the table of an image, and sizes of
+        // blocks that are estimated from offsets. A control point becomes a record with a name.
         let (is_block_table, integers) = match tag {
             Tag::StripOffsets | Tag::TileOffsets => (true, 2),
             Tag::StripByteCounts | Tag::TileByteCounts => (true, 1),

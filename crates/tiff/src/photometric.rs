@@ -1,4 +1,4 @@
-//! What the samples of a pixel mean: colour, palette, extra channels, orientation.
+//! The meaning of the samples of a pixel: colour, palette, extra channels.
 
 /// Tag PhotometricInterpretation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ pub enum Photometric {
 }
 
 impl Photometric {
-    /// From the tag's number.
+    /// Returns the interpretation of the tag's number.
     pub const fn from_code(code: u16) -> Self {
         match code {
             0 => Self::MinIsWhite,
@@ -51,7 +51,7 @@ impl Photometric {
         }
     }
 
-    /// The tag's number.
+    /// Returns the tag's number.
     pub const fn code(self) -> u16 {
         match self {
             Self::MinIsWhite => 0,
@@ -70,7 +70,7 @@ impl Photometric {
         }
     }
 
-    /// The name libtiff gives it, in lower case.
+    /// Returns libtiff's name, in lower case.
     pub fn name(self) -> String {
         match self {
             Self::MinIsWhite => "miniswhite".into(),
@@ -89,7 +89,7 @@ impl Photometric {
         }
     }
 
-    /// Samples that carry colour; what is beyond them is extra.
+    /// Returns the number of colour samples. Others are extra.
     pub const fn colour_samples(self) -> u16 {
         match self {
             Self::Rgb | Self::YCbCr | Self::CieLab | Self::IccLab | Self::ItuLab | Self::LogLuv => 3,
@@ -99,7 +99,7 @@ impl Photometric {
     }
 }
 
-/// What a sample beyond the colour ones is (tag ExtraSamples).
+/// The meaning of an extra sample (tag ExtraSamples).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExtraSample {
     /// Unspecified data.
@@ -110,14 +110,14 @@ pub enum ExtraSample {
     UnassociatedAlpha,
 }
 
-/// How YCbCr becomes RGB: chroma subsampling, luma coefficients, code range.
+/// Parameters of the conversion from YCbCr to RGB: chroma subsampling, luma coefficients, code range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct YCbCr {
     /// Horizontal and vertical chroma subsampling: 1, 2 or 4.
     pub subsampling: (u8, u8),
-    /// Shares of red, green and blue in luma.
+    /// Weights of red, green and blue in luma.
     pub coefficients: [f32; 3],
-    /// ReferenceBlackWhite: black and white code of Y, Cb, Cr.
+    /// ReferenceBlackWhite: black and white codes of Y, Cb, Cr.
     pub reference_black_white: [f32; 6],
 }
 

@@ -1,14 +1,14 @@
-//! Texts of a file made safe to show: no control characters, no endless lines.
+//! Makes texts of a file safe to show: no control characters, bounded length.
 
 use std::borrow::Cow;
 
-/// Returns the text with every character escaped that a terminal obeys instead of showing: control characters
-/// (line ends too), and those that turn the direction of writing.
+/// Returns the text with all characters escaped that control a terminal: control characters (including line ends), and
+/// those that change the writing direction.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escape(text, is_obeyed)
 }
 
-/// Returns the same, but keeps line ends and tabs: for texts of several lines.
+/// Like [`printable`], but keeps line ends and tabs, for texts of several lines.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escape(text, |c| is_obeyed(c) && c != '\n' && c != '\t')
 }
@@ -31,10 +31,10 @@ fn escape(text: &str, is_obeyed: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Longest message that is kept; values quoted in it can be as long as the file.
+/// Longest message that is kept: quoted values can be as long as the file.
 const LONGEST: usize = 1000;
 
-/// A text that may quote a file: printable, and cut where it is too long.
+/// Returns a text that may quote a file: printable, and cut if it is too long.
 pub(crate) fn quoted(text: String) -> String {
     let text = match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{} …", text.get(..end).unwrap_or_default()),

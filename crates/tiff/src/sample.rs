@@ -1,15 +1,15 @@
-//! What one sample is: as the file stores it (`SampleType`) and as memory holds it (`DataType`).
+//! Types of samples: as stored in the file (`SampleType`) and in memory (`DataType`).
 //!
-//! Every stored type has exactly one type in memory, `SampleType::data_type`; engines widen odd depths on
-//! the way and never change a value doing so.
+//! Every stored type has exactly one type in memory, `SampleType::data_type`. Engines widen odd depths without changing
+//! a value.
 
 use crate::ByteOrder;
 use std::fmt;
 
-/// How the bits of a stored sample are to be understood (tag SampleFormat).
+/// The interpretation of the bits of a stored sample (tag SampleFormat).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SampleFormat {
-    /// Unsigned integer; also what files call "void".
+    /// Unsigned integer; also "void" in files.
     Uint,
     /// Two's complement integer.
     Int,
@@ -21,17 +21,17 @@ pub enum SampleFormat {
     ComplexFloat,
 }
 
-/// One stored sample: its format and its depth in bits (of the whole pair where it is complex).
+/// The type of a stored sample: its format and its depth in bits (of the whole pair if it is complex).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SampleType {
-    /// How the bits are understood.
+    /// The interpretation of the bits.
     pub format: SampleFormat,
     /// Depth in bits, 1 to 128.
     pub bits: u16,
 }
 
 impl SampleType {
-    /// The type in memory, or `None` where strile has no such type.
+    /// Returns the type in memory, or `None` if strile has no such type.
     pub fn data_type(self) -> Option<DataType> {
         use DataType as D;
         Some(match (self.format, self.bits) {
@@ -54,21 +54,21 @@ impl SampleType {
         })
     }
 
-    /// Bytes a sample takes in the file, where that is a whole number.
+    /// Returns the bytes of a sample in the file, if that is an integer.
     pub fn whole_bytes(self) -> Option<usize> {
         self.bits.is_multiple_of(8).then_some(usize::from(self.bits / 8))
     }
 
-    /// Whether samples are integers of 24 bits with the least significant byte first. All other odd depths are packed
-    /// most significant bit first in both byte orders. libtiff swaps 24-bit samples of big-endian files before GDAL
-    /// unpacks them, and after GDAL packed them, so that those of big-endian files lie in little-endian order.
+    /// Returns whether samples are 24-bit integers in little-endian order. All other odd depths are packed most
+    /// significant bit first in both byte orders. libtiff swaps 24-bit samples of big-endian files before GDAL unpacks
+    /// them, and after GDAL packed them, so those of big-endian files are in little-endian order.
     pub fn is_reversed_triple(self, order: ByteOrder) -> bool {
         self.bits == 24
             && matches!(self.format, SampleFormat::Uint | SampleFormat::Int)
             && order == ByteOrder::Big
     }
 
-    /// Width in bytes of the unit whose bytes are swapped between byte orders: half a complex sample.
+    /// Returns the width in bytes of the unit whose bytes are swapped between byte orders: half a complex sample.
     pub fn swap_unit(self) -> Option<usize> {
         let whole = self.whole_bytes()?;
         Some(match self.format {
@@ -123,7 +123,7 @@ pub enum DataType {
 }
 
 impl DataType {
-    /// Every type, in the order of the declaration.
+    /// All types, in the order of the declaration.
     pub const ALL: [DataType; 13] = [
         Self::U8,
         Self::I8,
@@ -140,7 +140,7 @@ impl DataType {
         Self::C128,
     ];
 
-    /// Bytes of one sample in memory.
+    /// Returns the bytes of one sample in memory.
     pub const fn size(self) -> usize {
         match self {
             Self::U8 | Self::I8 => 1,
@@ -151,7 +151,7 @@ impl DataType {
         }
     }
 
-    /// numpy's name of the type.
+    /// Returns numpy's name of the type.
     pub const fn name(self) -> &'static str {
         match self {
             Self::U8 => "uint8",

@@ -1,4 +1,4 @@
-//! How many samples a pixel has and of which type, out of a directory.
+//! Number and type of the samples of a pixel, from a directory.
 
 use crate::directory::Directory;
 use crate::{SampleFormat, SampleType, Tag, TiffError, Warning, Warnings};
@@ -74,7 +74,7 @@ pub(crate) fn samples_of(directory: &Directory, warnings: &mut Warnings) -> Resu
     Ok(Samples { count, sample, mixed_bits: mixed.then_some(bits) })
 }
 
-/// One value a sample: the first `count` of those stated; a single one stands for all.
+/// Returns one value per sample: the first `count` of those stated. A single one applies to all.
 fn for_each_sample(
     stated: &[u64],
     count: u16,

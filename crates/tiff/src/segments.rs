@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Fetched bytes by where they begin. No two pieces overlap, so they never take more than the file has bytes.
+/// Fetched bytes by offset. Pieces do not overlap, so they never take more memory than the size of the file.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
     pieces: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Segments {
-    /// Keeps what is new of the bytes from `offset` on.
+    /// Keeps the new part of the bytes from `offset` on.
     pub(crate) fn insert(&mut self, offset: u64, bytes: Vec<u8>) {
         let end = offset.saturating_add(bytes.len() as u64);
         let known: Vec<Range<u64>> = self.overlapping(offset..end).map(|(range, _)| range).collect();
@@ -34,7 +34,7 @@ impl Segments {
         }
     }
 
-    /// The bytes of `range`, where all have been fetched.
+    /// Returns the bytes of `range`, if all have been fetched.
     pub(crate) fn get(&self, range: &Range<u64>) -> Option<Cow<'_, [u8]>> {
         let mut pieces = self.overlapping(range.clone());
         let Some((first, bytes)) = pieces.next() else {
@@ -65,7 +65,7 @@ impl Segments {
         (at >= range.end).then_some(Cow::Owned(out))
     }
 
-    /// The pieces that have bytes in `range`, in order.
+    /// Returns the pieces that overlap `range`, in order.
     fn overlapping(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, &[u8])> {
         let whole = |(&start, bytes): (&u64, &'_ Vec<u8>)| start..start.saturating_add(bytes.len() as u64);
         let before =
@@ -79,7 +79,7 @@ impl Segments {
 mod tests {
     use super::*;
 
-    /// Against an array that knows each byte: what was fetched is given, nothing else, and nothing is kept twice.
+    /// Compared with an array that knows each byte: exactly the fetched bytes are returned, and nothing is kept twice.
     #[test]
     fn any_order_of_pieces_gives_the_bytes_of_the_file() {
         let file: Vec<u8> = (0..200).collect();

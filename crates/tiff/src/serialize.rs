@@ -1,8 +1,8 @@
-//! Directories to bytes, given where everything goes.
+//! Converts directories to bytes, given the positions of everything.
 //!
-//! A directory is written as libtiff writes it: entries by tag, then the values that do not fit into them. The
-//! two arrays that say where blocks are lie apart, so that a Cloud-Optimized file has all its directories
-//! together at its start and the arrays, which can be large, behind them. Where things go is `layout`'s.
+//! A directory is written like libtiff does: entries by tag, then the values that do not fit into them. The two arrays
+//! with the positions of blocks are separate, so that a Cloud-Optimized file has all its directories together at its
+//! start, followed by the arrays, which can be large. `layout` computes the positions.
 
 use crate::{BlockKind, ByteOrder, FieldType, FieldValue, Tag, Variant};
 use thiserror::Error;
@@ -10,13 +10,13 @@ use thiserror::Error;
 /// Byte order and width of offsets of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileForm {
-    /// Order of bytes.
+    /// Byte order of the file.
     pub byte_order: ByteOrder,
     /// Classic or Big.
     pub variant: Variant,
 }
 
-/// A directory to be written.
+/// A directory to write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewDirectory {
     fields: Vec<(Tag, FieldValue)>,
@@ -24,12 +24,12 @@ pub struct NewDirectory {
     blocks: usize,
 }
 
-/// Where blocks of an image are, in the order of its table; offset and size 0 for a sparse block.
+/// Positions of an image's blocks, in the order of its table; offset and size 0 for a sparse block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockSpans {
-    /// First bytes.
+    /// Offsets of the blocks.
     pub offsets: Vec<u64>,
-    /// Numbers of bytes.
+    /// Sizes in bytes.
     pub sizes: Vec<u32>,
 }
 
@@ -42,7 +42,8 @@ pub struct PastClassic {
 }
 
 impl NewDirectory {
-    /// A directory with these fields (a later one of the same tag replaces an earlier) and a table of blocks.
+    /// Creates a directory with these fields (a later one replaces an earlier one of the same tag) and a table of
+    /// blocks.
     pub fn new(kind: BlockKind, blocks: usize, fields: impl IntoIterator<Item = (Tag, FieldValue)>) -> Self {
         let mut sorted: Vec<(Tag, FieldValue)> = Vec::new();
         for (tag, value) in fields {
@@ -58,7 +59,7 @@ impl NewDirectory {
         Self { fields: sorted, kind, blocks }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.blocks
     }
@@ -71,7 +72,7 @@ impl NewDirectory {
     }
 }
 
-/// What is written into an entry.
+/// The value of an entry.
 enum Value<'a> {
     Field(&'a FieldValue),
     Offsets,
@@ -79,7 +80,7 @@ enum Value<'a> {
 }
 
 impl FileForm {
-    /// The first bytes of the file.
+    /// Returns the first bytes of the file.
     pub fn header(self, first_directory: u64) -> Result<Vec<u8>, PastClassic> {
         let mut bytes = Vec::with_capacity(16);
         bytes.extend_from_slice(match self.byte_order {
@@ -98,14 +99,14 @@ impl FileForm {
         Ok(bytes)
     }
 
-    /// A pointer to a directory.
+    /// Returns a pointer to a directory.
     pub fn pointer(self, directory: u64) -> Result<Vec<u8>, PastClassic> {
         let mut bytes = Vec::with_capacity(8);
         self.put_offset(directory, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Bytes of the header.
+    /// Returns the bytes of the header.
     pub const fn header_len(self) -> u64 {
         match self.variant {
             Variant::Classic => 8,
@@ -113,7 +114,7 @@ impl FileForm {
         }
     }
 
-    /// Bytes of a directory and of its values, without the arrays of its blocks.
+    /// Returns the bytes of a directory and of its values, without its block arrays.
     pub fn directory_len(self, directory: &NewDirectory) -> u64 {
         let room = self.variant.offset_len();
         let values = directory.fields.iter().map(|(_, value)| value.len()).filter(|&len| len > room);
@@ -126,7 +127,7 @@ impl FileForm {
         even(variant.count_len() + entries * variant.entry_len() + variant.offset_len())
     }
 
-    /// Bytes of the arrays of a directory's blocks; none where they fit into the entries.
+    /// Returns the bytes of a directory's block arrays; none if they fit into the entries.
     pub fn arrays_len(self, directory: &NewDirectory) -> u64 {
         self.array_len(directory, self.offset_type()) + self.array_len(directory, FieldType::Long)
     }
@@ -143,7 +144,7 @@ impl FileForm {
         }
     }
 
-    /// The bytes of a directory that begins at `at`, whose arrays begin at `arrays`, before the one at `next`.
+    /// Returns the bytes of a directory at `at`, with its arrays at `arrays` and the next directory at `next`.
     pub fn directory(
         self,
         directory: &NewDirectory,
@@ -204,7 +205,7 @@ impl FileForm {
         Ok(bytes)
     }
 
-    /// The bytes of the arrays of a directory's blocks.
+    /// Returns the bytes of a directory's block arrays.
     pub fn arrays(self, directory: &NewDirectory, spans: &BlockSpans) -> Result<Vec<u8>, PastClassic> {
         let mut bytes = Vec::new();
         if self.array_len(directory, self.offset_type()) > 0 {
@@ -238,7 +239,7 @@ fn put_sizes(sizes: &[u32], order: ByteOrder, bytes: &mut Vec<u8>) {
     sizes.iter().for_each(|&size| order.put_u32(size, bytes));
 }
 
-/// Directories and values begin at even bytes.
+/// Rounds up to an even number: directories and values begin at even bytes.
 pub(crate) const fn even(len: u64) -> u64 {
     len + len % 2
 }
@@ -253,7 +254,7 @@ fn pad(bytes: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Every byte of a small directory, worked out by hand from TIFF 6.0, section 2.
+    /// Every byte of a small directory, computed by hand from TIFF 6.0, section 2.
     #[test]
     fn a_directory_is_what_the_specification_says() {
         let form = FileForm { byte_order: ByteOrder::Big, variant: Variant::Classic };

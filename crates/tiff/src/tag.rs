@@ -1,4 +1,4 @@
-//! The table of tags strile knows by name.
+//! The table of tags that strile knows by name.
 
 macro_rules! tags {
     ($($variant:ident = $code:literal;)+) => {
@@ -10,7 +10,7 @@ macro_rules! tags {
         impl Tag {
             $(pub const $variant: Tag = Tag($code);)+
 
-            /// The tag's name, where it is known.
+            /// Returns the tag's name, if it is known.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 { $($code => Some(stringify!($variant)),)+ _ => None }
             }
@@ -107,7 +107,7 @@ tags! {
 }
 
 impl Tag {
-    /// Whether the tag says which samples there are, where they are, and how they are stored.
+    /// Returns whether the tag describes which samples there are, where they are, and how they are stored.
     pub const fn is_of_layout(self) -> bool {
         matches!(
             self,

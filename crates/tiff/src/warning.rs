@@ -1,24 +1,24 @@
-//! What was tolerated in a file, and how much of it is told.
+//! Warnings about tolerated faults of a file, limited in number.
 //!
-//! A small file can give rise to millions of warnings. [`Warnings`] is the only place where they are collected; it
-//! keeps the first few hundred of each code and counts the rest, so a file cannot make memory of them.
+//! A small file can cause millions of warnings. [`Warnings`] is the only place where they are collected; it keeps the
+//! first few hundred of each code and counts the rest, so a file cannot exhaust memory with them.
 
 use crate::printable::quoted;
 use std::fmt::Write as _;
 
-/// Something in a file that is not right and was tolerated.
+/// A tolerated fault in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// A stable name of the kind, for programs.
+    /// A stable identifier of the kind, for programs.
     pub code: &'static str,
-    /// Where.
+    /// The place.
     pub place: String,
-    /// What was found and what was made of it.
+    /// What was found, and how it was handled.
     pub message: String,
 }
 
 impl Warning {
-    /// A warning of kind `code`. Control characters in the texts are escaped, and long texts are cut.
+    /// Creates a warning of kind `code`. Control characters in the texts are escaped, and long texts are cut.
     pub fn new(code: impl Into<&'static str>, place: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), place: quoted(place.into()), message: quoted(message.into()) }
     }
@@ -30,15 +30,15 @@ impl std::fmt::Display for Warning {
     }
 }
 
-/// Warnings in the order they came, at most [`Warnings::PER_CODE`] of each code; one more counts the rest of a code.
+/// Warnings in order of occurrence, at most [`Warnings::PER_CODE`] of each code. One more counts the rest of a code.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Warnings {
     list: Vec<Warning>,
-    /// Few: a code is a name in strile's sources.
+    /// Short: a code is a name in strile's sources.
     codes: Vec<Count>,
 }
 
-/// Of one code: how many warnings are kept, how many are not, and which one of the list says so.
+/// Per code: the number of kept warnings, the number of others, and the index of the warning that reports those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Count {
     code: &'static str,
@@ -48,15 +48,15 @@ struct Count {
 }
 
 impl Warnings {
-    /// Warnings kept of one code.
+    /// Number of warnings kept per code.
     pub const PER_CODE: usize = 200;
 
-    /// No warnings.
+    /// Creates an empty list.
     pub const fn new() -> Self {
         Self { list: Vec::new(), codes: Vec::new() }
     }
 
-    /// Adds a warning, or counts it where enough of its code are kept.
+    /// Adds a warning, or counts it if enough of its code are kept.
     pub fn push(&mut self, warning: Warning) {
         let count = count_of(&mut self.codes, warning.code);
         if count.kept < Self::PER_CODE {
@@ -67,7 +67,7 @@ impl Warnings {
         }
     }
 
-    /// Adds a warning that is made only where it is kept.
+    /// Adds a warning that is only created if it is kept.
     pub fn push_with(&mut self, code: &'static str, make: impl FnOnce() -> Warning) {
         match count_of(&mut self.codes, code).kept < Self::PER_CODE {
             true => self.push(make()),
@@ -75,7 +75,7 @@ impl Warnings {
         }
     }
 
-    /// Adds all warnings of another list, and what it counts.
+    /// Adds all warnings and counts of another list.
     pub fn append(&mut self, other: Self) {
         for (at, warning) in other.list.into_iter().enumerate() {
             match other.codes.iter().find(|count| count.code == warning.code) {
@@ -85,7 +85,7 @@ impl Warnings {
         }
     }
 
-    /// Gives all warnings one place.
+    /// Sets the place of all warnings.
     #[must_use]
     pub fn at(mut self, place: &str) -> Self {
         self.list.iter_mut().for_each(|warning| warning.place = place.to_owned());
@@ -101,14 +101,14 @@ impl Warnings {
             self.list.push(Warning::new(code, "file", String::new()));
         }
         if let Some(summary) = self.list.get_mut(at) {
-            // The text is used again: this runs for every warning of a hostile file.
+            // The text is reused: this runs for every warning of a hostile file.
             summary.message.clear();
             let _always_ok = write!(summary.message, "{} more warnings of this kind", count.left_out);
         }
     }
 }
 
-/// The count of a code, which is 0 at first.
+/// Returns the count of a code, which is initially 0.
 fn count_of<'a>(codes: &'a mut Vec<Count>, code: &'static str) -> &'a mut Count {
     let at = codes.iter().position(|count| count.code == code).unwrap_or(codes.len());
     if at == codes.len() {

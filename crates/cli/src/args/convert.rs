@@ -13,12 +13,12 @@ use strile::{ConvertOptions, DataType};
 
 /// Write a GeoTIFF or a Cloud-Optimized GeoTIFF from another file, or from many.
 ///
-/// `strile convert IN OUT` converts one file; `strile convert IN… -o DIR` converts files, and the .tif and .tiff files of
-/// folders, into a folder. Pixels, mask, georeferencing and metadata are kept, and memory does not grow with the raster.
-/// Blocks that are stored alike in both files are copied without decoding. Options of gdal_translate have GDAL's names
-/// and meaning, and may be written with one dash (`-outsize 50% 0`). OUT is written atomically: after an error it is as
-/// it was before. Without options: Deflate, tiles of 512 × 512 pixels, and the predictor that suits the type. A GPU that
-/// encodes (`--encode-on cuda`) also decodes, unless `--decode-on` says otherwise.
+/// `strile convert IN OUT` converts one file; `strile convert IN… -o DIR` converts files, and the .tif and .tiff files
+/// of folders, into a folder. Pixels, mask, georeferencing and metadata are kept, and memory does not grow with the
+/// raster. Blocks that are stored alike in both files are copied without decoding. Options of gdal_translate have
+/// GDAL's names and meaning, and may be written with one dash (`-outsize 50% 0`). OUT is written atomically: after an
+/// error it is unchanged. Without options: Deflate, tiles of 512 × 512 pixels, and the predictor that suits the type. A
+/// GPU that encodes (`--encode-on cuda`) also decodes, unless `--decode-on` says otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -83,7 +83,7 @@ pub struct ConvertArgs {
     pub explain: bool,
 }
 
-/// What gdal_translate changes, by its names.
+/// Changes, with the option names of gdal_translate.
 #[derive(Debug, Args)]
 pub struct ChangeArgs {
     /// Write this part: column and row of its first pixel, columns and rows. Pixels outside the image are nodata or 0
@@ -130,35 +130,36 @@ pub struct ChangeArgs {
     /// Write the colours of a palette as bands: gray, rgb or rgba
     #[arg(long, value_name = "COLOURS")]
     pub expand: Option<Expand>,
-    /// Set what bands stand for: red,green,blue,alpha,gray,undefined,nir,…; -colorinterp_2 for the second band
+    /// Set colour interpretations of bands: red,green,blue,alpha,gray,undefined,nir,…; -colorinterp_2 for the second
+    /// band
     #[arg(long, value_name = "NAMES")]
     pub colorinterp: Vec<String>,
     /// Set a metadata item; repeat for more
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub mo: Vec<(String, String)>,
-    /// Set the scale of all bands; values stay as they are
+    /// Set the scale of all bands; values are unchanged
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub a_scale: Option<f64>,
-    /// Set the offset of all bands; values stay as they are
+    /// Set the offset of all bands; values are unchanged
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub a_offset: Option<f64>,
-    /// Set the reference system, pixels staying where they are: EPSG:N, WKT or PROJ
+    /// Set the reference system without warping pixels: EPSG:N, WKT or PROJ
     #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true)]
     pub a_srs: Option<Crs>,
     /// Set the nodata value, or `none`
     #[arg(long, value_name = "V", value_parser = parse_nodata, allow_hyphen_values = true)]
     pub a_nodata: Option<Nodata>,
-    /// Set where the part that is written lies: x and y of its first corner and of its last
+    /// Set the corners of the written part: x and y of the first and of the last
     #[arg(long, num_args = 4, value_names = ["ULX", "ULY", "LRX", "LRY"], allow_negative_numbers = true)]
     pub a_ullr: Option<Vec<f64>>,
-    /// Set the transform of the part that is written, in GDAL's order
+    /// Set the transform of the written part, in GDAL's order
     #[arg(long, num_args = 6, value_names = ["X", "DX", "RX", "Y", "RY", "DY"], allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["a_ullr", "tr"])]
     pub a_gt: Option<Vec<f64>>,
 }
 
 impl ChangeArgs {
-    /// Puts what is asked for into the options.
+    /// Applies the changes to the options.
     pub fn apply(&self, options: &mut ConvertOptions) -> Result<(), String> {
         let four = |numbers: &Option<Vec<f64>>| numbers.as_deref().and_then(|n| <[f64; 4]>::try_from(n).ok());
         options.area = four(&self.srcwin).map(ConvertArea::Pixels);
@@ -187,7 +188,7 @@ impl ChangeArgs {
     }
 }
 
-/// `0,100,0,255`, `2:0,100` for one band, or `auto`.
+/// Parses `0,100,0,255`, `2:0,100` for one band, or `auto`.
 fn parse_scale(text: &str) -> Result<GivenScale, String> {
     let (band, numbers) = of_band(text)?;
     if numbers == "auto" {
@@ -200,7 +201,7 @@ fn parse_scale(text: &str) -> Result<GivenScale, String> {
     })
 }
 
-/// `2`, or `3:0.5` for one band.
+/// Parses `2`, or `3:0.5` for one band.
 fn parse_exponent(text: &str) -> Result<(Option<u16>, f64), String> {
     let (band, number) = of_band(text)?;
     let number = number.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
@@ -217,7 +218,7 @@ fn of_band(text: &str) -> Result<(Option<u16>, &str), String> {
     }
 }
 
-/// What bands stand for: a list for the first bands, or `2:nir` for one.
+/// Parses colour interpretations: a list for the first bands, or `2:nir` for one.
 fn colours(given: &[String]) -> Result<Vec<(u16, String)>, String> {
     let mut all: Vec<(u16, String)> = Vec::new();
     for text in given {
@@ -234,11 +235,11 @@ fn colours(given: &[String]) -> Result<Vec<(u16, String)>, String> {
     }
 }
 
-/// Options of gdal_translate, which begin with one dash.
+/// Options of gdal_translate that begin with one dash.
 const GDAL: &str = "of co srcwin projwin projwin_srs epo eco outsize tr ovr ot unscale expand colorinterp mo a_scale \
     a_offset a_srs a_nodata a_ullr a_gt exponent band overwrite quiet";
 
-/// Options of gdal_translate that strile does not have, and what there is instead.
+/// Options of gdal_translate that strile does not support, and their replacements.
 const UNAVAILABLE: [(&str, &str); 20] = [
     ("-mask", "masks are kept, and made from alpha where JPEG needs it"),
     ("-strict", "strile never drops data silently; it warns or fails"),
@@ -262,7 +263,7 @@ const UNAVAILABLE: [(&str, &str); 20] = [
     ("-b mask", "masks are written as masks; `strile dump --mask` writes one as an image"),
 ];
 
-/// Gives options of gdal_translate two dashes, and puts their numbers into one word where there may be none.
+/// Gives options of gdal_translate two dashes, and joins their numbers to one word if the number of values is variable.
 pub(super) fn with_long_options(words: &[OsString]) -> Vec<OsString> {
     let mut out = Vec::with_capacity(words.len());
     let mut rest = words.iter();
@@ -287,7 +288,7 @@ pub(super) fn with_long_options(words: &[OsString]) -> Vec<OsString> {
                 .take_while(|word| word.parse::<f64>().is_ok())
                 .collect();
             rest.by_ref().take(numbers.len()).for_each(drop);
-            // Ranges in one word, as `--scale 0,100`.
+            // Ranges in one word, like `--scale 0,100`.
             let next = rest.clone().next().and_then(|word| word.to_str());
             let joined = next.filter(|next| numbers.is_empty() && parse_scale(next).is_ok());
             let ranges = match joined {
@@ -314,7 +315,7 @@ pub(super) fn with_long_options(words: &[OsString]) -> Vec<OsString> {
     out
 }
 
-/// Returns why a command line cannot be run that has an option of gdal_translate which `strile convert` does not have.
+/// Returns an error for options of gdal_translate that `strile convert` does not support.
 pub(super) fn unavailable(words: &[OsString]) -> Option<String> {
     let words: Vec<&str> =
         words.iter().map(|word| word.to_str().unwrap_or_default()).take_while(|word| *word != "--").collect();

@@ -1,9 +1,9 @@
-//! The polygon that pixels are clipped by.
+//! Options of the polygon that clips pixels.
 
 use clap::Args;
 use strile::tiff::geo::Crs;
 
-/// What is clipped away.
+/// A clipping polygon, with cropping.
 #[derive(Debug, Args)]
 pub struct CutlineArgs {
     #[command(flatten)]
@@ -13,7 +13,7 @@ pub struct CutlineArgs {
     pub crop_to_cutline: bool,
 }
 
-/// The polygon alone.
+/// A clipping polygon.
 #[derive(Debug, Args)]
 pub struct PolygonArgs {
     /// Clip by a polygon: a GeoJSON file, GeoJSON or WKT; pixels whose centre lies outside are missing
@@ -24,5 +24,5 @@ pub struct PolygonArgs {
     pub cutline_srs: Option<Crs>,
 }
 
-/// Its options as GDAL writes them, which begin with one dash.
+/// GDAL's forms of these options, which begin with one dash.
 pub(super) const GDAL: &str = "cutline cutline_srs crop_to_cutline";

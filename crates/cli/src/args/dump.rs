@@ -69,7 +69,7 @@ pub struct DumpArgs {
 }
 
 impl DumpArgs {
-    /// The request; `bbox` is resolved by the caller, who has the file.
+    /// Returns the request. The caller, who has the file, resolves `bbox`.
     pub fn read_options(&self, interleave: Interleave) -> ReadOptions {
         let options = self
             .part

@@ -1,11 +1,11 @@
-//! What a GPU may take and use.
+//! Limits and libraries of GPUs.
 
 use super::values::{parse_direct_io, parse_nvcomp, parse_size};
 use clap::Args;
 use strile::ReadOptions;
 use strile::device::{DirectIo, Nvcomp};
 
-/// What may be taken of a GPU.
+/// Limits and libraries of a GPU.
 #[derive(Debug, Args)]
 pub struct GpuArgs {
     /// GPU memory limit, such as 8GiB; by default 90 % of free memory
@@ -22,7 +22,7 @@ pub struct GpuArgs {
 }
 
 impl GpuArgs {
-    /// The options of a read with what is said here.
+    /// Returns the options of a read with these settings.
     pub fn apply(&self, options: ReadOptions) -> ReadOptions {
         let mut options = options.direct_io(self.direct_io).nvcomp(self.nvcomp);
         options.execution.device_memory = self.device_memory;

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 /// Show a file's size, type, compression, georeferencing and overviews.
 ///
-/// `--stats`, `--hist` and `--checksum` read all pixels of the first image, in pieces, and give GDAL's figures. Samples are
-/// valid unless they are NaN or the nodata value, or, if the file has no such value, unless its mask or alpha hides them.
-/// `-cutline` counts only the pixels whose centre lies within a polygon, and reads only the blocks under it.
+/// `--stats`, `--hist` and `--checksum` read all pixels of the first image, in pieces, and report the same values as
+/// GDAL. Samples are valid unless they are NaN or the nodata value, or, if the file has no such value, unless its mask
+/// or alpha hides them. `-cutline` counts only the pixels whose centre lies within a polygon, and reads only the blocks
+/// under it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -47,5 +48,5 @@ pub struct InfoArgs {
     pub remote: RemoteArgs,
 }
 
-/// Options of gdalinfo, which begin with one dash.
+/// Options of gdalinfo that begin with one dash.
 pub(super) const GDAL: &str = "stats hist checksum json";

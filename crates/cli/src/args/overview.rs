@@ -9,11 +9,11 @@ use strile::{Compression, Resampling};
 
 /// Add overviews to a file, replace them, or remove them.
 ///
-/// Overviews are appended to the file, and one pointer is changed last: until then the file reads as before. Overviews that
-/// are replaced or removed stay in the file as unused bytes; `strile convert` writes a file without them. A Cloud-Optimized
-/// GeoTIFF is no longer one afterwards; `strile convert --of COG` writes one with overviews. An image that fits into one
-/// block gets none unless LEVEL or `--count` is given. Levels may be written as gdaladdo has them, and so may `-r` and
-/// `-clean`.
+/// Overviews are appended to the file, and one pointer is changed last: until then the file reads as before. Overviews
+/// that are replaced or removed stay in the file as unused bytes; `strile convert` writes a file without them. A
+/// Cloud-Optimized GeoTIFF is no longer one afterwards; `strile convert --of COG` writes one with overviews. An image
+/// that fits into one block gets none unless LEVEL or `--count` is given. Levels, `-r` and `-clean` may be written as
+/// in gdaladdo.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -53,6 +53,6 @@ pub struct OverviewArgs {
     pub engine: EngineArgs,
 }
 
-/// Options of gdaladdo, which begin with one dash. Those that `strile overview` does not have are refused by name.
+/// Options of gdaladdo that begin with one dash. Those that `strile overview` does not support are refused by name.
 pub(super) const GDAL: &str = "clean ro b minsize partial-refresh-from-source-timestamp partial-refresh-from-projwin partial- \
     refresh-from-source-extent oo";

@@ -1,4 +1,4 @@
-//! How files behind URLs are reached; the same for all commands.
+//! Options for files behind URLs, shared by all commands.
 
 use super::values::{parse_header, parse_seconds, parse_size};
 use crate::failure::Failure;
@@ -19,13 +19,13 @@ pub struct RemoteArgs {
     /// Region of an S3 bucket
     #[arg(long, value_name = "NAME")]
     pub region: Option<String>,
-    /// URL of the service that holds a bucket, in place of the cloud's own
+    /// URL of the service that holds a bucket, instead of the cloud's own
     #[arg(long, value_name = "URL")]
     pub endpoint: Option<String>,
     /// Allow an endpoint without TLS
     #[arg(long)]
     pub allow_http: bool,
-    /// Pay for the requests to an S3 bucket whose owner asks for that
+    /// Pay for the requests to an S3 bucket whose owner requires it
     #[arg(long)]
     pub request_payer: bool,
     /// Send a header with every request; repeat for more
@@ -41,10 +41,10 @@ pub struct RemoteArgs {
     /// Give up a connection that takes longer to establish
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub connect_timeout: Option<Duration>,
-    /// Retry a request that brings no byte for so long
+    /// Retry a request that receives no data for this long
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub stall_timeout: Option<Duration>,
-    /// Give up a read that takes longer, with its retries
+    /// Give up a read that takes longer, including its retries
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub total_timeout: Option<Duration>,
     /// Retries of a request that fails
@@ -53,10 +53,10 @@ pub struct RemoteArgs {
     /// Fetch ranges this close together as one; by default as measured
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub merge_gap: Option<u64>,
-    /// Do not send a request again that takes far longer than others
+    /// Do not repeat a request that takes far longer than others
     #[arg(long)]
     pub no_hedge: bool,
-    /// Keep blocks of remote files in a folder, where later runs find them; it has to be yours alone (permissions 0700)
+    /// Keep blocks of remote files in a folder for later runs; only you may have access to it (permissions 0700)
     #[arg(long, value_name = "DIR")]
     pub cache_folder: Option<PathBuf>,
     /// Bytes that the folder may hold; the oldest blocks go first
@@ -68,7 +68,7 @@ pub struct RemoteArgs {
 }
 
 impl RemoteArgs {
-    /// How files are opened. Options of URLs are refused if none of `files` is a URL.
+    /// Returns the options for opening files. Fails if options of URLs are given and none of `files` is a URL.
     pub fn open_options<'a>(
         &self,
         files: impl IntoIterator<Item = &'a Path>,
@@ -93,7 +93,7 @@ impl RemoteArgs {
         Ok(OpenOptions::new().cancel(cancel.clone()).sidecars(sidecars).remote(remote))
     }
 
-    /// The same for commands that tell or copy all that is known of a file.
+    /// Like [`open_options`](Self::open_options), for commands that show or copy everything in a file.
     pub fn open_all<'a>(
         &self,
         files: impl IntoIterator<Item = &'a Path>,

@@ -1,11 +1,11 @@
-//! Options under their former names. They still work, with a warning that says the new name.
+//! Former names of options. They still work, with a warning that names the new one.
 
 use std::ffi::{OsStr, OsString};
 
-/// Commands that had the former options, and those that people try them with.
+/// Commands that had the former options, and commands with which they are tried.
 const COMMANDS: [&str; 7] = ["dump", "convert", "warp", "info", "compare", "view", "serve"];
 
-/// Replaces former options after the name of the command, at `first`. Returns a warning for each.
+/// Replaces former options after the name of the command, at `first`. Returns one warning per option.
 pub(super) fn replace(words: &mut Vec<OsString>, first: usize) -> Vec<String> {
     let command = words.get(first).and_then(|word| word.to_str()).unwrap_or_default().to_owned();
     if !COMMANDS.contains(&command.as_str()) {
@@ -19,7 +19,7 @@ pub(super) fn replace(words: &mut Vec<OsString>, first: usize) -> Vec<String> {
         let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
         let value = joined.or_else(|| words.get(at + 1).and_then(|value| value.to_str()));
         let new = match (name, value) {
-            // Overviews were counted from 0, and 0 is full resolution now.
+            // Overviews were counted from 0; now 0 is full resolution.
             ("--overview", Some(value)) => value
                 .parse()
                 .ok()
@@ -33,7 +33,7 @@ pub(super) fn replace(words: &mut Vec<OsString>, first: usize) -> Vec<String> {
             let value = value.unwrap_or_default().to_owned();
             let mut replaced = vec![OsString::from(&new)];
             if name == "--device" && writes {
-                // It was said of decoding too.
+                // The former option also applied to decoding.
                 replaced.push(OsString::from(format!("--decode-on={value}")));
             }
             let shown: Vec<String> =
@@ -49,7 +49,7 @@ pub(super) fn replace(words: &mut Vec<OsString>, first: usize) -> Vec<String> {
     warnings
 }
 
-/// Whether warnings are wanted.
+/// Returns whether warnings are suppressed.
 pub(super) fn is_quiet(words: &[OsString]) -> bool {
     words.iter().any(|word| word == OsStr::new("-q") || word == OsStr::new("--quiet"))
 }

@@ -7,10 +7,10 @@ use strile::tiff::geo::Crs;
 
 /// Write the values of a file's bands at points.
 ///
-/// Points are lines of a CSV file, or one X and Y. Values are those of the pixel that holds the point. Each line is written
-/// as it is, followed by a column per band, named after the band if it has a name. Missing samples (nodata, mask, alpha)
-/// and points outside the image are empty. Lines are read in batches of 65,536: each block of pixels is decoded once per
-/// batch.
+/// Points are lines of a CSV file, or one X and Y. Values are those of the pixel that contains the point. Each line is
+/// written unchanged, followed by a column per band, named after the band if it has a name. Missing samples (nodata,
+/// mask, alpha) and points outside the image are empty. Lines are read in batches of 65,536: each block of pixels is
+/// decoded once per batch.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,7 +34,7 @@ pub struct SampleArgs {
     /// Bands, from 1, in this order; all by default
     #[arg(short, long, alias = "bands", value_name = "N", value_delimiter = ',')]
     pub band: Vec<u16>,
-    /// Text in place of missing values
+    /// Text for missing values
     #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     pub missing_text: String,
     /// Write stored values, even if they are nodata or masked

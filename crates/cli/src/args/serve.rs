@@ -6,11 +6,11 @@ use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Look at files in a browser: COGs and any other GeoTIFF, VRTs, folders, URLs.
+/// Show files in a browser: COGs and any other GeoTIFF, VRTs, folders, URLs.
 ///
-/// Starts a server on this machine, prints its address and opens the browser where there is one. The address has a secret part;
-/// without it the server answers nothing. Files are read as they are; nothing is written or converted. On a remote machine,
-/// forward the port with `ssh -L`. Ends with Ctrl-C.
+/// Starts a server on this machine, prints its address and opens a browser if there is one. The address has a secret
+/// part, and the server refuses requests without it. Files are read directly; nothing is written or converted. On a
+/// remote machine, forward the port with `ssh -L`. Ends with Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -80,7 +80,7 @@ pub struct ServeArgs {
     pub remote: RemoteArgs,
 }
 
-/// How a server is reached, and by how many.
+/// Address and limits of a server.
 #[derive(Debug, Args)]
 pub struct ServerArgs {
     /// Address to listen on. Others than 127.0.0.1 let other machines read the files

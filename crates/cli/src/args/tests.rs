@@ -1,4 +1,4 @@
-//! The definitions are consistent, examples parse, values are checked.
+//! Checks that definitions are consistent, examples parse, and values are validated.
 
 use super::values::{parse_nodata, parse_pair};
 use super::*;
@@ -116,7 +116,7 @@ fn options_under_their_former_names_are_replaced() {
     assert_eq!(line, "strile warp a b --encode-on=cuda --decode-on=cuda -t_srs EPSG:3857");
     assert_eq!(warnings, ["--device cuda is now --encode-on cuda --decode-on cuda"]);
     assert_eq!(replaced("strile serve a --device cuda:0").0, "strile serve a --decode-on=cuda:0");
-    // Other commands, new names, file names and values that make no sense stay as they are.
+    // Other commands, new names, file names and invalid values are unchanged.
     for line in [
         "strile overview a --device x",
         "strile dump a --level 1",

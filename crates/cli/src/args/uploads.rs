@@ -5,7 +5,7 @@ use super::values::parse_hours;
 use clap::Args;
 use std::time::Duration;
 
-/// List uploads to a bucket that were begun and never finished, and remove them.
+/// List unfinished uploads to a bucket, and remove them.
 ///
 /// An upload that was killed leaves no object, but its parts take space until they are removed. `strile convert` to the same URL
 /// removes what an earlier one left; this command does it for all objects below a prefix. Uploads of other programs are listed
@@ -20,7 +20,7 @@ Examples:
 
 Exit status: 0 done; 1 some uploads could not be removed, which are listed; 2 an error.")]
 pub struct UploadsArgs {
-    /// What URLs of objects begin with: a bucket, a folder in it, or an object
+    /// Prefix of object URLs: a bucket, a folder in it, or an object
     #[arg(value_name = "URL")]
     pub prefix: String,
     /// Remove the uploads

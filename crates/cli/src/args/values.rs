@@ -1,4 +1,4 @@
-//! What values on the command line may be.
+//! Parsers of values on the command line.
 
 use super::{Bbox, Nodata};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
     pair.filter(|(key, _)| !key.is_empty()).ok_or_else(|| "expected KEY=VALUE, as in COMPRESS=ZSTD".into())
 }
 
-/// A header as HTTP has it.
+/// Parses an HTTP header.
 pub(super) fn parse_header(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once(':').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
     pair.filter(|(name, _)| !name.is_empty()).ok_or_else(|| "expected NAME: VALUE".into())
@@ -85,7 +85,7 @@ pub(super) fn parse_direct_io(text: &str) -> Result<DirectIo, String> {
     }
 }
 
-/// A use of nvCOMP; the words say that the file is trusted, because its use on others is refused.
+/// Parses a use of nvCOMP. The values contain "trusted" because nvCOMP must not be used on other files.
 pub(super) fn parse_nvcomp(text: &str) -> Result<Nvcomp, String> {
     match text {
         "off" => Ok(Nvcomp::Off),

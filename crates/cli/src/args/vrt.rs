@@ -5,12 +5,12 @@ use super::values::parse_nodata;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Write a VRT that lays files side by side, as gdalbuildvrt does.
+/// Write a VRT that places files side by side, as gdalbuildvrt does.
 ///
-/// The files have one reference system and type; later ones lie on top. Names, scales, offsets, units, nodata, colours,
-/// categories, masks and metadata that all files have alike are kept. Files that contradict each other in what values mean
-/// are an error; warnings name what the VRT does not keep. Paths are stored relative to the VRT, with `../` if needed.
-/// `-separate`, `-te`, `-tr`, `-input_file_list` and `-overwrite` may be written as GDAL has them.
+/// The files have one reference system and type; later ones are on top. Names, scales, offsets, units, nodata, colours,
+/// categories, masks and metadata that all files have in common are kept. Files that contradict each other in the
+/// meaning of values are an error; warnings name what the VRT does not keep. Paths are stored relative to the VRT, with
+/// `../` if needed. `-separate`, `-te`, `-tr`, `-input_file_list` and `-overwrite` may be written as in GDAL.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,7 @@ pub struct VrtArgs {
     /// Take the names of files from this text file, one per line, after those given as FILE
     #[arg(long, value_name = "LIST")]
     pub input_file_list: Option<PathBuf>,
-    /// Put every band of every file into a band of its own
+    /// Put every band of every file into a separate band
     #[arg(long)]
     pub separate: bool,
     /// Extent of the VRT, in the files' reference system; all files by default
@@ -36,7 +36,7 @@ pub struct VrtArgs {
     /// Size of a pixel; needed if the files differ in it
     #[arg(long, num_args = 2, value_names = ["XRES", "YRES"], allow_negative_numbers = true)]
     pub tr: Option<Vec<f64>>,
-    /// The value that is transparent and fills what no file covers, or `none`; those of the files by default
+    /// The value that is transparent and fills areas that no file covers, or `none`; those of the files by default
     #[arg(long, value_name = "V", value_parser = parse_nodata, allow_hyphen_values = true)]
     pub nodata: Option<Nodata>,
     /// Store absolute paths
@@ -47,7 +47,7 @@ pub struct VrtArgs {
     pub overwrite: bool,
 }
 
-/// Options of gdalbuildvrt, which begin with one dash. Those that `strile vrt` does not have are refused by name.
+/// Options of gdalbuildvrt that begin with one dash. Those that `strile vrt` does not support are refused by name.
 pub(super) const GDAL: &str = "separate te tr input_file_list overwrite write_absolute_path tileindex resolution tap sd \
     allow_projection_difference optim addalpha hidenodata srcnodata vrtnodata ignore_srcmaskband \
     nodata_max_mask_threshold a_srs oo co of strict non_strict program";

@@ -13,12 +13,12 @@ use strile::crs::DatumShift;
 use strile::grid::{DemSampling, PlacedBy, Placing, RpcDem, WarpSampling, sampling_named};
 use strile::tiff::geo::Crs;
 
-/// Put files onto a grid: another reference system, resolution or extent.
+/// Warp files onto a grid: another reference system, resolution or extent.
 ///
-/// `strile warp IN… OUT` reads only the blocks under the grid, from the coarsest overview that suffices, and memory does not
-/// grow with the raster. Files may have different reference systems; later ones lie on top. Options of gdalwarp have GDAL's
-/// names and meaning, and may be written with one dash (`-t_srs EPSG:3857`). What is not given is chosen as gdalwarp does.
-/// OUT is written atomically.
+/// `strile warp IN… OUT` reads only the blocks under the grid, from the coarsest overview that suffices, and memory
+/// does not grow with the raster. Files may have different reference systems; later ones are on top. Options of
+/// gdalwarp have GDAL's names and meaning, and may be written with one dash (`-t_srs EPSG:3857`). Settings that are not
+/// given are chosen as in gdalwarp. OUT is written atomically.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -47,8 +47,9 @@ pub struct WarpArgs {
     /// Place IN by its rational polynomials
     #[arg(long)]
     pub rpc: bool,
-    /// Heights that rational polynomials are taken at: RPC_HEIGHT=METRES above the ellipsoid, 0 by default; RPC_DEM=FILE, an elevation
-    /// model, with RPC_DEMINTERPOLATION=near, bilinear or cubic, and RPC_DEM_MISSING_VALUE=METRES where it has no height
+    /// Heights at which rational polynomials are evaluated: RPC_HEIGHT=METRES above the ellipsoid, 0 by default;
+    /// RPC_DEM=FILE, an elevation model, with RPC_DEMINTERPOLATION=near, bilinear or cubic, and
+    /// RPC_DEM_MISSING_VALUE=METRES for places without a height
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_rpc)]
     pub to: Vec<RpcOption>,
     /// Take the grid of another raster: reference system, extent and pixels
@@ -72,7 +73,7 @@ pub struct WarpArgs {
     /// How pixels are computed: nearest, bilinear, cubic, cubicspline, lanczos, average, mode, min, max, med, q1, q3, rms or sum
     #[arg(short, long, value_name = "METHOD", value_parser = sampling_named, default_value = "nearest")]
     pub resampling: WarpSampling,
-    /// Level that is read: auto, none (the full image), or an overview from 0
+    /// Level to read: auto, none (the full image), or an overview from 0
     #[arg(long, value_name = "LEVEL", value_parser = parse_level, default_value = "auto")]
     pub ovr: Level,
     /// Value of pixels that no IN fills, and nodata value of OUT
@@ -84,7 +85,7 @@ pub struct WarpArgs {
     /// How far an interpolated place may be from the exact one, in pixels; 0 for exact places
     #[arg(long, value_name = "PIXELS", value_parser = parse_tolerance, default_value = "0.125")]
     pub et: f64,
-    /// What happens where no operation between the datums is known: `required` refuses, `none` leaves coordinates as they are
+    /// What to do if no operation between the datums is known: `required` fails, `none` leaves coordinates unchanged
     #[arg(long, value_name = "SHIFT", value_parser = parse_datum_shift, default_value = "required")]
     pub datum_shift: DatumShift,
     /// Type of samples: Byte, Int8, UInt16, Int16, UInt32, Int32, UInt64, Int64, Float16, Float32, Float64, CFloat32, CFloat64
@@ -95,7 +96,7 @@ pub struct WarpArgs {
     /// Bands to read, from 1, in this order; all by default
     #[arg(short, long, alias = "bands", value_name = "N", value_delimiter = ',')]
     pub band: Vec<u16>,
-    /// Let the first IN lie on top, not the last
+    /// Put the first IN on top, not the last
     #[arg(long)]
     pub first_on_top: bool,
     /// What to do with blocks that cannot be decoded
@@ -116,7 +117,7 @@ pub struct WarpArgs {
     pub explain: bool,
 }
 
-/// The level that is read; `None` is the coarsest that suffices.
+/// The level to read; `None` is the coarsest sufficient one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level(pub Option<usize>);
 
@@ -140,7 +141,7 @@ pub enum RpcOption {
     Dem(PathBuf),
     /// How its heights are interpolated.
     Sampling(DemSampling),
-    /// The height of places where it has none.
+    /// The height of places where the model has none.
     Missing(f64),
 }
 
@@ -165,7 +166,7 @@ fn parse_rpc(text: &str) -> Result<RpcOption, String> {
 }
 
 impl WarpArgs {
-    /// What of the georeferencing of IN counts.
+    /// Returns the part of IN's georeferencing to use.
     pub fn placing(&self, dem: Option<Arc<RpcDem>>) -> Placing {
         let by = match self.order {
             Some(order) => PlacedBy::Polynomial(order),
@@ -180,7 +181,7 @@ impl WarpArgs {
         Placing::by(by).rpc_height(height.unwrap_or(0.0)).rpc_dem(dem)
     }
 
-    /// The elevation model that rational polynomials take heights from.
+    /// Returns the elevation model that provides heights for rational polynomials.
     pub fn dem(&self) -> Option<&PathBuf> {
         self.to.iter().rev().find_map(|option| match option {
             RpcOption::Dem(path) => Some(path),
@@ -188,10 +189,10 @@ impl WarpArgs {
         })
     }
 
-    /// Takes heights from an opened elevation model.
+    /// Combines an opened elevation model with its options.
     ///
     /// # Errors
-    /// If there is none and an option is about it.
+    /// If there is no model, but an option for it.
     pub fn elevation(&self, input: Option<Input>) -> Result<Option<Arc<RpcDem>>, String> {
         let mut dem = input.map(RpcDem::new);
         for option in &self.to {
@@ -219,11 +220,11 @@ fn parse_datum_shift(text: &str) -> Result<DatumShift, String> {
     }
 }
 
-/// Options of gdalwarp, which begin with one dash.
+/// Options of gdalwarp that begin with one dash.
 pub(super) const GDAL: &str =
     "t_srs s_srs order tps rpc to te te_srs tr ts tap ovr dstnodata srcnodata et ot of co overwrite";
 
-/// Options of gdalwarp that strile does not have, and what there is instead.
+/// Options of gdalwarp that strile does not support, and their replacements.
 const UNAVAILABLE: [(&str, &str); 20] = [
     ("-cl", "all polygons of the cutline count"),
     ("-cwhere", "all polygons of the cutline count"),
@@ -247,7 +248,7 @@ const UNAVAILABLE: [(&str, &str); 20] = [
     ("-refine_gcps", "all control points count"),
 ];
 
-/// Returns why a command line cannot be run that has an option of gdalwarp which `strile warp` does not have.
+/// Returns an error for options of gdalwarp that `strile warp` does not support.
 pub(super) fn unavailable(words: &[OsString]) -> Option<String> {
     words.iter().take_while(|word| *word != "--").find_map(|word| {
         let (option, instead) = UNAVAILABLE.iter().find(|(option, _)| word == option)?;

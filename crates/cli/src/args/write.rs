@@ -1,4 +1,4 @@
-//! How OUT is written: the options that `strile convert` and `strile warp` share.
+//! Options for writing OUT, shared by `strile convert` and `strile warp`.
 
 use super::FileFormat;
 use super::values::{parse_pair, parse_size};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use strile::write::{Format, PROFILES};
 use strile::{Context, ConvertOptions, Processor};
 
-/// How OUT is written.
+/// How to write OUT.
 #[derive(Debug, Args)]
 pub struct WriteArgs {
     /// Format: GTiff by default, COG with a profile
@@ -35,8 +35,8 @@ pub struct WriteArgs {
 }
 
 impl WriteArgs {
-    /// The options of a conversion with what is said here, and warnings. Creation options may set the threads of `context`, unless
-    /// `threads` are given.
+    /// Returns the options of a conversion with these settings, and warnings. Creation options may set the threads of
+    /// `context`, unless `threads` are given.
     pub fn options(
         &self,
         threads: Option<NonZeroUsize>,

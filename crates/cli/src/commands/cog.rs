@@ -24,7 +24,7 @@ fn validate(args: &ValidateArgs, session: &Session) -> Result<Outcome, Failure> 
                 all_valid &= report.is_valid(args.strict);
                 told.push((name, report));
             }
-            // One file that cannot be checked hides nothing about the others.
+            // A file that cannot be checked does not stop the others.
             Err(failure) if args.files.len() > 1 && !session.cancel.is_cancelled() => {
                 tell(&format!("error: {}", failure.sentence()));
                 failed = true;

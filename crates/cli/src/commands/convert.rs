@@ -1,4 +1,4 @@
-//! `strile convert`: options resolved, one call of `strile`, a line about what was written.
+//! `strile convert`: resolves the options, calls `strile` once, and reports what was written.
 
 use super::convert_many;
 use crate::args::ConvertArgs;
@@ -52,7 +52,7 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     Ok(told(to, &report, (spec.as_ref(), start), session, &format!("{}: ", input.name())))
 }
 
-/// Tells what was written since `start`, and its faults, which come from `source`.
+/// Reports what was written since `start`, and its faults, which come from `source`.
 pub(super) fn told(
     to: &Path,
     report: &WriteReport,
@@ -70,7 +70,7 @@ pub(super) fn told(
     if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found }
 }
 
-/// What a conversion will do, and what it will ask servers for.
+/// Describes what a conversion will do, and its requests to servers.
 pub(super) fn explained(conversion: &Conversion<'_>, context: &Context) -> Result<String, Failure> {
     let mut text = conversion.explain().trim_end().to_owned();
     if let Some(Requests { count: requests, bytes, is_least }) = conversion.requests(context)? {
@@ -81,7 +81,7 @@ pub(super) fn explained(conversion: &Conversion<'_>, context: &Context) -> Resul
     Ok(text)
 }
 
-/// The options with an area that is given in another reference system than the file's.
+/// Returns the options with an area that is given in another reference system than the file's.
 fn placed(args: &ConvertArgs, mut options: ConvertOptions, input: &Input) -> Result<ConvertOptions, Failure> {
     if let Some(sides) = bbox_in_file(&args.part, input.metadata())? {
         options.area = Some(ConvertArea::Bounds(sides));
@@ -99,7 +99,7 @@ fn placed(args: &ConvertArgs, mut options: ConvertOptions, input: &Input) -> Res
     Ok(options)
 }
 
-/// The options, the same for every file.
+/// Returns the options, which are the same for every file.
 fn options(args: &ConvertArgs, session: &Session, context: &mut Context) -> Result<ConvertOptions, Failure> {
     let request = |problem: String| Failure::Request(problem, None);
     let (mut options, warnings) = args.write.options(args.engine.threads, context).map_err(request)?;
@@ -123,17 +123,17 @@ fn options(args: &ConvertArgs, session: &Session, context: &mut Context) -> Resu
     Ok(options)
 }
 
-/// Extensions of files that are no TIFF, whatever they hold.
+/// Extensions of formats other than TIFF.
 const OTHER_FORMATS: [&str; 30] = [
     "vrt", "png", "jpg", "jpeg", "jp2", "j2k", "jpx", "jxl", "webp", "gif", "bmp", "avif", "heic", "img",
     "nc", "nc4", "h5", "hdf", "hdf5", "zarr", "grib", "grb", "grb2", "asc", "npy", "npz", "csv", "json",
     "xml", "zip",
 ];
 
-/// The file that a command writes.
+/// The output of a command.
 pub(super) struct Target<'a> {
     pub(super) output: &'a Path,
-    /// Nothing is written.
+    /// Whether nothing is written.
     pub(super) explain: bool,
     pub(super) overwrite: bool,
     /// The name of the command.
@@ -144,7 +144,7 @@ fn target<'a>(args: &ConvertArgs, output: &'a Path) -> Target<'a> {
     Target { output, explain: args.explain, overwrite: args.write.overwrite, command: "convert" }
 }
 
-/// Where the bytes go.
+/// Opens the sink of an output.
 pub(super) fn sink(
     target: &Target<'_>,
     remote: &RemoteOptions,
@@ -176,7 +176,7 @@ pub(super) fn sink(
     Ok(Box::new(FileSink::create(output, overwrite)?))
 }
 
-/// A path, or a URL without credentials.
+/// Returns a path, or a URL without credentials.
 fn shown(output: &Path) -> String {
     redacted(&output.to_string_lossy())
 }

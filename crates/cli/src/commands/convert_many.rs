@@ -84,7 +84,7 @@ pub fn run(
     if written + skipped == 0 { Err(Failure::Told) } else { Ok(Outcome::Found) }
 }
 
-/// A refusal without the name of a file, which the sentence has already.
+/// Removes the name of the file from an error, because the sentence already has it.
 fn plain(error: strile::Error) -> Failure {
     match error {
         strile::Error::Request { file, problem } if file.is_empty() => Failure::Request(problem, None),
@@ -111,7 +111,7 @@ fn explain(
     print(&texts.join("\n\n")).map(|()| Outcome::Clean)
 }
 
-/// What is shown while files are converted.
+/// The progress display while files are converted.
 struct Display<'a> {
     bar: Option<Arc<Bar>>,
     session: &'a Session,

@@ -1,4 +1,4 @@
-//! `strile demo`: a raster is made, written once per codec, read on every device, and compared.
+//! `strile demo`: makes a raster, writes it once per codec, reads it on every device, and compares.
 
 mod quicklook;
 mod terrain;
@@ -17,9 +17,9 @@ use strile::{Compression, Context, DataType, Dataset, Processor, ReadOptions};
 use strile::{RasterSpec, Window, WriteOptions, Writer};
 use terrain::Terrain;
 
-/// Pixels across and down: enough for every thread, few enough to end in seconds.
+/// Pixels across and down: enough for every thread, few enough to finish in seconds.
 const SIZE: u32 = 2048;
-/// Reads of which the best counts.
+/// Number of reads, of which the best counts.
 const REPEAT: usize = 3;
 
 const CODECS: [Compression; 6] = [
@@ -31,7 +31,7 @@ const CODECS: [Compression; 6] = [
     Compression::Zstd,
 ];
 
-/// One codec's file.
+/// The file of one codec.
 struct Made {
     name: &'static str,
     path: PathBuf,
@@ -93,7 +93,7 @@ fn make(codec: Compression, folder: &Path, pixels: &Terrain, context: &Context) 
     Ok(Made { name: codec.name(), path, size, seconds: start.elapsed().as_secs_f64() })
 }
 
-/// Best seconds, and whether every pixel of every read is as made.
+/// Returns the best time in seconds, and whether every read returned the original pixels.
 fn read(file: &Made, device: Processor, pixels: &Terrain, context: &Context) -> Result<(f64, bool), Failure> {
     let options = ReadOptions::new().decode_on(device);
     let (mut seconds, mut same) = (f64::INFINITY, true);

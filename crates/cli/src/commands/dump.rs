@@ -1,4 +1,4 @@
-//! `strile dump`: one request, read piece by piece, written in one of four formats.
+//! `strile dump`: reads one request piece by piece, and writes it in one of four formats.
 
 mod formats;
 mod picture;
@@ -18,7 +18,7 @@ use strile::grid::Polygon;
 use strile::read::{Interleave, PieceLimits, Pieces};
 use strile::{DataType, Input, Layer, ReadOptions};
 
-/// What a format does with the pieces.
+/// Writes pieces in a format.
 trait Writer {
     fn piece(&mut self, piece: Piece, sink: &mut Sink) -> std::io::Result<()>;
     fn end(self, sink: &mut Sink) -> std::io::Result<()>;
@@ -102,7 +102,7 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
     Ok(if faults.is_empty() { Outcome::Clean } else { Outcome::Found })
 }
 
-/// The request within a polygon.
+/// Returns the request clipped by a polygon.
 fn clipped(
     args: &DumpArgs,
     dataset: &Input,
@@ -119,7 +119,7 @@ fn clipped(
     Ok(dataset.as_input().clipped(&options, polygon)?)
 }
 
-/// Whether missing pixels have a value like any other.
+/// Returns whether missing pixels are indistinguishable from others.
 fn is_opaque(dataset: &Input, options: &ReadOptions) -> bool {
     dataset.metadata().nodata.is_none() && !options.meaning.masked && !options.meaning.unpack
 }
@@ -148,7 +148,7 @@ fn write(
     }
 }
 
-/// The format that a name ends in.
+/// Returns the format for the extension of a name.
 fn format_of(output: Option<&Path>) -> Result<Format, Failure> {
     let extension = output.and_then(Path::extension).map(|e| e.to_string_lossy().to_ascii_lowercase());
     Ok(match extension.as_deref() {
@@ -156,7 +156,7 @@ fn format_of(output: Option<&Path>) -> Result<Format, Failure> {
         Some("png") => Format::Png,
         Some("csv") => Format::Csv,
         None | Some("raw" | "bin" | "dat" | "bsq") => Format::Raw,
-        // Bytes of another format than the name says, and possibly the name of the input itself.
+        // The bytes would not match the extension, and the name may be that of the input.
         Some(other) => {
             let hint =
                 Some("name OUT `….npy`, `….png`, `….csv` or `….raw`, or add `--format raw|npy|png|csv`");

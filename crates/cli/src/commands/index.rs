@@ -38,7 +38,7 @@ pub fn run(args: &IndexArgs, session: &Session) -> Result<Outcome, Failure> {
     Ok(if report.skipped.is_empty() { Outcome::Clean } else { Outcome::Found })
 }
 
-/// The GeoTIFFs of a folder and of those in it; links to folders are not followed.
+/// Collects the GeoTIFFs of a folder and its subfolders. Links to folders are not followed.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

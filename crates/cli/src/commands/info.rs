@@ -1,4 +1,4 @@
-//! `strile info`: the facts of a file as JSON, and the same facts as text.
+//! `strile info`: prints the facts of a file as JSON or as text.
 
 mod facts;
 mod figures;
@@ -15,7 +15,8 @@ use strile::file::Page;
 use strile::read::ReadPlan;
 use strile::{Context, Input, OpenOptions, ReadOptions};
 
-/// Blocks of a read that `--explain` plans, in about 60 MB. A file of a few hundred bytes can state billions.
+/// Maximum number of blocks of a read that `--explain` plans, in about 60 MB. A file of a few hundred bytes can state
+/// billions.
 const MOST_BLOCKS: u64 = 400_000;
 
 pub fn run(args: &InfoArgs, session: &Session) -> Result<Outcome, Failure> {
@@ -25,7 +26,7 @@ pub fn run(args: &InfoArgs, session: &Session) -> Result<Outcome, Failure> {
     for path in &args.files {
         match facts_of(path, args, &open, session) {
             Ok(facts) => told.push(facts),
-            // One file that cannot be read hides nothing about the others.
+            // A file that cannot be read does not stop the others.
             Err(failure) if args.files.len() > 1 => {
                 tell(&format!("error: {}", failure.sentence()));
                 failed = true;
@@ -44,13 +45,13 @@ pub fn run(args: &InfoArgs, session: &Session) -> Result<Outcome, Failure> {
     if failed { Err(Failure::Told) } else { Ok(Outcome::Clean) }
 }
 
-/// What the command prints of a file without options; empty if its facts cannot be told.
+/// Returns the output of the command for a file without options; empty if its facts cannot be read.
 #[cfg(feature = "serve")]
 pub fn described(input: &Input) -> String {
     facts::facts(input).map(|facts| text::describe(&facts.short, None)).unwrap_or_default()
 }
 
-/// The facts of one file, and its plan in words where it was asked for.
+/// Returns the facts of one file, and its plan in words if requested.
 fn facts_of(
     path: &Path,
     args: &InfoArgs,
@@ -76,7 +77,8 @@ fn facts_of(
     Ok((facts, words))
 }
 
-/// The plan of a read of the whole image, if it is not too long. That of a mosaic is bounded by the memory budget.
+/// Returns the plan of a read of the whole image, if it is not too long. That of a mosaic is bounded by the memory
+/// budget.
 fn plan(input: &Input, context: &Context) -> Result<ReadPlan, Failure> {
     let full = input.tiff().and_then(|dataset| dataset.pages().first()).and_then(Page::full);
     let blocks = full.map_or(0, |full| full.image.grid.blocks());

@@ -1,4 +1,4 @@
-//! `strile overview`: reduced images for a file that is there.
+//! `strile overview`: adds overviews to an existing file.
 
 use crate::args::OverviewArgs;
 use crate::failure::{Failure, Outcome};
@@ -54,7 +54,7 @@ pub fn run(args: &OverviewArgs, session: &Session) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Adds the flags that deal with overviews that are there.
+/// Adds the flags for existing overviews to an error.
 fn with_flags(error: strile::Error) -> Failure {
     let is_of_existing = |problem: &str| problem.starts_with("has ") && problem.contains("overview");
     match &error {

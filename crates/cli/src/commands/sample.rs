@@ -35,7 +35,7 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
     }
     let mut options = ReadOptions::new().bands(bands.clone());
     options.execution.max_pixels = args.engine.max_pixels;
-    // A band that is not there is refused before the first line is read.
+    // An invalid band is reported before the first line is read.
     input.sample(&[], &options, &context)?;
     let job = Job { args, input: &input, bands, options, context, transformer };
     let sink = Sink::open(args.output.as_deref(), false)?.watch(&session.cancel);
@@ -69,7 +69,7 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// The code of a reference system, else its name; `none` without one.
+/// Returns the code of a reference system, else its name; `none` without one.
 fn name_of(crs: Option<&Crs>) -> String {
     let name = |crs: &Crs| crs.epsg.map_or_else(|| crs.name.clone(), |code| format!("EPSG:{code}"));
     crs.map_or_else(|| "none".to_owned(), name)
@@ -81,12 +81,12 @@ struct Job<'a> {
     bands: Vec<u16>,
     options: ReadOptions,
     context: Context,
-    /// To the reference system of the file.
+    /// Converts points to the reference system of the file.
     transformer: Option<Transformer>,
 }
 
 impl Job<'_> {
-    /// Reads points in batches and writes their lines with the values; returns how many are outside the image.
+    /// Reads points in batches and writes their lines with the values. Returns the number of points outside the image.
     fn of_lines(&self, lines: Box<dyn BufRead + '_>, mut sink: Sink) -> Result<u64, Failure> {
         let failed = sink.failed();
         let mut table = Table::open(lines, self.args.columns.as_deref())?;
@@ -117,7 +117,7 @@ impl Job<'_> {
         Ok(outside)
     }
 
-    /// A column per band: its name if all have one and they differ, else `b1`, `b2`, ….
+    /// Returns the name of each band's column: the band's name if all have one and they differ, else `b1`, `b2`, ….
     fn names(&self) -> Vec<String> {
         let all = &self.input.metadata().bands;
         let name = |band: &u16| {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use strile::engine::Budget;
 use strile_serve::{ServeError, Server, ServerOptions};
 
-/// Looks at files in a browser.
+/// Shows files in a browser.
 pub fn view(args: &ViewArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut options = options(&args.files, (&args.server, &args.mosaic, &args.remote), session)?;
     options.port = args.port;
@@ -49,7 +49,7 @@ fn failed(error: ServeError) -> Failure {
     Failure::Request(error.to_string(), None)
 }
 
-/// Ctrl-C is the usual end.
+/// Runs a server until it stops. Ctrl-C is the usual end.
 fn ended(server: Server, session: &Session) -> Result<Outcome, Failure> {
     server.run(&session.cancel).map_err(failed)?;
     Ok(Outcome::Clean)
@@ -60,7 +60,7 @@ fn options(
     (server, mosaic, remote): (&ServerArgs, &MosaicArgs, &RemoteArgs),
     session: &Session,
 ) -> Result<ServerOptions, Failure> {
-    // Folders may hold VRTs with remote sources, so options of remote files are never out of place beside them.
+    // Folders may contain VRTs with remote sources, so options of remote files are always allowed with them.
     let folders = files.iter().filter(|path| !path.is_dir()).map(PathBuf::as_path);
     let open = match files.iter().any(|path| path.is_dir()) {
         true => remote.open_options(folders.chain([std::path::Path::new("folder.vrt")]), &session.cancel)?,
@@ -79,7 +79,7 @@ fn options(
     Ok(options)
 }
 
-/// How to reach the page from the machine that a user sits at.
+/// Returns a hint on how to reach the page from the user's machine.
 fn ssh_hint(port: u16) -> Option<String> {
     let connection = std::env::var("SSH_CONNECTION").ok()?;
     // Client, its port, this machine, its port.
@@ -91,7 +91,7 @@ fn ssh_hint(port: u16) -> Option<String> {
     ))
 }
 
-/// Opens a browser, if this session has a screen. Failing to is no error: the address is printed.
+/// Opens a browser, if this session has a screen. Failures are ignored: the address is printed.
 fn open_browser(url: &str) {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let program = match () {

@@ -1,4 +1,4 @@
-//! `strile uploads`: what uploads have left in a bucket.
+//! `strile uploads`: unfinished uploads in a bucket.
 
 use crate::args::UploadsArgs;
 use crate::failure::{Failure, Outcome, tell};
@@ -24,7 +24,7 @@ pub fn run(args: &UploadsArgs, session: &Session) -> Result<Outcome, Failure> {
         false => Failure::Io(redacted(&args.prefix), error),
     };
     let mut found = unfinished(&args.prefix, &remote, &session.cancel).map_err(told)?;
-    // One without a time may be under way.
+    // An upload without a time may still be active.
     found.retain(|upload| upload.age().is_some_and(|age| age >= args.older_than));
     let mut outcome = Outcome::Clean;
     for upload in &found {

@@ -1,4 +1,4 @@
-//! `strile vrt`: a VRT of files.
+//! `strile vrt`: writes a VRT of files.
 
 use crate::args::VrtArgs;
 use crate::failure::{Failure, Outcome};
@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use strile::vrt::{IndexOptions, write_index};
 
-/// A list of files that is larger is none.
+/// Maximum size of a list of files in bytes.
 const LARGEST_LIST: u64 = 64 << 20;
 
 pub fn run(args: &VrtArgs, session: &Session) -> Result<Outcome, Failure> {
@@ -50,7 +50,8 @@ pub fn run(args: &VrtArgs, session: &Session) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// The files named in a text file, one per line. It may be a pipe: the caller names it, not a file from elsewhere.
+/// Returns the files named in a text file, one per line. It may be a pipe, because the caller names it, not a file from
+/// elsewhere.
 fn listed(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let fail = Failure::at(path);
     let mut text = String::new();

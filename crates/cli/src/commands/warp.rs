@@ -1,4 +1,4 @@
-//! `strile warp`: files opened, the grid chosen, one call of `strile`, a line about what was written.
+//! `strile warp`: opens the files, chooses the grid, calls `strile` once, and reports what was written.
 
 use super::convert::{Target, sink, told};
 use crate::args::WarpArgs;
@@ -75,7 +75,8 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     Ok(told(to, &report, (spec.as_ref(), start), session, ""))
 }
 
-/// How coordinates passed between the datums of files and OUT, a line per operation; nothing where they have one datum and no heights.
+/// Describes the operations between the datums of the files and OUT, one line each. Empty if they have one datum and no
+/// heights.
 fn operations(files: &[WarpFile]) -> Vec<String> {
     let (mut lines, mut known) = (Vec::new(), Vec::new());
     for WarpFile { name, operation, .. } in files {
@@ -93,7 +94,7 @@ fn request(problem: impl Into<String>) -> Failure {
     Failure::Request(problem.into(), None)
 }
 
-/// The grid that is asked for, and what of it is chosen for the files.
+/// Returns the requested grid. Unspecified settings are chosen for the files.
 fn grid(
     args: &WarpArgs,
     files: &[Input],
@@ -158,7 +159,7 @@ fn read_options(args: &WarpArgs, grid: Grid, placing: Placing, polygon: Option<P
     read
 }
 
-/// How OUT is written.
+/// Returns the options for writing OUT.
 fn write_options(
     args: &WarpArgs,
     session: &Session,

@@ -25,14 +25,14 @@ impl fmt::Display for Area {
     }
 }
 
-/// Points along each edge of the bounds whose place on the Earth is computed.
+/// Number of points along each edge of bounds that are transformed.
 const SAMPLES: u32 = 32;
 
 impl Area {
     const EARTH: Self = Self { west: -180.0, south: -90.0, east: 180.0, north: 90.0 };
 
-    /// Returns the area that bounds in the coordinates of a system cover, as (x, y) of two opposite corners. The
-    /// edges are followed in steps, so an edge that bulges between two of them is out by a hair.
+    /// Returns the area that bounds in the coordinates of a system cover, as (x, y) of two opposite corners. The edges
+    /// are transformed in steps, so an edge that bulges between two of them is slightly off.
     ///
     /// # Errors
     /// If coordinates of the system cannot be computed, or none of the bounds lies in its domain.
@@ -45,7 +45,7 @@ impl Area {
         let at = |u: f64, v: f64| side.unproject(x0 + (x1 - x0) * u, y0 + (y1 - y0) * v);
         let steps = || (0..=SAMPLES).map(|i| f64::from(i) / f64::from(SAMPLES));
         let mut track = Track::default();
-        // Around the edge, so that each longitude is near the one before.
+        // Around the edge, so that each longitude is close to the previous one.
         let edge = steps()
             .map(|t| (t, 0.0))
             .chain(steps().map(|t| (1.0, t)))
@@ -86,7 +86,7 @@ impl Area {
         Ok(Self { west: normal(low), south, east: normal(high), north })
     }
 
-    /// Degrees from west to east.
+    /// Returns the degrees from west to east.
     fn width(&self) -> f64 {
         if self.west == -180.0 && self.east == 180.0 {
             360.0
@@ -97,29 +97,29 @@ impl Area {
         }
     }
 
-    /// Whether an area (`None`: the whole Earth) lies in this one.
+    /// Returns whether an area (`None`: the whole Earth) lies in this one.
     pub(super) fn holds(&self, other: Option<Self>) -> bool {
         let other = other.unwrap_or(Self::EARTH);
         let width = self.width();
         let start = (other.west - self.west).rem_euclid(360.0);
-        // A hair west of the edge is almost a turn east of it.
+        // A longitude slightly west of the edge is almost one turn east of it.
         let start = if start > 360.0 - 1e-9 { 0.0 } else { start };
         let across = width >= 360.0 || start + other.width() <= width + 1e-9;
         across && self.south <= other.south && other.north <= self.north
     }
 
-    /// A measure of its surface.
+    /// Returns a measure of its surface.
     pub(super) fn size(&self) -> f64 {
         self.width() * (self.north.to_radians().sin() - self.south.to_radians().sin())
     }
 
-    /// A point in it: (0, 0) is the south-western corner, (1, 1) the north-eastern.
+    /// Returns a point in it: (0, 0) is the south-western corner, (1, 1) the north-eastern.
     pub(super) fn at(&self, u: f64, v: f64) -> (f64, f64) {
         (normal(self.west + self.width() * u), self.south + (self.north - self.south) * v)
     }
 }
 
-/// A longitude in ±180.
+/// Returns a longitude in ±180.
 fn normal(longitude: f64) -> f64 {
     if (-180.0..=180.0).contains(&longitude) {
         longitude
@@ -128,7 +128,7 @@ fn normal(longitude: f64) -> f64 {
     }
 }
 
-/// The range of places along a line; longitudes go on beyond 180 where the line does.
+/// The extent of a line; longitudes continue beyond 180 if the line does.
 #[derive(Debug)]
 struct Track {
     west: f64,
@@ -167,7 +167,7 @@ impl Track {
         self.north = self.north.max(latitude);
     }
 
-    /// Whether a closed line went around the Earth.
+    /// Returns whether a closed line goes around the Earth.
     fn turns(&self) -> bool {
         matches!((self.first, self.last), (Some(first), Some(last)) if (last - first).abs() > 180.0)
     }

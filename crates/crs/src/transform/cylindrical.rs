@@ -1,8 +1,9 @@
-//! Two cylindrical projections whose formulas on an ellipsoid are strile's own.
+//! Two cylindrical projections for which strile has its own ellipsoidal formulas.
 //!
 //! The Equidistant Cylindrical of EPSG (method 1028) has true scale along the parallel and along every meridian of the
-//! ellipsoid; Miller's projection is drawn on the sphere with the ellipsoid's surface. PROJ computes both so since
-//! version 9.8. Angles are in radians, longitudes from the central meridian, lengths in metres without false origins.
+//! ellipsoid; Miller's projection is computed on the sphere with the ellipsoid's surface. PROJ computes both like this
+//! since version 9.8. Angles are in radians, longitudes from the central meridian, lengths in metres without false
+//! origins.
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 
@@ -19,7 +20,7 @@ pub(super) struct Equidistant {
 }
 
 impl Equidistant {
-    /// `parallel` is the latitude of true scale. `None` where it is at or beyond a pole.
+    /// Creates the projection. `parallel` is the latitude of true scale. Returns `None` if it is at or beyond a pole.
     pub fn new(ellipsoid: Ellipsoid, parallel: f64, origin: f64) -> Option<Self> {
         if parallel.abs() >= FRAC_PI_2 || origin.abs() > FRAC_PI_2 {
             return None;
@@ -43,7 +44,7 @@ impl Equidistant {
 /// Miller Cylindrical.
 #[derive(Debug, Clone)]
 pub(super) struct Miller {
-    /// Radius of the sphere that has the surface of the ellipsoid.
+    /// Radius of the sphere with the surface of the ellipsoid.
     radius: f64,
 }
 
@@ -62,8 +63,8 @@ impl Miller {
     }
 }
 
-/// Lengths along the meridian, by the series in the third flattening: below a nanometre for every ellipsoid that
-/// `Ellipsoid::new` takes.
+/// Lengths along the meridian, by the series in the third flattening: errors are below a nanometre for every ellipsoid
+/// that `Ellipsoid::new` accepts.
 #[derive(Debug, Clone)]
 struct MeridianArc {
     ellipsoid: Ellipsoid,
@@ -100,7 +101,7 @@ impl MeridianArc {
         self.scale * sum
     }
 
-    /// Newton's method on `length`, whose slope hardly changes. `None` beyond the poles.
+    /// Returns the latitude by Newton's method on `length`, whose slope is almost constant. `None` beyond the poles.
     fn latitude(&self, length: f64) -> Option<f64> {
         let quarter = self.scale * FRAC_PI_2;
         if length.is_nan() || length.abs() > quarter * (1.0 + 1e-12) {

@@ -1,10 +1,10 @@
-//! Datums, and the operation that leads from one to another in an area.
+//! Datums, and the operation from one to another in an area.
 //!
-//! The operations are those of the EPSG Dataset, as proj-core has them; the choice is made here: never deprecated,
-//! approximate or by a grid; the stated area holds the whole area of the coordinates; then not superseded, the better
-//! accuracy, an operation that moves nothing, the smaller area. An operation is derived in one direction and inverted
-//! for the other, so that there and back are the same. Without a direct operation two are joined, by way of WGS 84
-//! or ETRS89.
+//! The operations are those of the EPSG Dataset, as in proj-core; the choice is made here. Deprecated and approximate
+//! operations and those with a grid are excluded, and the stated area must contain the whole area of the coordinates.
+//! Then preferred are, in this order: operations that are not superseded, the better accuracy, an operation that moves
+//! nothing, the smaller area. An operation is derived in one direction and inverted for the other, so that both
+//! directions agree. Without a direct operation two are combined, via WGS 84 or ETRS89.
 
 use proj_core::{
     AreaOfUse, Coord, CoordinateOperation, CoordinateOperationId, CrsDef, GeographicCrsDef, HelmertParams,
@@ -29,26 +29,26 @@ pub(super) struct Datum {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum DatumKind {
-    /// The code of the geographic system that has the datum and longitudes from Greenwich.
+    /// The code of the geographic system with the datum and longitudes from Greenwich.
     Registered(u32),
     /// Seven numbers to WGS 84, position vector: metres, arc-seconds, parts per million.
     Shifted([f64; 7]),
-    /// A sphere: it stands for no datum, its latitudes are those of whatever datum.
+    /// A sphere. It has no datum; its latitudes are used for any datum.
     Sphere,
-    /// An ellipsoid alone.
+    /// Only an ellipsoid.
     Unknown,
 }
 
-/// Codes of datums that EPSG calls unknown or unspecified, and of which it says the ellipsoid only.
+/// Codes of datums that EPSG calls unknown or unspecified, with only an ellipsoid.
 const UNSPECIFIED: std::ops::RangeInclusive<u32> = 6001..=6054;
 const HUBS: [u32; 2] = [4326, 4258];
 
 impl Datum {
-    /// The datum of a `GEOGCS` node that `dialect` made.
+    /// Returns the datum of a `GEOGCS` node made by `dialect`.
     pub fn of(geographic: &Node, datum: &Node, ellipsoid: Ellipsoid) -> Self {
         let name = datum.name().unwrap_or("unknown").to_owned();
         let base = datum.epsg_code().filter(|code| !UNSPECIFIED.contains(code)).and_then(|code| {
-            // The stated system, where its datum is this one, else the first with this datum.
+            // The stated system, if its datum is this one, else the first with this datum.
             let stated = geographic.epsg_code().and_then(registry::lookup);
             let has_datum =
                 |n: &Node| n.is(&["GEOGCS"]) && n.child(&["DATUM"]).and_then(Node::epsg_code) == Some(code);
@@ -65,7 +65,7 @@ impl Datum {
     }
 }
 
-/// The code of the same geographic system with longitudes from Greenwich: `NTF` for `NTF (Paris)`.
+/// Returns the code of the same geographic system with longitudes from Greenwich: `NTF` for `NTF (Paris)`.
 fn from_greenwich(node: &Node) -> Option<u32> {
     let meridian = node.child(&["PRIMEM"])?;
     if meridian.f64(1)? == 0.0 {
@@ -79,14 +79,14 @@ fn from_greenwich(node: &Node) -> Option<u32> {
     registry::geographic_by_name(name)?.epsg_code()
 }
 
-/// The way between two datums, in both directions.
+/// The operations between two datums, in both directions.
 #[derive(Debug, Clone)]
 pub(super) struct Shift {
     pub there: Vec<Transform>,
     pub back: Vec<Transform>,
 }
 
-/// Whether longitudes and latitudes of the two are the same.
+/// Returns whether longitudes and latitudes of the two are the same.
 pub(super) fn is_same(from: &Datum, to: &Datum) -> bool {
     match (&from.kind, &to.kind) {
         (DatumKind::Registered(a), DatumKind::Registered(b)) => a == b,
@@ -98,7 +98,7 @@ pub(super) fn is_same(from: &Datum, to: &Datum) -> bool {
     }
 }
 
-/// Finds the way from one datum to another for an area (`None`: the whole Earth). `refuse` is off where the caller
+/// Finds the operations from one datum to another for an area (`None`: the whole Earth). `refuse` is off if the caller
 /// accepts unchanged longitudes and latitudes.
 pub(super) fn shift(
     from: &Datum,
@@ -132,7 +132,7 @@ pub(super) fn shift(
     }
 }
 
-/// One step: what it does in either direction, and what it is.
+/// One step: its transforms in both directions, and its description.
 struct Way {
     there: Transform,
     back: Transform,
@@ -194,7 +194,7 @@ fn registered(from: u32, to: u32, area: Option<Area>) -> Result<Vec<Way>, String
     HUBS.into_iter().find_map(by_way_of).ok_or(reason)
 }
 
-/// One operation between two geographic systems. It is derived from the lower code to the higher.
+/// Returns one operation between two geographic systems. It is derived from the lower code to the higher.
 fn one(from: u32, to: u32, area: Option<Area>) -> Result<Way, String> {
     if from > to {
         return one(to, from, area).map(reversed);
@@ -235,7 +235,7 @@ fn one(from: u32, to: u32, area: Option<Area>) -> Result<Way, String> {
     })
 }
 
-/// An operation that may be used, with what it is preferred by.
+/// A usable operation, with its ranking criteria.
 struct Ranked {
     id: CoordinateOperationId,
     superseded: bool,
@@ -285,7 +285,7 @@ fn probes(area: Option<Area>) -> impl Iterator<Item = (f64, f64)> {
     [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.5, 0.5)].into_iter().map(move |(u, v)| area.at(u, v))
 }
 
-/// The operation to WGS 84 whose numbers the text of a system states.
+/// Returns the operation to WGS 84 whose numbers the text of a system states.
 fn stated([dx, dy, dz, rx, ry, rz, ds]: &[f64; 7], ellipsoid: Ellipsoid) -> Result<Way, String> {
     let failed = |e: proj_core::Error| format!("the stated shift to WGS 84 cannot be used: {e}");
     let shape = match ellipsoid.is_sphere() {

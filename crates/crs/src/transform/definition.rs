@@ -1,7 +1,8 @@
-//! What a coordinate transformation needs of a reference system: datum, ellipsoid, meridian, projection, units, axes.
+//! The properties of a reference system for transforming coordinates: datum, ellipsoid, meridian, projection, units,
+//! axes.
 //!
-//! Texts are read by `dialect` and `proj_string`; methods that GeoKeys cannot describe are read here. An unknown
-//! method or parameter is an error that names it.
+//! `dialect` and `proj_string` parse texts; methods that GeoKeys cannot describe are parsed here. An unknown method or
+//! parameter is an error that names it.
 
 use crate::dialect::{self, Heights};
 use crate::method::{Role, plain};
@@ -23,7 +24,7 @@ pub(super) struct Ellipsoid {
 }
 
 impl Ellipsoid {
-    /// The flattest ellipsoid that the series of the projections are exact for.
+    /// Inverse flattening of the flattest ellipsoid for which the series of the projections are exact.
     const FLATTEST: f64 = 150.0;
 
     pub fn new(major: f64, inverse_flattening: f64) -> Result<Self, String> {
@@ -55,7 +56,7 @@ impl Ellipsoid {
         self.flattening() / (2.0 - self.flattening())
     }
 
-    /// The radius of the sphere with the same surface.
+    /// Returns the radius of the sphere with the same surface.
     pub fn authalic_radius(self) -> f64 {
         let e2 = self.eccentricity_squared();
         if e2 == 0.0 {
@@ -67,7 +68,7 @@ impl Ellipsoid {
     }
 }
 
-/// Directions of the two axes, as coordinates are stored (x before y).
+/// Directions of the two axes in stored coordinates (x before y).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Axes {
     EastNorth,
@@ -76,7 +77,7 @@ pub(super) enum Axes {
 }
 
 impl Axes {
-    /// Easting and northing of stored coordinates.
+    /// Returns easting and northing of stored coordinates.
     pub fn to_east_north(self, x: f64, y: f64) -> (f64, f64) {
         match self {
             Self::EastNorth => (x, y),
@@ -85,7 +86,7 @@ impl Axes {
         }
     }
 
-    /// Stored coordinates of an easting and northing: each of these is its own inverse.
+    /// Returns stored coordinates of an easting and northing: each conversion is its own inverse.
     pub fn stored(self, east: f64, north: f64) -> (f64, f64) {
         self.to_east_north(east, north)
     }
@@ -101,12 +102,12 @@ pub(super) struct Definition {
     /// Size of the unit of the coordinates in metres, or in degrees for a geographic system.
     pub unit: f64,
     pub axes: Axes,
-    /// Whether the system has heights, which a transformation leaves alone.
+    /// Whether the system has heights, which a transformation does not change.
     pub heights: bool,
 }
 
 impl Definition {
-    /// A system whose coordinates stay in it.
+    /// Returns a system whose coordinates can only stay in it.
     pub fn plane(crs: &Crs) -> Self {
         let ellipsoid = Ellipsoid { major: 6_378_137.0, inverse_flattening: 0.0 };
         Self {
@@ -119,7 +120,7 @@ impl Definition {
         }
     }
 
-    /// Reads the definition of a system; the error says why its coordinates cannot be computed.
+    /// Parses the definition of a system. The error says why its coordinates cannot be computed.
     pub fn of(crs: &Crs) -> Result<Self, String> {
         if !matches!(
             crs.kind,
@@ -136,7 +137,7 @@ impl Definition {
                 (system.horizontal, heights || more)
             }
             Err(reason) => {
-                // Methods that keys have no words for, alone or in a compound system.
+                // Methods that keys cannot express, alone or in a compound system.
                 let part = node.children().find(|n| n.is(&PROJECTED)).cloned();
                 let horizontal = if node.is(&PROJECTED) { Some(node) } else { part };
                 (horizontal.ok_or(reason)?, heights)
@@ -149,14 +150,14 @@ impl Definition {
     }
 }
 
-/// Registered systems on an ellipsoid whose projection is that of the sphere with the ellipsoid's surface, which WKT 1 has
-/// no word for.
+/// Registered systems on an ellipsoid with the projection of the sphere with the ellipsoid's surface, which WKT 1
+/// cannot express.
 const SPHERICAL: [u32; 4] = [3973, 3974, 3975, 9311];
 const PROJECTED: [&str; 3] = ["PROJCS", "PROJCRS", "PROJECTEDCRS"];
 
-/// A number that a text gives in `unit` radians, in degrees.
+/// Converts a number in units of `unit` radians to degrees.
 pub(super) fn degrees(value: f64, unit: f64) -> f64 {
-    // The unit is written with 15 digits; the degree is meant.
+    // The unit is written with 15 digits, but means the degree.
     if is_degree(unit) { value } else { (value * unit).to_degrees() }
 }
 
@@ -198,7 +199,7 @@ fn projected(node: &Node) -> Result<Definition, String> {
     let ellipsoid = out.datum.ellipsoid;
     out.unit = unit;
     if dialect::is_pseudo_mercator(node, method) {
-        // Longitude and latitude of the ellipsoid, drawn as if they were those of a sphere.
+        // Longitude and latitude of the ellipsoid, used as if they were those of a sphere.
         let registered = registry::lookup(3857);
         if node.epsg_code() != Some(3857) || registered.as_ref() != Some(node) {
             return Err("a pseudo-Mercator other than EPSG:3857".to_owned());
@@ -221,8 +222,8 @@ fn projected(node: &Node) -> Result<Definition, String> {
     Ok(out)
 }
 
-/// The method that an extension of WKT 1 makes of another one, if its PROJ string has the parameters of the system: PROJ writes a
-/// geostationary system whose satellite sweeps along x like this.
+/// Returns the method that an extension of WKT 1 substitutes, if its PROJ string has the parameters of the system: PROJ
+/// writes a geostationary system whose satellite sweeps along x like this.
 fn extended(node: &Node, method: &str, extension: &Node) -> Option<&'static str> {
     let text = extension.text(1).filter(|_| plain(method) == "geostationarysatellite")?;
     if !text.split_whitespace().any(|word| word == "+sweep=x") {
@@ -263,7 +264,7 @@ fn axes(node: &Node) -> Result<Axes, String> {
     }
 }
 
-/// Parameters of a projection by their plain names; angles in degrees, lengths in metres. What is not taken is an
+/// Parameters of a projection by their plain names; angles in degrees, lengths in metres. Unused parameters are an
 /// error.
 #[derive(Debug)]
 pub(super) struct Parameters(Vec<(String, f64)>);
@@ -320,7 +321,7 @@ impl Parameters {
     }
 }
 
-/// Parameters that GeoKeys have no words for.
+/// Parameters that GeoKeys cannot express.
 const LENGTHS: [&str; 2] = ["satelliteheight", "height"];
 const ANGLES: [&str; 3] =
     ["pseudostandardparallel1", "latitudeofpseudostandardparallel", "colatitudeofconeaxis"];

@@ -1,11 +1,12 @@
-//! Coordinates from one reference system to another.
+//! Transforms coordinates from one reference system to another.
 //!
-//! Three stages: from the source's coordinates to longitude and latitude, from its datum to the target's, and to the
-//! target's coordinates. `definition` reads the numbers of a system from its text, `projection` and `cylindrical` are
-//! the first and last stage, `datum` chooses the operation of the second, `area` says where the coordinates are.
+//! There are three stages: from the source's coordinates to longitude and latitude, from its datum to the target's, and
+//! to the target's coordinates. `definition` reads the numbers of a system from its text, `projection` and
+//! `cylindrical` are the first and last stage, `datum` chooses the operation of the second, `area` is the area of the
+//! coordinates.
 //!
-//! The order of coordinates is x, y (east, north; longitude, latitude), whatever the registry says of a system: as
-//! GDAL's warper has them, and as rasters store them.
+//! The order of coordinates is x, y (east, north; longitude, latitude), whatever the registry says about a system, as
+//! in GDAL's warper and in rasters.
 
 mod area;
 mod cylindrical;
@@ -26,7 +27,7 @@ use definition::Definition;
 pub use area::Area;
 pub use operation::{Operation, OperationStep};
 
-/// Why coordinates of a system, or between two systems, cannot be computed.
+/// The reason why coordinates of a system, or between two systems, cannot be computed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("cannot compute coordinates of {system}: {reason}")]
 pub struct TransformError {
@@ -50,24 +51,24 @@ impl TransformError {
     }
 }
 
-/// What happens where no operation between the two datums is known for the area.
+/// What to do if no operation between the two datums is known for the area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum DatumShift {
-    /// The transformation is refused.
+    /// The transformation fails.
     #[default]
     Required,
-    /// Longitudes and latitudes pass unchanged. Between old national datums this is wrong by up to a kilometre.
+    /// Longitudes and latitudes are unchanged. Between old national datums this is wrong by up to a kilometre.
     None,
 }
 
-/// How a [`Transformer`] is made.
+/// Options of a [`Transformer`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TransformOptions {
-    /// Where the coordinates are. Operations between datums are valid in parts of the Earth only; `None` asks for one
+    /// Area of the coordinates. Operations between datums are only valid in parts of the Earth; `None` requires one
     /// that is valid everywhere.
     pub area: Option<Area>,
-    /// What happens without an operation for the area.
+    /// What to do without an operation for the area.
     pub datum_shift: DatumShift,
 }
 
@@ -79,7 +80,7 @@ impl TransformOptions {
         self
     }
 
-    /// Sets what happens without an operation for the area.
+    /// Sets what to do without an operation for the area.
     #[must_use]
     pub fn datum_shift(mut self, datum_shift: DatumShift) -> Self {
         self.datum_shift = datum_shift;
@@ -87,7 +88,7 @@ impl TransformOptions {
     }
 }
 
-/// Computes coordinates of one reference system in another.
+/// Transforms coordinates from one reference system to another.
 ///
 /// ```
 /// use strile_crs::{Crs, Transformer, TransformOptions};
@@ -108,17 +109,17 @@ pub struct Transformer {
     there: Vec<Transform>,
     back: Vec<Transform>,
     operation: Operation,
-    /// Both systems are one, in a plane that does not repeat: coordinates pass as they are.
+    /// Whether both systems are the same, in a plane without a period: coordinates are unchanged.
     is_identity: bool,
 }
 
 impl Transformer {
-    /// Prepares the transformation from one system to another. Between two plane systems that are the same coordinates pass as they
-    /// are, also if the projection method is not known.
+    /// Prepares the transformation from one system to another. Between two equal plane systems coordinates are
+    /// unchanged, even if the projection method is unknown.
     ///
     /// # Errors
-    /// If the projection method of a system or a parameter of it is not known, or if no operation between the datums
-    /// is known for the area and [`TransformOptions::datum_shift`] does not allow to do without.
+    /// If the projection method of a system or one of its parameters is unknown, or if no operation between the datums
+    /// is known for the area and [`TransformOptions::datum_shift`] requires one.
     pub fn new(from: &Crs, to: &Crs, options: &TransformOptions) -> Result<Self, TransformError> {
         let stays = !matches!(from.kind, CrsKind::Geographic | CrsKind::Geographic3D | CrsKind::Vertical)
             && from.is_same(to);
@@ -156,7 +157,7 @@ impl Transformer {
         Ok(out)
     }
 
-    /// Returns whether both systems have the same datum: no operation is chosen then, wherever the coordinates are.
+    /// Returns whether both systems have the same datum: then no operation is chosen, wherever the coordinates are.
     pub fn is_same_datum(&self) -> bool {
         datum::is_same(&self.from.0.datum, &self.to.0.datum)
     }
@@ -166,7 +167,7 @@ impl Transformer {
         &self.operation
     }
 
-    /// Returns the transformation in the other direction; it takes the same operation.
+    /// Returns the transformation in the other direction, with the same operation.
     #[must_use]
     pub fn inverse(&self) -> Self {
         let mut operation = self.operation.clone();
@@ -184,8 +185,8 @@ impl Transformer {
         }
     }
 
-    /// Returns the coordinates of a point in the target system. `None` where the point is not finite, lies outside
-    /// the domain of a projection, or is not found again on the way back.
+    /// Returns the coordinates of a point in the target system. `None` if the point is not finite, lies outside the
+    /// domain of a projection, or is not restored by the inverse.
     pub fn transform(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         if self.is_identity {
             return (x.is_finite() && y.is_finite()).then_some((x, y));
@@ -198,7 +199,7 @@ impl Transformer {
         self.to.project(place.x, place.y)
     }
 
-    /// Transforms all points in place; points without coordinates in the target become NaN.
+    /// Transforms all points in place. Points without coordinates in the target become NaN.
     pub fn transform_all(&self, points: &mut [(f64, f64)]) {
         for point in points {
             *point = self.transform(point.0, point.1).unwrap_or((f64::NAN, f64::NAN));
@@ -215,8 +216,8 @@ impl Transformer {
         self.to.is_geographic()
     }
 
-    /// Returns what one turn around the Earth adds to x in the target, where its coordinates repeat: 360 for degrees,
-    /// the length of the equator for Mercator.
+    /// Returns the change of x per turn around the Earth in the target, if its coordinates are periodic: 360 for
+    /// degrees, the length of the equator for Mercator.
     pub fn target_period(&self) -> Option<f64> {
         let definition = &self.to.0;
         match definition.projection.is_geographic() {
@@ -228,19 +229,20 @@ impl Transformer {
 
 const PANICKED: &str = "the projection library failed";
 
-/// Runs code of the projection libraries; `None` where it panics, which no input is known to cause.
+/// Runs code of the projection libraries. Returns `None` if it panics, which no input is known to cause.
 fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(run)).ok()
 }
 
-/// One system: its coordinates to longitude and latitude in degrees from Greenwich, on its own datum, and back.
+/// One system: converts its coordinates to longitude and latitude in degrees from Greenwich, on its own datum, and
+/// back.
 #[derive(Debug, Clone)]
 struct Side(Arc<Definition>);
 
-/// Definitions by kind and text of their system, the last used one first. Reading one takes about a millisecond, as long as a thousand
-/// coordinates.
+/// Definitions by kind and text of their system, the most recently used first. Parsing one takes about a millisecond,
+/// as long as a thousand coordinates.
 static KNOWN: Mutex<Vec<(CrsKind, String, Arc<Definition>)>> = Mutex::new(Vec::new());
-/// Most definitions that are kept, and the longest text of one.
+/// Maximum number of cached definitions, and maximum length of their texts.
 const MOST_KNOWN: usize = 32;
 const LONGEST_KNOWN: usize = 8 << 10;
 
@@ -300,9 +302,9 @@ impl Side {
     }
 }
 
-/// A longitude brought into ±180, a latitude that has at most rounding beyond the poles.
+/// Returns a longitude in ±180, and a latitude at most rounding errors beyond the poles.
 fn on_earth(longitude: f64, latitude: f64) -> Option<(f64, f64)> {
-    // More than a turn and a half is not a longitude but another unit.
+    // More than one and a half turns is not a longitude but another unit.
     if longitude.is_nan() || latitude.is_nan() || longitude.abs() > 540.0 || latitude.abs() > 90.0 + 1e-9 {
         return None;
     }

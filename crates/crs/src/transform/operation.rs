@@ -1,17 +1,17 @@
-//! What a transformation does between two datums, for plans and metadata.
+//! Operations between two datums, for plans and metadata.
 
-/// The way from one datum to another that a [`super::Transformer`] takes.
+/// The operation of a [`super::Transformer`] from one datum to another.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Operation {
-    /// Its name: that of the registered operation, or a sentence where none is applied.
+    /// Its name: that of the registered operation, or a sentence if none is applied.
     pub name: String,
-    /// Stated accuracy in metres, all steps together. `None` where it is not known, as for coordinates that pass
-    /// between datums unchanged.
+    /// Stated accuracy in metres of all steps together. `None` if unknown, as for coordinates that are unchanged
+    /// between datums.
     pub accuracy: Option<f64>,
-    /// The operations that are applied, in their order; none where both systems have the same datum.
+    /// The applied operations, in order; none if both systems have the same datum.
     pub steps: Vec<OperationStep>,
-    /// Whether a system has heights: they are left as they are.
+    /// Whether a system has heights, which are unchanged.
     pub heights_unchanged: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct OperationStep {
     pub name: String,
     /// Stated accuracy in metres.
     pub accuracy: Option<f64>,
-    /// Whether it is applied against its own direction.
+    /// Whether it is applied in reverse.
     pub reversed: bool,
 }
 

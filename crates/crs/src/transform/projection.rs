@@ -1,7 +1,7 @@
-//! From longitude and latitude on an ellipsoid to eastings and northings in metres, and back.
+//! Projects longitude and latitude on an ellipsoid to eastings and northings in metres, and back.
 //!
-//! The mathematics is proj4rs's, but for the two projections of `cylindrical`. A point is inside only where the way
-//! back finds it again: outside its domain a formula gives finite numbers that mean nothing.
+//! The mathematics is proj4rs's, except for the two projections of `cylindrical`. A point is inside the domain only if
+//! the inverse restores it: outside its domain a formula returns meaningless finite numbers.
 
 use std::f64::consts::{PI, TAU};
 use std::fmt::Write as _;
@@ -17,20 +17,20 @@ use super::definition::{Ellipsoid, Parameters};
 #[derive(Clone)]
 pub(super) struct Projection {
     formula: Formula,
-    /// Longitude of the centre in radians from the prime meridian, and false easting and northing in metres: only of
-    /// strile's own formulas.
+    /// Longitude of the centre in radians from the prime meridian, and false easting and northing in metres. Only used
+    /// by strile's own formulas.
     centre: f64,
     offset: (f64, f64),
-    /// Length of the equator, where coordinates repeat beyond it: cylindrical projections.
+    /// Length of the equator, after which coordinates repeat: for cylindrical projections.
     period: Option<f64>,
-    /// What one radian on the ground is about, in metres.
+    /// Approximate length of one radian on the ground, in metres.
     radius: f64,
 }
 
 #[derive(Clone)]
 enum Formula {
     Geographic,
-    /// Not known: coordinates stay in their system.
+    /// Unknown: coordinates stay in their system.
     Plane,
     Proj4 {
         geographic: Box<Proj>,
@@ -52,25 +52,25 @@ impl std::fmt::Debug for Projection {
     }
 }
 
-/// How far the way back may miss, in metres on the map.
+/// Largest error of the inverse, in metres on the map.
 const MISSES_MAP: f64 = 1e-3;
-/// The same on the ground; inverses near the edge of a domain are less exact.
+/// Largest error of the inverse on the ground; inverses near the edge of a domain are less exact.
 const MISSES_GROUND: f64 = 1e-2;
 /// Radius of the Earth, in metres. On smaller spheres the same angles are allowed.
 const EARTH: f64 = 6_371_000.0;
 
 impl Projection {
-    /// No projection: the coordinates are longitude and latitude.
+    /// Returns no projection: the coordinates are longitude and latitude.
     pub const fn geographic() -> Self {
         Self { formula: Formula::Geographic, centre: 0.0, offset: (0.0, 0.0), period: None, radius: 1.0 }
     }
 
-    /// A plane without a place on the Earth.
+    /// Returns a plane without a place on the Earth.
     pub const fn plane() -> Self {
         Self { formula: Formula::Plane, centre: 0.0, offset: (0.0, 0.0), period: None, radius: 1.0 }
     }
 
-    /// Mercator on the sphere with the semi-major axis, as web maps use it.
+    /// Returns Mercator on the sphere with the semi-major axis, as in web maps.
     pub fn pseudo_mercator(ellipsoid: Ellipsoid) -> Result<Self, String> {
         let sphere = Ellipsoid { inverse_flattening: 0.0, ..ellipsoid };
         let mut out = Self::proj4("+proj=merc", sphere)?;
@@ -82,13 +82,13 @@ impl Projection {
         matches!(self.formula, Formula::Geographic)
     }
 
-    /// What one turn adds to the easting, in metres, where coordinates repeat.
+    /// Returns the change of the easting per turn, in metres, if coordinates are periodic.
     pub const fn repeats(&self) -> Option<f64> {
         self.period
     }
 
-    /// The projection with this name in WKT; and whether it is around a pole, where axes point south or north in
-    /// every direction.
+    /// Returns the projection with this name in WKT, and whether it surrounds a pole, so that axes point south or north
+    /// in every direction.
     pub fn of(method: &str, mut given: Parameters, ellipsoid: Ellipsoid) -> Result<(Self, bool), String> {
         let offset = (given.role(Role::Easting).unwrap_or(0.0), given.role(Role::Northing).unwrap_or(0.0));
         if offset.0.abs() > 1e12 || offset.1.abs() > 1e12 {
@@ -157,7 +157,7 @@ impl Projection {
         })
     }
 
-    /// The x that one turn adds, measured at the equator.
+    /// Returns the change of x per turn, measured at the equator.
     fn period(&self) -> Option<f64> {
         let centre = match &self.formula {
             Formula::Proj4 { projected, .. } => projected.longitude_of_origin(),
@@ -168,7 +168,7 @@ impl Projection {
         Some((right - x) * TAU).filter(|period| period.is_finite() && *period > 0.0)
     }
 
-    /// Easting and northing in metres of a longitude and latitude in radians, or `None` outside the domain.
+    /// Returns easting and northing in metres of a longitude and latitude in radians, or `None` outside the domain.
     pub fn forward(&self, longitude: f64, latitude: f64) -> Option<(f64, f64)> {
         let (x, y) = self.raw_forward(longitude, latitude)?;
         let (back_longitude, back_latitude) = self.raw_inverse(x, y)?;
@@ -177,7 +177,7 @@ impl Projection {
         (miss <= MISSES_GROUND).then_some((x, y))
     }
 
-    /// Longitude and latitude in radians of an easting and northing in metres, or `None` outside the domain.
+    /// Returns longitude and latitude in radians of an easting and northing in metres, or `None` outside the domain.
     pub fn inverse(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         let (longitude, latitude) = self.raw_inverse(x, y)?;
         let (back_x, back_y) = self.raw_forward(longitude, latitude)?;
@@ -226,7 +226,7 @@ fn finite((x, y): (f64, f64)) -> Option<(f64, f64)> {
     (x.is_finite() && y.is_finite()).then_some((x, y))
 }
 
-/// An angle in radians brought into ±π; angles that are there already stay as they are.
+/// Returns an angle in radians within ±π. Angles already within are unchanged.
 fn wrapped(angle: f64) -> f64 {
     if (-PI..=PI).contains(&angle) {
         return angle;
@@ -235,7 +235,7 @@ fn wrapped(angle: f64) -> f64 {
     if turned.is_nan() { angle } else { turned }
 }
 
-/// The parameters of a projection while they are taken.
+/// The parameters of a projection while they are used.
 struct Asked<'a> {
     given: &'a mut Parameters,
     latitude: Option<f64>,
@@ -243,7 +243,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The projection in PROJ's words, without offsets and ellipsoid. `name` is plain, `method` as the text has it.
+    /// Returns PROJ's form of the projection, without offsets and ellipsoid. `name` is plain, `method` as in the text.
     fn proj4(&mut self, name: &str, method: &str) -> Result<String, String> {
         let latitude = self.latitude.unwrap_or(0.0);
         let longitude = self.longitude;
@@ -256,7 +256,7 @@ impl Asked<'_> {
                 format!("{} +lat_1={latitude} +k_0={}", centre("lcc"), self.scale()?)
             }
             "lambertconicconformal1spvariantb" => {
-                // The origin of the scale and that of the northings are two.
+                // The origin of the scale and that of the northings differ.
                 let natural = self.given.take(&["latitudeofnaturalorigin"]);
                 let other = natural.or_else(|| self.given.take(&["latitudeoffalseorigin"]));
                 let other = other.ok_or_else(|| missing("latitude of the false origin", method))?;
@@ -323,7 +323,7 @@ impl Asked<'_> {
         let at_centre = name == "hotineobliquemercatorazimuthcenter";
         let is_right = |v: f64| (v - 90.0).abs() < 1e-12;
         if at_centre && is_right(azimuth) && is_right(angle) {
-            // The Swiss grid: its own formula is exact where this one is not.
+            // The Swiss grid: its own formula is exact where the general one is not.
             return Ok(format!("+proj=somerc +lat_0={latitude} +lon_0={longitude} +k_0={scale}"));
         }
         let offset = if at_centre { "" } else { " +no_uoff" };
@@ -332,7 +332,7 @@ impl Asked<'_> {
         ))
     }
 
-    /// proj4rs has two of its numbers built in.
+    /// Returns the Krovak projection. Two of its parameters are fixed: proj4rs has their values built in.
     fn krovak(&mut self, method: &str) -> Result<String, String> {
         let azimuth = self.given.role(Role::Azimuth).or_else(|| self.given.take(&["colatitudeofconeaxis"]));
         let parallel = self.given.take(&["pseudostandardparallel1", "latitudeofpseudostandardparallel"]);
@@ -352,7 +352,7 @@ impl Asked<'_> {
     fn geostationary(&mut self, sweep: char, method: &str) -> Result<String, String> {
         let height = self.given.take(&["satelliteheight", "height"]);
         let height = height.ok_or_else(|| missing("satellite height", method))?;
-        // Esri's word for the axis of the sweep; 0 is y.
+        // Esri's option for the axis of the sweep; 0 is y.
         if let Some(option) = self.given.take(&["option"])
             && (option != 0.0 || sweep != 'y')
         {

@@ -1,8 +1,8 @@
-//! Batches one after the other, the next ones read on a thread of their own while one is used.
+//! Batches one after the other. A separate thread reads the next ones while one is used.
 //!
-//! They come in the order they were asked for. A batch that fails is an error in its place, and those after it follow. At
-//! most `depth` are read and not taken; who drops this in the middle stops the read under way and waits for the thread. A
-//! child of a fork does not have the thread: it is told so once, and may drop what it has of it.
+//! Batches arrive in the order of their requests. A failed batch is an error in its place; the next ones follow. At
+//! most `depth` batches are read ahead. Dropping the iterator early stops the current read and waits for the thread. A
+//! child of a fork does not have the thread: its first call returns an error, and it may drop its copy.
 
 use super::options::BatchOptions;
 use super::read::{read_batch, read_batch_on_device};
@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use strile_engine::{Cancel, Context, EngineError, Location, PerProcess, thread_builder};
 
-/// Reads batches in order, the next ones on a thread of their own while one is used.
+/// Reads batches in order, the next ones on a separate thread while one is used.
 ///
 /// ```
 /// # use strile::{BatchOptions, Context, Dataset, Location};
@@ -35,30 +35,30 @@ use strile_engine::{Cancel, Context, EngineError, Location, PerProcess, thread_b
 /// # }
 /// ```
 pub struct Batches {
-    /// A child of a fork has no thread that reads, and none of the thread's locks can be waited for there.
+    /// Per process: a child of a fork has no reading thread, and cannot wait for the thread's locks.
     ahead: PerProcess<Mutex<Ahead>>,
 }
 
-/// Where it stands.
+/// State of reading ahead.
 enum Ahead {
     Reading(Reading),
-    /// Of the process that this one was forked from, and not told yet.
+    /// Forked from the reading process. This was not reported yet.
     Forked,
-    /// All was given.
+    /// All batches were returned.
     Ended,
 }
 
-/// The other thread, and what comes from it.
+/// The reading thread, and the channel of its results.
 struct Reading {
-    /// `None` once nobody wants any more.
+    /// `None` once no more batches are wanted.
     batches: Option<mpsc::Receiver<Result<Pixels>>>,
     thread: Option<JoinHandle<()>>,
     cancel: Cancel,
 }
 
 impl Batches {
-    /// Reads batches of files and their windows into the memory `to`. The iterator runs on the other thread, so files may be
-    /// opened there. Its errors are those of their batch.
+    /// Reads batches of files and their windows into the memory `to`. The iterator runs on the other thread, so it may
+    /// open files. Its errors are returned in place of their batch.
     pub fn new<R, F>(
         to: Location,
         requests: R,
@@ -73,7 +73,7 @@ impl Batches {
     {
         let cancel = context.cancel.part();
         let context = Context { cancel: cancel.clone(), ..context.clone() };
-        // One more waits to be sent.
+        // One more batch waits to be sent.
         let (sender, batches) = mpsc::sync_channel(depth.get() - 1);
         let mut requests = requests.into_iter();
         let read = move || {
@@ -91,7 +91,7 @@ impl Batches {
                     return;
                 }
             }
-            // Stopped between two reads: without a word it would look like the end.
+            // Stopped between two reads: without a message this would look like the end.
             if context.cancel.is_cancelled() {
                 let _nobody_waits = sender.send(Err(Error::Cancelled));
             }
@@ -114,7 +114,7 @@ impl Iterator for Batches {
         let last = match &mut *ahead {
             Ahead::Reading(reading) => match reading.batches.as_ref()?.recv() {
                 Ok(batch) => return Some(batch),
-                // The iterator of the requests panicked, or came to its end.
+                // The iterator of requests panicked or ended.
                 Err(_) => reading.thread.take()?.join().err().map(|_| Error::Engine(EngineError::Abandoned)),
             },
             Ahead::Forked => Some(Error::Request {
@@ -132,10 +132,10 @@ impl Iterator for Batches {
 impl Drop for Reading {
     fn drop(&mut self) {
         self.cancel.cancel();
-        // First, so that the thread does not wait for a batch to be taken.
+        // Dropped first, so that the thread does not wait for a batch to be taken.
         drop(self.batches.take());
         if let Some(thread) = self.thread.take() {
-            // What it would say is for nobody any more.
+            // Its result is no longer needed.
             let _ended = thread.join();
         }
     }

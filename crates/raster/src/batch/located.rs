@@ -1,4 +1,5 @@
-//! Windows whose boxes and points are coordinates of another reference system: those of the file or the grid are computed first.
+//! Windows whose boxes and points are coordinates of another reference system. They are converted to that of the file
+//! or the grid first.
 
 use super::window::BatchWindow;
 use crate::error::Result;
@@ -12,10 +13,10 @@ use strile_crs::{Crs, CrsKind, TransformOptions, Transformer};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::Bounds;
 
-/// A box that ends this close to the antimeridian, in degrees, ends at it: coordinates are rounded.
+/// Tolerance in degrees: a box that ends this close to the antimeridian ends at it, because coordinates are rounded.
 const SEAM: f64 = 1e-6;
 
-/// The windows with areas in the reference system of the grid, or of their files.
+/// Returns the windows with areas in the reference system of the grid, or of their files.
 pub(super) fn located<'a, F: AsInput>(
     files: &[F],
     windows: &'a [BatchWindow],
@@ -27,7 +28,7 @@ pub(super) fn located<'a, F: AsInput>(
     let mut ways = Ways::default();
     let one = |(at, window): (usize, &BatchWindow)| {
         let there = files.get(window.file).map(|file| in_system_of(window, file.as_input(), onto, &mut ways));
-        // Whoever reads the batch refuses windows of files that are not there.
+        // The read of the batch reports windows whose file does not exist.
         there.unwrap_or_else(|| Ok(window.clone())).map_err(|error| window.fail(at, error))
     };
     windows.iter().enumerate().map(one).collect::<Result<Vec<_>>>().map(Cow::Owned)
@@ -66,7 +67,7 @@ fn in_system_of(
         && matches!(to.kind, CrsKind::Geographic | CrsKind::Geographic3D)
         && [-180.0, 180.0].into_iter().any(|seam| west < seam - SEAM && seam + SEAM < east)
     {
-        // The file has the other half at its other end.
+        // The other half is at the other end of the file.
         let problem = format!(
             "the box lies over the antimeridian: it goes from {west} to {east}° east in the file; put windows onto a grid"
         );
@@ -75,7 +76,7 @@ fn in_system_of(
     Ok(BatchWindow { area, bounds_crs: None, ..window.clone() })
 }
 
-/// The last way that was taken: windows of a batch mostly go the same one.
+/// The transformation that was used last. Windows of a batch mostly need the same one.
 #[derive(Default)]
 struct Ways(Option<(Arc<Crs>, Crs, Option<Transformer>)>);
 
@@ -107,7 +108,8 @@ impl Ways {
         })
     }
 
-    /// An operation between two datums holds for a place; where there is none, all windows go one way.
+    /// Returns the transformation for a place. An operation between two datums is valid for an area; within one
+    /// datum, all windows use the same transformation.
     fn way(
         &mut self,
         from: &Arc<Crs>,

@@ -1,8 +1,9 @@
-//! Many windows of many files, read into one array (window, band, row, column) by one job.
+//! Reads many windows of many files into one array (window, band, row, column) by one job.
 //!
-//! `window` says which pixels are wanted, `options` what becomes of them. `read` hands them to the one path of all reads
-//! (`crate::read`), and `output` is memory of the caller for them. `located` takes coordinates of other reference systems, `onto` puts windows onto a grid, `suffice` chooses overviews for windows that become smaller. `ahead`
-//! reads the next batches while one is used, and `headers` keeps the headers of many files.
+//! `window` says which pixels to read, `options` how to convert them. `read` passes them to the common path of all
+//! reads (`crate::read`), and `output` is the caller's memory for them. `located` converts coordinates of other
+//! reference systems, `onto` warps windows onto a grid, `suffice` chooses overviews for windows that are reduced.
+//! `ahead` reads the next batches while one is used, and `headers` keeps the headers of many files.
 
 mod ahead;
 mod headers;

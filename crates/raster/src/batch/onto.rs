@@ -1,5 +1,5 @@
-//! Windows of a batch that are put onto a grid: each has its own grid, in the reference system of the given one. Windows that are clipped by
-//! polygons are put onto the grids of their files.
+//! Windows of a batch that are warped onto a grid: each has its own grid, in the reference system of the given one.
+//! Windows clipped by polygons are warped onto the grids of their files.
 
 use super::options::BatchOptions;
 use super::output::BatchOutput;
@@ -16,11 +16,11 @@ use strile_engine::{Context, Location, Report};
 use strile_tiff::DataType;
 use strile_tiff::geo::GeoTransform;
 
-/// A batch that is put onto a grid, checked.
+/// A checked batch that is warped onto a grid.
 pub(super) struct BatchOnto<'a>(OntoRead<'a>);
 
 impl<'a> BatchOnto<'a> {
-    /// `None` if windows are pixels of their files.
+    /// Returns the batch; `None` if windows are pixels of their files.
     pub(super) fn of<F: AsInput>(
         files: &'a [F],
         windows: &'a [BatchWindow],
@@ -35,7 +35,7 @@ impl<'a> BatchOnto<'a> {
         }
     }
 
-    /// Without a grid each window has that of its file and level.
+    /// Prepares the batch. Without a grid, each window uses that of its file and level.
     fn new<F: AsInput>(
         files: &'a [F],
         windows: &'a [BatchWindow],
@@ -132,7 +132,7 @@ impl<'a> BatchOnto<'a> {
     }
 }
 
-/// The grid of a window: pixels of the given grid, or `size` pixels over the same place.
+/// Returns the grid of a window: pixels of the given grid, or `size` pixels over the same area.
 fn chip(window: &BatchWindow, grid: &Grid, size: Option<(u32, u32)>, input: InputRef<'_>) -> Result<Grid> {
     let refuse = |problem: &str| input.refuse(problem.to_owned());
     let frame = Frame::found(&window.area, || Ok(Some(grid.transform())), refuse)?;
@@ -153,7 +153,7 @@ fn moved(transform: GeoTransform, column: f64, row: f64) -> GeoTransform {
     GeoTransform { c, f, ..transform }
 }
 
-/// Refuses files with different nodata values, one of which missing pixels of all windows would have.
+/// Fails if files have different nodata values: missing pixels of all windows would get one of them.
 fn check_nodata(chips: &[WantedChip<'_>], bands: Option<&[u16]>) -> Result<std::result::Result<(), String>> {
     let Some(first) = chips.first() else { return Ok(Ok(())) };
     let value = first.input.nodata(bands)?;
@@ -170,7 +170,7 @@ fn check_nodata(chips: &[WantedChip<'_>], bands: Option<&[u16]>) -> Result<std::
     Ok(Ok(()))
 }
 
-/// Refuses files that store different types.
+/// Fails if files store different types.
 fn check_types(stored: &[(&str, Option<DataType>)]) -> std::result::Result<(), String> {
     let Some(first) = stored.first() else { return Ok(()) };
     let Some(other) = stored.iter().find(|other| other.1 != first.1) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What can be chosen for a batch, and every default.
+//! Options of a batch, and their defaults.
 
 use crate::grid::{Grid, Onto, WarpOptions};
 use crate::options::{Execution, FloatType, LookFor, Meaning, execution_setters, limits, passed_on, setters};
@@ -6,14 +6,15 @@ use std::sync::Arc;
 use strile_engine::Sampling;
 use strile_tiff::gdal::NoData;
 
-/// Says what becomes of the pixels of a batch, and how the batch is read. The setters of the parts are also setters of
-/// `BatchOptions`.
+/// Says how the pixels of a batch are converted, and how the batch is read. The setters of the parts are also setters
+/// of `BatchOptions`.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct BatchOptions {
-    /// What becomes of stored values. If `masked` or `unpack` is set, the result has floats, whether or not a file has
-    /// missing pixels: `float32` if that type holds every stored value, else `float64`. With a `float_type` all samples
-    /// become floats of that type, also those that are neither masked nor unpacked. `invert_min_is_white` is not available.
+    /// How stored values are converted. If `masked` or `unpack` is set, the result has floats, whether or not a file
+    /// has missing pixels: `float32` if that type holds every stored value, else `float64`. With a `float_type` all
+    /// samples become floats of that type, also those that are neither masked nor unpacked. `invert_min_is_white` is
+    /// not available.
     pub meaning: Meaning,
     /// Value of pixels outside their image, in the type of the result. `None` is NaN if `masked` or `unpack` is set, else
     /// the file's nodata, else 0.
@@ -44,7 +45,7 @@ impl BatchOptions {
     }
 
     setters! {
-        /// Sets what becomes of stored values.
+        /// Sets how stored values are converted.
         meaning: Meaning,
         /// Sets the resampling method.
         sampling: Sampling,
@@ -72,7 +73,7 @@ impl BatchOptions {
 
     execution_setters!();
 
-    /// Refuses options that a batch does not have, in words.
+    /// Checks for options that a batch does not support. The error is in words.
     pub(super) fn check(&self) -> Result<(), String> {
         match self.meaning.invert_min_is_white {
             true => Err("`invert_min_is_white` is not available in batches; read stored values".to_owned()),
@@ -80,7 +81,7 @@ impl BatchOptions {
         }
     }
 
-    /// Whether samples become floats whatever files say.
+    /// Returns whether samples become floats, whatever the files.
     pub(crate) fn converts(&self) -> bool {
         self.meaning.is_masked() || self.meaning.float_type.is_some()
     }

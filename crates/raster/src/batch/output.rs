@@ -1,16 +1,16 @@
-//! Memory of the caller for batches.
+//! The caller's memory for batches.
 
 use crate::error::{Error, Result};
 use strile_engine::Output;
 
-/// Memory of the caller for batches of one shape, used again for each: with any strides, on the host or on a device.
+/// The caller's memory for batches of one shape, reusable: with any strides, on the host or on a device.
 pub struct BatchOutput {
     output: Output,
     shape: [u32; 4],
 }
 
 impl BatchOutput {
-    /// An output whose bands are those of so many windows, one window after the other.
+    /// Creates an output whose bands are those of `windows` windows, one window after the other.
     pub fn new(output: Output, windows: u32) -> Result<Self> {
         let spec = output.spec();
         match spec.bands.checked_div(windows).filter(|bands| bands * windows == spec.bands) {
@@ -28,17 +28,17 @@ impl BatchOutput {
         }
     }
 
-    /// Windows, bands, rows, columns.
+    /// Returns the numbers of windows, bands, rows and columns.
     pub fn shape(&self) -> [u32; 4] {
         self.shape
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn output(&self) -> &Output {
         &self.output
     }
 
-    /// The memory, for other uses.
+    /// Returns the memory, for other uses.
     pub fn into_output(self) -> Output {
         self.output
     }

@@ -30,7 +30,7 @@ pub fn plan_batch<F: AsInput>(
     batch.run((to, false), context, |reading, _| reading.explained()).map(|(plan, _)| plan)
 }
 
-/// Reads windows of files into host memory, on whichever processor they are decoded.
+/// Reads windows of files into host memory. The windows may be decoded on any processor.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -67,8 +67,8 @@ pub fn read_batch<F: AsInput>(
     read_to(Location::Host, files, windows, options, context)
 }
 
-/// Reads windows of files into memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
-/// pixels are then copied there.
+/// Reads windows of files into memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the
+/// CPU; then the pixels are copied to the GPU.
 pub fn read_batch_on_device<F: AsInput>(
     device: u32,
     files: &[F],
@@ -93,7 +93,7 @@ fn read_to<F: AsInput>(
     }
 }
 
-/// Reads windows of files into the caller's output, which has exactly the shape and the type of the batch.
+/// Reads windows of files into the caller's output, which must have exactly the shape and the type of the batch.
 pub fn read_batch_into<F: AsInput>(
     output: &BatchOutput,
     files: &[F],
@@ -123,21 +123,21 @@ pub fn read_batch_into<F: AsInput>(
     Ok((report, told.with(faults)))
 }
 
-/// The name of a batch in messages.
+/// Returns the name of a batch for messages.
 pub(super) fn of_batch(windows: usize) -> String {
     format!("batch of {windows} windows")
 }
 
-/// What mosaics of a batch tell beside the read itself.
+/// Reports of mosaics in a batch, in addition to those of the read.
 struct Told {
-    /// Faults of what was blended.
+    /// Faults of blended sources.
     faults: Vec<WindowFault>,
-    /// Sources that were gone on without, and why.
+    /// Sources that were skipped, and the reasons.
     holes: Vec<(String, String)>,
 }
 
 impl Told {
-    /// All faults, those of the first window first.
+    /// Returns all faults, those of the first window first.
     fn with(self, read: Vec<WindowFault>) -> Vec<WindowFault> {
         let mut all = self.faults;
         all.extend(read);
@@ -146,7 +146,7 @@ impl Told {
     }
 }
 
-/// A batch, checked as far as it can be without its files.
+/// A batch, checked as far as possible without its files.
 struct Batch<'a> {
     windows: Vec<(InputRef<'a>, &'a BatchWindow)>,
     meaning: Meaning,
@@ -191,8 +191,8 @@ impl<'a> Batch<'a> {
         Ok(Pixels { holes, faults, levels, ..pixels })
     }
 
-    /// Plans the read and gives it to `read`: again without sources of mosaics that prove damaged, if these are only to be
-    /// warned of. `pixels` is `false` for a plan.
+    /// Plans the read and passes it to `read`. Repeats this without damaged sources of mosaics, if these should only
+    /// cause warnings. `pixels` is `false` for a plan.
     fn run<R>(
         &self,
         (to, pixels): (Location, bool),
@@ -236,7 +236,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// What the windows of mosaics are made of, `None` for windows of files, and the faults of what was blended.
+    /// Returns the parts of mosaic windows, `None` for windows of files, and the faults of blended sources.
     fn made(&self, calls: &Calls<'_>, pass: Pass) -> Result<(Vec<Option<Made>>, Vec<WindowFault>)> {
         let mut faults = Vec::new();
         let one = |(at, (file, window)): (usize, &(InputRef<'_>, &BatchWindow))| {
@@ -269,7 +269,7 @@ impl<'a> Batch<'a> {
             }
             (Some(_), Sampling::Bilinear | Sampling::Average) if is_masked => {}
             (Some(_), Sampling::Bilinear | Sampling::Average) => {
-                // One value of a window does not count.
+                // The engine leaves out one nodata value per window.
                 vrt.one_nodata(&bands)?;
             }
         }
@@ -288,12 +288,12 @@ impl<'a> Batch<'a> {
 struct Pass {
     /// `false` for a plan.
     pixels: bool,
-    /// Others follow where sources prove damaged.
+    /// Whether further passes follow if sources are damaged.
     first: bool,
 }
 
-/// Whether nearest takes pixels outside the image for a window of that size, by the engine's arithmetic. The frame has the
-/// pixels of the image under the window.
+/// Returns whether nearest uses pixels outside the image for a window of that size, by the engine's arithmetic. The
+/// frame has the pixels of the image under the window.
 fn leaves(frame: &Frame, (columns, rows): (u32, u32)) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "a pixel of an image")]
     let side = |start: f64, first: i64, len: f64, (count, pixels): (u32, u32)| {

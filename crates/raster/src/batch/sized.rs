@@ -1,4 +1,4 @@
-//! One window of one file that becomes another size or leaves its image, with the masks of its bands.
+//! One window of one file that is resized or reaches outside its image, with the masks of its bands.
 
 use super::options::BatchOptions;
 use super::read::{read_batch, read_batch_on_device};
@@ -12,11 +12,11 @@ use crate::read::Area;
 use strile_engine::{Context, Location, Sampling};
 use strile_tiff::gdal::NoData;
 
-/// Says what a window of a level becomes.
+/// Says how to read and resize a window of a level.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct SizedWindow {
-    /// Which pixels of the level; they may lie outside the image. `None` is the whole level.
+    /// Pixels of the level; they may lie outside the image. `None` is the whole level.
     pub area: Option<Area>,
     /// Columns and rows of the result.
     pub size: (u32, u32),
@@ -24,23 +24,23 @@ pub struct SizedWindow {
     pub sampling: Sampling,
     /// Value of pixels outside the image; see [`BatchOptions::fill`].
     pub fill: Option<NoData>,
-    /// Takes pixels from the smallest overview that has enough of them. `area` is then in pixels of the full image.
+    /// Whether to read the smallest overview that has enough pixels. `area` is then in pixels of the full image.
     pub sufficient: bool,
-    /// Returns the masks of the bands, too.
+    /// Whether to return the masks of the bands, too.
     pub masks: bool,
 }
 
 impl SizedWindow {
-    /// Returns the whole level as `size` columns and rows.
+    /// Returns the options for the whole level, resized to `size` columns and rows.
     pub fn new(size: (u32, u32)) -> Self {
         Self { size, ..Self::default() }
     }
 }
 
 impl Input {
-    /// Reads one window into the memory `to`, (band, row, column), and its masks into host memory: 255 for valid samples, 0 for missing
-    /// ones and for pixels whose centre lies outside the image. Of `options` the page, the level, the bands, the meaning and the
-    /// execution count; masks are those of stored samples in host memory.
+    /// Reads one window into the memory `to`, (band, row, column), and its masks into host memory: 255 for valid
+    /// samples, 0 for missing ones and for pixels whose centre lies outside the image. Of `options`, only the page, the
+    /// level, the bands, the meaning and the execution count; masks are those of stored samples in host memory.
     ///
     /// ```no_run
     /// use strile::batch::{Sampling, SizedWindow};

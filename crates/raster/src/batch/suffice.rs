@@ -1,4 +1,4 @@
-//! Which level suffices for windows that are resampled: the smallest that has as many pixels as are asked for.
+//! Chooses the level for windows that are resampled: the smallest with enough pixels.
 
 use super::located::located;
 use super::window::BatchWindow;
@@ -7,12 +7,12 @@ use crate::file::input::{AsInput, InputRef};
 use crate::options::Place;
 use crate::read::{Area, Frame};
 
-/// Sizes of overviews are rounded up: a window may miss a pixel by that.
+/// Sizes of overviews are rounded up, so a window may lack a pixel.
 const ROUNDING: f64 = 1e-6;
 
-/// Returns the windows with the smallest level that suffices to make each `size` columns and rows large, and with their areas
-/// in pixels of that level. Areas are given in pixels of level 0; windows of other levels stay as they are, and so do those of
-/// mosaics, which have no other level.
+/// Returns the windows with the smallest level that suffices for `size` columns and rows each, and with their areas in
+/// pixels of that level. Areas are given in pixels of level 0. Windows of other levels are unchanged, and so are those
+/// of mosaics, which have no other level.
 pub fn sufficient_levels<F: AsInput>(
     files: &[F],
     windows: &[BatchWindow],
@@ -49,8 +49,8 @@ fn sufficient<F: AsInput>(files: &[F], window: &BatchWindow, size: (u32, u32)) -
     Ok(BatchWindow { level: number, area, ..window.clone() })
 }
 
-/// Returns the smallest level of an image that still has `size` pixels for an area of `extent` pixels of the image; 0 if only
-/// the image itself has. An overview that is `None` is passed over.
+/// Returns the smallest level of an image that still has `size` pixels for an area of `extent` pixels of the image; 0
+/// if only the image itself does. An overview that is `None` is skipped.
 pub(crate) fn smallest_sufficient(
     full: (u32, u32),
     overviews: impl Iterator<Item = Option<(u32, u32)>>,

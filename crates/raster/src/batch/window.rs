@@ -20,15 +20,15 @@ pub struct BatchWindow {
     pub page: usize,
     /// Resolution level: 0 is full resolution, 1 the largest overview.
     pub level: usize,
-    /// Bands from 1, in the order wanted; `None` is all. All windows have the same number of bands.
+    /// Bands from 1, in the order of the result; `None` is all. All windows have the same number of bands.
     pub bands: Option<Vec<u16>>,
-    /// Which pixels of that level.
+    /// Pixels of that level.
     pub area: Area,
-    /// The reference system of the box or the point that `area` is. `None` is that of the file, or of the grid that windows are put onto. A box
-    /// becomes the bounds of its edges there. Windows of pixels have none.
+    /// The reference system of a box or point in `area`. `None` is that of the file, or of the grid that windows are
+    /// warped onto. A box becomes the bounds of its transformed edges. Ignored for windows of pixels.
     pub bounds_crs: Option<Arc<Crs>>,
-    /// Pixels whose centre lies outside are missing, and only blocks under it are read. Files then have a reference system and a
-    /// transform, and windows without a grid are not resampled to a `size`.
+    /// Pixels whose centre lies outside are missing, and only blocks under the polygon are read. Files must have a
+    /// reference system and a transform, and windows without a grid are not resampled to a `size`.
     pub polygon: Option<Arc<Polygon>>,
 }
 
@@ -38,14 +38,14 @@ impl BatchWindow {
         Self { file, page: 0, level: 0, bands: None, area: area.into(), bounds_crs: None, polygon: None }
     }
 
-    /// Takes these bands, from 1, in this order.
+    /// Reads these bands, from 1, in this order.
     #[must_use]
     pub fn bands(mut self, bands: impl IntoIterator<Item = u16>) -> Self {
         self.bands = Some(bands.into_iter().collect());
         self
     }
 
-    /// Takes the box or the point as coordinates of this reference system.
+    /// Sets the reference system of the box or the point.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -72,11 +72,11 @@ impl BatchWindow {
     }
 
     setters! {
-        /// Takes this page, from 0.
+        /// Reads this page, from 0.
         page: usize,
-        /// Takes this resolution level, 0 is full resolution.
+        /// Reads this resolution level; 0 is full resolution.
         level: usize,
-        /// Takes these pixels of the level.
+        /// Reads these pixels of the level.
         area: Area,
     }
 
@@ -85,7 +85,7 @@ impl BatchWindow {
         Self::new(file, Area::Pixels { column, row, width, height })
     }
 
-    /// Adds the window's place in its batch to an error.
+    /// Adds the window's number in its batch to an error.
     pub(super) fn fail(&self, at: usize, error: Error) -> Error {
         match error {
             Error::Cancelled | Error::Memory { .. } | Error::NoMemory { .. } | Error::Engine(_) => error,
@@ -93,21 +93,21 @@ impl BatchWindow {
         }
     }
 
-    /// The level and the bands that it is of.
+    /// Returns the window's page, level and bands.
     pub(crate) fn place(&self) -> Place {
         let Self { page, level, ref bands, .. } = *self;
         Place { page, level, bands: bands.clone(), ..Place::default() }
     }
 
-    /// The window as a request for pixels of its file.
+    /// Returns the window as a request for pixels of its file.
     pub(super) fn request<'a>(&self, dataset: &'a Dataset) -> Request<'a> {
         Request::of_area(dataset, self.place(), self.area)
     }
 }
 
 impl InputRef<'_> {
-    /// For each column and each row of the result of a window: the pixel of the level that its centre lies in, by the engine's
-    /// arithmetic; `None` outside the image.
+    /// Returns, for each column and each row of the result of a window, the pixel of the level that its centre lies in,
+    /// by the engine's arithmetic; `None` outside the image.
     pub(crate) fn pixels_under(
         self,
         window: &BatchWindow,
@@ -136,7 +136,7 @@ impl InputRef<'_> {
     }
 }
 
-/// The pixels that the centres of `count` lie in, of those from `first` on.
+/// Returns the pixels that the centres of `count` pixels from `first` on lie in.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

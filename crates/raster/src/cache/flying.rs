@@ -1,8 +1,8 @@
-//! Blocks that some read is about to keep: another read that wants them waits for them, instead of fetching and decoding them
+//! Blocks that a read is about to keep. Other reads that need them wait for them, instead of fetching and decoding them
 //! again.
 //!
-//! Waiting is never necessary, only cheaper. So a read waits for a bounded time, and not at all on a thread that holds blocks
-//! back itself: no two reads wait for each other.
+//! Waiting is never necessary, only cheaper. So a read waits for a bounded time, and not at all on a thread that holds
+//! back blocks itself: two reads never wait for each other.
 
 use super::key::Key;
 use std::collections::HashSet;
@@ -11,9 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use strile_engine::{Cancel, PerProcess};
 
-/// How long a read waits for blocks of others, at most.
+/// Longest time that a read waits for blocks of others.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// How often a read that waits looks whether it was cancelled.
+/// How often a waiting read checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
@@ -28,11 +28,11 @@ fn under_way() -> &'static UnderWay {
 }
 
 thread_local! {
-    /// How many `Flying` this thread has made that are not over.
+    /// Number of live `Flying` of this thread.
     static HELD: Arc<AtomicUsize> = Arc::default();
 }
 
-/// Blocks that a read is about to keep. They are over when they are kept, or when this is dropped.
+/// Blocks that a read is about to keep. The announcement ends when they are kept, or when this is dropped.
 #[derive(Default)]
 pub(crate) struct Flying {
     keys: Vec<Key>,
@@ -40,8 +40,8 @@ pub(crate) struct Flying {
 }
 
 impl Flying {
-    /// Announces blocks. `None` after a wait for a read that is about to keep some of them: look for them again. After `until` they
-    /// are not waited for any more.
+    /// Announces blocks. Returns `None` after waiting for a read that is about to keep some of them: look for them
+    /// again. After `until`, does not wait for them any more.
     pub(crate) fn begin(keys: Vec<Key>, until: Instant, cancel: &Cancel) -> Option<Self> {
         if keys.is_empty() {
             return Some(Self::default());

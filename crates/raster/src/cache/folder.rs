@@ -1,8 +1,9 @@
-//! Blocks of remote files in a folder, as they are stored: for later processes, bounded in bytes.
+//! Encoded blocks of remote files in a folder, for later processes, bounded in bytes.
 //!
-//! A block is a file of its own: what it is, a digest, its bytes. It is written under another name first, so that it is there whole or
-//! not at all. Its name is a hash of the block's object, version and place, with a salt that never leaves the folder: names tell
-//! nothing of URLs and credentials. What cannot be read back as it was written is removed; files of other names are left alone.
+//! Each block is a separate file: its kind, a digest, its bytes. It is written under another name first, so that it is
+//! always complete. Its name is a hash of the block's object, version and place, with a salt that never leaves the
+//! folder: names reveal nothing of URLs and credentials. Files that cannot be read back as written are removed; files
+//! with other names are left alone.
 
 use ring::digest::{Context as Digest, SHA256};
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -19,16 +20,16 @@ const DIGEST: usize = 32;
 const HEAD: usize = MAGIC.len() + DIGEST;
 const SUFFIX: &str = ".strile";
 const SALT: &str = "salt.strile";
-/// Files that are looked at, at most.
+/// Maximum number of files that are listed.
 const MOST_FILES: usize = 1 << 20;
-/// A file under another name that is older was left by a process that was killed.
+/// A file under a temporary name that is older than this was left by a killed process.
 const ABANDONED: Duration = Duration::from_secs(3600);
-/// A block that takes more than this part of the limit is not kept.
+/// A block that takes more than this fraction of the limit is not kept.
 const MOST_OF_LIMIT: u64 = 16;
-/// After so many new blocks the folder is looked through again: other processes may use it, too.
+/// Number of new blocks after which the folder is listed again: other processes may use it, too.
 const LOOK_AGAIN: usize = 1024;
 
-/// What blocks of one state of an object are known by in the folder.
+/// Key of the blocks of one state of an object in the folder.
 pub(crate) type Named = [u8; 16];
 
 /// A folder of blocks.
@@ -39,18 +40,18 @@ pub(crate) struct Folder {
     files: Mutex<Files>,
 }
 
-/// Blocks that are there, as far as this process knows.
+/// Blocks in the folder, as far as this process knows.
 #[derive(Default)]
 struct Files {
     sizes: HashMap<Named, u64>,
-    /// The oldest first.
+    /// Oldest first.
     order: VecDeque<Named>,
     bytes: u64,
     written: usize,
 }
 
 impl Folder {
-    /// Uses a folder, and makes it if it is not there. It has to be the user's alone.
+    /// Uses a folder, and creates it if it does not exist. Only the user may have access to it.
     pub(crate) fn open(path: &Path, limit: u64) -> io::Result<Self> {
         make(path)?;
         let probe = path.join(temporary()?);
@@ -76,7 +77,7 @@ impl Folder {
         self.lock().bytes
     }
 
-    /// What a state of an object is known by here.
+    /// Returns the key of a state of an object in this folder.
     pub(crate) fn named(&self, state: &str) -> Named {
         self.hash(&[b"state", state.as_bytes()])
     }
@@ -94,7 +95,7 @@ impl Folder {
         named
     }
 
-    /// The digest of a file: of its name as well, so that one cannot take the place of another.
+    /// Returns the digest of a file. It includes the name, so that a file cannot replace another.
     fn digest(&self, name: &Named, bytes: &[u8]) -> [u8; DIGEST] {
         let mut digest = Digest::new(&SHA256);
         [self.salt.as_slice(), name, bytes].iter().for_each(|part| digest.update(part));
@@ -108,7 +109,7 @@ impl Folder {
         self.path.join(format!("{hex}{SUFFIX}"))
     }
 
-    /// The bytes of a block; `None` if it is not there as it was written.
+    /// Returns the bytes of a block; `None` if it is missing or not as written.
     pub(crate) fn find(&self, state: Named, offset: u64, len: u64) -> Option<Vec<u8>> {
         let name = self.block(state, offset, len);
         let path = self.path_of(&name);
@@ -134,7 +135,7 @@ impl Folder {
         found
     }
 
-    /// Keeps a block. One that cannot be written is not kept, and nothing is said: the next read fetches it again.
+    /// Keeps a block. A failed write is ignored: the next read fetches the block again.
     pub(crate) fn keep(&self, state: Named, offset: u64, bytes: &[u8]) {
         let name = self.block(state, offset, bytes.len() as u64);
         let size = (HEAD + bytes.len()) as u64;
@@ -180,14 +181,14 @@ impl Folder {
         }
     }
 
-    /// Looks through the folder, and removes what is too much or was left behind.
+    /// Lists the folder, and removes files beyond the limit and abandoned files.
     fn look(&self, files: &mut Files) -> io::Result<()> {
         let mut found: Vec<(SystemTime, Named, u64)> = Vec::new();
         let now = SystemTime::now();
         for entry in fs::read_dir(&self.path)?.take(MOST_FILES) {
             let entry = entry?;
             let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-            // Of the entry itself: a link is not followed.
+            // Metadata of the entry itself: links are not followed.
             let Ok(about) = entry.metadata() else { continue };
             if !about.is_file() {
                 continue;
@@ -222,7 +223,7 @@ impl Files {
         }
     }
 
-    /// Takes out the oldest that are too much.
+    /// Removes and returns the oldest blocks beyond the limit.
     fn over(&mut self, limit: u64) -> Vec<Named> {
         let mut gone = Vec::new();
         while self.bytes > limit {
@@ -236,7 +237,7 @@ impl Files {
     }
 }
 
-/// A new name for a file that is not complete.
+/// Returns a new name for an incomplete file.
 fn temporary() -> io::Result<String> {
     let mut random = [0; 8];
     SystemRandom::new()
@@ -249,7 +250,7 @@ fn is_temporary(name: &str) -> bool {
     name.strip_prefix("new-").and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(|hex| hex.len() == 16)
 }
 
-/// The name of a block.
+/// Parses the name of a block.
 fn parsed(name: &str) -> Option<Named> {
     let hex = name.strip_suffix(SUFFIX).filter(|hex| hex.len() == 32 && hex.is_ascii())?;
     let mut named = Named::default();
@@ -260,7 +261,7 @@ fn parsed(name: &str) -> Option<Named> {
     Some(named)
 }
 
-/// The salt of a folder, made once.
+/// Returns the salt of a folder, and creates it if there is none.
 fn salt_of(path: &Path) -> io::Result<[u8; 32]> {
     let place = path.join(SALT);
     for _ in 0..2 {
@@ -268,7 +269,7 @@ fn salt_of(path: &Path) -> io::Result<[u8; 32]> {
         match open(&place).and_then(|file| file.take(33).read_to_end(&mut bytes)) {
             Ok(_) => match <[u8; 32]>::try_from(bytes) {
                 Ok(salt) => return Ok(salt),
-                // Blocks that were named by it are found no more, and go when there is no room.
+                // Blocks named with it are no longer found, and are removed when there is no room.
                 Err(_) => fs::remove_file(&place)?,
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -279,7 +280,7 @@ fn salt_of(path: &Path) -> io::Result<[u8; 32]> {
         SystemRandom::new().fill(&mut salt).map_err(none)?;
         let before = path.join(temporary()?);
         let written = create(&before).and_then(|mut file| file.write_all(&salt));
-        // Another process may have made one meanwhile: that one is used.
+        // If another process has created one meanwhile, that one is used.
         let linked = written.and_then(|()| fs::hard_link(&before, &place));
         let _nothing_else_to_do = fs::remove_file(&before);
         match linked {
@@ -333,7 +334,7 @@ fn check_owner(_path: &Path, _made: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// A new file, for the user alone.
+/// Creates a file for the user alone.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -342,7 +343,7 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// A file to read; of something else, as a pipe, an error instead of a wait.
+/// Opens a regular file. Returns an error for anything else, such as a pipe, instead of waiting.
 fn open(path: &Path) -> io::Result<File> {
     match fs::symlink_metadata(path)?.is_file() {
         true => File::open(path),
@@ -415,7 +416,7 @@ mod tests {
             folder.keep(state, damage, &[7; 100]);
             assert_eq!(folder.find(state, damage, 100).unwrap(), [7; 100]);
         }
-        // One block in the place of another.
+        // One block copied over another.
         let (one, two) = (folder.block(state, 0, 100), folder.block(state, 1, 100));
         fs::copy(folder.path_of(&one), folder.path_of(&two)).unwrap();
         assert!(folder.find(state, 1, 100).is_none());

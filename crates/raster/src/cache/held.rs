@@ -1,4 +1,4 @@
-//! Blocks in memory as one range of bytes that an engine reads: one block after the other.
+//! Blocks in memory as one contiguous range of bytes for an engine.
 
 use super::store::Block;
 use std::io;
@@ -8,14 +8,14 @@ use strile_engine::{ReadAt, Span};
 /// Blocks of one read, one after the other.
 #[derive(Default)]
 pub(crate) struct Held {
-    /// Where each begins.
+    /// Start of each block.
     starts: Vec<u64>,
     blocks: Vec<Arc<Block>>,
     len: u64,
 }
 
 impl Held {
-    /// Adds a block and returns where it lies.
+    /// Adds a block and returns its position.
     pub(crate) fn add(&mut self, block: Arc<Block>) -> Span {
         let span = Span { offset: self.len, len: block.bytes().len() as u64 };
         self.starts.push(self.len);
@@ -24,7 +24,7 @@ impl Held {
         span
     }
 
-    /// The bytes of a block from `offset` on.
+    /// Returns the bytes of a block from `offset` on.
     fn from(&self, offset: u64) -> io::Result<&[u8]> {
         let found = || {
             let at = self.starts.partition_point(|start| *start <= offset).checked_sub(1)?;

@@ -1,26 +1,25 @@
-//! What tells cached blocks apart.
+//! Keys of cached blocks.
 //!
-//! A source says what its state is known by (`Source::state`): of a local file its inode and its times, of a remote object
-//! its address and its ETag. Both are secret to some extent (a signed URL), so the cache has a hash of them, with keys
-//! that differ from process to process.
+//! A source says what identifies its state (`Source::state`): the inode and the times of a local file, the address and
+//! the ETag of a remote object. Both are secret to some extent (a signed URL), so the cache stores a hash of them, with
+//! keys that differ between processes.
 
 use crate::source::{Source, Version};
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use strile_engine::{PerProcess, Span};
 
-/// A state of a source, as the cache knows it: 128 bits of a keyed hash; and those that the folder of the cache knows it by, if there
-/// is one.
+/// A state of a source: 128 bits of a keyed hash, and the key of the state in the cache's folder, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct State(u64, u64, pub(super) Option<[u8; 16]>);
 
 impl State {
-    /// The state of a source; `None` if its blocks must not be kept.
+    /// Returns the state of a source; `None` if its blocks must not be kept.
     pub(crate) fn of(source: &dyn Source) -> Option<Self> {
         static KEYS: PerProcess<(RandomState, RandomState)> = PerProcess::new();
         let state = source.state()?;
         let (one, other) = KEYS.get(|| (RandomState::new(), RandomState::new()));
-        // The folder has blocks of remote files alone.
+        // The folder has only blocks of remote files.
         #[cfg(feature = "remote")]
         let named = super::folder_in_use().filter(|_| source.local().is_none());
         #[cfg(feature = "remote")]
@@ -36,16 +35,16 @@ impl State {
     }
 }
 
-/// In which form a block is kept.
+/// The form in which a block is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Form {
-    /// As it is stored.
+    /// Encoded, as stored.
     Encoded,
-    /// As samples; so many rows are stored and lie in the image, and so many wavelet levels were left out.
+    /// Decoded. `rows` are stored, `image_rows` lie in the image, and `reduce` wavelet levels were omitted.
     Decoded { rows: u32, image_rows: u32, reduce: u8 },
 }
 
-/// One block of one state of a source. Decoded blocks also have a layout, which is compared when they are found.
+/// A block of one state of a source. Decoded blocks also have a layout, which is compared when they are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) state: State,
@@ -60,11 +59,11 @@ impl Key {
     }
 }
 
-/// The longest time between two changes of a file that its times may not show: FAT counts in two seconds.
+/// Longest time between two changes of a file that its times may not distinguish: FAT has a resolution of two seconds.
 const TICK: Duration = Duration::from_secs(2);
 
-/// Whether a later change of a local file would show in its times. One that was changed just now may be changed again and
-/// look the same; and a file whose system tells no inode cannot be told from another.
+/// Returns whether a later change of a local file would change its times. A file that was changed just now may be
+/// changed again with the same times, and without an inode a file cannot be distinguished from another.
 pub(crate) fn is_settled(version: &Version, now: SystemTime) -> bool {
     let settled = || {
         let (modified, identity) = version.mark.split_once('/')?;

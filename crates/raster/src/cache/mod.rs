@@ -1,16 +1,16 @@
-//! Blocks that were read before, kept in memory: one cache per process, for all handles, batches and tasks.
+//! Caches blocks in memory: one cache per process, for all handles, batches and tasks.
 //!
 //! ```text
 //! State   one state of one source (`Source::state`): its blocks are never those of another state (`key`)
 //! Key     a block of it: where it is stored, encoded or decoded (`key`)
-//! Store   blocks by key, bounded in bytes; the ones that nobody asked for again go first (`store`)
+//! Store   blocks by key, bounded in bytes; those that were not requested again go first (`store`)
 //! Held    blocks of one read as bytes that an engine reads (`held`)
 //! Flying  blocks that a read is about to keep, so that others wait for them (`flying`)
 //! Folder  encoded blocks of remote files for later processes, if the caller names a folder (`folder`)
 //! ```
 //!
-//! What a read takes from the cache and what it leaves there is decided in `read/cached.rs`. The bytes are counted in the
-//! memory budget of the process and given back when a call needs them.
+//! `read/cached.rs` decides which blocks a read takes from the cache and keeps there. The bytes count towards the
+//! memory budget of the process and are released when a call needs them.
 //!
 //! ```
 //! use strile::cache;
@@ -38,31 +38,32 @@ use store::Store;
 use strile_engine::{BlockLayout, Budget, PerProcess, Spare};
 use strile_tiff::InvalidValue;
 
-/// The limit that a process begins with, but for a small budget: then it is an eighth of that.
+/// Default limit of a process. With a small budget, it is an eighth of that.
 const DEFAULT_LIMIT: u64 = 256 << 20;
 
-/// A read whose blocks take more than this part of the limit leaves the cache alone.
+/// Reads whose blocks take more than this fraction of the limit do not use the cache.
 const MOST_OF_LIMIT: u64 = 4;
 
-/// Whether a read takes blocks from the cache of the process and leaves them there. The pixels are the same either way.
+/// Whether a read uses the block cache of the process. The pixels are the same either way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cache {
-    /// `Encoded` for remote files. Of local files, compressed blocks that are read for the second time are kept decoded.
+    /// `Encoded` for remote files. For local files, compressed blocks that are read for the second time are kept
+    /// decoded.
     #[default]
     Auto,
     /// The read does not use the cache.
     Off,
-    /// Keeps blocks of remote files as they are stored. The operating system does that for local files.
+    /// Keeps blocks of remote files encoded, as stored. The operating system does that for local files.
     Encoded,
-    /// Keeps blocks that the CPU decodes as pixels, from the first read on. Blocks of remote files that a GPU decodes are kept as
-    /// they are stored.
+    /// Keeps blocks that the CPU decodes as pixels, from the first read on. Blocks of remote files that a GPU decodes
+    /// are kept encoded.
     Decoded,
 }
 
 impl FromStr for Cache {
     type Err = InvalidValue;
 
-    /// Reads `auto`, `off`, `encoded` or `decoded`.
+    /// Parses `auto`, `off`, `encoded` or `decoded`.
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         match text {
             "auto" => Ok(Self::Auto),
@@ -74,28 +75,28 @@ impl FromStr for Cache {
     }
 }
 
-/// What the cache of the process holds, and how often it helped.
+/// Size and hit counts of the cache of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheStats {
-    /// The most bytes that it may hold.
+    /// Limit in bytes.
     pub limit: u64,
-    /// Bytes that it holds.
+    /// Bytes in the cache.
     pub bytes: u64,
-    /// Blocks that it holds.
+    /// Blocks in the cache.
     pub blocks: usize,
-    /// Blocks that reads found in it.
+    /// Number of blocks that reads found in it.
     pub hits: u64,
-    /// Blocks that reads looked for and did not find.
+    /// Number of blocks that reads looked for and did not find.
     pub misses: u64,
-    /// The most bytes that its folder may hold; 0 without one.
+    /// Limit of its folder in bytes; 0 without one.
     pub folder_limit: u64,
     /// Bytes in its folder, as far as this process knows.
     pub folder_bytes: u64,
-    /// Blocks that reads found in its folder; they are among the hits.
+    /// Number of blocks that reads found in its folder. They are included in the hits.
     pub folder_hits: u64,
 }
 
-/// Returns what the cache of the process holds.
+/// Returns statistics of the cache of the process.
 pub fn stats() -> CacheStats {
     let (hits, misses) = process().counted();
     let folder_hits = process().folder_hits.load(Ordering::Relaxed);
@@ -117,12 +118,12 @@ pub fn stats() -> CacheStats {
     }
 }
 
-/// Keeps encoded blocks of remote files in a folder, too, where later processes find them; `None` ends that. The folder holds at most
-/// `limit` bytes, the oldest blocks go first.
+/// Also keeps encoded blocks of remote files in a folder, for later processes; `None` stops that. The folder holds at
+/// most `limit` bytes; the oldest blocks are removed first.
 ///
-/// It is made if it is not there, and has to be the user's alone (permissions 0700). Names of files tell nothing of URLs and
-/// credentials. Blocks are found again by those who reach the same version of the same object in the same way. Reads
-/// that leave the cache alone leave the folder alone. A child of a fork has no folder.
+/// The folder is created if it does not exist, and must be accessible to the user only (permissions 0700). File names
+/// reveal nothing of URLs and credentials. A block is found again if the same version of the same object is reached in
+/// the same way. Reads that do not use the cache do not use the folder. A child of a fork has no folder.
 ///
 /// ```no_run
 /// strile::cache::set_folder(Some("blocks".as_ref()), 10 << 30)?;
@@ -143,14 +144,14 @@ fn folder_place() -> &'static Mutex<Option<Arc<folder::Folder>>> {
     FOLDER.get(Mutex::default)
 }
 
-/// The folder, if there is one.
+/// Returns the folder, if there is one.
 #[cfg(feature = "remote")]
 fn folder_in_use() -> Option<Arc<folder::Folder>> {
     folder_place().lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Limits the bytes that the cache of the process holds, from now on; 0 turns it off for all reads. At first it is 256 MiB, or
-/// an eighth of the memory budget if that is less. A child of a fork has a cache of its own, with the same limit.
+/// Limits the bytes of the process's cache from now on; 0 turns it off for all reads. The default is 256 MiB, or an
+/// eighth of the memory budget if that is less. A child of a fork has a separate cache with the same limit.
 pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
     let removed = process().lock().set_limit(bytes);
@@ -163,12 +164,12 @@ pub fn clear() {
     drop(removed);
 }
 
-/// The most bytes of blocks that a read may have to use the cache.
+/// Returns the most bytes of blocks with which a read uses the cache.
 pub(crate) fn most_of_a_read() -> u64 {
     process().lock().limit() / MOST_OF_LIMIT
 }
 
-/// Looks for blocks; a decoded one must have been made by the layout beside its key.
+/// Looks for blocks. A decoded block must have been made with the layout beside its key.
 pub(crate) fn find(wanted: &[(Key, Option<&Arc<BlockLayout>>)]) -> Vec<Found> {
     if wanted.is_empty() {
         return Vec::new();
@@ -193,7 +194,7 @@ pub(crate) fn find(wanted: &[(Key, Option<&Arc<BlockLayout>>)]) -> Vec<Found> {
     found
 }
 
-/// A block of the folder, which is in memory from then on.
+/// Returns a block from the folder, and keeps it in memory.
 #[cfg(feature = "remote")]
 fn in_folder(key: &Key) -> Option<Arc<Block>> {
     let named = key.state.2.filter(|_| key.form == Form::Encoded)?;
@@ -206,7 +207,7 @@ fn in_folder(key: &Key) -> Option<Arc<Block>> {
     Some(block)
 }
 
-/// Remembers that a read found so many blocks and missed these.
+/// Counts the hits and misses of a read.
 pub(crate) fn note(hits: usize, missed: &[Key]) {
     let of_process = process();
     of_process.hits.fetch_add(hits as u64, Ordering::Relaxed);
@@ -217,15 +218,15 @@ pub(crate) fn note(hits: usize, missed: &[Key]) {
     }
 }
 
-/// What the cache says of a block.
+/// The result of looking for a block.
 pub(crate) enum Found {
     Here(Arc<Block>),
-    /// It is not there, and was looked for before.
+    /// Not in the cache, but looked for before.
     Again,
     Missing,
 }
 
-/// Counts memory of a block that is about to be kept; `None` if there is no room for it.
+/// Reserves memory for a block that is about to be kept; `None` if there is no room for it.
 pub(crate) fn room(bytes: usize) -> Option<Spare> {
     let bytes = (bytes as u64).saturating_add(store::BESIDE);
     if bytes > most_of_a_read() {
@@ -243,17 +244,17 @@ pub(crate) fn keep(key: Key, block: Arc<Block>) {
         folder.keep(named, key.offset, block.bytes());
     }
     let removed = process().lock().insert(key, block);
-    // Not under the lock: freeing takes time, and tells the budget.
+    // Without the lock: freeing takes time, and notifies the budget.
     drop(removed);
 }
 
-/// Gives back memory that a call needs.
+/// Releases memory that a call needs.
 fn reclaim(bytes: u64) {
     let removed = process().lock().reclaim(bytes);
     drop(removed);
 }
 
-/// The limit that was set.
+/// The limit set by `set_limit`.
 static LIMIT: AtomicU64 = AtomicU64::new(NOT_SET);
 const NOT_SET: u64 = u64::MAX;
 

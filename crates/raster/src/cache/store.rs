@@ -1,10 +1,10 @@
 //! Blocks by key, bounded in bytes.
 //!
-//! New blocks wait in a short queue, and those that were asked for again move to the main one, where a block that was
-//! asked for since it was last looked at goes to the end once more (S3-FIFO). So blocks that are read once do not
-//! displace those that are read often, and finding a block changes nothing but a counter.
+//! New blocks wait in a short queue. Those that are requested again move to the main queue, where a block that was
+//! requested since its last turn moves to the end once more (S3-FIFO). So blocks that are read once do not displace
+//! those that are read often, and finding a block only changes a counter.
 //!
-//! A small table remembers which blocks were looked for: it says whether a block is read for the second time.
+//! A small table remembers which blocks were looked for, to detect the second read of a block.
 
 use super::key::Key;
 use std::collections::hash_map::Entry as Place;
@@ -13,22 +13,22 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use strile_engine::{BlockLayout, Spare};
 
-/// Part of the limit that new blocks have.
+/// Fraction of the limit for new blocks.
 const FRESH: u64 = 10;
 
-/// How often a block that was asked for is spared, at most.
+/// How often a requested block is spared, at most.
 const MOST_USES: u8 = 3;
 
-/// Blocks that were looked for, at most.
+/// Maximum number of remembered blocks that were looked for.
 const SOUGHT: usize = 1 << 14;
 
-/// What an entry takes beside its bytes, about.
+/// Approximate overhead of an entry, besides its bytes.
 pub(super) const BESIDE: u64 = 256;
 
-/// Bytes of a block, which are counted in the budget of the process while it lives.
+/// Bytes of a block, which count towards the budget of the process while it lives.
 pub(crate) struct Block {
     bytes: Vec<u8>,
-    /// Of a decoded block, what it was made by.
+    /// The layout that a decoded block was made with.
     layout: Option<Arc<BlockLayout>>,
     _spare: Option<Spare>,
 }
@@ -63,17 +63,17 @@ pub(super) struct Store {
     limit: u64,
     blocks: HashMap<Key, Kept>,
     bytes: u64,
-    /// New blocks, the oldest first, and their bytes.
+    /// New blocks, oldest first, and their bytes.
     fresh: VecDeque<Key>,
     fresh_bytes: u64,
-    /// Blocks that were asked for again.
+    /// Blocks that were requested again.
     main: VecDeque<Key>,
-    /// Hashes of blocks that were looked for; empty until the first.
+    /// Hashes of blocks that were looked for. Empty until the first.
     sought: Vec<u64>,
     hasher: RandomState,
 }
 
-/// Blocks that were removed, to be freed where no lock is held.
+/// Removed blocks, to be freed when no lock is held.
 pub(super) type Removed = Vec<Arc<Block>>;
 
 impl Store {
@@ -102,7 +102,7 @@ impl Store {
         self.blocks.len()
     }
 
-    /// Finds a block; a decoded one must have been made by an equal layout.
+    /// Finds a block. A decoded one must have been made with an equal layout.
     pub(super) fn find(&mut self, key: &Key, layout: Option<&Arc<BlockLayout>>) -> Option<Arc<Block>> {
         let kept = self.blocks.get_mut(key)?;
         let is_same = match (&kept.block.layout, layout) {
@@ -117,7 +117,7 @@ impl Store {
         Some(Arc::clone(&kept.block))
     }
 
-    /// Whether a block was looked for before, as far as is remembered.
+    /// Returns whether a block was looked for before, as far as remembered.
     pub(super) fn was_sought(&self, key: &Key) -> bool {
         let (hash, at) = self.hash(key);
         self.sought.get(at) == Some(&hash)
@@ -134,13 +134,13 @@ impl Store {
         }
     }
 
-    /// The hash of a key, which is not 0, and its place.
+    /// Returns the hash of a key, which is not 0, and its place.
     fn hash(&self, key: &Key) -> (u64, usize) {
         let hash = self.hasher.hash_one(key) | 1;
         (hash, usize::try_from(hash >> 32).unwrap_or_default() % SOUGHT)
     }
 
-    /// Keeps a block in the place of the one that has its key. Returns what has to go.
+    /// Keeps a block and replaces the one with the same key. Returns the removed blocks.
     pub(super) fn insert(&mut self, key: Key, block: Arc<Block>) -> Removed {
         let cost = block.cost();
         if cost > self.limit {
@@ -171,7 +171,7 @@ impl Store {
         removed
     }
 
-    /// Gives back so many bytes, or all. Returns what has to go.
+    /// Releases `bytes` bytes, or all. Returns the removed blocks.
     pub(super) fn reclaim(&mut self, bytes: u64) -> Removed {
         let goal = self.bytes.saturating_sub(bytes);
         let mut removed = Removed::new();
@@ -187,7 +187,7 @@ impl Store {
         self.reclaim(self.bytes.saturating_sub(limit))
     }
 
-    /// Removes the block that is missed least.
+    /// Removes the least useful block.
     fn remove(&mut self) -> Option<Arc<Block>> {
         loop {
             let from_fresh = self.fresh_bytes > self.limit / FRESH || self.main.is_empty();
@@ -267,7 +267,7 @@ mod tests {
         }
         assert!((0..5).all(|offset| has(&mut store, offset)));
         assert!(has(&mut store, 999) && !has(&mut store, 100));
-        // And those go too when others are asked for.
+        // These are removed too when others are requested.
         for offset in 1000..1100 {
             store.insert(key(offset), block());
             store.find(&key(offset), None);

@@ -1,8 +1,8 @@
-//! What a ghost area promises about every block: their order, the size before and the bytes after each, and
-//! masks lying behind what they mask.
+//! Checks the promises of a ghost area about every block: their order, the size before and the bytes after each, and
+//! masks behind the blocks they mask.
 //!
-//! As GDAL's validator has it, a block that is not stored ends the comparison of order: the next stored block
-//! may lie anywhere.
+//! As in GDAL's validator, a block that is not stored ends the comparison of order: the next stored block may lie
+//! anywhere.
 
 use super::ghost::GhostArea;
 use super::levels::{Level, Stored, Walk};
@@ -14,7 +14,7 @@ use strile_engine::Cancel;
 
 /// Leaders and trailers are four bytes each.
 const WORD: u64 = 4;
-/// Bytes around neighbouring blocks that are fetched together.
+/// Neighbouring blocks this close together are fetched together.
 const GAP: u64 = 64;
 
 const REWRITE: &str =
@@ -23,7 +23,7 @@ const REWRITE: &str =
 /// The kinds of findings about blocks, in the order they are reported.
 const CODES: [&str; 4] = ["block-order", "block-leader", "block-trailer", "mask-offset"];
 
-/// Findings about the blocks of one image, one for each kind.
+/// Findings about the blocks of one image, one per kind.
 struct Tally<'a> {
     name: &'a str,
     kinds: [Option<(String, String, u64)>; CODES.len()],
@@ -55,7 +55,7 @@ impl Tally<'_> {
 pub(super) enum Planes {
     /// One plane after the other, or only one.
     Following,
-    /// The blocks of all planes at one place, then those of the next.
+    /// The blocks of all planes at one place, then those of the next place.
     TileByTile,
 }
 
@@ -113,7 +113,7 @@ impl CheckedImage<'_> {
             if planes == Planes::TileByTile {
                 last = 0;
             }
-            // Masks follow the last block of a place; with planes one after the other there is no such place.
+            // Masks follow the last block of a place. With planes one after the other there is no such place.
             let masked = count == 1 || (planes == Planes::TileByTile && plane + 1 == count);
             self.check_plane(plane, masked, &mut last, &mut tally, walk)?;
         }
@@ -143,7 +143,7 @@ impl CheckedImage<'_> {
             let around = self.bytes_around(&entries, walk.cancel())?;
             for ((index, (offset, size)), (mask_offset, mask_size)) in chunk.zip(entries).zip(masks) {
                 let block = self.stored.position(index);
-                // Not stored, as GDAL tells it: the size is what counts.
+                // Not stored by GDAL's definition: only the size counts.
                 let offset = if size == 0 { 0 } else { offset };
                 let mask_offset = if mask_size == 0 { 0 } else { mask_offset };
                 let place = |at: u64| move || format!("lies before the block before it, at byte {at}");
@@ -167,7 +167,7 @@ impl CheckedImage<'_> {
         Ok(())
     }
 
-    /// Blocks of all planes at a place, place by place.
+    /// Checks the blocks of all planes at a place, place by place.
     fn check_places(&self, planes: u64, tally: &mut Tally<'_>, walk: &mut Walk<'_>) -> Result<()> {
         let mut last = 0;
         let first = self.stored.blocks_of_plane(0);
@@ -196,7 +196,7 @@ impl CheckedImage<'_> {
         Ok(())
     }
 
-    /// Bytes between a block and the mask's block behind it.
+    /// Returns the number of bytes between a block and the mask's block behind it.
     fn between(&self) -> u64 {
         WORD * (u64::from(self.ghost.leaders()) + u64::from(self.ghost.trailers()))
     }
@@ -215,7 +215,8 @@ impl CheckedImage<'_> {
         self.ghost.leaders().then(|| offset.saturating_sub(WORD)..offset)
     }
 
-    /// The last four bytes and those after; a block with fewer than four has no trailer.
+    /// Returns the range of the last four bytes and the bytes after them. A block with fewer than four bytes has no
+    /// trailer.
     fn trailer(&self, offset: u64, size: u64) -> Option<Range<u64>> {
         let end = offset.saturating_add(size);
         (self.ghost.trailers() && size >= WORD).then(|| end - WORD..end.saturating_add(WORD))

@@ -1,4 +1,4 @@
-//! GDAL's ghost area: text between the header and the first directory that promises how blocks lie.
+//! GDAL's ghost area: text between the header and the first directory that describes the layout of blocks.
 //!
 //! ```text
 //! GDAL_STRUCTURAL_METADATA_SIZE=000140 bytes     43 bytes with the line end; 140 bytes of text follow
@@ -17,7 +17,7 @@ use strile_tiff::Variant;
 
 const TITLE: &[u8] = b"GDAL_STRUCTURAL_METADATA_SIZE=";
 const TITLE_LINE: u64 = 43;
-/// Six digits are what the title has room for.
+/// Digits in the title.
 const DIGITS: usize = 6;
 
 /// The ghost area of a file.
@@ -25,12 +25,12 @@ const DIGITS: usize = 6;
 pub struct GhostArea {
     /// Keys and values in the order of the file.
     pub items: Vec<(String, String)>,
-    /// Where it ends; a directory after it begins at the next even byte.
+    /// End of the area. A directory after it begins at the next even byte.
     pub end: u64,
 }
 
 impl GhostArea {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.items.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
@@ -39,33 +39,33 @@ impl GhostArea {
         self.get(key) == Some(value)
     }
 
-    /// Blocks of a level follow each other row by row.
+    /// Returns whether blocks of a level follow each other row by row.
     pub fn row_major(&self) -> bool {
         self.says("BLOCK_ORDER", "ROW_MAJOR")
     }
 
-    /// The size of each block is before it.
+    /// Returns whether the size of each block precedes it.
     pub fn leaders(&self) -> bool {
         self.says("BLOCK_LEADER", "SIZE_AS_UINT4")
     }
 
-    /// The last four bytes of each block are repeated after it.
+    /// Returns whether the last four bytes of each block are repeated after it.
     pub fn trailers(&self) -> bool {
         self.says("BLOCK_TRAILER", "LAST_4_BYTES_REPEATED")
     }
 
-    /// Each block of a mask follows the block of pixels that it masks.
+    /// Returns whether each block of a mask follows the block of pixels that it masks.
     pub fn mask_interleaved(&self) -> bool {
         self.says("MASK_INTERLEAVED_WITH_IMAGERY", "YES")
     }
 
-    /// A later edit broke what is promised here.
+    /// Returns whether a later edit broke these promises.
     pub fn edited(&self) -> bool {
         self.says("KNOWN_INCOMPATIBLE_EDITION", "YES")
     }
 }
 
-/// Where the first directory is of a file without a ghost area.
+/// Returns the position of the first directory in a file without a ghost area.
 pub(crate) fn header_end(file: &OpenFile) -> u64 {
     match file.tiff.header.variant {
         Variant::Classic => 8,
@@ -73,11 +73,11 @@ pub(crate) fn header_end(file: &OpenFile) -> u64 {
     }
 }
 
-/// Reads the ghost area of a file, where it has one.
+/// Reads the ghost area of a file, if it has one.
 pub(crate) fn read_ghost_area(file: &OpenFile) -> Result<Option<GhostArea>> {
     let source = file.source.as_ref();
     let start = header_end(file);
-    // The title says at most 999,999 bytes; one read of a page is enough for any that GDAL writes.
+    // The title states at most 999,999 bytes. One read of a page is enough for any area that GDAL writes.
     let longest = TITLE_LINE + 1_000_000;
     let mut len = 4096.min(longest);
     loop {
@@ -94,7 +94,7 @@ pub(crate) fn read_ghost_area(file: &OpenFile) -> Result<Option<GhostArea>> {
             len = whole;
             continue;
         }
-        // Cut short by the end of the file: what is there is what it says.
+        // If the end of the file cuts it short, the existing bytes count.
         let end = start + whole.min(bytes.len() as u64);
         let from = usize::try_from(TITLE_LINE).unwrap_or(usize::MAX);
         let to = usize::try_from(end - start).unwrap_or(usize::MAX);
@@ -110,7 +110,7 @@ fn stated_size(bytes: &[u8]) -> Option<u64> {
     digits.trim().parse().ok()
 }
 
-/// Lines; GDAL pads with a space that an edit of `NO` to `YES` uses up.
+/// Splits the text into keys and values. GDAL pads with a space that an edit of `NO` to `YES` uses up.
 fn items_of(text: &str) -> Vec<(String, String)> {
     let line = |line: &str| {
         let (key, value) = line.trim().split_once('=')?;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use strile_engine::{Cancel, Context};
 use strile_tiff::{Image, Origin, TiffError};
 
-/// An image and the file it is in.
+/// An image and its file.
 #[derive(Clone, Copy)]
 pub(super) struct Stored<'a> {
     pub(super) file: &'a OpenFile,
@@ -17,20 +17,20 @@ pub(super) struct Stored<'a> {
 
 /// One resolution.
 pub(super) struct Level<'a> {
-    /// For messages: `full image`, `level 1`.
+    /// Name for messages: `full image`, `level 1`.
     pub(super) name: String,
     pub(super) pixels: Stored<'a>,
-    /// Its mask, where that is in the same file.
+    /// Its mask, if that is in the same file.
     pub(super) mask: Option<Stored<'a>>,
 }
 
 impl Stored<'_> {
-    /// Where its directory begins.
+    /// Returns the offset of its directory.
     pub(super) fn directory_offset(&self) -> u64 {
         self.file.tiff.directories.get(self.image.directory).map_or(0, |directory| directory.offset)
     }
 
-    /// Blocks of one plane that the table can speak of; those past its end are not stored.
+    /// Returns the blocks of one plane within the table. Blocks beyond its end are not stored.
     pub(super) fn blocks_of_plane(&self, plane: u64) -> Range<u64> {
         let (grid, table) = (&self.image.grid, &self.image.table);
         let per_plane = u64::from(grid.across) * u64::from(grid.down);
@@ -39,7 +39,7 @@ impl Stored<'_> {
         start..start.saturating_add(per_plane).min(stated).max(start)
     }
 
-    /// Column and row of a block by its index in the table.
+    /// Returns column and row of a block by its index in the table.
     pub(super) fn position(&self, index: u64) -> (u64, u64) {
         let grid = &self.image.grid;
         let in_plane = index % (u64::from(grid.across) * u64::from(grid.down));
@@ -47,8 +47,8 @@ impl Stored<'_> {
     }
 }
 
-/// The first page's full image and overviews. As GDAL has it, an image in a SubIFD is an overview only where it
-/// says that it is reduced.
+/// Returns the first page's full image and overviews. As in GDAL, an image in a SubIFD is an overview only if it is
+/// marked as reduced.
 pub(super) fn levels_of(dataset: &Dataset) -> Vec<Level<'_>> {
     let Some(page) = dataset.pages().first() else { return Vec::new() };
     let chained = page.levels.iter().filter(|at| {
@@ -73,13 +73,13 @@ pub(super) fn levels_of(dataset: &Dataset) -> Vec<Level<'_>> {
     levels.collect()
 }
 
-/// Entries fetched at once, at most.
+/// Maximum number of entries fetched at once.
 const LARGEST_CHUNK: u64 = 16 << 10;
-/// The first fetch of a table: the first block is mostly stored.
+/// Size of the first fetch of a table: the first block is usually stored.
 const FIRST_CHUNK: u64 = 64;
 
-/// Walks tables, in chunks and within a bound: tables of an honest file do not overlap, so that all their
-/// entries together are fewer than the file has bytes.
+/// Walks tables, in chunks and within a bound: tables of a valid file do not overlap, so all their entries together are
+/// fewer than the bytes of the file.
 pub(super) struct Walk<'a> {
     context: &'a Context,
     file: &'a str,
@@ -92,12 +92,12 @@ impl<'a> Walk<'a> {
         Self { context, file: dataset.name(), left: file_len.max(1 << 20) }
     }
 
-    /// Ranges that cover `blocks`, small ones first.
+    /// Returns ranges that cover `blocks`, small ones first.
     pub(super) fn chunks(blocks: Range<u64>) -> impl Iterator<Item = Range<u64>> {
         Self::chunks_of_planes(blocks, 1)
     }
 
-    /// Ranges that cover `blocks`, so small that those of all planes can be held at once.
+    /// Returns ranges that cover `blocks`, small enough to hold those of all planes at once.
     pub(super) fn chunks_of_planes(blocks: Range<u64>, planes: u64) -> impl Iterator<Item = Range<u64>> {
         let largest = (LARGEST_CHUNK / planes.max(1)).max(1);
         let mut size = FIRST_CHUNK.min(largest);
@@ -110,12 +110,12 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Stops the walk.
+    /// Returns the token that cancels the walk.
     pub(super) fn cancel(&self) -> &Cancel {
         &self.context.cancel
     }
 
-    /// Offset and size of blocks, as the table states them.
+    /// Returns offset and size of blocks, as stated by the table.
     pub(super) fn entries(&mut self, stored: &Stored<'_>, blocks: &Range<u64>) -> Result<Vec<(u64, u64)>> {
         if self.context.cancel.is_cancelled() {
             return Err(Error::Cancelled);
@@ -132,8 +132,8 @@ impl<'a> Walk<'a> {
         Ok(offsets.into_iter().zip(sizes).collect())
     }
 
-    /// The offset of the first block of the first plane that is stored and lies within the first `columns`
-    /// and `rows` of blocks.
+    /// Returns the offset of the first block of the first plane that is stored and lies within the first `columns` and
+    /// `rows` of blocks.
     pub(super) fn first_block(
         &mut self,
         stored: &Stored<'_>,

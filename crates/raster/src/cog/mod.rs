@@ -1,9 +1,9 @@
-//! Whether a file is a Cloud-Optimized GeoTIFF: the rules of GDAL's `validate_cloud_optimized_geotiff` and of
-//! `rio cogeo validate`, each finding saying which of the two makes it.
+//! Validates Cloud-Optimized GeoTIFFs by the rules of GDAL's `validate_cloud_optimized_geotiff` and of `rio cogeo
+//! validate`. Each finding names the validator that reports it.
 //!
-//! A file is valid where neither finds an error. The two do not agree everywhere (what counts as tiled, where
-//! the first directory may be), so a report can be asked for either verdict. Pixels are not decoded. What is
-//! read stays in proportion to the file, however its tables overlap.
+//! A file is valid if neither finds an error. The two do not always agree (what counts as tiled, where the first
+//! directory may be), so a report gives the verdict of either. Pixels are not decoded. The amount of data read stays
+//! proportional to the file, even if its tables overlap.
 
 mod blocks;
 mod ghost;
@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::file::dataset::Dataset;
 use strile_engine::Context;
 
-/// Whose rule a finding breaks.
+/// The validator whose rule a finding breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundBy {
     /// GDAL's validator alone.
@@ -29,7 +29,7 @@ pub enum FoundBy {
 }
 
 impl FoundBy {
-    /// Who says so, by two answers; `None` where nobody does.
+    /// Returns the validators that report a finding; `None` if neither does.
     fn of(gdal: bool, rio_cogeo: bool) -> Option<Self> {
         match (gdal, rio_cogeo) {
             (true, true) => Some(Self::Both),
@@ -39,7 +39,7 @@ impl FoundBy {
         }
     }
 
-    /// Names of the validators.
+    /// Returns the names of the validators.
     pub const fn names(self) -> &'static [&'static str] {
         match self {
             Self::Gdal => &["gdal"],
@@ -53,20 +53,20 @@ impl FoundBy {
     }
 }
 
-/// One thing that is not as it should be.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// A stable name of the kind, for programs.
+    /// A stable identifier of the kind, for programs.
     pub code: &'static str,
-    /// Where: a level with its directory's offset, a block with its own.
+    /// The place: a level with its directory's offset, or a block with its own.
     pub place: String,
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to fix it.
     pub advice: &'static str,
-    /// How many places of the image have it; `place` is the first.
+    /// Number of places of the image with this finding; `place` is the first.
     pub count: u64,
-    /// Whose rule it breaks.
+    /// The validator whose rule it breaks.
     pub found_by: FoundBy,
 }
 
@@ -80,7 +80,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Where one level lies.
+/// The layout of one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelLayout {
     /// Pixels across.
@@ -91,43 +91,43 @@ pub struct LevelLayout {
     pub block_width: u32,
     /// Rows of a block.
     pub block_height: u32,
-    /// Where its directory is.
+    /// Offset of its directory.
     pub directory_offset: u64,
-    /// Where its first stored block is; `None` where all are sparse.
+    /// Offset of its first stored block; `None` if all are sparse.
     pub first_block: Option<u64>,
 }
 
-/// What a validation gives.
+/// The result of a validation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CogReport {
-    /// What makes the file invalid.
+    /// Findings that make the file invalid.
     pub errors: Vec<Finding>,
-    /// What is better otherwise.
+    /// Findings that should be improved.
     pub warnings: Vec<Finding>,
-    /// GDAL's ghost area, where there is one.
+    /// GDAL's ghost area, if there is one.
     pub ghost: Option<GhostArea>,
-    /// The full image, then its overviews.
+    /// Layouts of the full image, then of its overviews.
     pub levels: Vec<LevelLayout>,
 }
 
 impl CogReport {
-    /// No errors; where `strict`, no warnings either.
+    /// Returns whether there are no errors; with `strict`, no warnings either.
     pub fn is_valid(&self, strict: bool) -> bool {
         self.errors.is_empty() && (!strict || self.warnings.is_empty())
     }
 
-    /// Whether this validator finds no errors; where `strict`, no warnings either.
+    /// Returns whether this validator finds no errors; with `strict`, no warnings either.
     pub fn is_valid_for(&self, judge: FoundBy, strict: bool) -> bool {
         let none = |findings: &[Finding]| !findings.iter().any(|finding| finding.found_by.includes(judge));
         none(&self.errors) && (!strict || none(&self.warnings))
     }
 }
 
-/// What is checked.
+/// Options of a validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CogChecks {
-    /// Check also the order of all blocks and the bytes around each, where the ghost area promises something
-    /// about them: two small reads a block.
+    /// Also check the order of all blocks and the bytes around each, if the ghost area promises something about them.
+    /// Takes two small reads per block.
     pub every_block: bool,
 }
 

@@ -1,8 +1,8 @@
-//! The rules about levels: how they are cut, where their directories and their first blocks lie.
+//! The rules about levels: their tiling, and the positions of their directories and first blocks.
 //!
-//! Where the two validators draw a line at different places, both lines are drawn; their reasons are not
-//! judged here. rio-cogeo takes the width of a block for its height when it looks for the first stored block,
-//! which matters for sparse files only; the same blocks are looked at.
+//! Where the two validators have different limits, both are applied; their reasons are not judged here. rio-cogeo takes
+//! the width of a block for its height when it looks for the first stored block, which matters only for sparse files;
+//! the same blocks are examined here.
 
 use super::blocks::{Planes, check_blocks};
 use super::ghost::{GhostArea, header_end, read_ghost_area};
@@ -15,20 +15,20 @@ use strile_engine::Context;
 
 /// Images no larger than this in either direction need neither tiles nor overviews.
 const SMALL: u32 = 512;
-/// GDAL's validator lets blocks be as wide as the image up to this width.
+/// GDAL's validator allows blocks as wide as the image up to this width.
 const WIDE: u32 = 1024;
-/// rio-cogeo wants the first directory before this byte.
+/// rio-cogeo expects the first directory before this byte.
 const LATEST_DIRECTORY: u64 = 300;
 
 const REWRITE: &str = "write the file anew as a COG";
 
-/// A level and where its parts were found.
+/// A level and the positions of its parts.
 struct Placed<'a> {
     level: Level<'a>,
     directory: u64,
     /// The first stored block.
     first: Option<u64>,
-    /// The one that rio-cogeo takes for it.
+    /// The block that rio-cogeo takes for the first stored one.
     first_of_rio: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ struct Validation<'a> {
     report: CogReport,
 }
 
-/// See `Dataset::validate_cog`.
+/// Validates a file; see `Dataset::validate_cog`.
 pub(super) fn validate(dataset: &Dataset, checks: &CogChecks, context: &Context) -> Result<CogReport> {
     let mut walk = Walk::new(dataset, context);
     let ghost = dataset.file(0).map(read_ghost_area).transpose()?.flatten();
@@ -64,7 +64,7 @@ fn place<'a>(levels: Vec<Level<'a>>, walk: &mut Walk<'_>) -> Result<Vec<Placed<'
         let first = walk.first_block(&stored, u64::MAX, u64::MAX)?;
         let (columns, rows) = full.map_or((0, 0), |full| searched_by_rio(&full, &stored, index > 0));
         let grid = &stored.image.grid;
-        // Where all blocks are looked at, the answer is known.
+        // If all blocks are examined, the answer is already known.
         let all = columns >= u64::from(grid.across) && rows >= u64::from(grid.down);
         let first_of_rio = if all { first } else { walk.first_block(&stored, columns, rows)? };
         placed.push(Placed { directory: stored.directory_offset(), level, first, first_of_rio });
@@ -76,7 +76,7 @@ fn has_extension(name: &str, extension: &str) -> bool {
     Path::new(name).extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
-/// Columns and rows of blocks in which rio-cogeo looks for the first one that is stored.
+/// Returns the columns and rows of blocks in which rio-cogeo looks for the first stored one.
 fn searched_by_rio(full: &Stored<'_>, level: &Stored<'_>, is_overview: bool) -> (u64, u64) {
     let (width, height) = match is_overview {
         true => {
@@ -89,7 +89,7 @@ fn searched_by_rio(full: &Stored<'_>, level: &Stored<'_>, is_overview: bool) -> 
     (u64::from(width.div_ceil(grid.block_height)), u64::from(height.div_ceil(grid.block_width)))
 }
 
-/// The ratio of two widths, rounded half to even as Python does.
+/// Returns the ratio of two widths, rounded half to even as in Python.
 fn decimation(full: u32, overview: u32) -> u32 {
     let (quotient, rest) = (full / overview, u64::from(full % overview));
     let up = match (rest * 2).cmp(&u64::from(overview)) {
@@ -121,7 +121,7 @@ impl Placed<'_> {
         (self.level.pixels.image.width, self.level.pixels.image.height)
     }
 
-    /// Whether blocks are as wide as the image, and the width.
+    /// Returns the width of blocks if they are as wide as the image.
     fn full_width(&self) -> Option<u32> {
         let image = self.level.pixels.image;
         (image.grid.block_width == image.width).then_some(image.width)
@@ -190,7 +190,7 @@ impl Validation<'_> {
         let ghost = self.report.ghost.as_ref();
         let edited = ghost.is_some_and(GhostArea::edited);
         let expected = ghost.map_or(header, |ghost| ghost.end.next_multiple_of(2));
-        // Directly behind either header, GDAL's validator asks no further.
+        // For an offset directly behind either header, GDAL's validator checks nothing else.
         let gdal = found != expected && found != 8 && found != 16;
         if edited {
             let message = "expected KNOWN_INCOMPATIBLE_EDITION=NO in the ghost area, got YES".into();
@@ -249,7 +249,7 @@ impl Validation<'_> {
 
     fn first_blocks(&mut self) {
         let mut found = Vec::new();
-        // What rio-cogeo compares: levels of which it found a block, as if there were no others.
+        // rio-cogeo compares only levels of which it found a block.
         let seen: Vec<(&Placed<'_>, u64)> =
             self.levels.iter().filter_map(|level| Some((level, level.first_of_rio?))).collect();
         if let Some(last) = self.levels.last() {
@@ -267,7 +267,7 @@ impl Validation<'_> {
             let [larger, smaller] = pair else { continue };
             let at = smaller.first.unwrap_or(0);
             let gdal = larger.first.is_some_and(|first| first < at);
-            // The same two levels in rio-cogeo's list, where it has both.
+            // The same two levels in rio-cogeo's list, if it has both.
             let rio = seen.get(index..index + 2).is_some_and(|pair| match pair {
                 [(_, first), (_, at)] => first < at,
                 _ => false,

@@ -1,4 +1,4 @@
-//! Nodata, georeference, bands and items compared.
+//! Compares nodata, georeferencing, bands and metadata items.
 
 use super::{Differences, against, text_or_none};
 use crate::file::metadata::Metadata;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use strile_tiff::gdal::{BandMetadata, Element, MetadataItem, NoData};
 use strile_tiff::geo::{AreaOrPoint, Crs, Gcp, GeoTransform, Georeference};
 
-/// Two coordinates are equal where they agree to this part of their size: text and float both lose less.
+/// Relative difference up to which two coordinates are equal: text and float both lose less precision.
 const RELATIVE: f64 = 1e-9;
 
 fn near(a: f64, b: f64) -> bool {
@@ -77,14 +77,14 @@ fn same_transform(a: Option<GeoTransform>, b: Option<GeoTransform>) -> bool {
     }
 }
 
-/// The text of a definition without the codes of its parts, which some writers give and others do not.
+/// Returns the text of a definition without the codes of its parts, which some writers include and others do not.
 fn definition(crs: &Crs) -> Option<String> {
     let mut parts = crs.wkt.as_deref()?.split(",AUTHORITY[");
     let first = parts.next().unwrap_or_default().to_owned();
     Some(parts.fold(first, |text, part| text + part.split_once(']').map_or("", |(_, rest)| rest)))
 }
 
-/// Systems of one registered code are one, however they are spelt.
+/// Compares systems. Those with the same registered code are equal, however they are spelt.
 fn crs(category: &'static str, (a, b): (Option<&Crs>, Option<&Crs>), found: &mut Differences) {
     let same = match (a, b) {
         (Some(a), Some(b)) => match (a.epsg, b.epsg) {
@@ -144,7 +144,7 @@ fn band(number: u32, a: &BandMetadata, b: &BandMetadata, found: &mut Differences
     by_name(&place, &all(a), &all(b), found);
 }
 
-/// Items in the domain that tells how pixels are stored are compared only with `structure`.
+/// Compares items. Those in the domain about pixel storage are compared only with `structure`.
 fn items(a: &[MetadataItem], b: &[MetadataItem], structure: bool, found: &mut Differences) {
     let all = |items: &[MetadataItem]| -> BTreeMap<String, String> {
         let told = items.iter().filter(|item| structure || item.domain != "IMAGE_STRUCTURE");

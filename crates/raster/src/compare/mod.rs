@@ -1,9 +1,8 @@
-//! How two files differ: shape, pixels, masks, overviews, georeference, metadata, tags, and on request how they
-//! are stored.
+//! Compares two files: shape, pixels, masks, overviews, georeferencing, metadata, tags, and optionally how they are
+//! stored.
 //!
-//! Values are compared, not bytes: every NaN equals every NaN, -0 equals 0, and YCbCr is compared as the RGB it
-//! is read as. Pixels are compared piece by piece in bounded memory. Stored statistics are not compared, as
-//! they follow from pixels.
+//! Values are compared, not bytes: NaN equals NaN, -0 equals 0, and YCbCr is compared as the RGB it is read as. Pixels
+//! are compared piece by piece in bounded memory. Stored statistics are not compared, because they follow from pixels.
 
 mod facts;
 mod pixels;
@@ -20,17 +19,17 @@ use crate::file::pages::{Level, Page};
 use crate::options::{Execution, Layer, Place, Processor, limits, setters};
 use strile_engine::Context;
 
-/// What is compared, and how closely.
+/// Options of a comparison.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CompareOptions {
-    /// How far two samples may be apart and count as equal.
+    /// Largest difference of two samples that count as equal.
     pub tolerance: f64,
-    /// Compare also compression, blocks, interleaving, predictor and byte order.
+    /// Whether to compare compression, blocks, interleaving, predictor and byte order, too.
     pub structure: bool,
-    /// The most samples of a level, as in `ReadOptions::max_pixels`.
+    /// Largest number of samples of a level, as in `ReadOptions::max_pixels`.
     pub max_pixels: Option<u64>,
-    /// Who decodes.
+    /// The processor that decodes.
     pub decode_on: Processor,
 }
 
@@ -41,41 +40,41 @@ impl CompareOptions {
     }
 
     setters! {
-        /// Sets how far two samples may be apart and count as equal.
+        /// Sets the largest difference of two samples that count as equal.
         tolerance: f64,
-        /// Sets whether the way pixels are stored is compared, too.
+        /// Sets whether to compare how pixels are stored, too.
         structure: bool,
-        /// Sets who decodes.
+        /// Sets the processor that decodes.
         decode_on: Processor,
     }
 
     limits! {
-        /// Limits the samples of a level.
+        /// Limits the number of samples of a level.
         max_pixels: u64,
     }
 }
 
-/// One difference.
+/// A difference between two files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// What differs, a stable name for programs: `size`, `pixels`, `crs`, …
+    /// Category: a stable name for programs, such as `size`, `pixels`, `crs`, …
     pub category: &'static str,
-    /// Where: a level of a page, a band, an item, a tag; empty where it is the file.
+    /// Place: a level of a page, a band, an item, a tag. Empty for the whole file.
     pub place: String,
-    /// What the first file has, and what the second.
+    /// The values in the first and the second file.
     pub message: String,
-    /// Figures, where pixels or masks differ.
+    /// Statistics, if pixels or masks differ.
     pub samples: Option<SampleDifference>,
 }
 
-/// How the samples of a level differ.
+/// Differences between the samples of a level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleDifference {
-    /// Samples that differ.
+    /// Number of samples that differ.
     pub count: u64,
-    /// Samples compared.
+    /// Number of samples compared.
     pub compared: u64,
-    /// Band of the first that differs, from 1; first by band, then row, then column.
+    /// Band of the first difference, from 1. The order is by band, then row, then column.
     pub band: u32,
     /// Its row.
     pub row: u32,
@@ -85,7 +84,7 @@ pub struct SampleDifference {
     pub a: String,
     /// Its value in the second file.
     pub b: String,
-    /// The largest distance of two samples; infinite where a NaN stands against a number.
+    /// The largest difference of two samples; infinite between NaN and a number.
     pub largest: f64,
 }
 
@@ -98,7 +97,7 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// Differences in the order they were found.
+/// Differences in the order of detection.
 #[derive(Debug, Default)]
 struct Differences(Vec<Difference>);
 
@@ -107,7 +106,7 @@ impl Differences {
         self.0.push(Difference { category, place: place.into(), message: message.into(), samples: None });
     }
 
-    /// Adds a difference where two values are not equal, told by `words`.
+    /// Adds a difference if two values are not equal, described by `words`.
     fn unequal<T: PartialEq>(
         &mut self,
         (category, place): (&'static str, &str),
@@ -120,7 +119,7 @@ impl Differences {
     }
 }
 
-/// Texts of files can be long; their beginning shows what they are.
+/// Texts of files can be long, so only their beginning is shown.
 const LONGEST_SHOWN: usize = 80;
 
 fn against(a: &str, b: &str) -> String {
@@ -131,13 +130,13 @@ fn against(a: &str, b: &str) -> String {
     format!("{} in the first file, {} in the second", shown(a), shown(b))
 }
 
-/// For `Differences::unequal`: the value in backticks, or that there is none.
+/// Formats a value for `Differences::unequal`: in backticks, or as "nothing".
 fn text_or_none(text: &Option<String>) -> String {
     text.as_ref().map_or_else(|| "nothing".into(), |text| format!("`{}`", text.escape_debug()))
 }
 
 impl Dataset {
-    /// How `other` differs from this file; nothing where they are equal.
+    /// Returns how `other` differs from this file; empty if they are equal.
     pub fn compare(
         &self,
         other: &Dataset,
@@ -164,7 +163,7 @@ impl Dataset {
     }
 }
 
-/// Two files while they are compared.
+/// Two files that are compared.
 struct Comparison<'a> {
     a: &'a Dataset,
     b: &'a Dataset,
@@ -172,7 +171,7 @@ struct Comparison<'a> {
     context: &'a Context,
 }
 
-/// A level of a page, for messages.
+/// Returns the name of a level of a page, for messages.
 fn name_of(place: &Place) -> String {
     let page = page_name(place.page);
     let level = match place.level {
@@ -185,12 +184,12 @@ fn name_of(place: &Place) -> String {
 impl CompareOptions {
     fn execution(&self) -> Execution {
         let Self { decode_on, max_pixels, .. } = *self;
-        // Every block is read once.
+        // Every block is read only once.
         Execution { decode_on, max_pixels, cache: Cache::Off, ..Execution::default() }
     }
 }
 
-/// The first page needs no name.
+/// Returns the name of a page; empty for the first one.
 fn page_name(page: usize) -> String {
     if page == 0 { String::new() } else { format!("page {page}") }
 }

@@ -1,7 +1,7 @@
-//! Pixels of a level compared piece by piece.
+//! Compares pixels of a level piece by piece.
 //!
-//! Pieces are whole rows of the taller blocks of the two files, so that blocks of that file are decoded once
-//! and those of the other at most twice.
+//! Pieces are whole rows of the taller blocks of the two files, so blocks of that file are decoded once and those of
+//! the other at most twice.
 
 use super::{Comparison, Difference, Differences, SampleDifference, against, name_of, samples};
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::window::Window;
 use strile_engine::Fill;
 use strile_tiff::{DataType, Image, Planar};
 
-/// Bytes of a piece of one file, unless a single row of blocks is larger.
+/// Bytes per piece of one file, unless a single row of blocks is larger.
 const PIECE: u64 = 64 << 20;
 
 /// How a level is cut.
@@ -24,7 +24,7 @@ struct Cut {
 impl Cut {
     fn of(a: &Image, b: &Image, data_type: DataType) -> Self {
         let height = |image: &Image| {
-            // Rows of an uncompressed block are read by themselves.
+            // Rows of an uncompressed block can be read separately.
             let part = layout_of(image, Fill::default()).as_ref().and_then(rows_of_part);
             part.unwrap_or(image.grid.block_height)
         };
@@ -32,7 +32,7 @@ impl Cut {
         let row = (data_type.size() as u64).saturating_mul(u64::from(a.width));
         let block_row = row.saturating_mul(u64::from(step));
         let all = block_row.saturating_mul(u64::from(a.samples));
-        // Planes are read one by one at no price, interleaved bands only by decoding blocks for each.
+        // Planes can be read one by one at no extra cost, interleaved bands only by decoding blocks once per band.
         let planes = a.planar == Planar::Separate && b.planar == Planar::Separate;
         let bands = if all > PIECE && planes { 1 } else { a.samples };
         let piece = block_row.saturating_mul(u64::from(bands)).max(1);
@@ -63,7 +63,7 @@ impl Comparison<'_> {
     ) -> Result<()> {
         let options =
             ReadOptions::new().place(place.clone().layer(layer)).execution(self.options.execution());
-        // Refuses files made to take forever.
+        // Fails for files designed to take forever.
         for dataset in [self.a, self.b] {
             dataset.pieces(&options, &PieceLimits::default(), self.context)?;
         }

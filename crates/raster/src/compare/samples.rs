@@ -1,12 +1,12 @@
-//! Two runs of samples compared by value.
+//! Compares two runs of samples by value.
 
 use strile_tiff::{DataType, from_half};
 
-/// Runs of this many bytes are compared as bytes before samples are looked at.
+/// Size of the runs that are compared as bytes before their samples are compared.
 const RUN: usize = 4096;
 
-/// Calls `differs` with the index and the distance of every pair of samples that are further apart than
-/// `tolerance`. A NaN is at an infinite distance from a number and at none from a NaN.
+/// Calls `differs` with the index and the difference of every pair of samples that differ by more than `tolerance`. The
+/// difference of NaN is infinite to a number and zero to NaN.
 pub(super) fn compare(
     data_type: DataType,
     (a, b): (&[u8], &[u8]),
@@ -30,7 +30,7 @@ pub(super) fn compare(
     }
 }
 
-/// One sample read.
+/// A parsed sample.
 #[derive(Clone, Copy)]
 enum Sample {
     Integer(i128),
@@ -87,14 +87,14 @@ fn float_distance(a: f64, b: f64) -> f64 {
     }
 }
 
-/// The sample at `index`, in words.
+/// Formats the sample at `index`.
 pub(super) fn show(data_type: DataType, bytes: &[u8], index: usize) -> String {
     let size = data_type.size();
     let bytes = index.checked_mul(size).and_then(|at| bytes.get(at..)?.get(..size)).unwrap_or_default();
     match (data_type, read(data_type, bytes)) {
         (_, None) => "nothing".into(),
         (_, Some(Sample::Integer(value))) => value.to_string(),
-        // The shortest text that names the single.
+        // The shortest text that identifies the `f32`.
         (DataType::F32, Some(Sample::Float(_))) => {
             bytes.first_chunk().map_or_else(String::new, |bytes| f32::from_ne_bytes(*bytes).to_string())
         }

@@ -1,4 +1,4 @@
-//! How pixels are stored, compared on request.
+//! Compares how pixels are stored, if requested.
 
 use super::{Differences, name_of};
 use crate::file::dataset::Dataset;

@@ -1,4 +1,4 @@
-//! Colours, orientation, and the tags that nothing else speaks of, compared by value.
+//! Compares colours, orientation, and the tags that are not covered elsewhere, by value.
 
 use super::{Differences, against};
 use crate::convert::colours_as_read;
@@ -67,7 +67,7 @@ fn colours(a: &Image, b: &Image, place: &str, found: &mut Differences) {
     }
 }
 
-/// Whether a tag says how pixels are stored or points elsewhere, or its meaning is compared as a fact.
+/// Returns whether a tag describes how pixels are stored, points elsewhere, or is compared as a fact.
 pub(crate) fn is_of_storage(tag: Tag) -> bool {
     tag.is_of_layout()
         || matches!(
@@ -106,7 +106,7 @@ pub(crate) fn is_of_storage(tag: Tag) -> bool {
         )
 }
 
-/// A directory and the file it is in.
+/// A directory and its file.
 struct Tagged<'a> {
     dataset: &'a Dataset,
     file: usize,
@@ -119,7 +119,7 @@ impl<'a> Tagged<'a> {
         Some(Self { dataset, file: level.file, directory })
     }
 
-    /// Bytes `at` to `end` of a value, in native order of little-endian machines.
+    /// Returns bytes `at` to `end` of a value, in the byte order of little-endian machines.
     fn bytes(&self, entry: &Entry, at: u64, end: u64) -> Result<Vec<u8>> {
         let mut bytes = match &entry.data {
             ValueData::Here(bytes) => {
@@ -153,7 +153,7 @@ impl<'a> Tagged<'a> {
     }
 }
 
-/// Numbers are compared as numbers where their types differ.
+/// Returns whether two values are equal. Numbers of different types are compared as numbers.
 fn same_value((a, in_a): (&Tagged<'_>, &Entry), (b, in_b): (&Tagged<'_>, &Entry)) -> Result<bool> {
     if in_a.count != in_b.count {
         return Ok(false);
@@ -163,7 +163,7 @@ fn same_value((a, in_a): (&Tagged<'_>, &Entry), (b, in_b): (&Tagged<'_>, &Entry)
         let (a, b) = (numbers(a, in_a.tag), numbers(b, in_b.tag));
         return Ok(a.is_some() && a == b);
     }
-    // Both are inside their files, so the product is a length that exists.
+    // Both are inside their files, so the product is a valid length.
     let len = in_a.count.saturating_mul(in_a.field_type.size());
     let mut at = 0;
     while at < len {

@@ -1,4 +1,4 @@
-//! Blocks of the input that are stored as the output stores them, copied without being decoded.
+//! Copies blocks without decoding them if the input stores them like the output.
 
 use super::reads::Requests;
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ pub(crate) struct Adopted<'a> {
 }
 
 impl<'a> Adopted<'a> {
-    /// The blocks, where all of the image is wanted and nothing about their storage would change.
+    /// Returns the blocks, if the whole image is converted and nothing about their storage changes.
     pub(crate) fn find(
         input: &'a Dataset,
         read: &ReadOptions,
@@ -42,7 +42,7 @@ impl<'a> Adopted<'a> {
             && target.bands.iter().copied().eq(1..=image.samples)
             && !is_turned(image, read.layout)
             && !read.meaning.invert_min_is_white;
-        // A level, a quality or an encoder that was asked for is asked of every block; NaN and sparse blocks need pixels.
+        // A requested level, quality or encoder applies to every block; NaN and sparse blocks need pixels.
         let as_is = write.level.is_none()
             && write.quality.is_none()
             && write.nvcomp_effort.is_none()
@@ -52,13 +52,13 @@ impl<'a> Adopted<'a> {
             && !write.nan_to_nodata
             && !write.sparse;
         let Some(mut own) = layout_of(image, Fill::default()) else { return Ok(None) };
-        // A sparse block holds nodata: with another one it would hold other pixels.
+        // A sparse block holds nodata: with another nodata value it would hold other pixels.
         let fill = |nodata: Option<NoData>| nodata.and_then(|value| value.to_sample(spec.data_type));
         let same_nodata = fill(spec.metadata.nodata) == fill(input.metadata().nodata);
         if !whole || !as_is || !same_nodata || own.mixed_bits.is_some() || own.reverse_bits {
             return Ok(None);
         }
-        // What cannot be written is refused by the writer, in the name of its file.
+        // The writer reports what cannot be written, with the name of its file.
         let Ok(wanted) = chosen_layout(spec, write) else { return Ok(None) };
         let same = own.width == wanted.width
             && own.height == wanted.height
@@ -70,14 +70,14 @@ impl<'a> Adopted<'a> {
             && (own.predictor == wanted.predictor || write.predictor == PredictorChoice::Auto)
             && own.extras.lerc == wanted.extras.lerc
             && same_colours(&own, &wanted);
-        // A grid that ends elsewhere (a strip of more rows than the image has) is another grid.
+        // A grid that ends elsewhere (a strip with more rows than the image) is another grid.
         let same_grid = image.grid.kind == BlockKind::Tile || own.height <= image.height;
-        // The same samples may be said to mean something else.
+        // The options may declare another meaning of the same samples.
         own.extras.photometric = wanted.extras.photometric;
         Ok((same && same_grid).then(|| Self { target, layout: Arc::new(own) }))
     }
 
-    /// How the blocks are stored.
+    /// Returns the layout of the stored blocks.
     pub(crate) fn layout(&self) -> Arc<BlockLayout> {
         Arc::clone(&self.layout)
     }
@@ -101,7 +101,7 @@ impl<'a> Adopted<'a> {
         })
     }
 
-    /// Gives the blocks in batches that are read at once, in the order of the output.
+    /// Passes the blocks to `give` in batches that are read at once, in the order of the output.
     fn batches(&self, context: &Context, mut give: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
         let Target { file, image, .. } = &self.target;
         let grid = &image.grid;
@@ -112,7 +112,7 @@ impl<'a> Adopted<'a> {
             if context.cancel.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            // A row of blocks of every plane, so that tables of any size are read in pieces.
+            // A row of blocks of every plane at a time, so that tables of any size are read in pieces.
             let runs: Vec<_> = (0..grid.planes)
                 .map(|plane| {
                     let first = grid.index(0, row, plane);
@@ -153,7 +153,7 @@ impl<'a> Adopted<'a> {
     }
 }
 
-/// Near blocks of a remote file are one request.
+/// Returns the distance up to which blocks of a remote file are fetched by one request.
 fn gap_of(source: &dyn Source) -> u64 {
     if source.local().is_some() { 0 } else { source.merge_gap() }
 }
@@ -162,7 +162,8 @@ fn ranges_of(batch: &Batch) -> Vec<Range<u64>> {
     batch.iter().filter_map(|(_, span)| *span).map(|span| span.offset..span.offset + span.len).collect()
 }
 
-/// Whether samples are stored as the same colours. Codecs of bytes do not know what they store; those of pictures do.
+/// Returns whether samples are stored as the same colours. The photometric interpretation only matters to picture
+/// codecs.
 fn same_colours(own: &BlockLayout, wanted: &BlockLayout) -> bool {
     use Compression as C;
     let knows = matches!(own.compression, C::Jpeg | C::WebP | C::Jpeg2000);

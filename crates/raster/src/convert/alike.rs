@@ -1,4 +1,4 @@
-//! Options that store an image as a file stores one already, and GDAL's names for what is chosen.
+//! Options that store an image like an existing file, and their names in GDAL.
 
 use super::options::ConvertOptions;
 use super::spec::keeps_depth;
@@ -8,7 +8,7 @@ use crate::options::Place;
 use crate::write::{BlockChoice, Format, PredictorChoice, RasterSpec, WriteOptions, chosen_layout};
 use strile_tiff::{BlockKind, ByteOrder, Compression, Image, Planar, Predictor, SampleFormat};
 
-/// Options by which an image is stored like this one, by its codec or another.
+/// Returns the options that store an image like this one, with its codec or another.
 pub(crate) fn stored_like(image: &Image, compression: Compression) -> WriteOptions {
     let grid = &image.grid;
     let same = compression == image.compression;
@@ -36,8 +36,8 @@ pub(crate) fn stored_like(image: &Image, compression: Compression) -> WriteOptio
 }
 
 impl ConvertOptions {
-    /// Options by which the first image of a file is written as it is stored there. A cloud-optimized file has
-    /// tiles, whatever the other has.
+    /// Returns the options that write the first image of a file as it is stored there. A cloud-optimized file has tiles
+    /// in any case.
     pub fn like(input: &Dataset, format: Format) -> Result<Self> {
         let image = input.target(&Place::default())?.image;
         let mut write = WriteOptions { format, ..stored_like(&image, image.compression) };
@@ -49,7 +49,7 @@ impl ConvertOptions {
     }
 }
 
-/// What is chosen, as creation options of GDAL's driver of that format.
+/// Returns the options as creation options of GDAL's driver of that format.
 pub(crate) fn gdal_options(
     spec: &RasterSpec,
     write: &WriteOptions,

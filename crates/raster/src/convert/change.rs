@@ -1,4 +1,4 @@
-//! Values that change and descriptions that change: what that means for the raster that is written.
+//! Changes of values and of the description, and their effect on the raster that is written.
 
 use super::colours;
 use super::numbers::{is_complex, is_whole, limits};
@@ -12,34 +12,34 @@ use strile_tiff::gdal::{BandMetadata, Element, MetadataItem, NoData};
 use strile_tiff::geo::AreaOrPoint;
 use strile_tiff::{DataType, ExtraSample, Photometric, Tag};
 
-/// What is known of the input's samples.
+/// Properties of the input's samples.
 pub(super) struct Facts {
     pub(super) data_type: DataType,
     /// Bands that are read, from 1.
     pub(super) bands: Vec<u16>,
-    /// Bits of a sample, where fewer than its type has.
+    /// Bits of a sample, if fewer than its type has.
     pub(super) bits: Option<u16>,
 }
 
-/// Values that will change; ranges that were not given are found before pixels are written.
+/// Planned changes of values. Ranges that were not given are determined before pixels are written.
 #[derive(Debug)]
 pub(super) struct Change {
     values: Values,
-    /// Bands that are written, from 0, whose range is not known yet: what it is mapped to, and by which power.
+    /// Bands of the output, from 0, whose range is not known yet: the target range and the exponent.
     pub(super) unknown: Vec<(usize, (f64, f64), Option<f64>)>,
-    /// Whether values are mapped, so that clamping is expected.
+    /// Whether values are mapped, so clamping is expected.
     pub(super) scaled: bool,
-    /// Whether more than the type and size changes.
+    /// Whether anything but the type and size changes.
     changes: bool,
 }
 
-/// The type of what is written.
+/// Returns the type of the output.
 pub(super) fn type_of(options: &ConvertOptions, own: DataType) -> DataType {
     options.data_type.unwrap_or(if options.expand.is_some() { DataType::U8 } else { own })
 }
 
 impl Change {
-    /// Decides what happens to values, and makes the description that of the result.
+    /// Decides how values change, and updates the description for the result.
     pub(super) fn plan(
         input: &Input,
         facts: &Facts,
@@ -82,7 +82,7 @@ impl Change {
         Ok(Some(Self { values, unknown, scaled, changes }))
     }
 
-    /// The values, with the ranges that were not given: of each band of `unknown` the one that was found.
+    /// Returns the values, with the ranges found for the bands of `unknown`.
     pub(super) fn values(self, found: &[(f64, f64)]) -> Result<Values, String> {
         let mut values = self.values;
         for (&(band, to, exponent), &from) in self.unknown.iter().zip(found) {
@@ -94,22 +94,22 @@ impl Change {
         Ok(values)
     }
 
-    /// The values as far as they are known.
+    /// Returns the values as far as they are known.
     pub(super) fn planned(&self) -> &Values {
         &self.values
     }
 
-    /// Bands of the input, from 0, whose range has to be found, in the order of `unknown`.
+    /// Returns the bands of the input, from 0, whose range must be determined, in the order of `unknown`.
     pub(super) fn sources(&self) -> Vec<usize> {
         self.unknown.iter().filter_map(|(band, ..)| self.values.maps.get(*band).map(|map| map.0)).collect()
     }
 
-    /// Nodata of the bands of the input.
+    /// Returns the nodata of the bands of the input.
     pub(super) fn source_nodata(&self) -> &[Option<f64>] {
         &self.values.source_nodata
     }
 
-    /// What is done, in words; `None` where only the size changes.
+    /// Describes the change in words; `None` if only the size changes.
     pub(super) fn explain(&self) -> Option<String> {
         if !self.changes {
             return None;
@@ -172,7 +172,7 @@ fn check_method(shape: &Shape, spec: &RasterSpec, data_type: DataType) -> Result
     Ok(())
 }
 
-/// What happens to each band that is written.
+/// Returns the mapping of each band of the output.
 fn maps_of(
     facts: &Facts,
     to: DataType,
@@ -226,19 +226,19 @@ fn maps_of(
     Ok(maps)
 }
 
-/// The mapping of a band that is written, from 0: its own, else that of all.
+/// Returns the mapping of an output band, from 0: its own, else the one for all bands.
 fn rescale_of(all: &[Rescale], at: usize) -> Option<&Rescale> {
     let own = all.iter().find(|rescale| rescale.band.is_some_and(|band| usize::from(band) == at + 1));
     own.or_else(|| all.iter().find(|rescale| rescale.band.is_none()))
 }
 
-/// The range that values are mapped to where none is given.
+/// Returns the default target range of a mapping.
 fn range_of(data_type: DataType) -> (f64, f64) {
     #[expect(clippy::cast_precision_loss, reason = "the end of a range")]
     limits(data_type).map_or((0.0, 1.0), |(low, high)| (low as f64, high as f64))
 }
 
-/// What of a description no longer holds once values are others.
+/// Removes or updates metadata that no longer holds for changed values.
 fn restate_values(
     input: &Input,
     spec: &mut RasterSpec,
@@ -308,14 +308,14 @@ fn restate_values(
     Ok(())
 }
 
-/// Nodata as a type holds it; `None` where no sample equals it.
+/// Converts nodata to a type; `None` if no sample equals it.
 fn fitted(nodata: NoData, data_type: DataType) -> Option<NoData> {
     nodata.to_sample(data_type)?;
     let held = nodata.for_type(data_type)?;
     (held.as_f64().is_finite() || !nodata.as_f64().is_finite()).then_some(held)
 }
 
-/// The maps of the bands of a palette, and what they are.
+/// Returns the mappings of the bands of an expanded palette, and updates their meaning.
 fn expand_palette(
     input: &Input,
     facts: &Facts,
@@ -360,7 +360,7 @@ fn expand_palette(
     Ok(maps)
 }
 
-/// The colours of a band as red, green, blue and alpha, from 0 to 255.
+/// Returns the colours of a band as red, green, blue and alpha, from 0 to 255.
 fn table_of(input: &Input, spec: &RasterSpec, band: u16) -> Vec<[u16; 4]> {
     if let Input::Vrt(vrt) = input {
         return vrt.colour_table(band).to_vec();
@@ -383,7 +383,7 @@ fn table_of(input: &Input, spec: &RasterSpec, band: u16) -> Vec<[u16; 4]> {
         return table.children.iter().filter(|child| child.name == "Entry").map(entry).collect();
     }
     let Some(map) = &spec.colour_map else { return Vec::new() };
-    // Some writers store 8 bits where TIFF has 16.
+    // Some writers store 8 bits although TIFF has 16.
     let wide = map.iter().flatten().any(|&v| v > 255);
     let narrow = |v: u16| if wide { v / 257 } else { v };
     let hidden = nodata_of(input, band).and_then(NoData::as_integer);
@@ -395,7 +395,7 @@ fn table_of(input: &Input, spec: &RasterSpec, band: u16) -> Vec<[u16; 4]> {
     map.iter().enumerate().map(colour).collect()
 }
 
-/// What is said of the raster differently: metadata, scale, offset, colours.
+/// Applies changes of the description: metadata, scale, offset, colours.
 pub(super) fn restate(spec: &mut RasterSpec, options: &ConvertOptions) -> Result<(), String> {
     for (name, value) in &options.items {
         if name.eq_ignore_ascii_case("AREA_OR_POINT") {
@@ -417,7 +417,7 @@ pub(super) fn restate(spec: &mut RasterSpec, options: &ConvertOptions) -> Result
     }
     if options.scale.is_some() || options.offset.is_some() {
         spec.metadata.bands.resize(usize::from(spec.bands), BandMetadata::default());
-        // As GDAL does, one that is given replaces both.
+        // As in GDAL, giving one replaces both.
         for band in &mut spec.metadata.bands {
             (band.scale, band.offset) = (options.scale.or(Some(1.0)), options.offset.or(Some(0.0)));
         }

@@ -1,4 +1,4 @@
-//! A conversion that is clipped by a polygon: pixels outside are nodata, or 0 and masked out.
+//! Conversions clipped by a polygon: pixels outside become nodata, or 0 and masked out.
 
 use super::options::{ConvertArea, ConvertOptions};
 use super::shape::named;
@@ -15,14 +15,14 @@ use strile_crs::DatumShift;
 use strile_engine::{Context, Report};
 use strile_tiff::gdal::NoData;
 
-/// What pixels are clipped by.
+/// The polygon of a conversion, and the value outside.
 pub(super) struct Clip {
     polygon: Arc<Polygon>,
-    /// The value of pixels outside, as they are read; `None` is the input's nodata value, else 0.
+    /// The value of pixels outside, in the type of the input; `None` is the input's nodata value, else 0.
     fill: Option<NoData>,
 }
 
-/// The options with the area that the box around the polygon touches, if that is asked for.
+/// Returns the options with the area that the box around the polygon touches, if requested.
 pub(super) fn cropped(input: &Input, options: &ConvertOptions) -> Result<ConvertOptions> {
     let mut options = options.clone();
     let refuse = |problem: &str| named(input, problem.to_owned());
@@ -44,8 +44,8 @@ pub(super) fn cropped(input: &Input, options: &ConvertOptions) -> Result<Convert
 }
 
 impl Clip {
-    /// Decides what pixels outside become; without nodata and alpha `spec` has a mask. `changes` says whether values change on their
-    /// way, or sizes.
+    /// Decides the value of pixels outside. Without nodata and alpha, adds a mask to `spec`. `changes` says whether
+    /// values or sizes change.
     pub(super) fn plan(
         input: &Input,
         options: &ConvertOptions,
@@ -55,7 +55,7 @@ impl Clip {
         let Some(polygon) = options.polygon.clone() else { return Ok(None) };
         let own = input.as_input().nodata(options.read.place.bands.as_deref())?;
         let fill = match options.nodata {
-            // Changed values have the new nodata value where the input has its own.
+            // Changed values use the new nodata value where the input has its own.
             Some(Some(_)) if changes && own.is_none() => {
                 return Err(named(
                     input,
@@ -72,7 +72,7 @@ impl Clip {
         Ok(Some(Self { polygon, fill }))
     }
 
-    /// The options that read clipped pixels; a mask is read as it is.
+    /// Returns the options that read clipped pixels. A mask is read without clipping.
     pub(super) fn options(&self, input: &Input, options: &ReadOptions) -> Result<ReadOptions> {
         if options.place.layer == Layer::Mask {
             return Ok(options.clone());
@@ -87,7 +87,7 @@ impl Clip {
         Ok(clipped.cache(Cache::Auto))
     }
 
-    /// A mask that was read, with 0 outside.
+    /// Returns a mask that was read, with 0 outside.
     pub(super) fn mask(
         &self,
         input: &Input,

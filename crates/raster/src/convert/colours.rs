@@ -1,4 +1,4 @@
-//! What bands stand for, in GDAL's words, and the tags that say so.
+//! GDAL's colour interpretation of bands, and the tags that express it.
 
 use crate::write::RasterSpec;
 use strile_tiff::gdal::BandMetadata;
@@ -35,7 +35,7 @@ pub(super) const NAMES: [&str; 27] = [
     "IR",
 ];
 
-/// The names of the colours of a photometric interpretation.
+/// Returns the names of the colours of a photometric interpretation.
 pub(super) fn names_of(photometric: Photometric) -> &'static [&'static str] {
     match photometric {
         Photometric::Rgb => &["Red", "Green", "Blue"],
@@ -46,7 +46,7 @@ pub(super) fn names_of(photometric: Photometric) -> &'static [&'static str] {
     }
 }
 
-/// What bands of these names are together; `None` if none of them has a name.
+/// Returns the photometric interpretation of bands with these names; `None` if none of them has a name.
 pub(super) fn photometric<T: AsRef<str>>(colours: &[Option<T>]) -> Option<Photometric> {
     if colours.iter().all(Option::is_none) {
         return None;
@@ -62,7 +62,7 @@ pub(super) fn photometric<T: AsRef<str>>(colours: &[Option<T>]) -> Option<Photom
     Some(pictures.into_iter().find(begins).unwrap_or(Photometric::MinIsBlack))
 }
 
-/// Removes names that the tags say already.
+/// Removes names that the tags already express.
 pub(super) fn drop_told(bands: &mut [BandMetadata], photometric: Photometric, extra: &[ExtraSample]) {
     for (at, band) in bands.iter_mut().enumerate() {
         let told = told_by_tags(at, photometric, extra);
@@ -72,7 +72,7 @@ pub(super) fn drop_told(bands: &mut [BandMetadata], photometric: Photometric, ex
     }
 }
 
-/// What the tags say of a band, from 0.
+/// Returns the name that the tags give a band, from 0.
 fn told_by_tags(at: usize, photometric: Photometric, extra: &[ExtraSample]) -> Option<&'static str> {
     names_of(photometric).get(at).copied().or_else(|| {
         let extra = at.checked_sub(usize::from(photometric.colour_samples())).and_then(|at| extra.get(at))?;
@@ -80,7 +80,7 @@ fn told_by_tags(at: usize, photometric: Photometric, extra: &[ExtraSample]) -> O
     })
 }
 
-/// Gives bands, from 1, other names; the rest keep theirs.
+/// Gives bands, from 1, other names. The rest keep theirs.
 pub(super) fn restate(spec: &mut RasterSpec, colours: &[(u16, String)]) -> Result<(), String> {
     let (own, extra) = spec.colours();
     spec.metadata.bands.resize(usize::from(spec.bands), BandMetadata::default());

@@ -1,4 +1,4 @@
-//! A conversion, in one of two ways: the pixels of the input, or pixels that are warped onto the tiles of a matrix set.
+//! A conversion of one of two kinds: it keeps the pixels of the input, or warps them onto the tiles of a matrix set.
 
 use super::reads::{Requests, is_remote};
 use super::shape::named;
@@ -13,7 +13,7 @@ use crate::write::{Format, Piece, RasterSpec, WriteReport, refused};
 use strile_crs::TransformOptions;
 use strile_engine::Context;
 
-/// A conversion that is planned and not begun.
+/// A conversion that is planned but not started.
 pub struct Conversion<'a> {
     input: &'a Input,
     way: Way<'a>,
@@ -25,8 +25,8 @@ enum Way<'a> {
 }
 
 impl<'a> Conversion<'a> {
-    /// Decides what will be done; touches no pixel. A raster that does not lie on the grid of [`ConvertOptions::tiling`] is warped onto
-    /// it.
+    /// Plans the conversion without touching a pixel. A raster that does not lie on the grid of
+    /// [`ConvertOptions::tiling`] is warped onto it.
     pub fn plan(
         input: &'a Input,
         sink: Box<dyn Sink>,
@@ -40,10 +40,10 @@ impl<'a> Conversion<'a> {
         Ok(Self { input, way })
     }
 
-    /// The tiles that a raster is warped onto, and the pixels on a side of them.
+    /// Returns the tiles that a raster is warped onto, and the pixels per side of a tile.
     fn to_be_warped(input: &Input, options: &ConvertOptions) -> Result<Option<(Tiling, u32)>> {
         let Some(tiling) = options.tiling else { return Ok(None) };
-        // The corners of what is written are given: it stays where they say.
+        // With explicit corners, the raster stays where they place it.
         if options.write.format != Format::Cog || options.transform.is_some() || options.corners.is_some() {
             return Ok(None);
         }
@@ -53,7 +53,7 @@ impl<'a> Conversion<'a> {
         Ok((!tiling.is_on_grid(&georeference, block)).then_some((tiling, block)))
     }
 
-    /// What will be done, in words. [`requests`](Self::requests) counts what remote files are asked for.
+    /// Describes the plan in words. [`requests`](Self::requests) counts the requests for remote files.
     pub fn explain(&self) -> String {
         match &self.way {
             Way::Kept(kept) => kept.explain(),
@@ -61,7 +61,7 @@ impl<'a> Conversion<'a> {
         }
     }
 
-    /// Blocks that will be encoded or copied, for progress.
+    /// Returns the number of blocks to encode or copy, for progress reports.
     pub fn blocks(&self) -> u64 {
         match &self.way {
             Way::Kept(kept) => kept.blocks(),
@@ -69,7 +69,7 @@ impl<'a> Conversion<'a> {
         }
     }
 
-    /// The raster that is written, until the file is given up.
+    /// Returns the raster to write; `None` after the file was abandoned.
     pub fn spec(&self) -> Option<&RasterSpec> {
         match &self.way {
             Way::Kept(kept) => kept.spec(),
@@ -87,16 +87,17 @@ impl<'a> Conversion<'a> {
         }
     }
 
-    /// Converts.
+    /// Runs the conversion.
     ///
     /// # Errors
-    /// If the input cannot be read or the output cannot be written, if memory does not suffice, or if it is cancelled.
+    /// If the input cannot be read or the output cannot be written, if memory does not suffice, or if the conversion is
+    /// cancelled.
     pub fn run(self, context: &Context) -> Result<WriteReport> {
         self.run_watched(context, &mut |_| {})
     }
 
-    /// Converts, and shows each piece of changed pixels to `watch` before it is written. Pixels change if the size, the area or the
-    /// values do; pieces that are copied as they are, and padding, are not shown.
+    /// Runs the conversion, and passes each piece of changed pixels to `watch` before it is written. Pixels change if
+    /// the size, the area or the values change; pieces that are copied unchanged, and padding, are not passed.
     ///
     /// # Errors
     /// Those of [`Conversion::run`].

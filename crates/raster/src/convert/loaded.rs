@@ -1,5 +1,5 @@
-//! An image of a file, as a whole in memory: on the host, or on the device that decoded it. It can be written as often
-//! as wanted, as one piece, and a file that came of it compared with it.
+//! A whole image of a file in memory: on the host, or on the device that decoded it. It can be written repeatedly, as
+//! one piece, and compared with the written files.
 
 use super::alike::gdal_options;
 use super::options::ConvertOptions;
@@ -15,7 +15,7 @@ use crate::write::{RasterSpec, WriteOptions, WriteReport, Writer, refused};
 use strile_engine::{Context, Location, Trace};
 use strile_tiff::Planar;
 
-/// An image in memory with what its file says about it, for writing it more than once.
+/// An image in memory with the metadata of its file, for writing it more than once.
 pub struct LoadedImage {
     spec: RasterSpec,
     write: WriteOptions,
@@ -24,19 +24,19 @@ pub struct LoadedImage {
     interleave: Interleave,
 }
 
-/// A file that was written, and by what.
+/// The result of writing an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// What was written.
+    /// Report of the writer.
     pub report: WriteReport,
-    /// Name of the engine that encoded.
+    /// Name of the engine that encoded the blocks.
     pub engine: String,
     /// Name of its encoder.
     pub encoder: String,
 }
 
 impl LoadedImage {
-    /// Reads the image that the options name, with its mask, into host memory or that of a GPU; the mask is in host memory.
+    /// Reads the image that the options select into host or GPU memory, and its mask into host memory.
     pub fn read(input: &Dataset, options: &ConvertOptions, to: Location, context: &Context) -> Result<Self> {
         let interleave = match options.write.planar {
             Planar::Chunky => Interleave::BandLast,
@@ -60,23 +60,23 @@ impl LoadedImage {
         Ok(Self { spec, write, pixels, mask, interleave })
     }
 
-    /// Where the pixels are.
+    /// Returns the location of the pixels.
     pub fn location(&self) -> Location {
         self.pixels.location()
     }
 
-    /// Bytes of the pixels.
+    /// Returns the size of the pixels in bytes.
     pub fn bytes(&self) -> u64 {
         let samples = u64::from(self.spec.width) * u64::from(self.spec.height) * u64::from(self.spec.bands);
         samples * self.spec.data_type.size() as u64
     }
 
-    /// How it is written, as creation options of GDAL's driver of that format.
+    /// Returns the write options as creation options of GDAL's driver of that format.
     pub fn gdal_options(&self) -> Result<Vec<(String, String)>> {
         gdal_options(&self.spec, &self.write).map_err(refused)
     }
 
-    /// Writes it to `sink`.
+    /// Writes the image to `sink`.
     pub fn write(&self, sink: Box<dyn Sink>, context: &Context) -> Result<Written> {
         let trace = context.trace.as_deref();
         let mut writer = Trace::time(trace, ("write", "plan"), || {
@@ -92,7 +92,7 @@ impl LoadedImage {
         Ok(Written { report, engine, encoder })
     }
 
-    /// Whether a file holds these pixels, bit for bit, and this mask, as the CPU engine reads it.
+    /// Returns whether a file holds these pixels, bit for bit, and this mask, as read by the CPU engine.
     pub fn is_in(&self, written: &Dataset, context: &Context) -> Result<bool> {
         let read = ReadOptions::new().interleave(self.interleave).decode_on(Processor::Cpu);
         let found = written.read(&read, context)?;
@@ -107,7 +107,7 @@ impl LoadedImage {
         match &self.mask {
             Some(mask) if same => {
                 let found = written.read(&read.layer(Layer::Mask), context)?;
-                // Any number but 0 says valid, and one of them is written.
+                // Any value but 0 means valid, and any of them may be written.
                 let (mask, found) = (mask.bytes()?.iter(), found.bytes()?.iter());
                 Ok(mask.map(|value| *value != 0).eq(found.map(|value| *value != 0)))
             }

@@ -1,8 +1,8 @@
-//! Many files converted into a folder.
+//! Converts many files into a folder.
 //!
-//! Everything that can be known before is checked before the first file is written: names that would meet, outputs that
-//! would replace an input. Files are converted side by side, with one budget of memory between them; one that memory
-//! refused is tried again alone, after the others. A file that fails does not stop the others.
+//! Problems that can be detected in advance are reported before the first file is written: outputs with the same name,
+//! outputs that would replace an input. Files are converted concurrently with a common memory budget; a file that fails
+//! for lack of memory is retried alone after the others. A failed file does not stop the others.
 
 use super::{Conversion, ConvertOptions};
 use crate::error::{Error, Result};
@@ -23,15 +23,15 @@ use strile_engine::Context;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ManyOptions {
-    /// The folder of the outputs; it is made if it does not exist.
+    /// Folder of the outputs. It is created if it does not exist.
     pub folder: PathBuf,
-    /// Replace outputs that exist; otherwise they are skipped.
+    /// Whether to replace existing outputs. Otherwise they are skipped.
     pub overwrite: bool,
-    /// Take files in folders below those that are named.
+    /// Whether to include files in subfolders of the given folders.
     pub recursive: bool,
-    /// Files that are converted at once. They share the threads and the memory of the context.
+    /// Number of files that are converted concurrently. They share the threads and the memory of the context.
     pub jobs: NonZeroUsize,
-    /// How inputs are opened.
+    /// Options for opening inputs.
     pub open: VrtOptions,
 }
 
@@ -48,49 +48,49 @@ impl ManyOptions {
     }
 
     setters! {
-        /// Replaces existing outputs; otherwise they are skipped.
+        /// Replaces existing outputs. Otherwise they are skipped.
         overwrite: bool,
-        /// Takes files in folders below those that are named.
+        /// Includes files in subfolders of the given folders.
         recursive: bool,
-        /// Sets how many files are converted at once.
+        /// Sets how many files are converted concurrently.
         jobs: NonZeroUsize,
-        /// Sets how inputs are opened.
+        /// Sets the options for opening inputs.
         open: VrtOptions,
     }
 }
 
-/// A file and where it goes.
+/// An input file and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManyItem {
-    /// The file.
+    /// The input.
     pub input: PathBuf,
-    /// The file that is written.
+    /// The output.
     pub output: PathBuf,
-    /// Whether the output exists and stays as it is.
+    /// Whether the output exists and is kept.
     pub skipped: bool,
 }
 
-/// What became of a file.
+/// The result for a file.
 #[derive(Debug, Clone)]
 pub enum ManyOutcome {
-    /// It was written.
+    /// The output was written.
     Written(WriteReport),
-    /// The output existed.
+    /// The output already exists.
     Skipped,
-    /// It failed; nothing is left of the output.
+    /// The conversion failed. No output is left.
     Failed(Error),
 }
 
-/// What happens while files are converted; called from several threads.
+/// Receives progress while files are converted. Called from several threads.
 pub trait ManyProgress: Sync {
-    /// So many blocks more will be written.
+    /// Called when `blocks` more blocks will be written.
     fn expect(&self, blocks: u64);
-    /// A file is done.
+    /// Called when a file is finished.
     fn done(&self, item: &ManyItem, outcome: &ManyOutcome);
 }
 
-/// Decides which files become which; writes nothing. A folder stands for the files in it that end in `.tif` or `.tiff`,
-/// in order of their names.
+/// Plans the conversion of files without writing anything. A folder stands for the files in it that end in `.tif` or
+/// `.tiff`, in order of their names.
 pub fn plan_many(inputs: &[PathBuf], options: &ManyOptions) -> Result<Vec<ManyItem>> {
     if options.folder.exists() && !options.folder.is_dir() {
         return Err(refused(format!("{} is not a folder", options.folder.display())));
@@ -152,7 +152,7 @@ fn add_folder(folder: &Path, options: &ManyOptions, files: &mut Vec<PathBuf>) ->
     for entry in entries {
         let path = entry.path();
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        // Links to folders are not followed, which could lead in circles; outputs are not inputs.
+        // Links to folders are not followed, because they could form cycles. Outputs are not inputs.
         let is_folder = entry.file_type().map_err(failed)?.is_dir();
         if is_folder && options.recursive && !hidden && fs::canonicalize(&path).ok() != own {
             add_folder(&path, options, files)?;
@@ -163,7 +163,7 @@ fn add_folder(folder: &Path, options: &ManyOptions, files: &mut Vec<PathBuf>) ->
     Ok(())
 }
 
-/// Converts files, in any order; the outcomes are in the order of `items`.
+/// Converts files, in any order. The outcomes are in the order of `items`.
 pub fn convert_many(
     items: &[ManyItem],
     options: &ConvertOptions,

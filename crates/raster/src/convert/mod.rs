@@ -1,16 +1,16 @@
-//! A file out of a file: pixels, mask, georeference and words of the input, as the options want them.
+//! Converts a file: pixels, mask, georeferencing and metadata of the input, changed as the options say.
 //!
-//! The input is read piece by piece, along its own blocks, so that none is decoded twice, and goes to a `Writer`;
-//! the raster is never in memory as a whole. Blocks that are stored the same way in both files are copied as they
-//! are. `spec` what is written of the input; `tags` which of its tags go along; `pieces` in which order it is read;
-//! `adopt` which blocks are copied. `alike` stores as a file does; `loaded` writes an image that is in memory. `reads`
-//! which windows are read, and what they ask of servers.
+//! The input is read piece by piece, along its own blocks, so that none is decoded twice, and passed to a `Writer`. The
+//! raster is never in memory as a whole. Blocks that both files store in the same way are copied. `spec` decides what
+//! is written, `tags` which tags are copied, `pieces` the order of reads, `adopt` which blocks are copied. `alike`
+//! stores like a file; `loaded` writes an image that is in memory. `reads` decides which windows are read, and counts
+//! their requests to servers.
 //!
 //! Pixels may change on their way: `shape` decides which part is written and at what size, `resample` computes it
-//! (`taps` has the weights, `weighted` the sums); `change` decides what happens to values and what no longer holds of
-//! the description, `values` does it (`numbers` has the types, `range` finds ranges); `colours` says what bands are.
-//! `clip` clips by a polygon. `words` are GDAL's names for all of it; `many` converts files into a folder. `conversion` chooses whether pixels are
-//! kept, or warped onto the tiles of a matrix set (`tiling`).
+//! (`taps` has the weights, `weighted` the sums). `change` decides how values change and which metadata no longer
+//! holds, and `values` converts them (`numbers` has the types, `range` finds ranges); `colours` handles the
+//! interpretation of bands. `clip` clips by a polygon. `words` has GDAL's names of the options; `many` converts files
+//! into a folder. `conversion` decides whether pixels are kept, or warped onto the tiles of a matrix set (`tiling`).
 
 mod adopt;
 mod alike;
@@ -84,15 +84,15 @@ use tiling::Aligned;
 use values::Values;
 use vrt::bits_of_vrt;
 
-/// Rows of padding that are given at once.
+/// Rows of padding that are written at once.
 const PAD_ROWS: u32 = 16;
 
-/// A conversion of the pixels that the input has.
+/// A conversion that keeps the pixels of the input.
 struct Kept<'a> {
     input: &'a Input,
     read: ReadOptions,
     cut: Cut,
-    /// Pixels of the file on the left of the input and above it.
+    /// Columns of the file left of the input, and rows above it.
     before: (u32, u32),
     adopted: Option<Adopted<'a>>,
     clip: Option<Clip>,
@@ -101,21 +101,21 @@ struct Kept<'a> {
     warnings: Vec<String>,
 }
 
-/// What happens to pixels between input and output.
+/// Changes of pixels between input and output.
 #[derive(Default)]
 struct Changed {
     shape: Option<Shape>,
     change: Option<Change>,
     /// Rows of the input that are decoded together.
     block_rows: u32,
-    /// The band, from 0, that is alpha and says which pixels count.
+    /// The band, from 0, that is alpha and says which pixels are valid.
     alpha: Option<usize>,
-    /// How all of the image is read, to find ranges of values.
+    /// Options that read the whole image, to find ranges of values.
     whole: ReadOptions,
 }
 
-/// Writes the file or mosaic `from` as the new file `to`, with everything it says about its pixels. A file that is there is
-/// not replaced. With the feature `remote`, both may be URLs. [`convert_into`] has options.
+/// Converts the file or mosaic `from` to the new file `to`, with all its metadata. An existing file is not replaced.
+/// With the feature `remote`, both may be URLs. [`convert_into`] has options.
 ///
 /// ```no_run
 /// strile::convert("scene.tif", "scene_cog.tif")?;
@@ -127,7 +127,7 @@ pub fn convert(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<WriteRepo
     convert_into(&input, sink, &ConvertOptions::default(), &Context::default())
 }
 
-/// Writes (part of) `input` to `sink`.
+/// Converts `input`, or a part of it, into `sink`.
 ///
 /// ```
 /// # use testkit::{ImageSpec, Pattern, Pixels};
@@ -161,7 +161,7 @@ pub fn convert_into(
 }
 
 impl<'a> Kept<'a> {
-    /// Decides what will be done; touches no pixel.
+    /// Plans the conversion without touching a pixel.
     fn plan(
         input: &'a Input,
         sink: Box<dyn Sink>,
@@ -173,7 +173,7 @@ impl<'a> Kept<'a> {
             Planar::Chunky => Interleave::BandLast,
             Planar::Separate => Interleave::BandFirst,
         };
-        // Every block is read once.
+        // Every block is read only once.
         let read = options.read.clone().layer(Layer::Pixels).cache(Cache::Off);
         let mut read = read.interleave(interleave);
         if read.meaning.is_masked() {
@@ -278,7 +278,7 @@ impl<'a> Kept<'a> {
                 Some(scheme.align(&mut spec, block).map_err(refused)?)
             }
         };
-        // Columns of pieces that are higher than the file's blocks come out of order.
+        // Pieces that are higher than the file's blocks arrive out of order if they are side by side.
         let unnamed = |problem| named(refused(problem), sink.name());
         let rows = block_size(&spec, &write).map_err(unnamed)?.1;
         write.spooled |= write.format == Format::GeoTiff
@@ -290,7 +290,7 @@ impl<'a> Kept<'a> {
             (Input::Tiff(dataset), false) => Adopted::find(dataset, &read, &spec, &write)?,
             _ => None,
         };
-        // Copied blocks come before the first block of a mask.
+        // Copied blocks precede the first block of a mask.
         write.spooled |= write.format == Format::GeoTiff && adopted.is_some() && spec.mask;
         let full =
             adopted.as_ref().map_or(FullImage::Encoded, |adopted| FullImage::Adopted(adopted.layout()));
@@ -326,10 +326,10 @@ impl<'a> Kept<'a> {
         self.writer.spec()
     }
 
-    /// See [`Conversion::run_watched`].
+    /// Runs the conversion; see [`Conversion::run_watched`].
     fn run_watched(self, context: &Context, watch: &mut dyn FnMut(&Piece<'_>)) -> Result<WriteReport> {
         let Self { input, read, cut, before, adopted, clip, changed, mut writer, mut warnings } = self;
-        // Progress counts what is written.
+        // Progress counts blocks that are written.
         let quiet = Context { progress: None, ..context.clone() };
         // Values change on the host.
         let place = writer.location().filter(|_| changed.change.is_none()).unwrap_or(Location::Host);
@@ -453,7 +453,7 @@ impl Changed {
         self.resampling(masked).is_some_and(|resampling| resampling.is_cut_by_columns())
     }
 
-    /// What is resampled, with values as they are planned.
+    /// Returns the resampling, with values as planned.
     fn resampling(&self, masked: bool) -> Option<Resampling<'_>> {
         let (shape, values) = (self.shape.as_ref()?, self.change.as_ref()?.planned());
         let (bands, alpha, block_rows) = (values.source_nodata.len(), self.alpha, self.block_rows);
@@ -461,7 +461,7 @@ impl Changed {
     }
 }
 
-/// The options with corners made a transform of what is written.
+/// Returns the options with corners replaced by a transform of the output.
 fn with_corners(
     input: &Input,
     place: &Place,
@@ -495,7 +495,7 @@ fn with_corners(
     Ok(options)
 }
 
-/// Resampled pixels as a piece of what is written.
+/// Wraps resampled pixels as a piece of the output.
 fn made_piece<'a>(values: &Values, made: &'a Made, target: Window) -> Result<Piece<'a>> {
     let bands = u16::try_from(values.maps.len()).unwrap_or(u16::MAX);
     let piece = Piece::contiguous(target, bands, values.to, Interleave::BandFirst, &made.pixels);
@@ -506,7 +506,7 @@ fn made_piece<'a>(values: &Values, made: &'a Made, target: Window) -> Result<Pie
     })
 }
 
-/// Reads for a writer that encodes at this place: pixels of a device stay there on their way from file to file.
+/// Reads for a writer that encodes at this location: pixels stay on a device on their way from file to file.
 pub(crate) fn read_for(
     input: &Dataset,
     place: Location,
@@ -521,7 +521,7 @@ pub(crate) fn read_for(
     }
 }
 
-/// Pixels in host memory as a piece of a file.
+/// Wraps pixels in host memory as a piece of a file.
 fn piece(raster: &Raster, window: Window) -> Result<Piece<'_>> {
     let Raster { bands, data_type, interleave, pixels, .. } = raster;
     contiguous(window, *bands, (*data_type, *interleave), pixels)
@@ -539,7 +539,7 @@ fn contiguous(
 }
 
 impl Pixels {
-    /// The pixels as a piece of a file, wherever they are.
+    /// Wraps the pixels as a piece of a file, wherever they are.
     pub(crate) fn piece(&self, window: Window) -> Result<Piece<'_>> {
         match self.device_bytes() {
             Some(memory) => Ok(Piece::on_device(window, self.spec()?, memory.clone())),
@@ -548,7 +548,7 @@ impl Pixels {
     }
 }
 
-/// Where a window of the input goes, of which `whole` is read.
+/// Returns the position in the output of a window of the input, of which `whole` is read.
 pub(crate) fn at(whole: &Window, window: &Window, before: (u32, u32)) -> Window {
     Window {
         column: window.column - whole.column + before.0,
@@ -557,7 +557,7 @@ pub(crate) fn at(whole: &Window, window: &Window, before: (u32, u32)) -> Window 
     }
 }
 
-/// Gives pixels around the input: nodata, else 0, and not valid.
+/// Writes the pixels around the input: nodata, else 0, and not valid.
 fn pad(writer: &mut Writer, parts: Vec<Window>) -> Result<()> {
     let Some(spec) = writer.spec().cloned().filter(|_| !parts.is_empty()) else { return Ok(()) };
     let size = spec.data_type.size();

@@ -1,21 +1,21 @@
-//! Samples as numbers, and numbers as samples of a type.
+//! Conversion of samples to numbers, and of numbers to samples of a type.
 
 use crate::options::Interleave;
 use crate::raster::Raster;
 use strile_tiff::{DataType, from_half, to_half};
 
-/// Whether samples are whole numbers.
+/// Returns whether samples are integers.
 pub(super) const fn is_whole(data_type: DataType) -> bool {
     use DataType as D;
     matches!(data_type, D::U8 | D::I8 | D::U16 | D::I16 | D::U32 | D::I32 | D::U64 | D::I64)
 }
 
-/// Whether samples have an imaginary part.
+/// Returns whether samples have an imaginary part.
 pub(super) const fn is_complex(data_type: DataType) -> bool {
     matches!(data_type, DataType::C64 | DataType::C128)
 }
 
-/// The smallest and the largest value of a type of whole numbers.
+/// Returns the smallest and the largest value of an integer type.
 pub(super) fn limits(data_type: DataType) -> Option<(i128, i128)> {
     use DataType as D;
     Some(match data_type {
@@ -31,7 +31,7 @@ pub(super) fn limits(data_type: DataType) -> Option<(i128, i128)> {
     })
 }
 
-/// The bytes of some columns of a row of a band, from the first sample on, and from sample to sample.
+/// Returns the bytes of some columns of a row of a band, from the first sample on, and the distance between samples.
 pub(super) fn row_of(raster: &Raster, band: usize, row: usize, first: usize) -> (&[u8], usize) {
     let size = raster.data_type.size();
     let (bands, rows, columns) = (raster.bands as usize, raster.rows as usize, raster.columns as usize);
@@ -43,7 +43,7 @@ pub(super) fn row_of(raster: &Raster, band: usize, row: usize, first: usize) -> 
     (raster.pixels.get(start..start + last).unwrap_or_default(), stride)
 }
 
-/// Appends samples that are `stride` bytes apart as numbers: of complex ones the real part.
+/// Appends samples that are `stride` bytes apart as numbers; complex samples by their real part.
 pub(super) fn load(data_type: DataType, bytes: &[u8], stride: usize, out: &mut Vec<f64>) {
     fn each<const N: usize>(
         (bytes, stride): (&[u8], usize),
@@ -73,14 +73,14 @@ pub(super) fn load(data_type: DataType, bytes: &[u8], stride: usize, out: &mut V
     }
 }
 
-/// Samples that could not be stored as they are.
+/// Numbers of samples that could not be stored exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
-    /// Values beyond the range of the type, which became its end.
+    /// Values outside the range of the type, which were clamped.
     pub(super) clamped: u64,
-    /// NaN where the type has none, which became 0.
+    /// NaN in a type without NaN, which became 0.
     pub(super) nan: u64,
-    /// Valid values that would have become nodata, and became the value beside it.
+    /// Valid values equal to nodata, which became the adjacent value.
     pub(super) moved: u64,
 }
 
@@ -129,7 +129,7 @@ pub(super) fn store(data_type: DataType, numbers: &[f64], out: &mut [u8], stride
     counts
 }
 
-/// A real part and an imaginary part of 0.
+/// Returns a complex sample with imaginary part 0.
 fn pair<const N: usize, const M: usize>(real: [u8; N]) -> [u8; M] {
     let mut both = [0; M];
     put(&mut both, &real);
@@ -142,14 +142,14 @@ fn each_slot<const N: usize>(numbers: &[f64], out: &mut [u8], stride: usize, byt
     }
 }
 
-/// Writes a sample to the begin of a slot.
+/// Writes a sample to the beginning of a slot.
 pub(super) fn put(slot: &mut [u8], sample: &[u8]) {
     if let Some(slot) = slot.get_mut(..sample.len()) {
         slot.copy_from_slice(sample);
     }
 }
 
-/// The whole number of a sample of a type of whole numbers.
+/// Returns an integer sample as a number.
 pub(super) fn whole_number(data_type: DataType, sample: &[u8]) -> Option<i128> {
     Some(match data_type {
         DataType::U8 => u8::from_ne_bytes(*sample.first_chunk()?).into(),
@@ -164,13 +164,13 @@ pub(super) fn whole_number(data_type: DataType, sample: &[u8]) -> Option<i128> {
     })
 }
 
-/// Stores whole numbers exactly, clamped to the type.
+/// Stores integers exactly, clamped to the type.
 pub(super) fn store_whole(data_type: DataType, numbers: &[i128], out: &mut [u8], stride: usize) -> Counts {
     let mut counts = Counts::default();
     let Some((low, high)) = limits(data_type) else { return counts };
     for (&number, slot) in numbers.iter().zip(out.chunks_mut(stride.max(1))) {
         counts.clamped += u64::from(!(low..=high).contains(&number));
-        // Two's complement: the low bytes are those of every narrower type.
+        // Two's complement: the low bytes are the same in every narrower type.
         let bytes = number.clamp(low, high).to_le_bytes();
         let mut sample = [0; 16];
         let size = data_type.size();

@@ -1,4 +1,4 @@
-//! The options of converting, with all defaults.
+//! Options of conversions, and their defaults.
 
 use super::Tiling;
 use super::taps::Method;
@@ -13,71 +13,76 @@ use strile_tiff::{DataType, ExtraSample, Photometric};
 
 /// Says which part of the input is read, how it is changed, and how it is written.
 ///
-/// The steps happen in this order: `polygon` clips pixels, `area` and `size` choose the pixels, `resampling` computes them, then their values
-/// change (`expand`, `unscale` or `rescale`, `data_type`), then the description changes (`crs` and those after it).
+/// The steps are applied in this order: `polygon` clips pixels, `area` and `size` choose the pixels, `resampling`
+/// computes them, then their values change (`expand`, `unscale` or `rescale`, `data_type`), then the description
+/// changes (`crs` and the following fields).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ConvertOptions {
-    /// Page, level, window, bands, faults and engine. Pixels are read with their mask; `layer` is ignored.
+    /// Page, level, window, bands, handling of faults and engine. Pixels are read with their mask; `layer` is ignored.
     pub read: ReadOptions,
     /// How the file is written.
     pub write: WriteOptions,
-    /// The part of the image to write; `None`: all of it, or `read.window`.
+    /// The part of the image to write. `None` is all of it, or `read.window`.
     pub area: Option<ConvertArea>,
-    /// Pixels whose centre lies outside are nodata, or 0 and masked out without nodata and alpha; only blocks under it are read.
+    /// Polygon to clip with. Pixels whose centre lies outside become nodata; without nodata and alpha, they become 0
+    /// and are masked out. Only blocks under the polygon are read.
     pub polygon: Option<Arc<Polygon>>,
-    /// Write the pixels that the box around the polygon touches; not together with `area` or `read.window`.
+    /// Whether to write only the pixels that the box around the polygon touches. Not allowed together with `area` or
+    /// `read.window`.
     pub crop_to_polygon: bool,
-    /// Refuse an area that lies partly outside the image. Otherwise pixels outside are nodata, or 0 without nodata.
+    /// Whether an area that lies partly outside the image is an error. Otherwise pixels outside are nodata, or 0
+    /// without nodata.
     pub whole_area: bool,
-    /// The size to write; `None`: one pixel per pixel of the area.
+    /// The size to write. `None` keeps the pixels of the area.
     pub size: Option<ConvertSize>,
-    /// How pixels of another size are computed.
+    /// Resampling method for another size.
     pub resampling: Method,
-    /// The level of the input that pixels of another size are computed from.
+    /// The level of the input that is resampled to another size.
     pub source_level: SourceLevel,
-    /// The colours of a palette as bands of their own.
+    /// Expands a palette to bands.
     pub expand: Option<Expand>,
-    /// Write sample × scale + offset of each band, and remove scale and offset.
+    /// Whether to write sample × scale + offset of each band, and remove scale and offset.
     pub unscale: bool,
-    /// Values mapped from one range to another.
+    /// Mappings of values from one range to another.
     pub rescale: Vec<Rescale>,
-    /// Another type of samples. Values are rounded to the nearest, halves away from zero, and clamped to the type.
+    /// Type of the samples. Values are rounded to the nearest, halves away from zero, and clamped to the type. `None`
+    /// keeps the type.
     pub data_type: Option<DataType>,
-    /// Another reference system; pixels stay where they are.
+    /// Another reference system. Pixels are not warped.
     pub crs: Option<Crs>,
     /// Another transform of the part that is written.
     pub transform: Option<GeoTransform>,
-    /// The corners of the part that is written instead of `transform`: x and y of the first, x and y of the last.
+    /// The corners of the part that is written, instead of `transform`: x and y of the first, x and y of the last.
     pub corners: Option<[f64; 4]>,
-    /// Another nodata value, or none. Pixels stay as they are, unless their values change: then nodata pixels become
-    /// the new value.
+    /// Another nodata value, or `Some(None)` to remove it. Pixels keep their values, unless values change: then nodata
+    /// pixels get the new value.
     pub nodata: Option<Option<NoData>>,
-    /// Another scale of all bands; values stay as they are.
+    /// Another scale of all bands. Values are unchanged.
     pub scale: Option<f64>,
-    /// Another offset of all bands; values stay as they are.
+    /// Another offset of all bands. Values are unchanged.
     pub offset: Option<f64>,
     /// Metadata items to set, as name and value.
     pub items: Vec<(String, String)>,
-    /// What bands stand for, as band (from 1) and GDAL's name of the colour.
+    /// Colour interpretations, as band (from 1) and GDAL's name.
     pub colours: Vec<(u16, String)>,
-    /// Another meaning of the samples.
+    /// Another photometric interpretation of the samples.
     pub photometric: Option<Photometric>,
     /// Another meaning of the last band: alpha of this kind, or no alpha (`Unspecified`).
     pub alpha: Option<ExtraSample>,
-    /// Tiles of a matrix set; cloud-optimized files alone. A raster that does not lie on its grid is warped onto it.
+    /// Tiles of a matrix set, for cloud-optimized files only. A raster that does not lie on its grid is warped onto it.
     pub tiling: Option<Tiling>,
-    /// How pixels are computed that are warped onto these tiles; `None`: `Cubic`, or `Nearest` for palettes, as GDAL's COG driver
-    /// does.
+    /// Resampling method for pixels that are warped onto these tiles. `None` is `Cubic`, or `Nearest` for palettes, as
+    /// in GDAL's COG driver.
     pub warp_resampling: Option<WarpSampling>,
-    /// Encode every block anew, even where those of the input could be copied.
+    /// Whether to encode every block again, even if blocks of the input could be copied.
     pub reencode: bool,
-    /// Sizes of the pieces that are read at once.
+    /// Limits of the pieces that are read at once.
     pub limits: PieceLimits,
 }
 
 impl ConvertOptions {
-    /// Returns options that write the whole image as it is, as a plain file.
+    /// Returns the options that write the whole image unchanged, as a plain file.
     pub fn new() -> Self {
         Self::default()
     }
@@ -87,13 +92,13 @@ impl ConvertOptions {
         read: ReadOptions,
         /// Sets how the file is written.
         write: WriteOptions,
-        /// Writes the pixels that the box around the polygon touches.
+        /// Writes only the pixels that the box around the polygon touches.
         crop_to_polygon: bool,
-        /// Refuses an area that lies partly outside the image.
+        /// Fails for an area that lies partly outside the image.
         whole_area: bool,
-        /// Sets how pixels of another size are computed.
+        /// Sets the resampling method for another size.
         resampling: Method,
-        /// Sets the level of the input that pixels of another size are computed from.
+        /// Sets the level of the input that is resampled to another size.
         source_level: SourceLevel,
         /// Writes sample × scale + offset, and removes scale and offset.
         unscale: bool,
@@ -101,11 +106,11 @@ impl ConvertOptions {
         rescale: Vec<Rescale>,
         /// Sets metadata items, as name and value.
         items: Vec<(String, String)>,
-        /// Sets what bands stand for, as band (from 1) and GDAL's name of the colour.
+        /// Sets colour interpretations, as band (from 1) and GDAL's name.
         colours: Vec<(u16, String)>,
-        /// Encodes every block anew, even if it could be copied.
+        /// Encodes every block again, even if it could be copied.
         reencode: bool,
-        /// Bounds the pieces that are read at once.
+        /// Limits the pieces that are read at once.
         limits: PieceLimits,
     }
 
@@ -116,27 +121,27 @@ impl ConvertOptions {
         polygon: Arc<Polygon>,
         /// Sets the size to write.
         size: ConvertSize,
-        /// Writes the colours of a palette as bands.
+        /// Expands a palette to bands.
         expand: Expand,
         /// Sets the type of the samples.
         data_type: DataType,
-        /// Sets the reference system; pixels stay where they are.
+        /// Sets the reference system. Pixels are not warped.
         crs: Crs,
         /// Sets the transform of the part that is written.
         transform: GeoTransform,
         /// Sets the corners of the part that is written: x and y of the first, x and y of the last.
         corners: [f64; 4],
-        /// Sets the scale of all bands; values stay as they are.
+        /// Sets the scale of all bands. Values are unchanged.
         scale: f64,
-        /// Sets the offset of all bands; values stay as they are.
+        /// Sets the offset of all bands. Values are unchanged.
         offset: f64,
-        /// Sets the meaning of the samples.
+        /// Sets the photometric interpretation of the samples.
         photometric: Photometric,
         /// Sets the meaning of the last band.
         alpha: ExtraSample,
         /// Writes tiles of a matrix set (cloud-optimized files only).
         tiling: Tiling,
-        /// Sets how pixels are computed that are warped onto these tiles.
+        /// Sets the resampling method for pixels that are warped onto these tiles.
         warp_resampling: WarpSampling,
     }
 
@@ -147,7 +152,7 @@ impl ConvertOptions {
         self
     }
 
-    /// Whether samples of the output may have other values than those of the input.
+    /// Returns whether samples of the output may differ from those of the input.
     pub(crate) fn changes_values(&self) -> bool {
         self.expand.is_some() || self.unscale || !self.rescale.is_empty() || self.data_type.is_some()
     }
@@ -159,46 +164,47 @@ pub enum ConvertArea {
     /// Column, row, width and height, in pixels of the image that is read.
     Pixels([f64; 4]),
     /// x and y of the first corner, x and y of the last, in the reference system of the image. With `Nearest` the part
-    /// is moved to whole pixels.
+    /// is snapped to whole pixels.
     Corners([f64; 4]),
-    /// West, south, east and north, in the reference system of the image: all whole pixels that touch it.
+    /// West, south, east and north, in the reference system of the image: all pixels that it touches.
     Bounds([f64; 4]),
 }
 
-/// A side of what is written.
+/// Size of one side of the output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Side {
-    /// As the other side wants it, to keep the proportions.
+    /// Follows from the other side, with the same proportions.
     Auto,
     /// This many pixels.
     Pixels(u32),
-    /// This many per cent of the area.
+    /// This percentage of the area.
     Percent(f64),
 }
 
-/// The size of what is written.
+/// The size of the output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ConvertSize {
     /// Columns and rows.
     Sides(Side, Side),
-    /// Width and height of a pixel, in the reference system; both above 0.
+    /// Width and height of a pixel, in the reference system. Both must be above 0.
     Resolution(f64, f64),
 }
 
-/// The level that pixels of another size are computed from.
+/// The level that is resampled to another size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SourceLevel {
-    /// The smallest level that has as many pixels as are written.
+    /// The smallest level with at least as many pixels as the output.
     #[default]
     Auto,
-    /// This level: 0 is full resolution, 1 the largest overview. Without a `size` the pixels of an overview are written.
+    /// This level: 0 is full resolution, 1 the largest overview. Without a `size`, the pixels of an overview are
+    /// written unchanged.
     Level(usize),
 }
 
-/// The bands that a palette becomes.
+/// The bands that a palette is expanded to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expand {
-    /// One band, for palettes of greys.
+    /// One band, for grey palettes.
     Gray,
     /// Red, green and blue.
     Rgb,
@@ -206,15 +212,16 @@ pub enum Expand {
     Rgba,
 }
 
-/// A mapping of values from a range to another: linear, or by a power.
+/// A mapping of values from one range to another: linear, or with an exponent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rescale {
-    /// The band that is written, from 1; `None`: every band without a mapping of its own.
+    /// The band of the output, from 1. `None` applies to every band without its own mapping.
     pub band: Option<u16>,
-    /// The range of the input; `None`: the smallest and the largest valid value of the band, found by reading it all.
+    /// The range of the input. `None` is the smallest and the largest valid value of the band, found by reading all of
+    /// it.
     pub from: Option<(f64, f64)>,
-    /// The range of the output; `None`: all values of an integer type, 0 to 1 for floats.
+    /// The range of the output. `None` is all values of an integer type, 0 to 1 for floats.
     pub to: Option<(f64, f64)>,
-    /// The power; values outside the range are then clamped. `None`: linear, without clamping to the range.
+    /// The exponent; values outside the range are then clamped. `None` is linear, without clamping to the range.
     pub exponent: Option<f64>,
 }

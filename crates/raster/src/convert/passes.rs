@@ -1,4 +1,4 @@
-//! Pixels of an input on their way to a writer: once, or twice for a cloud-optimized file, the next piece read while one
+//! Passes pixels of an input to a writer: once, or twice for a cloud-optimized file. The next piece is read while one
 //! is written.
 
 use super::pieces::Cut;
@@ -21,7 +21,7 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// Reads a window of the input by `source`.
+    /// Reads a window of the input with `source`.
     pub(crate) fn read(
         source: &impl Fn(&ReadOptions) -> Result<Pixels>,
         read: &ReadOptions,
@@ -32,7 +32,7 @@ impl Layers {
         Ok(Self { pixels: source(&pixels)?, mask: mask.map(|mask| source(&mask)).transpose()? })
     }
 
-    /// Gives them to the writer; returns the faults that were filled.
+    /// Passes them to the writer. Returns the faults that were filled.
     pub(crate) fn write(self, writer: &mut Writer, target: Window) -> Result<Vec<LocatedFault>> {
         let Self { pixels, mask } = self;
         let mut faults = pixels.located_faults();
@@ -48,9 +48,9 @@ impl Layers {
     }
 }
 
-/// Reads all pieces with `read` and gives them to `take`, in order. While one is taken the next is read, unless the
-/// call may use fewer threads than there are: then it does one thing at a time. So it does from where there is no memory
-/// for two pieces.
+/// Reads all pieces with `read` and passes them to `take`, in order. The next piece is read while one is taken, unless
+/// the call may use fewer threads than the machine has, or there is no memory for two pieces: then one step follows the
+/// other.
 pub(crate) fn each_piece<T: Send>(
     cut: Cut,
     read: impl Fn(Window) -> Result<T> + Sync,
@@ -70,13 +70,13 @@ pub(crate) fn each_piece<T: Send>(
                 for window in cut.windows() {
                     let piece = read(window);
                     let failed = piece.is_err();
-                    // Nobody takes pieces any more after an error.
+                    // After an error, no more pieces are taken.
                     if give.send((window, piece)).is_err() || failed {
                         break;
                     }
                 }
             };
-            // Without a thread for it, nothing comes.
+            // Without a thread, no pieces arrive.
             let _reader = thread_builder("strile-ahead").and_then(|new| new.spawn_scoped(scope, reader));
             for (window, piece) in given {
                 match piece {
@@ -91,8 +91,8 @@ pub(crate) fn each_piece<T: Send>(
     cut.windows().skip(taken).try_for_each(|window| take(window, read(window)?))
 }
 
-/// Whether reading an input a second time costs less than a spool of what is encoded: of a local file, on a device
-/// always, on the CPU where its codec is many times faster than any encoder.
+/// Returns whether reading an input twice costs less than a spool of the encoded blocks: for local files, always on a
+/// device, and on the CPU if its codec is many times faster than any encoder.
 pub(super) fn is_read_fast(input: &Input, from: &Place, to: Location) -> Result<bool> {
     use Compression as C;
     let Input::Tiff(dataset) = input else { return Ok(false) };
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Memory for one piece, which is free again once it was taken.
+    /// Memory for one piece, which is released after it was taken.
     #[test]
     fn pieces_are_read_one_by_one_where_there_is_memory_for_one() {
         let [_, context] = contexts();

@@ -1,4 +1,4 @@
-//! In which pieces an input is read: along its own blocks, of a bounded size, by rows.
+//! Cuts an input into pieces: along its own blocks, of a bounded size, by rows.
 
 use crate::error::Result;
 use crate::file::dataset::Dataset;
@@ -9,16 +9,16 @@ use crate::write::{RasterSpec, WriteOptions};
 use strile_engine::{Fill, Location};
 use strile_tiff::BlockKind;
 
-/// Bytes of a piece in host memory, unless a single block of the input has more. Two are there at a time.
+/// Bytes of a piece in host memory, unless a single block of the input has more. Two pieces exist at a time.
 const PIECE_BYTES: u64 = 16 << 20;
 
-/// Bytes of a row of blocks that is one piece, though it has more.
+/// A row of blocks up to this size is one piece, although it exceeds the limit of a piece.
 const ROW_BYTES: u64 = 2 * PIECE_BYTES;
 
 /// Bytes of a piece in the memory of a device, which decodes hundreds of blocks as fast as one.
 const DEVICE_BYTES: u64 = 256 << 20;
 
-/// Bytes of a piece: `write` says where it is encoded, and what it may take there.
+/// Returns the bytes of a piece. `write` says where it is encoded, and how much memory it may take there.
 pub(crate) fn piece_bytes(spec: &RasterSpec, write: &WriteOptions, on_host: bool) -> u64 {
     match write.encode_on {
         // Masks are read into host memory.
@@ -29,16 +29,16 @@ pub(crate) fn piece_bytes(spec: &RasterSpec, write: &WriteOptions, on_host: bool
     }
 }
 
-/// The window of the input that is read, and how it is cut.
+/// The window of the input to read, and the size of its pieces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cut {
-    /// What is read.
+    /// The window to read.
     pub(crate) window: Window,
     /// Columns and rows of a piece: whole blocks, counted from the corner of the image.
     pub(crate) piece: (u32, u32),
 }
 
-/// Decides the cut into pieces of about so many `bytes`.
+/// Cuts into pieces of about `bytes` bytes.
 pub(crate) fn cut(input: &Dataset, place: &Place, spec: &RasterSpec, bytes: u64) -> Result<Cut> {
     let target = input.target(place)?;
     let grid = &target.image.grid;
@@ -58,14 +58,14 @@ pub(crate) fn cut(input: &Dataset, place: &Place, spec: &RasterSpec, bytes: u64)
 }
 
 impl Cut {
-    /// Rows of pixels, of an input that has no blocks of its own.
+    /// Cuts into rows of pixels, for an input without blocks of its own.
     pub(crate) fn of_rows(window: Window, spec: &RasterSpec) -> Self {
         let row = u64::from(spec.bands) * spec.data_type.size() as u64 * u64::from(window.width);
         let rows = u32::try_from((PIECE_BYTES / row.max(1)).max(1)).unwrap_or(u32::MAX);
         Self { window, piece: (u32::MAX, rows) }
     }
 
-    /// Pieces by rows, and in a row by columns.
+    /// Returns the pieces row by row, and by columns within a row.
     pub(crate) fn windows(self) -> impl Iterator<Item = Window> {
         let (across, down) = self.piece;
         let Window { column: x, row: y, width, height } = self.window;
@@ -74,8 +74,9 @@ impl Cut {
         })
     }
 
-    /// Whether cells of this many rows, counted from the top of what is read, are complete from left to right and row by
-    /// row, as a file that is written straight needs them: of pieces side by side, none reaches beyond a row of cells.
+    /// Returns whether cells of `cell` rows, counted from the top of the window, are complete from left to right and
+    /// row by row, as required by a file that is written directly: if pieces are side by side, none reaches beyond a
+    /// row of cells.
     pub(crate) fn comes_by_rows(self, cell: u32) -> bool {
         let (across, down) = self.piece;
         across >= self.window.width

@@ -1,18 +1,18 @@
-//! The smallest and the largest valid value of bands, found by reading all of them.
+//! Finds the smallest and the largest valid value of bands by reading all of them.
 
 use super::numbers::{load, row_of};
 use crate::error::{Error, Result};
 use crate::raster::Raster;
 use strile_engine::Context;
 
-/// The ranges of some bands, from 0; nodata, NaN, infinities and pixels that are masked out do not count.
+/// Finds the ranges of some bands, from 0. Nodata, NaN, infinities and masked pixels do not count.
 pub(super) struct Ranges<'a> {
     pub(super) bands: &'a [usize],
     pub(super) nodata: &'a [Option<f64>],
 }
 
 impl Ranges<'_> {
-    /// Finds them in pieces that `read` gives until there are no more. The error names the band without a valid value.
+    /// Finds the ranges in pieces from `read`, until there are no more. The error names the band without a valid value.
     pub(super) fn find(
         &self,
         pieces: impl Iterator<Item = Result<(Raster, Option<Raster>)>>,

@@ -1,5 +1,5 @@
-//! The reads of a conversion: ranges of values that are found first, windows with their masks, and what all of them ask
-//! of servers, counted before they are done.
+//! The reads of a conversion: ranges of values first, then windows with their masks. Also counts their requests to
+//! servers in advance.
 
 use super::change::Change;
 use super::pieces::{Cut, cut};
@@ -16,20 +16,20 @@ use crate::window::Window;
 use crate::write::RasterSpec;
 use strile_engine::{Context, LocatedFault};
 
-/// Bytes of a piece in which ranges of values are found.
+/// Bytes of a piece for finding ranges of values.
 const RANGE_BYTES: u64 = 32 << 20;
 
-/// Windows that are counted, at most: a small file can state billions of them.
+/// Maximum number of windows that are counted: a small file can state billions of them.
 pub(crate) const MOST_READS: usize = 1 << 16;
 
 /// Requests for pixels of remote files, if none fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Requests {
-    /// Their number.
+    /// Number of requests.
     pub count: usize,
-    /// Bytes of their answers.
+    /// Bytes of their responses.
     pub bytes: u64,
-    /// There may be more: sources of a mosaic that are blended are not counted, nor are parts beyond the first 65,536.
+    /// Whether there may be more: blended sources of a mosaic and parts beyond the first 65,536 are not counted.
     pub is_least: bool,
 }
 
@@ -42,7 +42,7 @@ impl Requests {
 }
 
 impl Kept<'_> {
-    /// See [`Conversion::requests`](super::Conversion::requests).
+    /// Counts the requests; see [`Conversion::requests`](super::Conversion::requests).
     pub(super) fn requests(&self, context: &Context) -> Result<Option<Requests>> {
         if !is_remote(self.input, &self.read)? {
             return Ok(None);
@@ -89,7 +89,7 @@ impl Kept<'_> {
     }
 }
 
-/// Whether a file of the input is remote.
+/// Returns whether a file of the input is remote.
 pub(super) fn is_remote(input: &Input, read: &ReadOptions) -> Result<bool> {
     Ok(match input {
         Input::Tiff(dataset) => dataset.target(&read.place)?.file.source.local().is_none(),
@@ -100,14 +100,14 @@ pub(super) fn is_remote(input: &Input, read: &ReadOptions) -> Result<bool> {
     })
 }
 
-/// The reads of one window: of its pixels, and of its mask.
+/// Returns the reads of one window: of its pixels, and of its mask.
 pub(super) fn layers(read: &ReadOptions, window: Window, masked: bool) -> (ReadOptions, Option<ReadOptions>) {
     let options = read.clone().window(window);
     let mask = masked.then(|| options.clone().place(options.place.of_layer(Layer::Mask)));
     (options, mask)
 }
 
-/// The values, once ranges that were not given are found.
+/// Returns the values, after finding ranges that were not given.
 pub(super) fn found_values(
     input: &Input,
     (change, whole): (Change, &ReadOptions),
@@ -128,7 +128,7 @@ pub(super) fn found_values(
     change.values(&found).map_err(refuse)
 }
 
-/// The pieces in which ranges of values are found; `None` if all are known.
+/// Returns the pieces for finding ranges of values; `None` if all ranges are known.
 fn cut_for_ranges(input: &Input, change: &Change, whole: &Place) -> Result<Option<Cut>> {
     if change.sources().is_empty() {
         return Ok(None);

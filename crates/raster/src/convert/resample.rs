@@ -1,7 +1,7 @@
-//! Pixels of another size, in panels of columns and chunks of rows, so that memory stays bounded.
+//! Resamples pixels in panels of columns and chunks of rows, so that memory stays bounded.
 //!
 //! A panel is as wide as memory allows; usually it is the whole raster. Its input is read along rows of blocks, each
-//! once, and split among threads by columns. Everything happens on the CPU, whichever device decodes and encodes.
+//! once, and split among threads by columns. Resampling always runs on the CPU, whichever device decodes and encodes.
 
 use super::numbers::{Counts, row_of};
 use super::shape::Shape;
@@ -15,14 +15,14 @@ use crate::window::Window;
 use std::ops::Range;
 use strile_engine::{Context, EngineError, Fill};
 
-/// Bytes that are held at once.
+/// Limits on bytes that are held at once.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Of the input, unless a row of blocks under one column of the result has more.
+    /// Bytes of the input, unless a row of blocks under one column of the result has more.
     chunk: u64,
-    /// Of the result, unless one row has more.
+    /// Bytes of the result, unless one row has more.
     made: u64,
-    /// Of sums that wait, unless one column needs more.
+    /// Bytes of pending sums, unless one column needs more.
     sums: u64,
 }
 
@@ -32,14 +32,14 @@ impl Default for Limits {
     }
 }
 
-/// What is resampled.
+/// A resampling: shape, bands and limits.
 pub(super) struct Resampling<'a> {
     pub(super) shape: &'a Shape,
     pub(super) values: &'a Values,
-    /// Bands that are read.
+    /// Number of bands that are read.
     pub(super) bands: usize,
     pub(super) masked: bool,
-    /// The band, from 0, that is alpha and says which pixels count.
+    /// The band, from 0, that is alpha and says which pixels are valid.
     pub(super) alpha: Option<usize>,
     /// Rows of the input that are decoded together.
     pub(super) block_rows: u32,
@@ -57,12 +57,12 @@ pub(super) struct Made {
 }
 
 impl Resampling<'_> {
-    /// Whether windows of the result come beside each other, not only below each other.
+    /// Returns whether windows of the result are also side by side, not only below each other.
     pub(super) fn is_cut_by_columns(&self) -> bool {
         self.panel_columns() < self.shape.size.0
     }
 
-    /// Makes all of the result: reads windows of the input by `read`, and gives windows of the result to `give`.
+    /// Computes the whole result: reads windows of the input with `read`, and passes windows of the result to `give`.
     pub(super) fn run(
         &self,
         mut read: impl FnMut(Window) -> Result<Given>,
@@ -86,7 +86,7 @@ impl Resampling<'_> {
         Ok(counts)
     }
 
-    /// The windows of the input that `run` reads, in that order.
+    /// Returns the windows of the input that `run` reads, in order.
     pub(super) fn windows(&self, context: &Context) -> Result<Vec<Window>> {
         let ((across, down), method) = (self.shape.spans(), self.shape.method);
         let _rows = context.take(taps_bytes(&down, method), "weights of rows")?;
@@ -109,13 +109,13 @@ impl Resampling<'_> {
         Ok(windows)
     }
 
-    /// Columns of the result that are made together.
+    /// Returns the columns of the result that are computed together.
     fn panels(&self, across: &Span) -> impl Iterator<Item = Range<u32>> + use<> {
         let (step, count) = (self.panel_columns().max(1), across.count);
         (0..count).step_by(step as usize).map(move |first| first..first.saturating_add(step).min(count))
     }
 
-    /// Windows of the input under a panel, each of whole rows of blocks.
+    /// Returns the windows of the input under a panel, each of whole rows of blocks.
     fn chunks(&self, under: Range<u32>, down: Range<u32>) -> impl Iterator<Item = Window> + use<> {
         let (left, width) = (under.start, under.end - under.start);
         let (step, bottom) = (self.chunk_rows(width), if width == 0 { down.start } else { down.end });
@@ -125,17 +125,17 @@ impl Resampling<'_> {
         tops.map(move |top| Window::new(left, top, width, end(top) - top))
     }
 
-    /// Bytes of a pixel of the input, with its mask.
+    /// Returns the bytes of a pixel of the input, with its mask.
     fn pixel(&self) -> u64 {
         self.bands as u64 * self.values.from.size() as u64 + u64::from(self.masked)
     }
 
-    /// Bytes of a pixel of the result, with its mask.
+    /// Returns the bytes of a pixel of the result, with its mask.
     fn made_pixel(&self) -> u64 {
         self.values.maps.len() as u64 * self.values.to.size() as u64 + u64::from(self.masked)
     }
 
-    /// Bytes of the sums that wait for each column.
+    /// Returns the bytes of the pending sums per column.
     fn sums_bytes(&self) -> u64 {
         let (across, down) = self.shape.spans();
         let ratio = down.len / f64::from(down.count.max(1));
@@ -153,7 +153,7 @@ impl Resampling<'_> {
         bytes(waiting * each * (self.bands + 1) as f64)
     }
 
-    /// Columns of a panel.
+    /// Returns the columns of a panel.
     fn panel_columns(&self) -> u32 {
         let (across, _) = self.shape.spans();
         let ratio = across.len / f64::from(across.count.max(1));
@@ -165,14 +165,14 @@ impl Resampling<'_> {
         u32::try_from(least).unwrap_or(u32::MAX).min(across.count)
     }
 
-    /// Rows of the input that are read at once, for so many of its columns.
+    /// Returns the rows of the input that are read at once, for `columns` of its columns.
     fn chunk_rows(&self, columns: u32) -> u32 {
         let block_row = self.pixel() * u64::from(columns.max(1)) * u64::from(self.block_rows.max(1));
         let times = (self.limits.chunk / block_row.max(1)).max(1);
         u32::try_from(times).unwrap_or(u32::MAX).saturating_mul(self.block_rows.max(1))
     }
 
-    /// Rows of the result that are made at once, for so many of its columns.
+    /// Returns the rows of the result that are computed at once, for `columns` of its columns.
     fn made_rows(&self, columns: u32) -> u32 {
         let row = self.made_pixel() * u64::from(columns.max(1));
         u32::try_from((self.limits.made / row.max(1)).max(1)).unwrap_or(u32::MAX)
@@ -249,7 +249,7 @@ impl Resampling<'_> {
         Ok(counts)
     }
 
-    /// Puts rows that all workers have done side by side.
+    /// Joins the rows that all workers have finished.
     fn collect(&self, workers: &mut [Worker<'_>], columns: &Range<u32>, first_row: &mut u32) -> Option<Made> {
         let rows = workers.first().map_or(0, |worker| worker.rows_done);
         if rows == 0 {
@@ -283,7 +283,7 @@ impl Resampling<'_> {
         Some(Made { window, pixels, mask })
     }
 
-    /// Copies samples as they are.
+    /// Resamples with nearest: copies samples unchanged.
     fn nearest(
         &self,
         (across, columns): (&Span, Range<u32>),
@@ -317,7 +317,7 @@ impl Resampling<'_> {
         Ok(counts)
     }
 
-    /// The samples of a window of the result, out of what was read for it.
+    /// Picks the samples of a window of the result from the pixels that were read for it.
     fn pick(
         &self,
         (columns, rows): (&Axis, &[Option<u32>]),
@@ -385,8 +385,8 @@ impl Resampling<'_> {
     }
 }
 
-/// Rows of the result that are made together, up to a limit, and the rows of the input that they show: those of one chunk
-/// of `step` rows, or none, outside the image.
+/// Returns rows of the result that are computed together, up to a limit, and their rows of the input: those of one
+/// chunk of `step` rows, or none, outside the image.
 fn picked(
     rows: &Axis,
     step: u32,
@@ -403,14 +403,14 @@ fn picked(
     })
 }
 
-/// The window of the input that has these rows; `None` if there is none.
+/// Returns the window of the input that covers these rows; `None` if there is none.
 fn window_of(under: &Range<u32>, rows: &[Option<u32>]) -> Option<Window> {
     let (low, high) = (*rows.iter().flatten().min()?, *rows.iter().flatten().max()?);
     let width = under.end - under.start;
     (!under.is_empty()).then(|| Window::new(under.start, low, width, high - low + 1))
 }
 
-/// Bytes of the weights of an axis.
+/// Returns the bytes of the weights of an axis.
 fn taps_bytes(span: &Span, method: Method) -> u64 {
     bytes(f64::from(span.count) * (span.most_taps(method).min(f64::from(span.size) + 2.0) * 8.0 + 16.0))
 }
@@ -459,7 +459,7 @@ mod tests {
         (raster(2, pixels), Some(raster(1, mask)))
     }
 
-    /// All of the result, put together.
+    /// Returns the whole result in one piece.
     fn made(shape: &Shape, limits: Limits, block_rows: u32, threads: usize) -> (Vec<u8>, Vec<u8>) {
         let values = Values::new(GivenValues {
             from: DataType::U8,

@@ -1,4 +1,5 @@
-//! Which pixels are written, and at what size: GDAL's rules for `-srcwin`, `-projwin`, `-outsize`, `-tr` and `-ovr`.
+//! Decides which pixels are written, and at what size: GDAL's rules for `-srcwin`, `-projwin`, `-outsize`, `-tr` and
+//! `-ovr`.
 
 use super::options::{ConvertArea, ConvertOptions, ConvertSize, Side, SourceLevel};
 use super::taps::{Method, Span};
@@ -15,27 +16,27 @@ use strile_tiff::geo::GeoTransform;
 struct Base {
     size: (u32, u32),
     transform: Option<GeoTransform>,
-    /// Its overviews that can stand for it; `None` where one cannot.
+    /// Its overviews that can replace it; `None` for those that cannot.
     overviews: Vec<Option<(u32, u32)>>,
 }
 
-/// What of the image is written.
+/// The part of the image that is written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Taken {
-    /// Pixels as they are, of the image or of an overview.
+    /// Unchanged pixels of the image or of an overview.
     Pixels { level: usize, window: Option<Window> },
     /// Pixels of another size or place.
     Resampled(Shape),
 }
 
-/// How an image becomes one of another size.
+/// The resampling of an image to another size.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shape {
-    /// Left, top, width and height of what is written, in pixels of the image.
+    /// Left, top, width and height of the output, in pixels of the image.
     area: [f64; 4],
-    /// Columns and rows that are written.
+    /// Columns and rows of the output.
     pub(super) size: (u32, u32),
-    /// Width and height of a pixel where they were asked for.
+    /// Width and height of a pixel, if requested.
     pixel: Option<(f64, f64)>,
     /// The level that is read.
     pub(super) level: usize,
@@ -45,7 +46,7 @@ pub(super) struct Shape {
     pub(super) method: Method,
 }
 
-/// Decides what is written. Whatever deserves a warning goes to `warnings`.
+/// Decides what is written. Adds warnings to `warnings`.
 pub(super) fn take(
     input: &Input,
     place: &Place,
@@ -71,7 +72,7 @@ pub(super) fn take(
     base_of(input, &place)?.take(&place, options, warnings).map_err(refuse)
 }
 
-/// A refusal in the name of the input.
+/// Returns an error in the name of the input.
 pub(super) fn named(input: &Input, problem: String) -> crate::Error {
     match input {
         Input::Tiff(dataset) => dataset.refuse(problem),
@@ -139,7 +140,7 @@ impl Base {
             return Ok(Taken::Pixels { level: level.max(place.level), window: (!whole).then_some(window) });
         }
         let level = level.max(place.level);
-        // Pixels one to one are copied, though some lie outside.
+        // Pixels one to one are copied, even if some lie outside.
         let whole = |v: f64| (v - v.round()).abs() < 1e-9;
         let copied = level_area.iter().all(|&v| whole(v))
             && (level_area[2].round(), level_area[3].round()) == (f64::from(size.0), f64::from(size.1));
@@ -147,7 +148,7 @@ impl Base {
         Ok(Taken::Resampled(Shape { area, size, pixel, level, level_area, level_size, method }))
     }
 
-    /// The size of a level that pixels can be computed from.
+    /// Returns the size of a level that pixels can be computed from.
     fn level_size(&self, level: usize) -> std::result::Result<(u32, u32), String> {
         let Some(overview) = level.checked_sub(1) else { return Ok(self.size) };
         let found = self.overviews.get(overview).copied();
@@ -158,7 +159,7 @@ impl Base {
         size.ok_or_else(|| format!("level {level} has other samples or no mask, unlike the image"))
     }
 
-    /// What is taken, in pixels of the image.
+    /// Returns the selected area, in pixels of the image.
     fn area(&self, place: &Place, options: &ConvertOptions) -> std::result::Result<[f64; 4], String> {
         let area = match options.area {
             None | Some(ConvertArea::Bounds(_)) => {
@@ -220,7 +221,7 @@ impl Base {
         Ok(())
     }
 
-    /// The size that is written, the area made to fit it, and the size of a pixel that was asked for.
+    /// Returns the output size, the area adapted to it, and the pixel size if requested.
     #[expect(clippy::type_complexity, reason = "three things that are decided together")]
     fn size(
         &self,
@@ -256,7 +257,7 @@ impl Base {
                 let (own_across, own_down) = (transform.a.abs(), transform.e.abs());
                 let columns = pixels((width / across * own_across + 0.5).floor())?;
                 let rows = pixels((height / down * own_down + 0.5).floor())?;
-                // Filters read exactly what the pixels cover; nearest, as GDAL's, stretches over the area.
+                // Filters read exactly the area of the pixels; nearest stretches over the area, as in GDAL.
                 let exact = match options.resampling {
                     Method::Nearest => area,
                     _ => [x, y, f64::from(columns) * across / own_across, f64::from(rows) * down / own_down],
@@ -273,14 +274,14 @@ impl Base {
     }
 }
 
-/// A number of pixels that a raster can have.
+/// Converts a count of pixels. Fails if a raster cannot have that many.
 fn pixels(count: f64) -> std::result::Result<u32, String> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be inside")]
     let checked = (count >= 1.0 && count <= f64::from(u32::MAX)).then_some(count as u32);
     checked.ok_or_else(|| format!("an output side of {count} pixels; expected 1 to {}", u32::MAX))
 }
 
-/// The window, where whole pixels of the image are written one to one.
+/// Returns the window, if whole pixels of the image are written one to one.
 fn window_of([x, y, width, height]: [f64; 4], size: (u32, u32), image: (u32, u32)) -> Option<Window> {
     let near = |v: f64, whole: f64| (v - whole).abs() < 1e-9 * whole.abs().max(1.0);
     let fits = |start: f64, len: f64, count: u32, size: u32| {
@@ -294,7 +295,7 @@ fn window_of([x, y, width, height]: [f64; 4], size: (u32, u32), image: (u32, u32
 }
 
 impl Shape {
-    /// The shape of an image that has neither transform nor overviews; `None` where pixels stay as they are.
+    /// Returns the shape for an image that has neither transform nor overviews; `None` if pixels are unchanged.
     #[cfg(test)]
     pub(super) fn of_image(size: (u32, u32), options: &ConvertOptions) -> Option<Self> {
         let base = Base { size, transform: None, overviews: Vec::new() };
@@ -304,14 +305,14 @@ impl Shape {
         }
     }
 
-    /// The axes of the level that is read: columns, then rows.
+    /// Returns the axes of the level that is read: columns, then rows.
     pub(super) fn spans(&self) -> (Span, Span) {
         let [x, y, width, height] = self.level_area;
         let span = |start, len, count, size| Span { start, len, count, size };
         (span(x, width, self.size.0, self.level_size.0), span(y, height, self.size.1, self.level_size.1))
     }
 
-    /// Makes the description of the whole image that of what is written.
+    /// Changes the description of the whole image to that of the output.
     ///
     /// `transform` is that of the whole image; `given` replaces it.
     pub(super) fn describe(
@@ -338,7 +339,7 @@ impl Shape {
             gcp.row = (gcp.row - y) * rows / height;
         }
         if let Some(rpc) = &mut geo.rpc {
-            // Its numbers are those of centres.
+            // RPCs count from pixel centres.
             let moved = |v: f64, start: f64, scale: f64| (v - start + 0.5) * scale - 0.5;
             let (across, down) = (columns / width, rows / height);
             rpc.sample = (moved(rpc.sample.0, x, across), rpc.sample.1 * across);
@@ -347,7 +348,7 @@ impl Shape {
         drop_statistics(spec);
     }
 
-    /// What is done, in words.
+    /// Describes the operation in words.
     pub(super) fn explain(&self) -> String {
         let [x, y, width, height] = self.area;
         let level = match self.level {
@@ -363,7 +364,7 @@ impl Shape {
     }
 }
 
-/// Removes statistics, which describe other pixels.
+/// Removes statistics, which describe the original pixels.
 pub(super) fn drop_statistics(spec: &mut RasterSpec) {
     for band in &mut spec.metadata.bands {
         band.statistics = None;
@@ -371,7 +372,7 @@ pub(super) fn drop_statistics(spec: &mut RasterSpec) {
     }
 }
 
-/// The corners of what is written as a transform.
+/// Returns the transform for the corners of the output.
 pub(super) fn transform_of(corners: [f64; 4], size: (u32, u32)) -> Result<GeoTransform> {
     let [left, top, right, bottom] = corners;
     let (a, e) = ((right - left) / f64::from(size.0), (bottom - top) / f64::from(size.1));

@@ -1,4 +1,4 @@
-//! What is written of an input, and what its own storage adds to the options.
+//! The description of the output, and write options derived from the input's storage.
 
 use super::change::type_of;
 use super::colours::{drop_told, names_of};
@@ -13,7 +13,7 @@ use crate::write::{Format, RasterSpec, WriteOptions};
 use strile_tiff::gdal::NoData;
 use strile_tiff::{Compression, DataType, ExtraSample, Image, Photometric, Planar, SampleFormat};
 
-/// The raster that is written.
+/// Returns the raster to write.
 pub(crate) fn spec_of(
     input: &Dataset,
     place: &Place,
@@ -36,7 +36,7 @@ pub(crate) fn spec_of(
     check_nodata(options, type_of(options, data_type)).map_err(|problem| input.refuse(problem))?;
     let photometric = options.photometric.unwrap_or(own);
     spec.photometric = Some(photometric);
-    // Another meaning of the samples has more colours or fewer; what is beyond them keeps its band.
+    // Another interpretation may have more or fewer colours; the bands beyond them are kept.
     let colours = std::iter::repeat_n(ExtraSample::Unspecified, usize::from(own.colour_samples()));
     let beyond = colours.chain(extra).skip(usize::from(photometric.colour_samples()));
     spec.extra_samples = Some(beyond.collect());
@@ -62,7 +62,8 @@ pub(crate) fn spec_of(
     Ok(spec)
 }
 
-/// Whether the alpha of a picture is written as a mask: as GDAL's COG driver does for JPEG, which would blur it.
+/// Returns whether the alpha of a picture is written as a mask, as GDAL's COG driver does for JPEG, which would blur
+/// it.
 pub(crate) fn alpha_becomes_mask(input: &Dataset, place: &Place, options: &ConvertOptions) -> Result<bool> {
     let image = input.target(place)?.image;
     let as_it_is = options.alpha.is_none()
@@ -83,10 +84,10 @@ fn level_has_mask(input: &Dataset, place: &Place) -> bool {
     level.is_some_and(|level| level.mask.is_some())
 }
 
-/// What the chosen bands mean: the colours of the input where all of them come first, else data.
+/// Returns the meaning of the chosen bands: the colours of the input if all of them come first, else data.
 fn meaning(image: &Image, bands: &[u16]) -> (Photometric, Vec<ExtraSample>) {
     let own = match colours_as_read(image) {
-        // YCbCr that was not made RGB would be, by whoever reads it interleaved.
+        // YCbCr that was not converted to RGB: an interleaved read would convert it.
         Photometric::Mask | Photometric::LogL | Photometric::LogLuv | Photometric::YCbCr => {
             Photometric::MinIsBlack
         }
@@ -104,7 +105,7 @@ fn meaning(image: &Image, bands: &[u16]) -> (Photometric, Vec<ExtraSample>) {
     (photometric, beyond.map(extra_of).collect())
 }
 
-/// Gives bands of a picture the names of their colours where the tags no longer say them.
+/// Names bands of a picture after their colours if the tags no longer express them.
 fn name_colours(image: &Image, bands: &[u16], spec: &mut RasterSpec) {
     let own = colours_as_read(image);
     if !matches!(own, Photometric::Rgb | Photometric::Separated) || spec.photometric == Some(own) {
@@ -125,13 +126,13 @@ fn name_colours(image: &Image, bands: &[u16], spec: &mut RasterSpec) {
     drop_told(&mut spec.metadata.bands, photometric, &extra);
 }
 
-/// Whether grey samples have a colour table: GDAL writes one so where it comes after the pixels.
+/// Returns whether grey samples have a colour table. GDAL writes files like this if the table is set after the pixels.
 pub(crate) fn has_grey_table(image: &Image) -> bool {
     image.colour.colour_map.is_some()
         && matches!(image.colour.photometric, Photometric::MinIsBlack | Photometric::MinIsWhite)
 }
 
-/// What the samples are once they are read: YCbCr of most codecs has become RGB.
+/// Returns the colours of samples after they are read: YCbCr of most codecs becomes RGB.
 pub(crate) fn colours_as_read(image: &Image) -> Photometric {
     match image.colour.photometric {
         Photometric::YCbCr if image.colour.ycbcr.is_some() || is_picture(image.compression) => {
@@ -141,7 +142,7 @@ pub(crate) fn colours_as_read(image: &Image) -> Photometric {
     }
 }
 
-/// Codecs that give RGB whatever they store.
+/// Returns whether a codec returns RGB, whatever it stores.
 fn is_picture(compression: Compression) -> bool {
     use Compression as C;
     matches!(
@@ -166,7 +167,7 @@ fn metadata_of(input: &Dataset, place: &Place, options: &ConvertOptions) -> Resu
     let full = input.target(&full)?.image;
     let whole = (target.window.width, target.window.height) == (full.width, full.height);
     if !whole {
-        // They speak of other pixels.
+        // Statistics describe other pixels.
         for band in &mut metadata.bands {
             band.statistics = None;
             band.items.retain(|(name, _)| !name.starts_with("STATISTICS_"));
@@ -182,7 +183,7 @@ fn metadata_of(input: &Dataset, place: &Place, options: &ConvertOptions) -> Resu
         gcp.row = gcp.row / scale.1 - corner.1;
     }
     if let Some(rpc) = &mut geo.rpc {
-        // Its numbers are those of centres.
+        // RPCs count from pixel centres.
         let moved = |v: f64, scale: f64, corner: f64| (v + 0.5) / scale - 0.5 - corner;
         rpc.sample = (moved(rpc.sample.0, scale.0, corner.0), rpc.sample.1 / scale.0);
         rpc.line = (moved(rpc.line.0, scale.1, corner.1), rpc.line.1 / scale.1);
@@ -191,10 +192,10 @@ fn metadata_of(input: &Dataset, place: &Place, options: &ConvertOptions) -> Resu
     Ok(metadata)
 }
 
-/// Refuses a nodata value that no pixel could have.
+/// Fails for a nodata value that no pixel can have.
 pub(super) fn check_nodata(options: &ConvertOptions, data_type: DataType) -> std::result::Result<(), String> {
     let fits = |nodata: NoData| match nodata.for_type(data_type) {
-        // Real numbers are rounded to those that the type has.
+        // Real numbers are rounded to the precision of the type.
         Some(_) => {
             use DataType as D;
             matches!(data_type, D::F16 | D::F32 | D::F64 | D::C64 | D::C128) || nodata.as_integer().is_some()
@@ -209,7 +210,7 @@ pub(super) fn check_nodata(options: &ConvertOptions, data_type: DataType) -> std
     }
 }
 
-/// What is said differently.
+/// Applies the options that change the metadata.
 pub(super) fn change(metadata: &mut Metadata, options: &ConvertOptions) {
     let geo = &mut metadata.georeference;
     if let Some(transform) = options.transform {
@@ -227,7 +228,7 @@ pub(super) fn change(metadata: &mut Metadata, options: &ConvertOptions) {
     }
 }
 
-/// The options, completed from how the input is stored.
+/// Returns the write options, completed from the storage of the input.
 pub(crate) fn write_options(
     input: &Dataset,
     place: &Place,
@@ -243,7 +244,7 @@ pub(crate) fn write_options(
     if write.bits.is_none() && keeps_depth(write.compression) && odd && !options.changes_values() {
         write.bits = Some(image.sample.bits);
     }
-    // JPEG stays as it is: its blocks can then be copied.
+    // JPEG stays JPEG, so that its blocks can be copied.
     if write.compression == C::Jpeg && image.compression == C::Jpeg && options.photometric.is_none() {
         let own = image.colour.ycbcr.map(|ycbcr| ycbcr.subsampling);
         let same_bands = spec.bands == 3 && write.planar == Planar::Chunky && image.planar == Planar::Chunky;
@@ -253,7 +254,7 @@ pub(crate) fn write_options(
     Ok(write)
 }
 
-/// Codecs of bytes, which store samples of any depth.
+/// Returns whether a codec stores bytes, and therefore samples of any depth.
 pub(crate) fn keeps_depth(compression: Compression) -> bool {
     use Compression as C;
     matches!(
@@ -272,7 +273,7 @@ pub(crate) fn keeps_depth(compression: Compression) -> bool {
     )
 }
 
-/// The options, completed from what the raster is.
+/// Returns the write options, completed from the kind of raster.
 pub(crate) fn picture_options(spec: &RasterSpec, options: &ConvertOptions) -> WriteOptions {
     let mut write = options.write.clone();
     let (photometric, _) = spec.colours();
@@ -280,7 +281,7 @@ pub(crate) fn picture_options(spec: &RasterSpec, options: &ConvertOptions) -> Wr
         && spec.data_type == DataType::U8
         && spec.bands == 3
         && write.planar == Planar::Chunky;
-    // As GDAL's driver does: a third of the size for colours that nobody sees.
+    // As in GDAL's driver: a third of the size, for colour differences that are not visible.
     let jpeg = write.compression == Compression::Jpeg;
     if write.format == Format::Cog && jpeg && picture && options.photometric.is_none() {
         write.ycbcr.get_or_insert((2, 2));

@@ -1,4 +1,4 @@
-//! Which tags of the input go along: what describes the picture and strile does not say itself.
+//! Copies tags of the input that describe the picture and that strile does not write itself.
 
 use super::spec::has_grey_table;
 use crate::compare::is_of_storage;
@@ -9,7 +9,7 @@ use crate::source::read_ranges;
 use strile_engine::Cancel;
 use strile_tiff::{FieldType, FieldValue, Photometric, Tag, ValueData};
 
-/// Baseline tags with a value for each band, which mean nothing for other bands.
+/// Baseline tags with one value per band, which are wrong for other bands.
 const OF_BANDS: [Tag; 9] = [
     Tag::MinSampleValue,
     Tag::MaxSampleValue,
@@ -25,7 +25,7 @@ const OF_BANDS: [Tag; 9] = [
 /// Directories that a photograph's tags point to. They hold offsets of their own, so they cannot be copied as bytes.
 const DIRECTORIES: [(Tag, &str); 2] = [(Tag::ExifIFD, "EXIF"), (Tag::GPSIFD, "GPS")];
 
-/// The tags that go along.
+/// Returns the tags to copy.
 pub(crate) fn tags_of(input: &Dataset, place: &Place, warnings: &mut Vec<String>) -> Vec<(Tag, FieldValue)> {
     let Ok(target) = input.target(&Place { level: 0, window: None, reduce: 0, ..place.clone() }) else {
         return Vec::new();
@@ -47,7 +47,7 @@ pub(crate) fn tags_of(input: &Dataset, place: &Place, warnings: &mut Vec<String>
         }
     }
     let mut out = Vec::new();
-    // Values beyond are left out, with a warning.
+    // Values beyond the limit are skipped, with a warning.
     let mut room = ValueRoom::new(target.file.tiff.file_len);
     for entry in directory.entries().iter().filter(|entry| goes(entry.tag)) {
         // Offsets mean nothing in another file.

@@ -1,15 +1,15 @@
-//! Which pixels of an axis count for a pixel of another size, and how much.
+//! The pixels of an axis that contribute to a resampled pixel, and their weights.
 //!
-//! Pixel *i* of *n* lies from place(*i*) to place(*i* + 1), where place(*t*) = start + *t* · length / *n*, in pixels of the
-//! input. A pixel of which less than half lies in the image has no taps. The weights are those of GDAL: filters are stretched
-//! where the image shrinks, so that every pixel counts, and taps outside the image are left out.
+//! Pixel *i* of *n* lies from place(*i*) to place(*i* + 1), where place(*t*) = start + *t* · length / *n*, in pixels of
+//! the input. A pixel of which less than half lies in the image has no taps. The weights are those of GDAL: filters are
+//! stretched where the image shrinks, so that every pixel contributes, and taps outside the image are left out.
 
 use std::ops::Range;
 
-/// How pixels of another size are computed.
+/// Resampling methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Method {
-    /// The pixel under the centre, as it is.
+    /// The unchanged pixel under the centre.
     #[default]
     Nearest,
     /// A triangle filter.
@@ -20,11 +20,11 @@ pub enum Method {
     CubicSpline,
     /// A windowed sinc of three lobes.
     Lanczos,
-    /// The mean of the pixels underneath, each by its area.
+    /// The mean of the pixels underneath, weighted by area.
     Average,
-    /// The root of the mean of the squares, each by its area.
+    /// The root of the mean of the squares, weighted by area.
     Rms,
-    /// The value that covers most of the area; of equals the first to reach it.
+    /// The value that covers most of the area; on ties, the first to reach that area.
     Mode,
 }
 
@@ -41,7 +41,7 @@ impl Method {
         Self::Mode,
     ];
 
-    /// GDAL's name, in lower case.
+    /// Returns GDAL's name, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nearest => "nearest",
@@ -55,19 +55,19 @@ impl Method {
         }
     }
 
-    /// The method of a name, in any case; `near` is `nearest`.
+    /// Returns the method with a name, in any case; `near` is `nearest`.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let name = if name == "near" { "nearest" } else { &name };
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// Whether it gives values of the input only, which is what indices need.
+    /// Returns whether the method yields only values of the input, which indices need.
     pub(crate) const fn keeps_values(self) -> bool {
         matches!(self, Self::Nearest | Self::Mode)
     }
 
-    /// Pixels on each side of the centre where the image does not shrink; `None` where the area counts.
+    /// Returns the pixels on each side of the centre if the image does not shrink; `None` for methods by area.
     const fn radius(self) -> Option<f64> {
         match self {
             Self::Bilinear => Some(1.0),
@@ -77,12 +77,12 @@ impl Method {
         }
     }
 
-    /// Whether weights are those of a filter.
+    /// Returns whether the method is a filter.
     pub(super) const fn is_filter(self) -> bool {
         self.radius().is_some()
     }
 
-    /// Whether some weights are negative: then scattered valid pixels mean nothing.
+    /// Returns whether some weights are negative: then results from scattered valid pixels are meaningless.
     pub(super) const fn has_negative_weights(self) -> bool {
         matches!(self, Self::Cubic | Self::Lanczos)
     }
@@ -107,14 +107,14 @@ impl Method {
     }
 }
 
-/// An axis of an image: what is taken of it, and how many pixels that becomes.
+/// An axis of an image: the range of it that is used, and the number of pixels that it becomes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Span {
     pub(super) start: f64,
     pub(super) len: f64,
-    /// Pixels of the result.
+    /// Number of pixels of the result.
     pub(super) count: u32,
-    /// Pixels of the image.
+    /// Number of pixels of the image.
     pub(super) size: u32,
 }
 
@@ -138,16 +138,16 @@ impl Taps<'_> {
 /// The taps of some pixels of an axis, in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Axis {
-    /// First tap, and where its weights begin.
+    /// First tap, and the index of its first weight.
     pixels: Vec<(u32, usize)>,
     weights: Vec<f64>,
 }
 
-/// Rounding that may put a pixel's edge on the wrong side of a pixel of the image.
+/// Tolerance for rounding that would put a pixel's edge on the wrong side of a pixel of the image.
 const EDGE: f64 = 1e-9;
 
 impl Span {
-    /// The most taps that a pixel can have.
+    /// Returns the maximum number of taps per pixel.
     pub(super) fn most_taps(&self, method: Method) -> f64 {
         let ratio = self.len / f64::from(self.count.max(1));
         match method.radius() {
@@ -156,14 +156,14 @@ impl Span {
         }
     }
 
-    /// The taps of the pixels of a range.
+    /// Returns the taps of the pixels of a range.
     pub(super) fn axis(&self, method: Method, range: Range<u32>) -> Axis {
         let mut axis = Axis::default();
         let ratio = self.len / f64::from(self.count.max(1));
         for index in range {
             axis.pixels.push((0, axis.weights.len()));
             let centre = self.start + (f64::from(index) + 0.5) * ratio;
-            // A pixel that lies half inside is inside, as in GDAL.
+            // A pixel that lies half inside counts as inside, as in GDAL.
             if !(centre >= -EDGE && centre <= f64::from(self.size) + EDGE) {
                 continue;
             }
@@ -221,12 +221,12 @@ impl Axis {
         self.pixels.len()
     }
 
-    /// Every pixel's taps, in order.
+    /// Returns the taps of every pixel, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Taps<'_>> {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// The pixels of the image that count for any.
+    /// Returns the range of pixels of the image that contribute to any pixel.
     pub(super) fn under(&self) -> Range<u32> {
         let used = || self.iter().filter(|taps| !taps.is_empty());
         let first = used().map(|taps| taps.first).min().unwrap_or(0);

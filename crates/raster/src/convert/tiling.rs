@@ -1,7 +1,8 @@
-//! Files whose tiles are those of a tile matrix set: its pixels, padded to whole tiles.
+//! Files whose tiles are those of a tile matrix set, padded to whole tiles.
 //!
-//! A raster that has the reference system of the set, the pixels of one of its zoom levels, and lies on its grid keeps its pixels (`align`); any
-//! other is warped onto `grid` (`tiled`). What is beyond the raster is not valid: nodata, or masked out.
+//! A raster in the reference system of the set, with the pixels of one of its zoom levels, that lies on its grid keeps
+//! its pixels (`align`). Any other raster is warped onto `grid` (`tiled`). Pixels beyond the raster are not valid:
+//! nodata, or masked out.
 
 use crate::grid::{Grid, GridChoice, Placement};
 use crate::window::Window;
@@ -14,32 +15,33 @@ use strile_tiff::{ExtraSample, InvalidValue};
 /// A tile matrix set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TilingScheme {
-    /// Web Mercator in tiles of 256 pixels, as every web map has it.
+    /// Web Mercator in tiles of 256 pixels, as used by web maps.
     GoogleMapsCompatible,
 }
 
-/// Which of the two zoom levels around the resolution of a raster is taken.
+/// Which of the two zoom levels around the resolution of a raster is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ZoomStrategy {
-    /// The one whose pixels are nearest in size.
+    /// The one with the nearest pixel size.
     #[default]
     Auto,
-    /// The one of larger pixels.
+    /// The one with larger pixels.
     Lower,
-    /// The one of smaller pixels.
+    /// The one with smaller pixels.
     Upper,
 }
 
-/// Tiles of a set at one of its zoom levels, as GDAL's COG driver chooses it.
+/// Tiles of a set at one of its zoom levels, chosen as in GDAL's COG driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tiling {
     /// The set.
     pub scheme: TilingScheme,
-    /// The zoom level; `None` chooses it by the raster's resolution.
+    /// The zoom level. `None` chooses it by the raster's resolution.
     pub zoom: Option<u32>,
-    /// How it is chosen.
+    /// How the zoom level is chosen.
     pub strategy: ZoomStrategy,
-    /// Levels, the full image among them, that begin and end at tiles of their zoom level; at most 10 and the zoom level count.
+    /// Number of levels, including the full image, that begin and end at tiles of their zoom level. At most 10 and the
+    /// zoom level.
     pub aligned_levels: u32,
 }
 
@@ -49,23 +51,23 @@ impl From<TilingScheme> for Tiling {
     }
 }
 
-/// Half the circumference of the set's sphere: the left and top edges.
+/// Half the circumference of the set's sphere: distance of the left and top edges from the origin.
 const HALF: f64 = 20_037_508.342_789_244;
-/// Zoom levels of the set.
+/// Number of zoom levels of the set.
 const ZOOMS: u32 = 31;
-/// Most levels that are aligned.
+/// Maximum number of aligned levels.
 const MOST_ALIGNED: u32 = 10;
 
-/// Where a raster lies in the tiles of a set.
+/// The position of a raster in the tiles of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Aligned {
     zoom: u32,
-    /// Pixels beyond the raster on its left and at its top.
+    /// Pixels left of the raster and above it.
     pub(crate) before: (u32, u32),
 }
 
 impl TilingScheme {
-    /// GDAL's name.
+    /// Returns GDAL's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::GoogleMapsCompatible => "GoogleMapsCompatible",
@@ -73,13 +75,13 @@ impl TilingScheme {
     }
 }
 
-/// The size of a pixel at a zoom level, whose tiles have `block` pixels on a side.
+/// Returns the size of a pixel at a zoom level whose tiles have `block` pixels per side.
 fn pixel_of(zoom: u32, block: u32) -> f64 {
     2.0 * HALF / f64::from(block.max(1)) / f64::from(1u32 << zoom.min(ZOOMS - 1))
 }
 
 impl Tiling {
-    /// Returns the pixels on a side of the tiles that blocks make.
+    /// Returns the pixels per side of the tiles that blocks form.
     ///
     /// # Errors
     /// If blocks are not square tiles.
@@ -91,8 +93,8 @@ impl Tiling {
         }
     }
 
-    /// Returns the grid of whole tiles around some rasters, with `block` pixels on the side of a tile, as GDAL's COG driver chooses
-    /// it.
+    /// Returns the grid of whole tiles around some rasters, with `block` pixels per side of a tile, as in GDAL's COG
+    /// driver.
     ///
     /// # Errors
     /// If the rasters have no coordinates in Web Mercator, lie outside the set, or there is no such zoom level.
@@ -112,7 +114,7 @@ impl Tiling {
         let all = f64::from(1u32 << zoom);
         let together = f64::from(self.tiles_together(zoom));
         let bounds = natural.bounds();
-        // A box that ends within half a pixel of a tile ends there.
+        // A box that ends within half a pixel of a tile's edge ends at the edge.
         let near = 0.499 * pixel;
         let low = |v: f64| (((v + near) / tile).floor().max(0.0) / together).floor() * together;
         let high = |v: f64| (((v - near) / tile).ceil().min(all) / together).ceil() * together;
@@ -130,7 +132,7 @@ impl Tiling {
         Grid::from_bounds(crs, bounds, (pixel, pixel), false)
     }
 
-    /// The zoom level for pixels of that size.
+    /// Returns the zoom level for pixels of that size.
     fn zoom_for(self, wanted: f64, block: u32) -> Result<u32, InvalidValue> {
         if let Some(zoom) = self.zoom {
             self.check_zoom()?;
@@ -156,7 +158,7 @@ impl Tiling {
         })
     }
 
-    /// Refuses a zoom level that the set does not have.
+    /// Fails for a zoom level that the set does not have.
     fn check_zoom(self) -> Result<(), InvalidValue> {
         match self.zoom {
             Some(zoom) if zoom >= ZOOMS => {
@@ -167,17 +169,18 @@ impl Tiling {
         }
     }
 
-    /// Levels that are aligned.
+    /// Returns the number of aligned levels.
     fn aligned(self, zoom: u32) -> u32 {
         self.aligned_levels.min(MOST_ALIGNED).min(zoom)
     }
 
-    /// Tiles along a side that begin at a tile of the last aligned level.
+    /// Returns the number of tiles per side of a tile of the last aligned level.
     fn tiles_together(self, zoom: u32) -> u32 {
         1 << self.aligned(zoom).saturating_sub(1)
     }
 
-    /// The zoom level whose pixels a raster has, and its first pixel there; or why it does not lie on the grid of the set.
+    /// Returns the zoom level with the pixels of a raster, and the raster's first pixel there; or why it does not lie
+    /// on the grid of the set.
     fn place(self, geo: &Georeference, block: u32) -> Result<(u32, (u32, u32)), String> {
         let name = self.scheme.name();
         let epsg = geo.crs.as_ref().and_then(|crs| crs.epsg);
@@ -212,12 +215,12 @@ impl Tiling {
         Ok((zoom, (x.round() as u32, y.round() as u32)))
     }
 
-    /// Whether a raster keeps its pixels in tiles of the set.
+    /// Returns whether a raster keeps its pixels in tiles of the set.
     pub(crate) fn is_on_grid(self, geo: &Georeference, block: u32) -> bool {
         self.place(geo, block).is_ok()
     }
 
-    /// Pads `spec` to whole blocks of the set, or says why it does not lie on its grid.
+    /// Pads `spec` to whole blocks of the set, or returns why it does not lie on its grid.
     pub(crate) fn align(self, spec: &mut RasterSpec, block: (u32, u32)) -> Result<Aligned, String> {
         self.check_zoom().map_err(|problem| problem.to_string())?;
         if block.0 != block.1 {
@@ -254,15 +257,15 @@ impl Tiling {
     }
 }
 
-/// Whether nodata or alpha says which pixels are missing.
+/// Returns whether nodata or alpha marks missing pixels.
 pub(crate) fn is_told(spec: &RasterSpec) -> bool {
     let alpha = |extra: &ExtraSample| *extra != ExtraSample::Unspecified;
     spec.metadata.nodata.is_some() || spec.extra_samples.iter().flatten().any(alpha)
 }
 
 impl Aligned {
-    /// The parts of a file of `size` columns and rows above and below the raster, which lies at `inner`, each of
-    /// at most `step` rows.
+    /// Returns the parts above and below the raster, which lies at `inner`, of a file of `size` columns and rows, each
+    /// of at most `step` rows.
     pub(crate) fn above_and_below(inner: Window, size: (u32, u32), step: u32) -> Vec<Window> {
         let bottom = inner.row + inner.height;
         let rows = |from: u32, to: u32| {
@@ -272,8 +275,8 @@ impl Aligned {
         rows(0, inner.row).chain(rows(bottom, size.1)).collect()
     }
 
-    /// The parts beside a piece of the raster, where it reaches an edge of it. Given with the piece, so that no tile
-    /// at an edge has to wait for more than the rows of the piece.
+    /// Returns the parts beside a piece of the raster, if it reaches an edge of the raster. They are written with the
+    /// piece, so that no tile at an edge waits for more than the rows of the piece.
     pub(crate) fn beside(piece: Window, inner: Window, width: u32) -> Vec<Window> {
         let right = inner.column + inner.width;
         let mut parts = Vec::new();
@@ -286,7 +289,7 @@ impl Aligned {
         parts
     }
 
-    /// The zoom level.
+    /// Returns the zoom level.
     #[cfg(test)]
     fn zoom(self) -> u32 {
         self.zoom
@@ -348,7 +351,7 @@ mod tests {
         raster.metadata.georeference.crs = Some(grid.crs().clone());
         raster.metadata.georeference.transform = Some(grid.transform());
         let aligned = set.align(&mut raster, (256, 256)).unwrap();
-        // 10 m at 50° north are 15.6 m in the set, and its pixels of level 13 have 19.1 m, those of 14 9.55 m.
+        // 10 m at 50° north are 15.6 m in the set; its pixels have 19.1 m at level 13 and 9.55 m at level 14.
         assert_eq!((aligned.zoom(), aligned.before), (13, (0, 0)));
         assert_eq!((raster.width, raster.height), (grid.width(), grid.height()));
     }

@@ -1,8 +1,9 @@
-//! Values on their way from one type to another: scaled, looked up in a palette, rounded, clamped; nodata stays nodata.
+//! Conversion of values from one type to another: scaled, looked up in a palette, rounded, clamped. Nodata stays
+//! nodata.
 //!
-//! A pixel that holds the nodata value of the input gets that of the output, whatever the mapping says. A valid pixel
-//! never becomes nodata: a result that equals it becomes the value beside it. All of this happens on the CPU, so the
-//! result is the same whichever device decodes and encodes.
+//! A pixel with the nodata value of the input gets that of the output, whatever the mapping. A valid pixel never
+//! becomes nodata: a result that equals it becomes the adjacent value. Conversion always runs on the CPU, so the result
+//! is the same whichever device decodes and encodes.
 
 use super::numbers::{
     Counts, is_complex, is_whole, limits, load, put, row_of, store, store_whole, whole_number,
@@ -15,23 +16,23 @@ use strile_engine::{Context, EngineError};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// What happens to the values of a band.
+/// The mapping of the values of a band.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Map {
-    /// Nothing.
+    /// Unchanged.
     Same,
     /// Value × scale + offset.
     Linear { scale: f64, offset: f64 },
-    /// The place in a range, to a power, in another range.
+    /// Position in a range, raised to a power, scaled to another range.
     Power { from: (f64, f64), to: (f64, f64), exponent: f64 },
     /// The entry of a table; 0 beyond its end.
     Table(Arc<[u16]>),
 }
 
 impl Map {
-    /// A range mapped to another.
+    /// Returns the mapping from one range to another.
     pub(super) fn of_ranges(from: (f64, f64), to: (f64, f64), exponent: Option<f64>) -> Option<Self> {
-        // As GDAL avoids to divide by 0.
+        // Avoids a division by 0, as GDAL does.
         let from = if from.0 == from.1 { (from.0, from.1 + 0.1) } else { from };
         let finite = [from.0, from.1, to.0, to.1].iter().all(|v| v.is_finite());
         if from.0 == from.1 || !finite {
@@ -69,12 +70,12 @@ impl Map {
     }
 }
 
-/// What is known of a number that came of other pixels.
+/// State of a number that was computed from other pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// It is a value.
+    /// A value.
     Valid,
-    /// No valid pixel counts for it.
+    /// No valid pixel contributes to it.
     Empty,
     /// It lies outside the image.
     Outside,
@@ -85,26 +86,26 @@ pub(super) enum State {
 pub(super) struct Values {
     pub(super) from: DataType,
     pub(super) to: DataType,
-    /// Of each band that is written the band of the input, from 0, and what happens to its values.
+    /// For each band of the output: the band of the input, from 0, and the mapping of its values.
     pub(super) maps: Vec<(usize, Map)>,
     /// Nodata of each band of the input.
     pub(super) source_nodata: Vec<Option<f64>>,
     /// The sample of pixels without a value, and of those outside the image.
     empty: [u8; 16],
     outside: [u8; 16],
-    /// Whether values change, and not only their size.
+    /// Whether values change, not only the size.
     changes: bool,
-    /// Whether pixels that hold nodata are known in the output, too.
+    /// Whether nodata pixels are still marked in the output.
     marked: bool,
-    /// NaN has no value, because the type has no NaN.
+    /// NaN counts as no value, because the type has no NaN.
     nan_is_empty: bool,
-    /// What valid values may not become, and what they become instead.
+    /// The value that valid values must not become, and its replacement.
     reserved: Option<(f64, [u8; 16])>,
-    /// The largest value, where samples have fewer bits than their type.
+    /// The largest value, if samples have fewer bits than their type.
     most: Option<f64>,
 }
 
-/// What `Values` are made of.
+/// The parameters of `Values`.
 pub(super) struct Given {
     pub(super) from: DataType,
     pub(super) to: DataType,
@@ -113,7 +114,7 @@ pub(super) struct Given {
     pub(super) source_nodata: Vec<Option<NoData>>,
     /// Nodata that the output states.
     pub(super) nodata: Option<NoData>,
-    /// Whether values change, and nodata pixels take the nodata of the output.
+    /// Whether values change, and nodata pixels get the nodata of the output.
     pub(super) changes: bool,
     /// Bits of a sample.
     pub(super) bits: Option<u16>,
@@ -127,7 +128,7 @@ impl Values {
         let kept = if changes { stated } else { own.and_then(|nodata| nodata.to_sample(to)).or(stated) };
         let mut nothing = [0; 16];
         if let Some(own) = own {
-            // Nodata that is no longer said is a value like others.
+            // Nodata that is no longer declared is an ordinary value.
             store(to, &[own.as_f64()], &mut nothing, to.size());
         } else if !is_whole(to) {
             store(to, &[f64::NAN], &mut nothing, to.size());
@@ -138,7 +139,7 @@ impl Values {
             load(from, sample.get(..from.size())?, from.size(), &mut number);
             number.first().copied()
         };
-        // Only where the input says which pixels are valid.
+        // Only if the input says which pixels are valid.
         let reserved = kept.filter(|_| own.is_some()).and_then(|sample| beside(to, &sample));
         Self {
             from,
@@ -164,7 +165,7 @@ impl Values {
         let len = len.ok_or(Error::Engine(EngineError::Abandoned))?;
         let _lease = context.take(len as u64, "values of another type")?;
         let mut pixels = vec![0; len];
-        // A line is a row of one band, or of all where they lie between each other.
+        // A line is a row of one band, or of all bands if they are interleaved.
         let per_line = match raster.interleave {
             Interleave::BandFirst => 1,
             Interleave::BandLast => bands,
@@ -243,7 +244,7 @@ impl Values {
         }
         let counts = self.finish(map, scratch, (out, stride));
         if is_complex(self.from) && is_complex(self.to) {
-            // The imaginary part follows the real one; such values are only changed in their type.
+            // The imaginary part follows the real part; complex values only change their type.
             let (from, to) = (self.from.size() / 2, self.to.size() / 2);
             let part = |data_type| if data_type == DataType::C64 { DataType::F32 } else { DataType::F64 };
             let mut numbers = Vec::new();
@@ -279,7 +280,7 @@ impl Values {
         counts
     }
 
-    /// Puts what has no value in its place, and moves values out of the place of nodata.
+    /// Replaces missing values, and moves values away from nodata.
     fn mark(&self, states: &[State], out: &mut [u8], stride: usize, counts: &mut Counts) {
         let size = self.to.size();
         let put_sample =
@@ -302,26 +303,26 @@ impl Values {
         }
     }
 
-    /// Whether samples stay as they are.
+    /// Returns whether samples are unchanged.
     pub(super) fn is_identity(&self) -> bool {
         let kept = |(at, (source, map)): (usize, &(usize, Map))| at == *source && *map == Map::Same;
         !self.changes && self.from == self.to && self.maps.iter().enumerate().all(kept)
     }
 
-    /// The sample of a place outside the image.
+    /// Returns the sample of a place outside the image.
     pub(super) fn outside(&self) -> &[u8] {
         self.outside.get(..self.to.size()).unwrap_or_default()
     }
 }
 
-/// Numbers of a row and what is known of them.
+/// Numbers of a row and their states.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) numbers: Vec<f64>,
     pub(super) states: Vec<State>,
 }
 
-/// The number of a sample, and the sample beside it; `None` for NaN, which no value becomes.
+/// Returns the number of a sample, and the adjacent sample; `None` for NaN, which no value becomes.
 fn beside(data_type: DataType, sample: &[u8; 16]) -> Option<(f64, [u8; 16])> {
     let own = sample.get(..data_type.size())?;
     let mut number = Vec::new();
@@ -338,7 +339,7 @@ fn beside(data_type: DataType, sample: &[u8; 16]) -> Option<(f64, [u8; 16])> {
                 #[expect(clippy::cast_possible_truncation, reason = "a float of 32 bits")]
                 DataType::F32 | DataType::C64 => f64::from((v as f32).next_up()),
                 DataType::F16 => {
-                    // Halves are 2^-10 of their size apart.
+                    // Half floats are spaced 2^-10 of their size apart.
                     v + (v.abs() * 2f64.powi(-10)).max(2f64.powi(-24))
                 }
                 _ => v.next_up(),
@@ -352,7 +353,7 @@ fn beside(data_type: DataType, sample: &[u8; 16]) -> Option<(f64, [u8; 16])> {
 }
 
 impl Counts {
-    /// What could not be stored as it is, in words.
+    /// Adds warnings about samples that could not be stored exactly.
     pub(super) fn told(self, to: DataType, scaled: bool, warnings: &mut Vec<String>) {
         let samples = |count: u64| format!("{count} sample{}", if count == 1 { "" } else { "s" });
         if self.clamped > 0 && !scaled {
@@ -415,10 +416,10 @@ mod tests {
         let (out, counts) = applied(&scaled, &[-9999.0, 0.0, 0.1, 50.0, f64::NAN, 300.0]);
         assert_eq!(out, [0.0, 1.0, 1.0, 100.0, 0.0, 255.0]);
         assert_eq!(counts, Counts { clamped: 1, nan: 0, moved: 2 });
-        // Nodata that is taken away is a value like others.
+        // Nodata that is removed is an ordinary value.
         let taken = values(DataType::F32, DataType::I16, Map::Same, (Some(-9999.0), None));
         assert_eq!(applied(&taken, &[-9999.0, 0.4]).0, [-9999.0, 0.0]);
-        // Without nodata of the input nothing is known to be valid.
+        // Without nodata of the input, no pixel is known to be valid.
         let plain = values(DataType::F32, DataType::U8, Map::Same, (None, Some(0.0)));
         assert_eq!(applied(&plain, &[0.2, 7.0]).0, [0.0, 7.0]);
     }

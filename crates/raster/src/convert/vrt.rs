@@ -1,4 +1,4 @@
-//! What is written of a mosaic.
+//! The description of the output for a mosaic.
 
 use super::change::type_of;
 use super::colours::{drop_told, photometric};
@@ -12,7 +12,7 @@ use crate::write::RasterSpec;
 use strile_tiff::gdal::NoData;
 use strile_tiff::{DataType, ExtraSample, Photometric};
 
-/// The raster that is written of a mosaic, and the window of it that is read.
+/// Returns the raster to write for a mosaic, and the window of it to read.
 pub(crate) fn spec_of_vrt(
     vrt: &Vrt,
     place: &Place,
@@ -31,7 +31,7 @@ pub(crate) fn spec_of_vrt(
     let colours: Vec<Option<String>> = metadata.bands.iter().map(|band| band.colour.clone()).collect();
     spec.colour_map = colour_map(vrt, &bands, spec.data_type);
     if spec.colour_map.is_some() && is_opaque(vrt, &bands) {
-        // The tag says it all; else the table is kept in a sidecar.
+        // The tag is sufficient; otherwise the table is kept in a sidecar.
         metadata
             .bands
             .iter_mut()
@@ -67,7 +67,7 @@ pub(crate) fn spec_of_vrt(
         metadata.categories.clear();
     }
     if (window.width, window.height) != (vrt.width(), vrt.height()) {
-        // They speak of other pixels.
+        // Statistics describe other pixels.
         for band in &mut metadata.bands {
             band.statistics = None;
             band.items.retain(|(name, _)| !name.starts_with("STATISTICS_"));
@@ -83,7 +83,7 @@ pub(crate) fn spec_of_vrt(
     Ok((spec, window))
 }
 
-/// Bits of a sample that all bands state, if no value that fills gaps has more.
+/// Returns the bits of a sample that all bands state, if no value that fills gaps has more.
 pub(super) fn bits_of_vrt(vrt: &Vrt, place: &Place) -> Result<Option<u16>> {
     let (_, bands) = vrt.target(place)?;
     let bits = bands.first().and_then(|&band| vrt.bits(band));
@@ -96,14 +96,14 @@ pub(super) fn bits_of_vrt(vrt: &Vrt, place: &Place) -> Result<Option<u16>> {
     Ok((is_unsigned && bands.iter().all(fits)).then_some(bits))
 }
 
-/// The colour table of the only band, without transparency, which a TIFF has not.
+/// Returns the colour table of the only band, without transparency, which TIFF does not have.
 fn colour_map(vrt: &Vrt, bands: &[u16], data_type: DataType) -> Option<Vec<[u16; 3]>> {
     let &[band] = bands else { return None };
     let table = vrt.colour_table(band);
     if table.is_empty() || !matches!(data_type, DataType::U8 | DataType::U16) {
         return None;
     }
-    // Tables of a VRT are of 8 bits, those of a TIFF of 16.
+    // Tables of a VRT have 8 bits, those of a TIFF 16.
     Some(table.iter().map(|&[red, green, blue, _]| [red, green, blue].map(|v| v.min(255) * 257)).collect())
 }
 

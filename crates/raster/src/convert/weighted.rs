@@ -1,8 +1,8 @@
-//! Pixels of another size by weights: rows of the input go in, in order, and rows of the result come out when all that
-//! counts for them has gone in. What waits are sums, so memory does not grow with the number of pixels under one.
+//! Resamples pixels by weights: rows of the input are taken in order, and rows of the result are completed as soon as
+//! all their rows were taken. Only sums are kept, so memory does not grow with the number of pixels per result pixel.
 //!
-//! Samples that hold nodata or NaN, and pixels that are masked out, do not count. A filter divides by the weights that
-//! count, along a row and then down the column; areas are summed up in both directions and divided once.
+//! Nodata samples, NaN, and masked pixels do not count. A filter divides by the weights that count, along a row and
+//! then down the column; areas are summed in both directions and divided once.
 
 use super::numbers::{Counts, load, row_of};
 use super::taps::{Axis, Method};
@@ -11,18 +11,18 @@ use crate::raster::Raster;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-/// What all workers of a panel share.
+/// State shared by all workers of a panel.
 #[derive(Clone, Copy)]
 pub(super) struct Panel<'a> {
     pub(super) method: Method,
     /// Taps of all rows of the result.
     pub(super) rows: &'a Axis,
     pub(super) values: &'a Values,
-    /// Bands that are read.
+    /// Number of bands that are read.
     pub(super) bands: usize,
-    /// Whether a mask is read, and made.
+    /// Whether a mask is read and produced.
     pub(super) masked: bool,
-    /// The band that says which pixels count, where it is alpha.
+    /// The band, if it is alpha, that says which pixels are valid.
     pub(super) alpha: Option<usize>,
 }
 
@@ -31,25 +31,25 @@ pub(super) struct Panel<'a> {
 pub(super) struct Rows<'a> {
     pub(super) pixels: &'a Raster,
     pub(super) mask: Option<&'a Raster>,
-    /// Where its first pixel lies in the image: column, row.
+    /// Position of its first pixel in the image: column, row.
     pub(super) origin: (u32, u32),
 }
 
-/// What has been summed up for a pixel.
+/// Sums for a pixel.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     value: f64,
     weight: f64,
-    /// The run of rows that count up to the last one, and the longest.
+    /// Length of the current run of valid rows, and of the longest.
     run: u32,
     longest: u32,
 }
 
-/// What waits for a row of the result.
+/// Pending sums for a row of the result.
 enum Waiting {
-    /// Of each band of the input, and of the mask, a sum for each column.
+    /// A sum per column, for each band of the input and the mask.
     Sums(Vec<Sum>),
-    /// The same with the weight of every value, and the value that weighs most.
+    /// Like `Sums`, with the weight of every value, and the value with the largest weight.
     Modes(Vec<(HashMap<u64, f64>, (f64, f64))>),
 }
 
@@ -59,10 +59,10 @@ pub(super) struct Worker<'a> {
     columns: Axis,
     under: Range<u32>,
     waiting: VecDeque<Waiting>,
-    /// Rows that wait begin here, and end here.
+    /// Range of pending rows.
     first: usize,
     end: usize,
-    /// Rows that are done, samples of a row of a band after those of the band before, and the same of the mask.
+    /// Finished rows: samples row by row, band after band within a row; and the same for the mask.
     pub(super) done: Vec<u8>,
     pub(super) mask: Vec<u8>,
     pub(super) rows_done: usize,
@@ -96,17 +96,17 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Columns of the result.
+    /// Returns the number of columns of the result.
     pub(super) fn width(&self) -> usize {
         self.columns.len()
     }
 
-    /// Sums of a row: one for each band and the mask, and each column.
+    /// Returns the number of sums of a row: one per band, the mask, and column.
     fn sums(&self) -> usize {
         (self.panel.bands + usize::from(self.panel.masked)) * self.width()
     }
 
-    /// Takes rows `range` of the image, which follow those that were taken before.
+    /// Takes rows `range` of the image, which follow the previous ones.
     pub(super) fn take(&mut self, rows: &Rows<'_>, range: Range<u32>) {
         for row in range {
             self.open(row);
@@ -115,13 +115,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Completes rows that nothing more counts for.
+    /// Completes all pending rows after the last input.
     pub(super) fn finish(&mut self) {
         self.open(u32::MAX);
         self.close(u32::MAX);
     }
 
-    /// Lets rows of the result wait that begin at this row of the image or before.
+    /// Adds pending rows of the result that begin at or before this row of the image.
     fn open(&mut self, row: u32) {
         while self.end < self.panel.rows.len() {
             let taps = self.panel.rows.get(self.end);
@@ -211,7 +211,7 @@ impl<'a> Worker<'a> {
         self.shown.resize(count, rows.mask.is_none());
     }
 
-    /// Sums a row of the image up along the columns of the result: values and weights, or with a filter values and
+    /// Sums up a row of the image along the columns of the result: values and weights, or with a filter values and
     /// whether there is one.
     fn make_line(&mut self) {
         self.line.clear();
@@ -261,7 +261,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Makes a row of the result.
+    /// Produces a row of the result.
     fn emit(&mut self, waiting: &Waiting, row: usize) {
         let (width, size) = (self.width(), self.panel.values.to.size());
         let taps = self.panel.rows.get(row).weights.len();

@@ -1,11 +1,11 @@
-//! GDAL's words for options of a conversion, the same for the command line and for Python.
+//! GDAL's names for options of a conversion, shared by the command line and Python.
 
 use super::options::{Expand, Rescale, Side, SourceLevel};
 use super::taps::Method;
 use std::str::FromStr;
 use strile_tiff::{DataType, InvalidValue};
 
-/// GDAL's names of types.
+/// GDAL's names of sample types.
 const TYPES: [(&str, DataType); 13] = [
     ("Byte", DataType::U8),
     ("Int8", DataType::I8),
@@ -22,7 +22,7 @@ const TYPES: [(&str, DataType); 13] = [
     ("CFloat64", DataType::C128),
 ];
 
-/// Returns the type of a name of GDAL's (`Byte`, `Float32`) or of numpy's (`uint8`, `float32`), in any case.
+/// Returns the type with a name of GDAL (`Byte`, `Float32`) or numpy (`uint8`, `float32`), in any case.
 pub fn data_type_named(name: &str) -> Result<DataType, InvalidValue> {
     let by_gdal = TYPES.iter().find(|(gdal, _)| gdal.eq_ignore_ascii_case(name)).map(|(_, found)| *found);
     let by_numpy = || DataType::ALL.into_iter().find(|found| found.name().eq_ignore_ascii_case(name));
@@ -52,7 +52,7 @@ impl FromStr for Method {
 impl FromStr for Side {
     type Err = InvalidValue;
 
-    /// Reads `300`, `50%` or `0`.
+    /// Parses `300`, `50%` or `0`.
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = || {
             let expected = "expected pixels (300), per cent (50%), or 0 for the other side's";
@@ -74,7 +74,7 @@ impl FromStr for Side {
 impl FromStr for SourceLevel {
     type Err = InvalidValue;
 
-    /// Reads GDAL's words: `auto`, `none` for full resolution, or the number of an overview, 0 the largest.
+    /// Parses GDAL's values: `auto`, `none` for full resolution, or the number of an overview, 0 being the largest.
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         match text.to_ascii_lowercase().as_str() {
             "auto" => Ok(Self::Auto),
@@ -104,11 +104,11 @@ impl FromStr for Expand {
     }
 }
 
-/// A mapping of values as it is given: of a band, from 1, or of all, and its numbers.
+/// A mapping as given by the user: the band, from 1, or `None` for all, and its numbers.
 pub type GivenScale = (Option<u16>, Vec<f64>);
 
-/// Puts mappings (`-scale`) and powers (`-exponent`) together by GDAL's rules: one without a band is for all bands;
-/// several without are for the first, second, … band. A mapping has no numbers, a range, or two ranges.
+/// Combines mappings (`-scale`) and exponents (`-exponent`) by GDAL's rules: one without a band applies to all bands;
+/// several without a band apply to the first, second, … band. A mapping has no numbers, one range, or two ranges.
 pub fn rescales(
     scales: &[GivenScale],
     exponents: &[(Option<u16>, f64)],
@@ -132,7 +132,7 @@ pub fn rescales(
         if count > 0 {
             continue;
         }
-        // A power of one band, where the mapping is of all.
+        // An exponent of one band, with a mapping of all bands.
         let general = all.iter().find(|scale| scale.band.is_none()).copied();
         let general = general.ok_or_else(|| "an exponent needs a scale of the same band".to_owned())?;
         all.push(Rescale { band, exponent: Some(exponent), ..general });
@@ -140,7 +140,7 @@ pub fn rescales(
     Ok(all)
 }
 
-/// The bands that options are for.
+/// Returns the bands that options apply to.
 fn placed(bands: impl Iterator<Item = Option<u16>>, what: &str) -> Result<Vec<Option<u16>>, String> {
     let bands: Vec<_> = bands.collect();
     let plain = bands.iter().filter(|band| band.is_none()).count();

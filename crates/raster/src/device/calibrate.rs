@@ -1,8 +1,8 @@
-//! Measures what the engines of this machine cost, with blocks that the CPU engine encodes itself.
+//! Measures the costs of this machine's engines, with blocks that the CPU engine encodes.
 //!
-//! Every figure is the best of a few whole jobs, from a file in the page cache to pixels in their place, so it holds what
-//! a read holds: threads, launches, copies, fresh memory. Three kinds of pixels, from grainy to smooth, tell what a byte
-//! that is read costs from what a byte that is made costs.
+//! Every measurement is the best of a few whole jobs, from a file in the page cache to pixels in place, so it includes
+//! all costs of a read: threads, launches, copies, fresh memory. Three kinds of pixels, from grainy to smooth, separate
+//! the cost per byte read from the cost per byte produced.
 
 use super::constants::{BUILT_IN, CODECS, CodecCosts, Constants};
 use super::cost::PerByte;
@@ -21,7 +21,7 @@ use strile_tiff::{Compression, DataType, Predictor};
 
 /// Pixels across and down of a block.
 const TILE: u32 = 256;
-/// Blocks that are encoded, across and down.
+/// Number of encoded blocks, across and down.
 const DISTINCT: u32 = 4;
 /// Blocks of a job that fills a device, across and down.
 const MANY: u32 = 32;
@@ -29,9 +29,9 @@ const MANY: u32 = 32;
 const SOME: u32 = 16;
 /// Blocks of a job whose encoded bytes are just enough for all readers, across and down.
 const FEW: u32 = 4;
-/// No context is made in so few seconds.
+/// Creating a context takes longer than this, in seconds.
 const OPEN_ALREADY: f64 = 0.01;
-/// Jobs of which the best counts.
+/// Number of jobs, of which the best counts.
 const RUNS: usize = 3;
 
 /// Kinds of pixels.
@@ -85,7 +85,7 @@ impl Kind {
     }
 }
 
-/// From 0 to 1, the same for a place whoever asks.
+/// Returns noise from 0 to 1, always the same for a place.
 fn noise(x: u32, y: u32) -> f64 {
     let mut state = (x.wrapping_mul(0x9E37_79B9)) ^ y.wrapping_mul(0x85EB_CA6B);
     state = (state ^ (state >> 16)).wrapping_mul(0x7FEB_352D);
@@ -100,7 +100,7 @@ struct Blocks {
     spans: Vec<Span>,
 }
 
-/// One measurement: seconds that so many bytes took.
+/// A measurement: duration and sizes of a job.
 #[derive(Debug, Clone, Copy)]
 struct Measured {
     encoded: f64,
@@ -108,22 +108,22 @@ struct Measured {
     seconds: f64,
 }
 
-/// What is measured apart from jobs.
+/// Measurements other than jobs.
 pub(crate) struct Besides {
-    /// Seconds of opening the device.
+    /// Seconds to open the device.
     pub(crate) opening: f64,
-    /// Seconds of copying a byte to it from ordinary memory.
+    /// Seconds per byte to copy from ordinary memory to the device.
     pub(crate) upload: f64,
 }
 
-/// The constants of two engines.
+/// Measures the constants of two engines.
 pub(crate) fn measure(
     cpu: &dyn Engine,
     cuda: &dyn Engine,
     besides: &Besides,
     context: &Context,
 ) -> Result<Constants> {
-    // One that was open already tells nothing of opening it.
+    // If the device was open already, its opening cannot be measured.
     let opening = if besides.opening > OPEN_ALREADY { besides.opening } else { BUILT_IN.opening };
     let mut constants = Constants { opening, upload: besides.upload, ..BUILT_IN };
     let stored = KINDS.map(|kind| (kind, kind.pixels()));
@@ -133,7 +133,7 @@ pub(crate) fn measure(
         for (kind, pixels) in &stored {
             let blocks = Blocks::make(*kind, pixels, codec, cpu, context)?;
             if at == 0 && core.is_empty() {
-                // What a read of next to nothing takes is what every read takes.
+                // The time of an almost empty read is the fixed cost of every read.
                 constants.cpu_start = blocks.best(cpu, Place::Host, 0, context)?.seconds;
                 constants.cuda_start = blocks.best(cuda, Place::Engine, 0, context)?.seconds;
             }
@@ -150,7 +150,7 @@ pub(crate) fn measure(
                 let more = back.seconds - constants.cuda_start - many.seconds;
                 constants.back = more.max(0.0) / many.decoded;
                 let few = without(blocks.best(cuda, Place::Engine, FEW, context)?, constants.cuda_start);
-                // What a few blocks take beyond their share of many is the start of all readers.
+                // The time of a few blocks beyond their share of many is the start of all readers.
                 let rest = many.encoded - few.encoded;
                 constants.link = (many.seconds - few.seconds).max(0.0) / rest;
                 constants.readers = (few.seconds - few.encoded * constants.link).max(0.0);
@@ -159,7 +159,7 @@ pub(crate) fn measure(
             alone.push(one);
         }
         let costs = match codec {
-            // Nothing is decompressed: the link is all there is.
+            // Nothing is decompressed, so only the link counts.
             Compression::None => CodecCosts { core: fit(&core), ..CodecCosts::default() },
             _ => CodecCosts { core: fit(&core), device: fit(&device), alone: fit(&alone) },
         };
@@ -170,7 +170,7 @@ pub(crate) fn measure(
     Ok(constants)
 }
 
-/// Where a job's pixels go.
+/// Destination of a job's pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Host,
@@ -225,7 +225,8 @@ impl Blocks {
         Ok(Self { layout, source: in_a_file(&bytes)?, spans: (0..times).flat_map(moved).collect() })
     }
 
-    /// The best of some jobs of `across` blocks across and down; of 0, a job of a few pixels of one block.
+    /// Returns the best of some jobs of `across` blocks across and down. For 0, runs a job of a few pixels of one
+    /// block.
     fn best(&self, engine: &dyn Engine, place: Place, across: u32, context: &Context) -> Result<Measured> {
         let (blocks, side) = match across {
             0 => (1, 16),
@@ -264,7 +265,7 @@ impl Blocks {
         let job = job.map_err(|error| refused(error.to_string()))?;
         let spec = OutputSpec::band_first(self.layout.data_type, 1, blocks * side, blocks * side);
         let spec = spec.map_err(|error| refused(error.to_string()))?;
-        // The first one loads kernels and fills pools.
+        // The first run loads kernels and fills pools.
         for run in 0..=RUNS {
             let job = job.clone();
             let start = Instant::now();
@@ -286,11 +287,11 @@ impl Blocks {
     }
 }
 
-/// Bytes in a file that is gone when nobody has it open.
+/// Writes bytes to a file that is removed when it is closed.
 fn in_a_file(bytes: &[u8]) -> Result<Arc<dyn ReadAt>> {
     let path = std::env::temp_dir().join(format!("strile-calibrate-{}", std::process::id()));
     let failed = |error| Error::Io { path: path.clone(), error: Arc::new(error) };
-    // Nobody else's file is written to.
+    // Never writes to an existing file.
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
     let written = file.write_all(bytes).map_err(failed);
     let opened = written.and_then(|()| FileSource::open(&path));
@@ -303,7 +304,7 @@ fn refused(problem: String) -> Error {
     Error::Request { file: "calibration".to_owned(), problem }
 }
 
-/// The costs that come nearest to all measurements, by relative error.
+/// Fits the costs to all measurements, by relative error.
 fn fit(measured: &[Measured]) -> PerByte {
     let terms =
         || measured.iter().map(|m| (m.encoded / m.seconds, (m.decoded - m.encoded).max(0.0) / m.seconds));
@@ -312,7 +313,7 @@ fn fit(measured: &[Measured]) -> PerByte {
     let (xx, xy, yy) = (sum(|(x, _)| x * x), sum(|(x, y)| x * y), sum(|(_, y)| y * y));
     let determinant = xx * yy - xy * xy;
     let both = PerByte { read: (x * yy - y * xy) / determinant, made: (y * xx - x * xy) / determinant };
-    // Bytes that always go together do not tell their costs apart; no cost is negative.
+    // Proportional sizes cannot separate the two costs. Costs are not negative.
     if determinant > 1e-6 * xx * yy && both.read >= 0.0 && both.made >= 0.0 {
         return both;
     }

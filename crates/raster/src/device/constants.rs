@@ -1,8 +1,8 @@
-//! What the engines of a machine cost: built in, or measured there once and kept in a small file.
+//! Costs of a machine's engines: built in, or measured once and kept in a small file.
 //!
-//! The file is TOML of a few lines in the user's cache folder. It counts where it was measured by this version of strile on
-//! this processor and this GPU; one that is anything else is left alone and said so, and the built-in constants are
-//! taken. Nothing in it is trusted: a number is finite and in a range, or the file is no calibration.
+//! The file is a few lines of TOML in the user's cache folder. It is used if this version of strile measured it on this
+//! processor and this GPU. Any other file is ignored with a note, and the built-in constants are used. Its content is
+//! not trusted: if a number is not finite or out of range, the file is not a calibration.
 
 use super::cost::PerByte;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_tiff::Compression;
 
-/// Codecs with kernels but those of pictures, in the order of `Constants::codecs`.
+/// Codecs with kernels, except those of pictures, in the order of `Constants::codecs`.
 pub(crate) const CODECS: [Compression; 6] = [
     Compression::None,
     Compression::PackBits,
@@ -23,35 +23,35 @@ pub(crate) const CODECS: [Compression; 6] = [
     Compression::Lz4,
 ];
 
-/// What blocks of one codec cost.
+/// Costs of blocks of one codec.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct CodecCosts {
-    /// On one core while all are at work, writing to fresh memory.
+    /// Cost on one core while all cores are busy, writing to fresh memory.
     pub(crate) core: PerByte,
-    /// On a device that is full of blocks.
+    /// Cost on a device that is full of blocks.
     pub(crate) device: PerByte,
-    /// One block alone on a device.
+    /// Cost of one block alone on a device.
     pub(crate) alone: PerByte,
 }
 
-/// What reads cost on a machine; seconds, and seconds for each byte.
+/// Costs of reads on a machine, in seconds or seconds per byte.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Constants {
-    /// A read on the CPU besides its blocks.
+    /// Fixed cost of a read on the CPU.
     pub(crate) cpu_start: f64,
-    /// A read on the device besides its blocks.
+    /// Fixed cost of a read on the device.
     pub(crate) cuda_start: f64,
-    /// Opening the device: driver, context, kernels.
+    /// Cost of opening the device: driver, context, kernels.
     pub(crate) opening: f64,
-    /// Its reader threads, until all of them read.
+    /// Start of its reader threads, until all of them read.
     pub(crate) readers: f64,
-    /// Encoded bytes to the device.
+    /// Copy of encoded bytes to the device.
     pub(crate) link: f64,
-    /// Pixels from the device into host memory, in their places.
+    /// Copy of pixels from the device to their places in host memory.
     pub(crate) back: f64,
-    /// Pixels out of host memory to the device, by whoever wants them there.
+    /// Copy of pixels from host memory to the device by the caller.
     pub(crate) upload: f64,
-    /// Encoded bytes over a network.
+    /// Transfer of encoded bytes over a network.
     pub(crate) network: f64,
     pub(crate) codecs: [CodecCosts; CODECS.len()],
 }
@@ -83,8 +83,8 @@ pub(crate) const BUILT_IN: Constants = Constants {
     ],
 };
 
-/// What pictures cost on any machine, JPEG 2000, JPEG and LERC: calibrating does not measure them. LERC's are those of ZSTD,
-/// which is often around it, and those of its micro-blocks, which one warp walks over.
+/// Costs of picture codecs on any machine: JPEG 2000, JPEG and LERC. Calibration does not measure them. LERC's are
+/// those of ZSTD, which often wraps it, plus those of its micro-blocks, which one warp traverses.
 const PICTURES: [CodecCosts; 3] = [
     costs([110.0, 1.0], [0.3, 0.02], [25.0, 0.0]),
     costs([18.0, 1.5], [0.12, 0.02], [4.0, 0.0]),
@@ -98,19 +98,19 @@ pub(crate) struct Machine {
     pub(crate) threads: usize,
 }
 
-/// The device of it.
+/// Its GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Gpu {
     pub(crate) uuid: String,
     pub(crate) driver: u32,
 }
 
-/// Constants, and what a plan says of them.
+/// Constants, and their origin for plans.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) constants: Arc<Constants>,
     pub(crate) words: String,
-    /// The device they are of; `None` for those built in, which are taken for any.
+    /// The device they belong to; `None` for the built-in constants, which apply to any device.
     pub(crate) gpu: Option<Gpu>,
 }
 
@@ -121,7 +121,7 @@ impl Known {
         Self { constants: Arc::new(BUILT_IN), words, gpu: None }
     }
 
-    /// The same where they are of this device, else those built in.
+    /// Returns the same constants if they belong to this device, else the built-in ones.
     pub(crate) fn of(self, gpu: &Gpu) -> Self {
         match &self.gpu {
             Some(other) if other != gpu => Self::built_in(
@@ -134,26 +134,26 @@ impl Known {
 }
 
 impl Machine {
-    /// This one.
+    /// Returns the current machine.
     pub(crate) fn this() -> Self {
         let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         let cpu = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
-        // As it is written, so that it compares equal when it is read.
+        // As written to the file, so that it compares equal after reading.
         let cpu = cpu.chars().filter(|c| !matches!(c, '"' | '\\') && !c.is_control()).collect();
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         Self { cpu, threads }
     }
 }
 
-/// `$XDG_CACHE_HOME/strile/constants.toml`, else in `~/.cache`; `None` where there is no home either.
+/// Returns `$XDG_CACHE_HOME/strile/constants.toml`, else the path in `~/.cache`; `None` if there is no home either.
 pub(crate) fn path() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
     Some(cache.join("strile").join("constants.toml"))
 }
 
-/// What is known of this machine.
+/// Loads the constants of this machine.
 pub(crate) fn load(path: Option<&Path>, machine: &Machine) -> Known {
     let Some(path) = path else { return Known::built_in(NOT_MEASURED.to_owned()) };
     let mut text = String::new();
@@ -176,7 +176,7 @@ pub(crate) fn load(path: Option<&Path>, machine: &Machine) -> Known {
 
 const LONGEST_FILE: u64 = 16 << 10;
 
-/// Keeps them, in the place of what was there.
+/// Writes the constants, replacing an existing file.
 pub(crate) fn store(path: &Path, constants: &Constants, machine: &Machine, gpu: &Gpu) -> Result<()> {
     let failed = |error| Error::Io { path: path.to_owned(), error: Arc::new(error) };
     if let Some(folder) = path.parent() {
@@ -187,7 +187,7 @@ pub(crate) fn store(path: &Path, constants: &Constants, machine: &Machine, gpu: 
     sink.commit().map_err(failed)
 }
 
-/// Names in the file, with what they stand for.
+/// Returns names in the file with their values.
 fn numbers(constants: &Constants) -> Vec<(&'static str, Vec<f64>)> {
     let Constants { cpu_start, cuda_start, opening, readers, link, back, upload, network, codecs } =
         constants;
@@ -229,7 +229,7 @@ fn text(constants: &Constants, machine: &Machine, gpu: &Gpu) -> String {
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Constants of this machine and the device they are of, or why the text is none.
+/// Parses constants of this machine and their device, or returns why the text is not valid.
 fn parse(text: &str, machine: &Machine) -> std::result::Result<(Constants, Gpu), &'static str> {
     const BROKEN: &str = "it is not a calibration";
     let entries = text.lines().filter(|line| !line.starts_with('#'));
@@ -273,13 +273,13 @@ fn parse(text: &str, machine: &Machine) -> std::result::Result<(Constants, Gpu),
     Ok((constants, gpu))
 }
 
-/// A number of seconds that some machine could need.
+/// Parses a plausible number of seconds.
 fn number(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|value| (0.0..=100.0).contains(value))
 }
 
 impl Constants {
-    /// What blocks of a codec cost; `None` where it has no kernel.
+    /// Returns the costs of blocks of a codec; `None` if it has no kernel.
     pub(crate) fn of(&self, codec: Compression) -> Option<&CodecCosts> {
         let [jpeg2000, jpeg, lerc] = &PICTURES;
         match codec {

@@ -1,14 +1,14 @@
-//! What a read costs on either engine: seconds, from its figures and from constants of the machine.
+//! Estimates the duration of a read on either engine in seconds, from its sizes and constants of the machine.
 //!
-//! Pure arithmetic. An estimate decides which engine decodes and nothing else: no size is derived from it, so wrong
-//! constants make a read slow at worst. Where constants come from is `constants`; reading the file itself is left out where
-//! it is in the page cache, because both engines read it as fast as they decode.
+//! Pure arithmetic. An estimate only decides which engine decodes: no size is derived from it, so wrong constants at
+//! worst make a read slow. Constants come from `constants`. Reading the file is not included if it is in the page
+//! cache, because both engines read it as fast as they decode.
 
 use super::constants::{CodecCosts, Constants};
 use std::fmt;
 use strile_tiff::Compression;
 
-/// Seconds that blocks cost for each byte of them that stands in the file, and for each byte more that is made of these.
+/// Seconds per encoded byte of blocks, and per additional byte produced from them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct PerByte {
     pub(crate) read: f64,
@@ -16,50 +16,50 @@ pub(crate) struct PerByte {
 }
 
 impl PerByte {
-    /// Of blocks of so many bytes, encoded and decoded.
+    /// Returns the seconds for blocks of these sizes, encoded and decoded.
     fn seconds(self, encoded: f64, decoded: f64) -> f64 {
         self.read * encoded + self.made * (decoded - encoded).max(0.0)
     }
 }
 
-/// The figures of a read.
+/// The sizes of a read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Load {
     pub(crate) codec: Compression,
-    /// Blocks that are stored.
+    /// Number of stored blocks.
     pub(crate) blocks: u64,
-    /// Their bytes in the file.
+    /// Their encoded bytes.
     pub(crate) encoded: u64,
-    /// Their bytes decompressed.
+    /// Their decompressed bytes.
     pub(crate) decoded: u64,
     /// Bytes of the result.
     pub(crate) output: u64,
-    /// Whether the result is wanted in the device's memory.
+    /// Whether the result is stored in the device's memory.
     pub(crate) on_device: bool,
-    /// Whether the bytes come over a network, and not out of a page cache.
+    /// Whether the bytes come over a network, not from a page cache.
     pub(crate) remote: bool,
     /// Threads that may decode.
     pub(crate) threads: usize,
-    /// Seconds that remain to be paid for opening the device.
+    /// Seconds still to be paid for opening the device.
     pub(crate) opening: f64,
 }
 
-/// Seconds of a read on either engine.
+/// Estimated seconds of a read on either engine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Decoded by the CPU; where the result is wanted on a device, copied there by whoever wants it.
+    /// Decoded by the CPU. If the result is wanted on a device, includes the caller's copy.
     pub cpu: f64,
     /// Decoded by the first GPU.
     pub cuda: f64,
 }
 
 impl Estimate {
-    /// Whether the GPU is clearly the faster one: a near thing is the CPU's, which needs no memory of a device.
+    /// Returns whether the GPU is clearly faster. The CPU gets close cases, because it needs no device memory.
     pub fn prefers_gpu(&self) -> bool {
         self.cuda * CLEARLY < self.cpu
     }
 
-    /// Whether the CPU is clearly the faster one, and worth the detour over host memory: a near thing is the GPU's if the
+    /// Returns whether the CPU is clearly faster, and worth the detour via host memory. The GPU gets close cases if the
     /// result is wanted there.
     pub(crate) fn prefers_cpu(&self) -> bool {
         self.cpu * CLEARLY < self.cuda && self.cuda - self.cpu > DETOUR
@@ -76,19 +76,19 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// How much faster the other engine has to be to be taken.
+/// Factor by which the other engine must be faster.
 const CLEARLY: f64 = 1.15;
-/// Seconds that a detour over host memory has to save.
+/// Seconds that a detour via host memory must save.
 const DETOUR: f64 = 0.25e-3;
-/// What a block costs a core that works alone, of what it costs one among all.
+/// Cost of a block on a core that works alone, relative to its cost when all cores work.
 const LONE_CORE: f64 = 0.8;
-/// Threads end half a block apart.
+/// Threads finish half a block apart.
 const LAST_BLOCK: f64 = 0.5;
-/// Encoded bytes from which all reader threads of a device have something to read.
+/// Encoded bytes from which on all reader threads of a device are busy.
 const ALL_READERS: f64 = 4e6;
-/// Memory of a device for pixels that are copied there, and the wait for the copy.
+/// Allocation of device memory for copied pixels, and the wait for the copy.
 const UPLOAD_START: f64 = 0.04e-3;
-/// The estimates of a read; `None` where its codec has no kernel.
+/// Returns the estimates of a read; `None` if its codec has no kernel.
 pub(crate) fn estimate(load: &Load, constants: &Constants) -> Option<Estimate> {
     let costs = constants.of(load.codec)?;
     let arrival = match load.remote {
@@ -105,7 +105,7 @@ pub(crate) fn estimate(load: &Load, constants: &Constants) -> Option<Estimate> {
     })
 }
 
-/// Blocks are shared out to threads whole.
+/// Returns the estimate on the CPU. Blocks are distributed to threads as a whole.
 fn on_cpu(load: &Load, costs: &CodecCosts) -> f64 {
     let blocks = bytes(load.blocks.max(1));
     let each = costs.core.seconds(bytes(load.encoded), bytes(load.decoded)) / blocks;
@@ -115,7 +115,8 @@ fn on_cpu(load: &Load, costs: &CodecCosts) -> f64 {
     }
 }
 
-/// The slowest of three that overlap, after the readers are under way: the link, one block alone, all together.
+/// Returns the estimate on a device: the slowest of three overlapping stages after the readers have started: the link,
+/// one block alone, all blocks together.
 fn on_device(load: &Load, costs: &CodecCosts, constants: &Constants) -> f64 {
     let (encoded, decoded, blocks) = (bytes(load.encoded), bytes(load.decoded), bytes(load.blocks.max(1)));
     let readers = constants.readers * (encoded / ALL_READERS).min(1.0);
@@ -125,7 +126,7 @@ fn on_device(load: &Load, costs: &CodecCosts, constants: &Constants) -> f64 {
     readers + link.max(alone).max(together)
 }
 
-/// Threads that have a block to decode.
+/// Returns the number of threads that have a block to decode.
 fn threads(load: &Load) -> f64 {
     bytes(u64::try_from(load.threads).unwrap_or(u64::MAX).clamp(1, load.blocks.max(1)))
 }
@@ -142,7 +143,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Tiles of 256² of a raster, so many bytes of each in the file.
+    /// Returns the load of tiles of 256² of a raster, with `encoded` bytes each.
     fn load(codec: Compression, blocks: u64, encoded: u64, decoded: u64, on_device: bool) -> Load {
         Load {
             codec,
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// An elevation model of float32 in deflate, as in `docs/bench/log/gpu.md`.
+    /// Returns the load of an elevation model of float32 in Deflate, as in `docs/bench/log/gpu.md`.
     fn dem(blocks: u64, on_device: bool) -> Load {
         load(Compression::Deflate, blocks, 110_000, 262_144, on_device)
     }
@@ -172,12 +173,12 @@ mod tests {
             assert!(!judged(&dem(1, on_device)).prefers_gpu(), "{on_device}");
             assert!(judged(&dem(1024, on_device)).prefers_gpu(), "{on_device}");
         }
-        // What is not compressed comes into host memory no faster by way of a device.
+        // Uncompressed data does not reach host memory faster by way of a device.
         assert!(!judged(&load(Compression::None, 1024, 262_144, 262_144, false)).prefers_gpu());
         assert!(judged(&load(Compression::None, 1024, 262_144, 262_144, true)).prefers_gpu());
     }
 
-    /// Windows of one tile of an open file to the device, and to the host, in microseconds from Python
+    /// Windows of one tile of an open file, to the device and to the host, in microseconds from Python
     /// (`docs/bench/log/gpu.md`, 2026-11-18): uint16 with noise in tiles of 256² and 512².
     #[test]
     fn one_tile_goes_to_the_device_by_the_faster_engine() {
@@ -192,7 +193,7 @@ mod tests {
         ];
         for (codec, (encoded, decoded), cuda, host) in rows {
             let found = judged(&load(codec, 1, encoded, decoded, true));
-            // Copied to the device, besides. Where engines are near each other, either will do.
+            // Plus the copy to the device. If the engines are close to each other, either will do.
             let by_cpu = host + 50.0;
             assert!(found.prefers_cpu() || by_cpu * 1.3 > cuda, "{codec:?} of {decoded}: {found}");
             assert!(!found.prefers_cpu() || by_cpu < cuda, "{codec:?} of {decoded}: {found}");
@@ -220,8 +221,8 @@ mod tests {
         }
     }
 
-    /// Whole reads on the machine that the built-in constants are of, in milliseconds: a choice by these estimates is
-    /// right as long as they are off by less than engines differ.
+    /// Whole reads on the machine of the built-in constants, in milliseconds: a choice by these estimates is right as
+    /// long as they are off by less than the engines differ.
     #[test]
     fn estimates_are_near_what_was_measured() {
         use Compression as C;

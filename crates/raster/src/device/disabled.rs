@@ -7,7 +7,7 @@ use crate::options::Execution;
 use std::sync::Arc;
 use strile_engine::{BlockLayout, Context, Engine};
 
-/// Why there is no CUDA engine, where that is known beforehand.
+/// The reason why there is no CUDA engine, if known in advance.
 pub(super) const ABSENT: Option<&str> = Some(NO_CUDA);
 const NO_CUDA: &str = "this build of strile has no CUDA engine";
 

@@ -1,4 +1,4 @@
-//! Builds with the CUDA engine: one handle for each device, shared by all reads of the process.
+//! Builds with the CUDA engine: one handle per device, shared by all reads of the process.
 
 use super::calibrate::Besides;
 use super::constants::Gpu as Identity;
@@ -12,33 +12,33 @@ use strile_cuda::device::Device;
 use strile_cuda::{CudaEngine, CudaOptions, DeviceFacts};
 use strile_engine::{BlockLayout, Context, Engine, PerProcess};
 
-/// Why there is no CUDA engine, where that is known beforehand.
+/// The reason why there is no CUDA engine, if known in advance.
 pub(super) const ABSENT: Option<&str> = None;
 
-/// The device of an engine, and which libraries it may use.
+/// The device of an engine, and the libraries it may use.
 type Key = (u32, strile_cuda::DirectIo, strile_cuda::Nvcomp);
 
 type Engines = Vec<(Key, Arc<CudaEngine>)>;
 
-/// Engines stay open: a context costs a tenth of a second. They do not outlive a fork: the child opens its own and is told
-/// that it cannot.
+/// Engines stay open, because a context costs a tenth of a second. They do not survive a fork: the child tries to open
+/// its own and gets an error.
 static ENGINES: PerProcess<Mutex<Engines>> = PerProcess::new();
 
-/// The engine of a device.
+/// Opens the engine of a device for a read.
 pub(super) fn open(index: u32, execution: &Execution, work: &Work<'_>) -> Result<Opened, String> {
     let engine = engine(index, execution)?;
     limit(&engine, execution.device_memory)?;
     let file = work.local.as_ref().and_then(|local| local.file());
     let direct = match execution.direct_io {
         DirectIo::Off => None,
-        // Asked for and impossible is an error; what lies in no file is read as ever.
+        // If requested but impossible, fails. Sources that are not files are read as usual.
         DirectIo::On => file.map(|file| engine.reads_directly(file)).transpose()?.map(Ok),
         DirectIo::Auto => file.map(|file| engine.reads_directly(file).map_err(String::from)),
     };
     Ok(Opened { direct, engine })
 }
 
-/// The engine of a device that encodes, or whose memory pixels are copied to.
+/// Returns the engine of a device that encodes, or whose memory pixels are copied to.
 pub(super) fn to_hold(index: u32, memory: Option<u64>) -> Result<Arc<dyn Engine>, String> {
     let engine = engine(index, &Execution::default())?;
     limit(&engine, memory)?;
@@ -51,29 +51,29 @@ fn limit(engine: &CudaEngine, memory: Option<u64>) -> Result<(), String> {
     memory.map_or(Ok(()), set)
 }
 
-/// Whether blocks of a layout are decoded by kernels, or why not; asks no device.
+/// Returns whether kernels decode blocks of a layout, or why not. Does not access a device.
 pub(super) fn kernel(layout: &BlockLayout) -> Result<(), String> {
     Ok(CudaEngine::on_device(layout)?)
 }
 
-/// Whether this process has a device open.
+/// Returns whether this process has a device open.
 pub(super) fn is_open(index: u32) -> bool {
     any_of(index).is_some()
 }
 
-/// What tells an open device from others.
+/// Returns the identity of an open device.
 pub(super) fn identity(index: u32) -> Result<Identity, String> {
     let engine = any_of(index).ok_or("it is not open")?;
     let facts = engine.device().facts();
     Ok(Identity { uuid: facts.uuid.clone(), driver: facts.driver })
 }
 
-/// An engine of a device that this process has open.
+/// Returns an engine of a device that this process has open.
 fn any_of(index: u32) -> Option<Arc<CudaEngine>> {
     engines().iter().find(|(key, _)| key.0 == index).map(|(_, engine)| Arc::clone(engine))
 }
 
-/// The engine of a device, how long it took to open, and how fast ordinary memory is copied to it.
+/// Returns the engine of a device, how long it took to open, and how fast ordinary memory is copied to it.
 pub(super) fn to_measure(index: u32, context: &Context) -> Result<(Arc<dyn Engine>, Besides), String> {
     const COPIED: usize = 64 << 20;
     let start = Instant::now();
@@ -106,7 +106,7 @@ fn engine(index: u32, execution: &Execution) -> Result<Arc<CudaEngine>, String> 
     if let Some(engine) = opened(&engines(), key) {
         return Ok(engine);
     }
-    // Not under the lock: it takes long.
+    // Without the lock: it takes long.
     let options = CudaOptions { direct_io, nvcomp, ..CudaOptions::default() };
     let engine = CudaEngine::open(index, Arc::new(CpuEngine), options);
     let engine = Arc::new(engine.map_err(|reason| reason.to_string())?);
@@ -132,7 +132,7 @@ pub(super) fn devices() -> Result<Vec<DeviceInfo>, String> {
 }
 
 fn info(facts: &DeviceFacts) -> DeviceInfo {
-    // Only an open device says what is free; one that cannot be opened says why.
+    // Only an open device reports its free memory. If it cannot be opened, the reason is reported.
     let opened = facts.usable().and_then(|()| Device::open(facts.index));
     let free = opened.as_ref().ok().and_then(|device| device.context().memory().ok()).map(|(free, _)| free);
     let gpu = GpuInfo {

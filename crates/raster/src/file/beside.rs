@@ -1,6 +1,6 @@
-//! Files beside a remote file: which of them are asked for, and what was found.
+//! Finds files beside a remote file.
 //!
-//! A name costs a request, so only those are asked for that can add something to what the header says; all of them at once.
+//! Each name costs a request, so only names that can add something to the header are requested, all of them at once.
 
 use super::metadata::{Sidecars, georeference_of};
 use super::open::{LARGEST_SIDECAR, OpenFile, OpenOptions, SidecarSearch, io_error};
@@ -14,16 +14,16 @@ use std::sync::Arc;
 use strile_tiff::Warnings;
 use strile_tiff::gdal::world_file;
 
-/// What lies beside a file.
+/// The files found beside a file.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) sidecars: Sidecars,
-    /// Its name, and what became of opening it.
+    /// Name, and the result of opening it.
     pub(crate) overviews: Option<(String, Result<OpenFile>)>,
     pub(crate) masks: Option<(String, Result<OpenFile>)>,
 }
 
-/// A file that may be there.
+/// Kind of a file that may exist beside another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Overviews,
@@ -32,14 +32,14 @@ enum Kind {
     World,
 }
 
-/// What one of them is.
+/// The answer to the request of a name.
 enum Answer {
     Absent,
     Image(String, Result<OpenFile>),
     Text(String),
 }
 
-/// Asks for what may lie beside the object of a URL.
+/// Requests the files that may exist beside the object of a URL.
 pub(crate) fn found(url: &str, file: &OpenFile, pages: &[Page], options: &OpenOptions) -> Result<Found> {
     let wanted: Vec<(Kind, String)> = wanted(file, pages, options)?
         .into_iter()
@@ -58,7 +58,7 @@ pub(crate) fn found(url: &str, file: &OpenFile, pages: &[Page], options: &OpenOp
             Answer::Image(name, opened) if kind == Kind::Overviews => found.overviews = Some((name, opened)),
             Answer::Image(name, opened) => found.masks = Some((name, opened)),
             Answer::Text(text) if kind == Kind::Metadata => aux_xml = Some(text),
-            // The first name counts.
+            // The first name takes precedence.
             Answer::Text(text) => world = world.or(Some(text)),
         }
     }
@@ -66,7 +66,7 @@ pub(crate) fn found(url: &str, file: &OpenFile, pages: &[Page], options: &OpenOp
     Ok(found)
 }
 
-/// The kinds that can add something to what a file says itself.
+/// Returns the kinds of files that can add something to the file itself.
 fn wanted(file: &OpenFile, pages: &[Page], options: &OpenOptions) -> Result<Vec<Kind>> {
     let (Some(page), Some(directory)) = (pages.first(), file.tiff.directories.first()) else {
         return Ok(Vec::new());
@@ -92,12 +92,13 @@ fn wanted(file: &OpenFile, pages: &[Page], options: &OpenOptions) -> Result<Vec<
         }
     }
     kinds.push(Kind::Metadata);
-    // It counts only if the file itself says nothing.
+    // It counts only if the file itself has no georeferencing.
     kinds.extend((!placed).then_some(Kind::World));
     Ok(kinds)
 }
 
-/// The URLs that a kind may have. World files are not looked for in capitals: names of objects are seldom shouted.
+/// Returns the URLs that a kind may have. Upper-case extensions of world files are not tried: they are rare in object
+/// names.
 fn names(url: &str, kind: Kind) -> Vec<String> {
     match kind {
         Kind::Overviews => beside_url(url, ".ovr").into_iter().collect(),
@@ -111,7 +112,7 @@ fn answer(kind: Kind, url: &str, options: &OpenOptions) -> Result<Answer> {
     let source = match open_url(url, options) {
         Err(Error::Io { error, .. }) if is_absent(&error) => return Ok(Answer::Absent),
         Err(Error::Io { path, error }) => {
-            // What refuses a host is kept as it is.
+            // Refusals of a host are kept unchanged.
             if error.kind() == io::ErrorKind::PermissionDenied {
                 return Err(Error::Io { path, error });
             }
@@ -143,8 +144,8 @@ fn text_of(source: &dyn Source, options: &OpenOptions) -> Result<String> {
     Ok(String::from_utf8_lossy(whole.first().map(Vec::as_slice).unwrap_or_default()).into_owned())
 }
 
-/// Whether a server says that a name is not there. Buckets that may not be listed answer 403, and so does a signed URL whose path
-/// was changed.
+/// Returns whether a server's error means that the object does not exist. Buckets that deny listing answer 403, and so
+/// does a signed URL whose path was changed.
 fn is_absent(error: &io::Error) -> bool {
     let says = |status: &str| error.to_string().contains(&format!("the server answers {status}"));
     error.kind() == io::ErrorKind::NotFound

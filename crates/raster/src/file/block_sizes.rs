@@ -1,4 +1,4 @@
-//! How many bytes the blocks of a level take in the file.
+//! Stored sizes of the blocks of a level.
 
 use super::dataset::Dataset;
 use crate::error::Result;
@@ -8,8 +8,8 @@ use std::ops::Range;
 use strile_engine::Cancel;
 
 impl Dataset {
-    /// Returns the stored bytes of the blocks in these columns and rows of blocks, row by row; separate planes are added up. A
-    /// block that is not stored has 0. Only the page and the level of `place` count.
+    /// Returns the stored bytes of the blocks in these columns and rows of blocks, row by row; the sizes of separate
+    /// planes are added up. A block that is not stored has size 0. Of `place`, only the page and the level count.
     ///
     /// # Errors
     /// If there is no such page, level or block, or the table of blocks cannot be read.

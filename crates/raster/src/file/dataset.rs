@@ -1,4 +1,4 @@
-//! An opened file: its pages, overviews, masks and georeference. `read` reads from it.
+//! An opened file: its pages, overviews, masks and georeferencing. `read` reads from it.
 
 use super::beside::{self, Found};
 use super::metadata::{Metadata, Sidecars};
@@ -36,12 +36,12 @@ pub struct Dataset {
     places: KnownPlaces,
 }
 
-/// Adds the pages of a sidecar, which is the file of that number.
+/// Adds the pages of a sidecar, whose file has this number.
 type Add = fn(&mut [Page], usize, Vec<Page>);
 const ADD_OVERVIEWS: Add = add_external_overviews;
 const ADD_MASKS: Add = add_external_masks;
 
-/// What a request resolves to.
+/// The image and the window that a request resolves to.
 pub(crate) struct Target<'a> {
     pub(crate) file: &'a OpenFile,
     pub(crate) image: Arc<Image>,
@@ -50,12 +50,12 @@ pub(crate) struct Target<'a> {
 }
 
 impl Dataset {
-    /// How the file is placed under grids that were asked for.
+    /// Returns the cached placements of the file under grids.
     pub(crate) const fn places(&self) -> &KnownPlaces {
         &self.places
     }
 
-    /// Opens a file, and what lies beside it. With the feature `remote`, a URL (`https://…`, `s3://…`) opens a remote object.
+    /// Opens a file and its sidecars. With the feature `remote`, a URL (`https://…`, `s3://…`) opens a remote object.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &OpenOptions::default())
     }
@@ -68,7 +68,7 @@ impl Dataset {
         }
     }
 
-    /// Opens the object of a URL, and what lies beside it as the options say.
+    /// Opens the object of a URL, and its sidecars as the options say.
     pub(crate) fn open_remote(url: &str, source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
         let (file, pages, warnings) = Self::parts(OpenFile::open(source, options)?, options)?;
         let Found { sidecars, overviews, masks } = beside::found(url, &file, &pages, options)?;
@@ -81,7 +81,7 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// Opens one of `files`, and what of them lies beside it.
+    /// Opens a file of `files`, with its sidecars from there.
     pub(crate) fn open_among(path: &Path, files: &dyn Files, options: &OpenOptions) -> Result<Self> {
         let source = files.source(path)?;
         let look = options.sidecars != SidecarSearch::Never;
@@ -95,17 +95,17 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// Allows the caller to change the files of this dataset while they are read.
+    /// Allows the caller to change the files of this dataset while they are being read.
     pub(crate) fn expect_changes(&self) {
         self.files.iter().for_each(|file| file.source.expect_changes());
     }
 
-    /// Opens any source; nothing beside it is looked for.
+    /// Opens any source, without sidecars.
     pub fn from_source(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
         Self::from_source_with(source, Vec::new(), options)
     }
 
-    /// The same, with some of the source's bytes at hand.
+    /// Like [`from_source`](Self::from_source), with some of the source's bytes already in memory.
     pub(crate) fn from_source_with(
         source: Arc<dyn Source>,
         at_hand: Vec<(u64, Vec<u8>)>,
@@ -114,7 +114,8 @@ impl Dataset {
         Self::from_parts(OpenFile::open_with(source, at_hand, options)?, &Sidecars::default(), options)
     }
 
-    /// Opens any source, with the overviews of another (what `.ovr` is beside a file) and the text of a `.aux.xml`.
+    /// Opens any source, with the overviews of another source (the content of an `.ovr` file) and the text of an
+    /// `.aux.xml`.
     pub fn from_sources(
         source: Arc<dyn Source>,
         overviews: Option<Arc<dyn Source>>,
@@ -126,7 +127,7 @@ impl Dataset {
         if let Some(overviews) = overviews {
             let name = overviews.name().to_owned();
             let opened = match OpenFile::open(overviews, options) {
-                // Nobody knows what is in a source that fails.
+                // The content of a failing source is unknown.
                 Err(error @ Error::Io { .. }) => return Err(error),
                 opened => opened,
             };
@@ -178,7 +179,7 @@ impl Dataset {
         self.add_opened(beside.display().to_string(), opened, options, add);
     }
 
-    /// A sidecar that cannot be read takes nothing away from the file itself.
+    /// Adds an opened sidecar. A sidecar that cannot be read does not affect the file itself.
     fn add_opened(&mut self, name: String, opened: Result<OpenFile>, options: &OpenOptions, add: Add) {
         let pages = opened.and_then(|file| {
             let wrong = |error| Error::File { file: file.source.name().to_owned(), error };
@@ -196,53 +197,53 @@ impl Dataset {
         }
     }
 
-    /// The name of the file, for messages.
+    /// Returns the name of the file, for messages.
     pub fn name(&self) -> &str {
         self.files.first().map_or("", |file| file.source.name())
     }
 
-    /// What tells this state of the file from others.
+    /// Returns the version of the file, which identifies its state.
     pub fn version(&self) -> Option<Version> {
         self.files.first().map(|file| file.source.version())
     }
 
-    /// Bytes of the file and its sidecars.
+    /// Returns the total size of the file and its sidecars in bytes.
     pub(crate) fn stored_len(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.source.len()))
     }
 
-    /// Refuses a result of so many samples and bytes by the rule of every read; see `ReadOptions::max_pixels`. For
-    /// callers that make a larger result of what they read.
+    /// Checks the size of a result by the rule of every read; see `ReadOptions::max_pixels`. For callers that make a
+    /// larger result from what they read.
     pub fn check_size(&self, samples: u64, bytes: u64, max_pixels: Option<u64>) -> Result<()> {
         check_result((self.name(), "the file"), Size { samples, bytes }, max_pixels, || self.stored_len())
     }
 
-    /// The structure of the file itself.
+    /// Returns the structure of the file itself.
     pub fn tiff(&self) -> Option<&Tiff> {
         self.files.first().map(|file| &file.tiff)
     }
 
-    /// Its pages, each with overviews and masks.
+    /// Returns its pages, each with overviews and masks.
     pub fn pages(&self) -> &[Page] {
         &self.pages
     }
 
-    /// Georeference, nodata, scales, names of the first page.
+    /// Returns the georeferencing, nodata, scales and names of the first page.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// What was tolerated.
+    /// Returns the warnings about what was tolerated.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// The file itself for 0, then sidecars.
+    /// Returns a file by index: 0 is the file itself, then sidecars.
     pub(crate) fn file(&self, index: usize) -> Option<&OpenFile> {
         self.files.get(index)
     }
 
-    /// Whether a sidecar of that extension was opened.
+    /// Returns whether a sidecar with that extension was opened.
     pub(crate) fn has_sidecar(&self, extension: &str) -> bool {
         let is = |file: &OpenFile| Path::new(file.source.name()).extension().is_some_and(|e| e == extension);
         self.files.iter().skip(1).any(is)
@@ -305,17 +306,17 @@ impl Dataset {
         Ok(Target { file, image, window, bands })
     }
 
-    /// What missing blocks and masked pixels become.
+    /// Returns the value of missing blocks and masked pixels.
     pub(crate) fn fill(&self, image: &Image) -> Fill {
         let sample = self.metadata.nodata.zip(image.sample.data_type());
         sample.and_then(|(nodata, data_type)| nodata.to_sample(data_type)).map(Fill).unwrap_or_default()
     }
 
-    /// Bytes of the decoded blocks that a window touches; `None` without such a level.
+    /// Returns the decoded size in bytes of the blocks that a window touches; `None` if there is no such level.
     pub fn decoded_bytes(&self, place: &Place) -> Option<u64> {
         let image = &self.level(place).ok()?.image;
         let (window, grid) = (place.window.unwrap_or(Window::full(image.width, image.height)), &image.grid);
-        // Blocks along an axis, those that are cut included.
+        // Blocks along an axis, including partial ones.
         let blocks = |first: u32, count: u32, size: u32| {
             let end = u64::from(first) + u64::from(count);
             end.div_ceil(u64::from(size.max(1))).saturating_sub(u64::from(first / size.max(1)))
@@ -327,13 +328,13 @@ impl Dataset {
         Some([down, block, pixel].into_iter().fold(across, u64::saturating_mul))
     }
 
-    /// Where the validity of a level's pixels comes from.
+    /// Returns the source of validity of a level's pixels.
     pub fn mask_source(&self, place: &Place) -> Result<MaskSource> {
         let level = self.level(place)?;
         Ok(match level.mask {
             Some(_) => MaskSource::Image,
             None => {
-                // A nodata value that the samples cannot hold is nowhere in them.
+                // A nodata value outside the range of the samples matches none of them.
                 let nodata = self.metadata.nodata.zip(level.image.sample.data_type());
                 let held = nodata.and_then(|(nodata, data_type)| nodata.to_sample(data_type));
                 MaskSource::of(&level.image, held.is_some())

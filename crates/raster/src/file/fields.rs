@@ -1,4 +1,4 @@
-//! The fields of a directory as they are stored.
+//! The fields of a directory as stored.
 
 use super::dataset::Dataset;
 use super::open::io_error;
@@ -8,23 +8,23 @@ use std::ops::Range;
 use strile_engine::Cancel;
 use strile_tiff::{ByteOrder, Entry, FieldType, Tag, ValueData};
 
-/// A larger value is left in the file: tables of blocks can have any size.
+/// Largest value that is read, in bytes. Larger ones stay in the file: tables of blocks can have any size.
 const LARGEST: u64 = 16 << 20;
-/// The values of one directory that are read at once, in bytes.
+/// Most bytes of values that are read at once per directory.
 const ALL: u64 = 64 << 20;
-/// What values that share their bytes may take beyond the length of the file.
+/// Bytes that values may take beyond the length of the file, if they share their bytes.
 const SHARED: u64 = 1 << 20;
 
-/// How many bytes of values of one directory are still read. Tags of a small file can all refer to the same bytes.
+/// Bytes of values of a directory that may still be read. Tags of a small file can all refer to the same bytes.
 pub(crate) struct ValueRoom(u64);
 
 impl ValueRoom {
-    /// Returns the room for the values of a file of `file_len` bytes.
+    /// Returns the limit for the values of a file of `file_len` bytes.
     pub(crate) fn new(file_len: u64) -> Self {
         Self(file_len.saturating_add(SHARED).min(ALL))
     }
 
-    /// Whether a value is read, or left in the file because it is too large or because too many were read before.
+    /// Returns whether to read a value, or to leave it in the file because it is too large or too much was read before.
     pub(crate) fn takes(&mut self, value: &Range<u64>) -> bool {
         let len = value.end.saturating_sub(value.start);
         let left = self.0.checked_sub(len).filter(|_| len <= LARGEST);
@@ -40,17 +40,18 @@ pub struct StoredField {
     pub tag: Tag,
     /// The type of its elements.
     pub field_type: FieldType,
-    /// How many there are.
+    /// Number of elements.
     pub count: u64,
-    /// Order of their bytes.
+    /// Byte order of the elements.
     pub byte_order: ByteOrder,
-    /// The bytes; `None` if they were not wanted, are more than 16 MiB, or if the values before take 64 MiB or more than the file has.
+    /// The bytes. `None` if they were not requested, are more than 16 MiB, or if the previous values take 64 MiB or
+    /// more than the file has.
     pub bytes: Option<Vec<u8>>,
 }
 
 impl Dataset {
-    /// Every field of a level of a page (0 the full image, then its overviews), by tag; the values of those whose tag is
-    /// `wanted`.
+    /// Returns every field of a level of a page (0 the full image, then its overviews), by tag. Reads the values of
+    /// those whose tag is `wanted`.
     pub fn fields(
         &self,
         page: usize,

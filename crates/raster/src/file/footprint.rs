@@ -1,4 +1,4 @@
-//! Where the pixels of a request lie, and which pixels lie in a box of coordinates.
+//! The extent of a request, and the pixels in a box of coordinates.
 
 use super::dataset::{Dataset, Target};
 use crate::error::Result;
@@ -8,11 +8,12 @@ use crate::read::{MaskSource, is_turned};
 use crate::window::Window;
 use strile_tiff::geo::GeoTransform;
 
-/// A box that ends this close to a pixel's edge, in pixels, ends at the edge: coordinates are rounded.
+/// Tolerance, in pixels: a side of a box this close to a pixel's edge is at the edge, because coordinates are rounded.
 const EDGE: f64 = 1e-6;
 
 impl Dataset {
-    /// The image whose pixels a request covers: for a mask that has no image of its own, the image it is of.
+    /// Returns the image whose pixels a request covers. For a mask without an image of its own, this is the masked
+    /// image.
     pub(crate) fn footprint(&self, place: &Place) -> Result<Target<'_>> {
         match self.is_derived_mask(place)? {
             true => self.target(&place.of_layer(Layer::Pixels)),
@@ -24,9 +25,10 @@ impl Dataset {
         Ok(place.layer == Layer::Mask && self.mask_source(place)? != MaskSource::Image)
     }
 
-    /// The transform of a request's own pixels: that of the file, for the level and from the window's corner; of a read onto
-    /// a grid that of the grid.
-    /// `None` where the file has none, for pages after the first, and where the result is turned.
+    /// Returns the transform of a request's own pixels: that of the file, for the level and the window's corner, or
+    /// that of the grid for a read onto a grid.
+    ///
+    /// `None` if the file has none, for pages after the first, and if the result is turned.
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
         match transform_onto(&options.place) {
             Some(transform) => Ok(Some(transform)),
@@ -35,7 +37,7 @@ impl Dataset {
         }
     }
 
-    /// The transform of pixels in the order in which they are stored.
+    /// Returns the transform of pixels in stored order.
     pub(crate) fn stored_transform(&self, place: &Place) -> Result<Option<GeoTransform>> {
         let Target { image, window, .. } = self.footprint(place)?;
         let level = self.level_transform(place, (image.width, image.height));
@@ -49,7 +51,7 @@ impl Dataset {
         Some(transform.scaled(ratio(full.width, width), ratio(full.height, height)))
     }
 
-    /// The window of the requested level that covers what of a box (west, south, east, north) is in the image.
+    /// Returns the window of the requested level that covers the part of a box (west, south, east, north) in the image.
     pub fn window_of_box(&self, place: &Place, sides: [f64; 4]) -> Result<Window> {
         if let Some(onto) = &place.onto {
             return window_on(&onto.grid, sides).map_err(|problem| self.refuse(problem));
@@ -61,19 +63,19 @@ impl Dataset {
     }
 }
 
-/// The transform of what is read onto a grid.
+/// Returns the transform of a read onto a grid.
 pub(crate) fn transform_onto(place: &Place) -> Option<GeoTransform> {
     let corner = place.window.map_or((0, 0), |window| (window.column, window.row));
     let onto = place.onto.as_ref()?;
     Some(onto.grid.transform().window(corner.0.into(), corner.1.into()))
 }
 
-/// The window of a grid that covers what of a box is in it, or why there is none.
+/// Returns the window of a grid that covers the part of a box in it, or the reason why there is none.
 pub(crate) fn window_on(grid: &Grid, sides: [f64; 4]) -> std::result::Result<Window, String> {
     window_of(Some(grid.transform()), (grid.width(), grid.height()), sides)
 }
 
-/// The window of an image that covers what of a box is in it, or why there is none.
+/// Returns the window of an image that covers the part of a box in it, or the reason why there is none.
 pub(crate) fn window_of(
     transform: Option<GeoTransform>,
     (width, height): (u32, u32),

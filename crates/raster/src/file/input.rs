@@ -1,4 +1,4 @@
-//! What is read: a TIFF, or a VRT mosaic of them, told apart by content.
+//! The input of a read: a TIFF, or a VRT mosaic of TIFFs. The content decides which.
 
 use super::dataset::Dataset;
 use super::metadata::Metadata;
@@ -28,12 +28,12 @@ pub enum Input {
 }
 
 impl Input {
-    /// Opens a file as what it is; what concerns mosaics is left as it is by default.
+    /// Opens a TIFF or a VRT, with defaults for the options of mosaics.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         Self::open_with(path, &VrtOptions { open: options.clone(), ..VrtOptions::default() })
     }
 
-    /// Opens a file, or the object of a URL, as what it is.
+    /// Opens a TIFF or a VRT, or the object of a URL.
     pub fn open_with(path: impl AsRef<Path>, options: &VrtOptions) -> Result<Self> {
         let path = path.as_ref();
         if let Some(url) = url_of(path) {
@@ -49,7 +49,7 @@ impl Input {
         }
     }
 
-    /// The TIFF, where it is one.
+    /// Returns the TIFF, if it is one.
     pub fn tiff(&self) -> Option<&Dataset> {
         match self {
             Self::Tiff(dataset) => Some(dataset),
@@ -57,7 +57,7 @@ impl Input {
         }
     }
 
-    /// The name of the file, for messages.
+    /// Returns the name of the file, for messages.
     pub fn name(&self) -> &str {
         match self {
             Self::Tiff(dataset) => dataset.name(),
@@ -65,7 +65,7 @@ impl Input {
         }
     }
 
-    /// Georeference, nodata, scales, names.
+    /// Returns georeferencing, nodata, scales and names.
     pub fn metadata(&self) -> &Metadata {
         match self {
             Self::Tiff(dataset) => dataset.metadata(),
@@ -73,7 +73,7 @@ impl Input {
         }
     }
 
-    /// What was tolerated so far.
+    /// Returns the warnings so far about what was tolerated.
     pub fn warnings(&self) -> Vec<Warning> {
         match self {
             Self::Tiff(dataset) => dataset.warnings().to_vec(),
@@ -81,7 +81,7 @@ impl Input {
         }
     }
 
-    /// The transform of a request's own pixels.
+    /// Returns the transform of a request's own pixels.
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
         match self {
             Self::Tiff(dataset) => dataset.transform(options),
@@ -89,7 +89,7 @@ impl Input {
         }
     }
 
-    /// The window that covers what of a box (west, south, east, north) is in the image.
+    /// Returns the window that covers the part of a box (west, south, east, north) in the image.
     pub fn window_of_box(&self, place: &Place, sides: [f64; 4]) -> Result<Window> {
         match self {
             Self::Tiff(dataset) => dataset.window_of_box(place, sides),
@@ -97,7 +97,7 @@ impl Input {
         }
     }
 
-    /// All pixels of a level.
+    /// Returns the window of all pixels of a level.
     pub fn whole_window(&self, place: &Place) -> Result<Window> {
         match self {
             Self::Tiff(dataset) => Ok(dataset.target(&place.all())?.window),
@@ -105,8 +105,8 @@ impl Input {
         }
     }
 
-    /// Refuses a result of so many samples and bytes by the rule of every read; see `ReadOptions::max_pixels`. For
-    /// callers that make a larger result of what they read.
+    /// Checks the size of a result by the rule of every read; see `ReadOptions::max_pixels`. For callers that make a
+    /// larger result from what they read.
     pub fn check_size(&self, samples: u64, bytes: u64, max_pixels: Option<u64>) -> Result<()> {
         match self {
             Self::Tiff(dataset) => dataset.check_size(samples, bytes, max_pixels),
@@ -130,7 +130,7 @@ impl Input {
         }
     }
 
-    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. Faulty blocks that were
+    /// Reads pixels into the caller's output, which must have the type and shape of the result. Faulty blocks that were
     /// filled are in the report.
     pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
         match self {
@@ -147,7 +147,7 @@ impl Input {
         }
     }
 
-    /// Plans a read that leaves pixels where the engine has them.
+    /// Plans a read into the memory of the CUDA device `device`.
     pub fn plan_on_device(&self, device: u32, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
         match self {
             Self::Tiff(dataset) => dataset.plan_on_device(device, options, context),
@@ -155,7 +155,7 @@ impl Input {
         }
     }
 
-    /// Decides how a result is cut into pieces; touches no pixel.
+    /// Decides how a result is cut into pieces, without touching a pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
         match self {
             Self::Tiff(dataset) => dataset.pieces(options, limits, context),
@@ -163,7 +163,7 @@ impl Input {
         }
     }
 
-    /// Reads the pieces and gives them, in order, to `give`.
+    /// Reads the pieces and passes them, in order, to `give`.
     pub fn read_pieces<E: From<Error>>(
         &self,
         pieces: &Pieces,
@@ -177,7 +177,7 @@ impl Input {
     }
 }
 
-/// A TIFF or a mosaic, as batches take them.
+/// A reference to a TIFF or a mosaic, as batches take them.
 #[derive(Clone, Copy)]
 pub enum InputRef<'a> {
     /// A TIFF.
@@ -187,7 +187,7 @@ pub enum InputRef<'a> {
 }
 
 impl<'a> InputRef<'a> {
-    /// A number that opened files are told apart by.
+    /// Returns a number that identifies the opened file.
     pub(crate) fn address(self) -> usize {
         match self {
             Self::Tiff(dataset) => std::ptr::from_ref(dataset).addr(),
@@ -195,7 +195,7 @@ impl<'a> InputRef<'a> {
         }
     }
 
-    /// How the file is placed under grids that were asked for.
+    /// Returns the cached placements of the file under grids.
     pub(crate) fn places(self) -> &'a KnownPlaces {
         match self {
             Self::Tiff(dataset) => dataset.places(),
@@ -203,7 +203,7 @@ impl<'a> InputRef<'a> {
         }
     }
 
-    /// The name of the file, for messages.
+    /// Returns the name of the file, for messages.
     pub fn name(self) -> &'a str {
         match self {
             Self::Tiff(dataset) => dataset.name(),
@@ -211,7 +211,7 @@ impl<'a> InputRef<'a> {
         }
     }
 
-    /// Georeference, nodata, scales, names.
+    /// Returns georeferencing, nodata, scales and names.
     pub fn metadata(self) -> &'a Metadata {
         match self {
             Self::Tiff(dataset) => dataset.metadata(),
@@ -219,7 +219,7 @@ impl<'a> InputRef<'a> {
         }
     }
 
-    /// What says which pixels of the full image are valid.
+    /// Returns the source of validity of the full image's pixels.
     pub(crate) fn mask_source(self) -> Result<MaskSource> {
         match self {
             Self::Tiff(dataset) => dataset.mask_source(&Place::default()),
@@ -227,7 +227,7 @@ impl<'a> InputRef<'a> {
         }
     }
 
-    /// Columns and rows of the full image.
+    /// Returns columns and rows of the full image.
     pub fn size(self) -> (u32, u32) {
         match self {
             Self::Tiff(dataset) => {
@@ -238,7 +238,8 @@ impl<'a> InputRef<'a> {
         }
     }
 
-    /// The nodata value of some bands, of all without: that of a file, or the one that all these bands of a mosaic have.
+    /// Returns the nodata value of some bands, or of all if `None`: that of a file, or the one that all these bands of
+    /// a mosaic share.
     pub(crate) fn nodata(self, bands: Option<&[u16]>) -> Result<Option<NoData>> {
         match self {
             Self::Tiff(dataset) => Ok(dataset.metadata().nodata),
@@ -249,7 +250,7 @@ impl<'a> InputRef<'a> {
         }
     }
 
-    /// Bytes that it is stored in: those of its files.
+    /// Returns the stored size of its files in bytes.
     pub(crate) fn stored_len(self) -> u64 {
         match self {
             Self::Tiff(dataset) => dataset.stored_len(),
@@ -262,9 +263,9 @@ impl<'a> InputRef<'a> {
     }
 }
 
-/// What can be a file of a batch.
+/// Types that can be a file of a batch.
 pub trait AsInput {
-    /// The TIFF or the mosaic that it is.
+    /// Returns the TIFF or the mosaic.
     fn as_input(&self) -> InputRef<'_>;
 }
 

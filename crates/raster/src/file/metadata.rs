@@ -1,4 +1,4 @@
-//! What a file and its sidecars say besides pixels: where it lies, what its values mean.
+//! Metadata of a file and its sidecars: georeferencing and the meaning of its values.
 
 use super::dataset::Dataset;
 use super::open::Files;
@@ -8,18 +8,18 @@ use strile_tiff::gdal::{BandMetadata, Metadata as Items, MetadataItem, NoData, p
 use strile_tiff::geo::{GeoTags, Georeference};
 use strile_tiff::{DataType, Directory, FieldType, Tag, Warning, Warnings};
 
-/// Everything a file says about its pixels: georeference, nodata, GDAL's metadata, and per-band names, scales and
+/// Everything a file says about its pixels: georeferencing, nodata, GDAL's metadata, and per-band names, scales and
 /// colours.
 ///
-/// [`Dataset::metadata`](crate::Dataset::metadata) returns it, and [`RasterSpec`](crate::RasterSpec) takes it for a
-/// new file.
+/// [`Dataset::metadata`](crate::Dataset::metadata) returns it, and [`RasterSpec`](crate::RasterSpec) takes it for a new
+/// file.
 #[derive(Debug, Clone, Default)]
 pub struct Metadata {
     /// Transform, reference system, control points.
     pub georeference: Georeference,
     /// The value that means "no data", as samples of the image can hold it.
     pub nodata: Option<NoData>,
-    /// One for each band.
+    /// Metadata per band.
     pub bands: Vec<BandMetadata>,
     /// Items about the whole dataset.
     pub items: Vec<MetadataItem>,
@@ -27,22 +27,22 @@ pub struct Metadata {
     pub categories: Vec<String>,
 }
 
-/// Texts beside a file.
+/// Texts of sidecars.
 #[derive(Debug, Default)]
 pub(crate) struct Sidecars {
     aux_xml: Option<String>,
     world_file: Option<String>,
-    /// Those that are there and cannot be read.
+    /// Warnings about sidecars that cannot be read.
     unusable: Vec<Warning>,
 }
 
 impl Sidecars {
-    /// Texts that are at hand.
+    /// Returns sidecars with texts that are already in memory.
     pub(crate) fn of_texts(aux_xml: Option<String>, world_file: Option<String>) -> Self {
         Self { aux_xml, world_file, ..Self::default() }
     }
 
-    /// Reads `FILE.aux.xml` and the world file of `path`, where they are.
+    /// Reads `FILE.aux.xml` and the world file of `path`, if they exist.
     pub(crate) fn beside(path: &Path, files: &dyn Files) -> Self {
         let mut aux = path.as_os_str().to_owned();
         aux.push(".aux.xml");
@@ -56,7 +56,7 @@ impl Sidecars {
                 None
             }
         };
-        // `tif` gives `tfw`; files named in capitals have sidecars named so.
+        // `tif` becomes `tfw`; files with an upper-case extension have upper-case sidecars.
         let world = world_file::extensions(&extension).into_iter().find_map(|candidate| {
             let upper = candidate.to_uppercase();
             text(&path.with_extension(candidate)).or_else(|| text(&path.with_extension(upper)))
@@ -67,7 +67,7 @@ impl Sidecars {
 }
 
 impl Metadata {
-    /// What the tags of a directory and the sidecars say, the sidecars first.
+    /// Returns the metadata of a directory and its sidecars. Sidecars take precedence.
     pub(crate) fn new(
         directory: &Directory,
         samples: u16,
@@ -87,7 +87,7 @@ impl Metadata {
             georeference.rpc = items.rpc(warnings);
         }
         let nodata = pam.as_ref().and_then(|pam| pam.band(1)?.nodata).filter(|nodata| {
-            // What no sample can equal masks nothing: the sidecar is wrong, and the file's own value counts.
+            // A value that no sample can equal masks nothing: the sidecar is wrong, and the file's own value counts.
             let is_a_sample = data_type.is_none_or(|data_type| nodata.to_sample(data_type).is_some());
             if let (false, Some(data_type)) = (is_a_sample, data_type) {
                 let message =
@@ -129,7 +129,7 @@ impl Metadata {
 }
 
 impl Dataset {
-    /// The georeference that an overview beside the file states itself; `None` where it has no GeoKeys of its own.
+    /// Returns the georeferencing of an overview beside the file; `None` if it has no GeoKeys of its own.
     pub fn own_georeference(&self, level: &Level) -> Option<Georeference> {
         let file = self.file(level.file).filter(|_| level.file != 0)?;
         let directory = file.tiff.directories.get(level.image.directory)?;
@@ -138,8 +138,8 @@ impl Dataset {
     }
 }
 
-/// Where heights are referenced GDAL keeps the scale and offset of a single band in the third values of the tags of
-/// the transform, and believes them before its metadata.
+/// Returns the scale and offset of a single band from the third values of the tags of the transform. GDAL keeps them
+/// there if heights are referenced, and prefers them to its metadata.
 fn height_scale(directory: &Directory, georeference: &Georeference) -> Option<(f64, f64)> {
     georeference.crs.as_ref()?.vertical.as_ref()?;
     let third = |tag, at: usize| directory.floats(tag).ok().flatten()?.get(at).copied();

@@ -1,4 +1,4 @@
-//! What a file holds: metadata, pages, levels, stored fields; which files beside it are read; and how functions take a file or a mosaic.
+//! Metadata, pages, levels, stored fields and sidecars of a file; inputs that are a file or a mosaic.
 
 pub(crate) mod beside;
 mod block_sizes;

@@ -1,4 +1,4 @@
-//! Drives the parser over a source and finds the files beside a file.
+//! Runs the parser on a source and finds the files beside a file.
 
 use crate::error::{Error, Result};
 use crate::options::setters;
@@ -11,19 +11,19 @@ use std::sync::Arc;
 use strile_engine::Cancel;
 use strile_tiff::{InvalidValue, Limits, Parser, Step, Tiff, TiffError};
 
-/// What can be chosen when opening.
+/// Options for opening a file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OpenOptions {
     /// Limits on the structure of the file.
     pub limits: Limits,
-    /// Whether `.ovr`, `.msk`, `.aux.xml` and world files beside the file are looked for.
+    /// Whether to look for `.ovr`, `.msk`, `.aux.xml` and world files beside the file.
     pub sidecars: SidecarSearch,
-    /// Whether overviews will be used: if not, `SidecarSearch::Auto` asks for no `.ovr` beside a remote file.
+    /// Whether overviews will be used. If not, `SidecarSearch::Auto` does not request an `.ovr` beside a remote file.
     pub overviews: bool,
-    /// Stops the opening. Reads have their own, in their `Context`.
+    /// Cancels the opening. Reads have their own token, in their `Context`.
     pub cancel: Cancel,
-    /// How remote objects are reached.
+    /// Options for remote objects.
     #[cfg(feature = "remote")]
     pub remote: strile_remote::RemoteOptions,
 }
@@ -42,7 +42,7 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Returns the options that open a file with what lies beside it.
+    /// Returns the options that open a file with its sidecars.
     pub fn new() -> Self {
         Self::default()
     }
@@ -52,18 +52,19 @@ impl OpenOptions {
         limits: Limits,
         /// Sets whether overviews will be used.
         overviews: bool,
-        /// Sets what stops the opening.
+        /// Sets the token that cancels the opening.
         cancel: Cancel,
     }
 
-    /// Sets whether `.ovr`, `.msk`, `.aux.xml` and world files beside the file are looked for; `true` is `Auto`, `false` is `Never`.
+    /// Sets whether to look for `.ovr`, `.msk`, `.aux.xml` and world files beside the file; `true` is `Auto`, `false`
+    /// is `Never`.
     #[must_use]
     pub fn sidecars(mut self, sidecars: impl Into<SidecarSearch>) -> Self {
         self.sidecars = sidecars.into();
         self
     }
 
-    /// Sets how remote objects are reached.
+    /// Sets the options for remote objects.
     #[cfg(feature = "remote")]
     #[must_use]
     pub fn remote(mut self, remote: strile_remote::RemoteOptions) -> Self {
@@ -72,17 +73,18 @@ impl OpenOptions {
     }
 }
 
-/// Whether files beside a file are looked for: overviews (`.ovr`), masks (`.msk`), metadata (`.aux.xml`), world files.
+/// Whether to look for files beside a file: overviews (`.ovr`), masks (`.msk`), metadata (`.aux.xml`), world files.
 ///
-/// Beside a remote file each name costs a request, and all are asked for at once, after the header. A name that the server does not
-/// have, or does not give, is no error; a server that fails is one.
+/// Beside a remote file each name costs a request. All are requested at once, after the header. A name that the server
+/// does not have, or does not give access to, is not an error; a server that fails is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SidecarSearch {
-    /// Beside local files always. Beside a remote file only if it may need them: not if it says that it is a COG (GDAL's ghost
-    /// area), nor if it has overviews and a georeference of its own. Of the others only names are asked for that can add something.
+    /// Always beside local files. Beside a remote file only if it may need them: not if it declares itself a COG
+    /// (GDAL's ghost area), nor if it has overviews and georeferencing of its own. For other remote files, only names
+    /// that can add something are requested.
     #[default]
     Auto,
-    /// Always, beside remote files too: for copies, which must lose nothing.
+    /// Always, also beside remote files: for copies, which must not lose anything.
     Always,
     /// Never.
     Never,
@@ -97,7 +99,7 @@ impl From<bool> for SidecarSearch {
 impl std::str::FromStr for SidecarSearch {
     type Err = InvalidValue;
 
-    /// Reads `auto`, `always` or `never`.
+    /// Parses `auto`, `always` or `never`.
     fn from_str(text: &str) -> std::result::Result<Self, InvalidValue> {
         match text {
             "auto" => Ok(Self::Auto),
@@ -108,25 +110,26 @@ impl std::str::FromStr for SidecarSearch {
     }
 }
 
-/// Where a file, and what lies beside it, is found.
+/// Access to a file and its sidecars.
 pub(crate) trait Files {
-    /// The bytes of a file.
+    /// Opens a file as a source.
     fn source(&self, path: &Path) -> Result<Arc<dyn Source>>;
 
-    /// Whether there is something of that name.
+    /// Returns whether the name exists.
     fn exists(&self, path: &Path) -> bool;
 
-    /// The text of a small file and its state; `None` if there is none. What is there and cannot be read is an error.
+    /// Returns the text of a small file and its state; `None` if it does not exist. A file that cannot be read is an
+    /// error.
     fn text(&self, path: &Path) -> Result<Option<(String, Version)>>;
 
-    /// What of a file's structure is at hand already: bytes, with their offsets.
+    /// Returns known bytes of a file's structure, with their offsets.
     fn at_hand(&self, path: &Path) -> Vec<(u64, Vec<u8>)>;
 }
 
-/// Files as the system has them.
+/// Files of the file system.
 pub(crate) struct OnDisk;
 
-/// A sidecar larger than this is not one.
+/// Largest size of a sidecar. A larger file is not a sidecar.
 pub(crate) const LARGEST_SIDECAR: u64 = 16 << 20;
 
 impl Files for OnDisk {
@@ -159,7 +162,7 @@ impl Files for OnDisk {
     }
 }
 
-/// Whether the system says that nothing of that name is there, or that no name so long can be.
+/// Returns whether the system's error means that the name does not exist, or is too long to exist.
 pub(crate) fn is_absent(error: &std::io::Error) -> bool {
     use std::io::ErrorKind as Kind;
     matches!(error.kind(), Kind::NotFound | Kind::NotADirectory | Kind::InvalidFilename)
@@ -176,7 +179,7 @@ impl OpenFile {
         Self::open_with(source, Vec::new(), options)
     }
 
-    /// The same, with some of the source's bytes at hand.
+    /// Opens a source with some of its bytes already in memory.
     pub(crate) fn open_with(
         source: Arc<dyn Source>,
         at_hand: Vec<(u64, Vec<u8>)>,
@@ -211,7 +214,7 @@ impl OpenFile {
     }
 }
 
-/// Reads ahead in the headers of remote files, twice as far each time: a round trip costs more than the bytes.
+/// Reads ahead in the headers of remote files, doubling the distance each time: a round trip costs more than the bytes.
 struct Ahead {
     len: u64,
     /// Bytes that may still be read in vain.

@@ -1,4 +1,4 @@
-//! Which image is what: pages, their overviews and their masks.
+//! Sorts the images of a file into pages, their overviews and their masks.
 
 use super::open::OpenFile;
 use std::collections::{HashMap, VecDeque};
@@ -8,30 +8,30 @@ use strile_tiff::{Image, Limits, Origin, TiffError, Warning, Warnings};
 /// One resolution of a page.
 #[derive(Debug, Clone)]
 pub struct Level {
-    /// Index of the file it is in: 0 the file itself, then sidecars.
+    /// Index of its file: 0 is the file itself, then sidecars.
     pub file: usize,
     /// The image.
     pub image: Arc<Image>,
-    /// Its mask and the file that is in.
+    /// Its mask, and the index of the mask's file.
     pub mask: Option<(usize, Arc<Image>)>,
 }
 
-/// A full image, then its overviews in the order of the file, as GDAL numbers them: from large to small in
-/// every file that a usual writer made.
+/// A full image, then its overviews in the order of the file, as GDAL numbers them: from large to small in files of
+/// common writers.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// At least one.
+    /// Levels of the page. There is at least one.
     pub levels: Vec<Level>,
 }
 
 impl Page {
-    /// The full image.
+    /// Returns the full image.
     pub fn full(&self) -> Option<&Level> {
         self.levels.first()
     }
 
-    /// Gives each mask to the first level of its size that has none; to levels of one file alone where `of` says so.
-    /// What a mask came with is handed to `stray` where no level takes it.
+    /// Assigns each mask to the first level of its size that has none. `of` limits this to levels of one file. Calls
+    /// `stray` with the payload of a mask that no level takes.
     fn add_masks<T>(
         &mut self,
         file: usize,
@@ -68,8 +68,8 @@ impl Page {
     }
 }
 
-/// Sorts a file's directories into pages. The first directory is always the first page, whatever its flags
-/// say; one that cannot be made into an image is an error there and a warning elsewhere.
+/// Sorts a file's directories into pages. The first directory is always the first page, whatever its flags. A directory
+/// that is not a valid image is an error if it is the first, and a warning otherwise.
 pub(crate) fn pages_of(
     file: &OpenFile,
     limits: &Limits,
@@ -90,7 +90,7 @@ pub(crate) fn pages_of(
                 continue;
             }
         };
-        // Samples that no value lists, and values that directories share, take memory for every image.
+        // Samples that are not listed by values, and values that directories share, take memory for every image.
         taken = taken.saturating_add(image.facts_len());
         if taken > room && index > 0 {
             let message =
@@ -104,7 +104,7 @@ pub(crate) fn pages_of(
         };
         let is_sub = matches!(directory.origin, Origin::Sub { .. });
         match owner.and_then(|at| pages.get_mut(at)) {
-            // Masks are given to levels once all levels are known.
+            // Masks are assigned to levels once all levels are known.
             Some(_) if image.subfile.mask => {
                 masks.entry(owner.unwrap_or(0)).or_default().push((image, place));
             }
@@ -144,7 +144,7 @@ pub(crate) fn add_external_overviews(pages: &mut [Page], index: usize, external:
     page.add_masks(index, masks, Some(index), |()| {});
 }
 
-/// Adds the images of a `.msk` file as masks of the first page, where the file has none of its own.
+/// Adds the images of a `.msk` file as masks of the first page, if the file has none of its own.
 pub(crate) fn add_external_masks(pages: &mut [Page], index: usize, external: Vec<Page>) {
     let Some(page) = pages.first_mut() else { return };
     if page.full().is_some_and(|full| full.mask.is_some()) {

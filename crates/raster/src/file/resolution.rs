@@ -1,15 +1,15 @@
-//! Lower resolutions of an image that its blocks hold themselves: JPEG 2000 without its highest wavelet levels.
+//! Lower resolutions inside the blocks of an image: JPEG 2000 without its highest wavelet levels.
 //!
-//! Such an image is another one to all that plans and reads: its blocks are the same, in the same order, each of them
-//! smaller. That holds where blocks still meet, so the size of a block must be a multiple of the factor in a direction in
-//! which there are several. Whether the streams have as many levels is known when they are decoded.
+//! Planning and reading treat such an image as a different one: its blocks are the same, in the same order, but each is
+//! smaller. This requires that blocks still meet, so if there are several blocks in a direction, the block size must be
+//! a multiple of the factor. Whether the streams have enough levels is only known when they are decoded.
 
 use strile_tiff::{BlockGrid, Image};
 
-/// Most wavelet levels that a stream can have.
+/// Largest number of wavelet levels of a stream.
 const MOST_LEVELS: u8 = 32;
 
-/// The image halved so many times, or why there is none.
+/// Returns the image halved `levels` times, or the reason why this is not possible.
 pub(crate) fn reduced(image: &Image, levels: u8) -> Result<Image, String> {
     if !image.compression.is_jpeg2000() {
         return Err(format!(
@@ -28,7 +28,7 @@ pub(crate) fn reduced(image: &Image, levels: u8) -> Result<Image, String> {
             "blocks of {block_width} × {block_height} pixels cannot be made {factor} times smaller: their sizes are not multiples of it"
         ));
     }
-    // Not more than it was.
+    // Never more than before.
     let part = |size: u32| u32::try_from(u64::from(size).div_ceil(factor)).unwrap_or(size);
     let (width, height) = (part(image.width), part(image.height));
     let block = (part(block_width), part(block_height));

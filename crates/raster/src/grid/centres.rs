@@ -1,12 +1,13 @@
-//! Transforms from the coordinates of pixel centres, as arrays have them along their axes.
+//! Transforms from the coordinates of pixel centres, as in coordinate arrays.
 
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::GeoTransform;
 
-/// How far, in steps, one step may be from the others: float32 coordinates of a fine grid far from 0 are still even.
+/// Largest deviation of a step from the others, in steps: float32 coordinates of a fine grid far from 0 still count as
+/// even.
 const UNEVEN: f64 = 1e-3;
 
-/// How far, in pixels, coordinates may be from where a stated transform has them.
+/// Largest deviation of coordinates from a stated transform, in pixels.
 const ASTRAY: f64 = 1e-2;
 
 /// Coordinates of the pixel centres along an axis.
@@ -16,19 +17,19 @@ pub struct Centres<'a> {
     pub name: &'a str,
     /// The coordinates.
     pub values: &'a [f64],
-    /// The distance of the largest coordinate to its neighbour in the type that they are stored in; `None` for integers, which
-    /// count pixels and state no places.
+    /// The distance of the largest coordinate to its neighbour in the type in which they are stored. `None` for
+    /// integers, which count pixels and state no places.
     pub spacing: Option<f64>,
 }
 
 impl Centres<'_> {
-    /// Returns whether they are numbers of pixels, or the centres of numbered pixels.
+    /// Returns whether they are pixel numbers, or the centres of numbered pixels.
     pub fn count_pixels(&self) -> bool {
         self.spacing.is_none() || self.values.iter().all(|value| value.rem_euclid(1.0) == 0.5)
     }
 
-    /// Returns where a place on an axis of pixels lies, counted in the pixels of these coordinates. The coordinates are numbers
-    /// of pixels on that axis.
+    /// Converts a place on an axis of pixels to the pixels of these coordinates. The coordinates are pixel numbers on
+    /// that axis.
     pub fn place(&self, place: f64) -> Result<f64, InvalidValue> {
         self.check_even()?;
         let Some(first) = self.values.first() else { return Ok(place) };
@@ -75,15 +76,16 @@ impl Centres<'_> {
         Some((last - first) / f64::from(steps))
     }
 
-    /// The size of a pixel; `None` for one coordinate.
+    /// Returns the size of a pixel; `None` for one coordinate.
     fn step(&self) -> Option<f64> {
         let (first, mean) = (self.first_step()?, self.mean_step()?);
-        // The mean is the better estimate; the first step where both say the same is the number that was meant.
+        // The mean is the better estimate. If both agree, the first step is the intended number.
         let close = (first - mean).abs() <= 1e-12 * first.abs().max(mean.abs());
         Some(if close { first } else { mean })
     }
 
-    /// The size of a pixel and the start of the first one: those stated, or where the coordinates are elsewhere, theirs.
+    /// Returns the size of a pixel and the start of the first one: the stated ones, or those of the coordinates if
+    /// these are elsewhere.
     fn along(&self, size: f64, start: f64) -> Result<(f64, f64), InvalidValue> {
         let (Some(spacing), Some(first)) = (self.spacing, self.values.first()) else {
             return Ok((size, start));
@@ -107,7 +109,7 @@ fn invalid(problem: String) -> InvalidValue {
     problem.into()
 }
 
-/// Returns a stated transform of pixel corners, along each axis corrected by coordinates that lie elsewhere.
+/// Returns a stated transform of pixel corners, corrected along each axis if the coordinates are elsewhere.
 pub fn moved(
     stated: &GeoTransform,
     x: Option<&Centres<'_>>,
@@ -121,8 +123,8 @@ pub fn moved(
     Ok(GeoTransform { a, b: 0.0, c, d: 0.0, e, f })
 }
 
-/// Returns the transform of pixel corners that coordinates mean; `None` if an axis has none, or if one coordinate alone does not tell
-/// the size of a pixel. With `square` the other axis tells it.
+/// Returns the transform of pixel corners for coordinates. `None` if an axis has none, or if a single coordinate does
+/// not determine the size of a pixel. With `square`, the other axis determines it.
 pub fn from_centres(
     x: Option<&Centres<'_>>,
     y: Option<&Centres<'_>>,
@@ -170,7 +172,7 @@ mod tests {
         assert!(problem(&[0.0, f64::NAN]).contains("not finite"));
     }
 
-    /// The stated numbers are kept to the bit where both agree.
+    /// The stated numbers are kept bit for bit if both agree.
     #[test]
     fn stated_transforms_follow_selected_pixels() {
         let stated = GeoTransform { a: 0.1, b: 0.0, c: 0.3, d: 0.0, e: -0.1, f: 7.7 };

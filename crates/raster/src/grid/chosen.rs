@@ -1,4 +1,4 @@
-//! A grid for some rasters, of which the caller says a part: as gdalwarp chooses its output.
+//! Chooses a grid for rasters from partial settings, as gdalwarp chooses its output.
 
 use super::{Grid, Placement, pixels};
 use crate::options::{optional, setters};
@@ -9,7 +9,7 @@ use strile_tiff::geo::Bounds;
 /// Points along each edge of a box that is transformed.
 const STEPS: u32 = 21;
 
-/// What is known of a grid. What is not given is chosen for the rasters, as gdalwarp does.
+/// Partial settings of a grid. The rest is chosen for the rasters, as in gdalwarp.
 ///
 /// ```
 /// use strile::crs::{Crs, TransformOptions};
@@ -35,20 +35,20 @@ pub struct GridChoice {
     pub bounds_crs: Option<Crs>,
     /// Width and height of a pixel; `None` keeps about the resolution of the rasters.
     pub resolution: Option<(f64, f64)>,
-    /// Columns and rows; one of them may be 0, and is then chosen for square pixels.
+    /// Columns and rows. One of them may be 0, and is then chosen for square pixels.
     pub size: Option<(u32, u32)>,
-    /// Whether the extent is widened to multiples of the resolution: GDAL's `-tap`.
+    /// Whether the extent is widened to multiples of the resolution, as with GDAL's `-tap`.
     pub target_aligned: bool,
 }
 
 impl GridChoice {
-    /// Returns the choice of a grid like that of the first raster, around all rasters.
+    /// Returns the settings for a grid like that of the first raster, around all rasters.
     pub fn new() -> Self {
         Self::default()
     }
 
     setters! {
-        /// Widens the extent to multiples of the resolution: GDAL's `-tap`.
+        /// Widens the extent to multiples of the resolution, as with GDAL's `-tap`.
         target_aligned: bool,
     }
 
@@ -61,15 +61,15 @@ impl GridChoice {
         bounds_crs: Crs,
         /// Sets width and height of a pixel.
         resolution: (f64, f64),
-        /// Sets columns and rows; one of them may be 0, and is then chosen for square pixels.
+        /// Sets columns and rows. One of them may be 0, and is then chosen for square pixels.
         size: (u32, u32),
     }
 
-    /// Chooses the grid for rasters that are placed so, or lie on these grids.
+    /// Chooses the grid for rasters with these placements or grids.
     ///
     /// # Errors
-    /// If there is no raster, both a resolution and a size are given, `target_aligned` without a resolution, or coordinates
-    /// cannot be transformed.
+    /// If there is no raster, both a resolution and a size are given, `target_aligned` without a resolution, or
+    /// coordinates cannot be transformed.
     pub fn grid<R: Clone + Into<Placement>>(
         &self,
         rasters: &[R],
@@ -140,8 +140,8 @@ impl GridChoice {
     }
 }
 
-/// Returns the bounds in another reference system of what lies in a box. Its edges are followed in steps. Where the other system repeats, a box
-/// over its seam continues: longitudes go beyond 180°.
+/// Returns the bounds of a box in another reference system. Its edges are transformed in steps. If the other system is
+/// periodic, a box across its seam continues: longitudes exceed 180°.
 ///
 /// ```
 /// use strile::crs::{Crs, TransformOptions};
@@ -170,7 +170,7 @@ pub fn transform_bounds(
     }
 }
 
-/// The way of coordinates within a box from one system to another; `None` if they are one.
+/// Returns the transformer from one system to another within a box; `None` if they are the same.
 pub(crate) fn transformer_of(
     from: &Crs,
     to: &Crs,
@@ -188,7 +188,7 @@ pub(crate) fn transformer_of(
     Ok(Some(Transformer::new(from, to, &transform).map_err(|error| error.to_string())?))
 }
 
-/// The bounds of a box by a transformer to `to`.
+/// Returns the bounds of a box, by a transformer to `to`.
 pub(crate) fn bounds_by(transformer: &Transformer, bounds: Bounds, to: &Crs) -> Result<Bounds, InvalidValue> {
     let Bounds { min_x, min_y, max_x, max_y } = super::checked(bounds)?;
     let refuse = |problem: &str| {
@@ -203,7 +203,7 @@ pub(crate) fn bounds_by(transformer: &Transformer, bounds: Bounds, to: &Crs) -> 
         2 => (min_x + wide * step(STEPS - i), max_y),
         _ => (min_x, min_y + high * step(STEPS - i)),
     };
-    // Once around the box: a point lies near the one before it, whatever turn its coordinates say.
+    // Once around the box: consecutive points are close to each other, whatever turn their coordinates are in.
     let points = (0..4).flat_map(|side| (0..=STEPS).map(move |i| edge(side, i)));
     let period = transformer.target_period();
     let mut found: Option<Bounds> = None;
@@ -231,7 +231,7 @@ pub(crate) fn bounds_by(transformer: &Transformer, bounds: Bounds, to: &Crs) -> 
     }
 }
 
-/// All longitudes from the box's edges to the pole that it lies around.
+/// Returns all longitudes from the box's edges to the pole, if the box surrounds one.
 fn around_a_pole(transformer: &Transformer, bounds: Bounds, edges: Bounds) -> Option<Bounds> {
     let period = transformer.target_period().filter(|_| transformer.to_is_geographic())?;
     let (back, pole) = (transformer.inverse(), period / 4.0);

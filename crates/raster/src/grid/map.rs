@@ -1,14 +1,14 @@
-//! Which place of a source raster lies under each pixel of a grid.
+//! Maps each pixel of a grid to its place in a source raster.
 //!
-//! Exact coordinates of every pixel would cost minutes. They are computed at the corners of cells of 64 × 64 pixels
-//! and interpolated between, where the middle of the cell and of each edge and points beside them, computed exactly, are within the
-//! tolerance. The latter are for cells around an axis of symmetry, such as the equator: their middles are exact whatever lies between.
-//! Where that holds for a quarter of the tolerance at 256 × 256 pixels, the corners of cells are interpolated, too: most of the time went
-//! into them. Other cells are cut into cells of 8 × 8, tested in the same way, and those that fail have an exact place for every
-//! pixel. A cell that is partly outside the domain of a projection is never interpolated; one whose points are all
-//! outside is outside.
+//! Exact coordinates of every pixel would take minutes. They are computed at the corners of cells of 64 × 64 pixels and
+//! interpolated in between, if the middle of the cell and of each edge, and points beside them, are within the
+//! tolerance of exact coordinates. The points beside them detect cells around an axis of symmetry, such as the equator:
+//! their middles are exact whatever lies between. If a quarter of the tolerance suffices at 256 × 256 pixels, the
+//! corners of cells are interpolated, too, because they took most of the time. Other cells are cut into cells of 8 × 8,
+//! tested in the same way; those that fail have an exact place for every pixel. A cell that is partly outside the
+//! domain of a projection is never interpolated; one whose points are all outside is outside.
 //!
-//! The arrays and their arithmetic are `strile_engine::WarpMap`'s, which engines read.
+//! The arrays and their arithmetic are in `strile_engine::WarpMap`, which engines read.
 
 use std::sync::Arc;
 use strile_crs::{Area, TransformOptions, Transformer};
@@ -25,16 +25,16 @@ use crate::window::Window;
 const LARGE: u32 = WarpMap::LARGE;
 const SMALL: u32 = WarpMap::SMALL;
 const SMALL_ACROSS: u32 = WarpMap::SMALL_ACROSS;
-/// Pixels on the side of the cells that are tried first. Maps of parts of a grid must begin at whole ones, so that parts
-/// have the places of the whole.
+/// Pixels per side of the cells that are tried first. Maps of parts of a grid must begin at multiples of it, so that
+/// parts have the places of the whole.
 pub(crate) const HUGE: u32 = 256;
-/// Large cells on the side of a huge one.
+/// Large cells per side of a huge one.
 const HUGE_SIDE: u32 = HUGE / LARGE;
-/// Huge cells may take this part of the tolerance: they have few points that are tested, and what is lost between large
-/// cells adds to what is lost within them.
+/// Fraction of the tolerance for huge cells: few of their points are tested, and the error between large cells adds to
+/// the error within them.
 const OF_TOLERANCE: f64 = 0.25;
 
-/// The places of a source raster under the pixels of a grid.
+/// A map from the pixels of a grid to places in a source raster.
 ///
 /// ```
 /// use strile::crs::{Crs, TransformOptions};
@@ -58,11 +58,11 @@ pub struct CoordinateMap {
 }
 
 impl CoordinateMap {
-    /// Makes the map from the pixels of `target` to those of `source`.
+    /// Computes the map from the pixels of `target` to those of `source`.
     ///
     /// # Errors
     /// If coordinates cannot be transformed from one system to the other, the tolerance is not a number of at least 0,
-    /// more than [`MapOptions::most_points`] coordinates are needed, or it was cancelled.
+    /// more than [`MapOptions::most_points`] coordinates are needed, or the computation was cancelled.
     pub fn new(
         target: &Grid,
         source: &Grid,
@@ -84,8 +84,8 @@ impl CoordinateMap {
         Ok(Self { map: Arc::new(WarpMap::new(making.map)?), scale, points })
     }
 
-    /// Makes the map of a window of `target`, which begins at whole large cells: a pixel has the same place in every map.
-    /// `transformer` leads from the target to the source.
+    /// Computes the map of a window of `target` that begins at whole large cells: a pixel has the same place in every
+    /// map. `transformer` leads from the target to the source.
     pub(crate) fn of_window(
         (target, window): (&Grid, Window),
         source: &Grid,
@@ -133,7 +133,7 @@ impl<'a> Making<'a> {
             inverse,
             period,
             options,
-            // Terrain between two places can be anything.
+            // Terrain between two places is arbitrary.
             tolerance: if transformer.is_uneven() { 0.0 } else { options.tolerance },
             across: window.width.div_ceil(LARGE),
             points: 0,
@@ -158,7 +158,7 @@ impl<'a> Making<'a> {
         Ok(making)
     }
 
-    /// How many pixels of a grid of this size a pixel of the source is wide and high.
+    /// Returns the width and height of a source pixel in pixels of a grid of this size.
     fn scale(&self, size: (u32, u32), threads: usize) -> (f64, f64) {
         scale(size, threads, |column, row| {
             let (x, y) = self.target.to_world(column, row);
@@ -173,21 +173,21 @@ impl CoordinateMap {
         &self.map
     }
 
-    /// Returns how many pixels of the grid a pixel of the source is wide and high, by GDAL's rule: the mean over up to
-    /// 10 × 10 pixels of the whole grid. Kernels are widened where it is below 1.
+    /// Returns the width and height of a source pixel in pixels of the grid, by GDAL's rule: the mean over up to 10 ×
+    /// 10 pixels of the whole grid. Kernels are widened if it is below 1.
     pub const fn scale(&self) -> (f64, f64) {
         self.scale
     }
 
-    /// Returns the place in the source, in columns and rows from its outer corner, that lies under the centre of a
-    /// pixel. `None` where the pixel is outside the grid or the domain, and for maps of corners. The place may lie
-    /// outside the source.
+    /// Returns the place in the source under the centre of a pixel, in columns and rows from the source's outer corner.
+    /// `None` if the pixel is outside the grid or the domain, and for maps of corners. The place may lie outside the
+    /// source.
     pub fn at(&self, column: u32, row: u32) -> Option<(f64, f64)> {
         self.map.at(column, row)
     }
 
-    /// Returns the window of the source that a method looks at for a window of the grid, with the [`scale`](Self::scale)
-    /// of the map; `None` where it looks at none. May be larger than needed.
+    /// Returns the window of the source that a method reads for a window of the grid, with the [`scale`](Self::scale)
+    /// of the map; `None` if it reads nothing. May be larger than needed.
     pub fn source_window(&self, window: Window, sampling: WarpSampling) -> Option<Window> {
         let Window { column, row, width, height } = window;
         let target = WarpRect::new(column, row, width, height);
@@ -210,17 +210,17 @@ impl CoordinateMap {
         self.map.parts().source
     }
 
-    /// Returns how many coordinates were computed to make the map.
+    /// Returns the number of coordinates computed for the map.
     pub const fn points(&self) -> u64 {
         self.points
     }
 
-    /// Returns how many points of pixels have an exact place of their own.
+    /// Returns the number of pixel points with an exact place of their own.
     pub fn exact_pixels(&self) -> usize {
         self.map.parts().exact.len()
     }
 
-    /// Returns the bytes that the map holds.
+    /// Returns the size of the map in bytes.
     pub fn bytes(&self) -> usize {
         self.map.bytes()
     }
@@ -237,15 +237,15 @@ struct Making<'a> {
     inverse: GeoTransform,
     period: Option<f64>,
     options: &'a MapOptions,
-    /// How far an interpolated place may be from the exact one.
+    /// Largest distance of an interpolated place from the exact one.
     tolerance: f64,
-    /// Large cells in a row.
+    /// Large cells per row.
     across: u32,
     points: u64,
     map: WarpMapParts,
 }
 
-/// What becomes of a cell.
+/// The result of testing a cell.
 enum Judged {
     Outside,
     Smooth([f64; 8]),
@@ -253,16 +253,16 @@ enum Judged {
 }
 
 impl Making<'_> {
-    /// Makes all large cells, sixteen at a time: those of a huge cell.
+    /// Computes all large cells, sixteen at a time: those of a huge cell.
     fn cells(&mut self, down: u32) -> Result<(), InvalidValue> {
         let (huge_across, huge_down) = (self.across.div_ceil(HUGE_SIDE), down.div_ceil(HUGE_SIDE));
         let halves = 2 * u64::from(huge_across) + 1;
-        // Counted before memory is taken.
+        // Counted before memory is allocated.
         self.take(halves.saturating_mul(2 * u64::from(huge_down) + 1))?;
         let count = u64::from(self.across) * u64::from(down);
         reserve(&mut self.map.cells, count)?;
         self.map.cells.resize(usize::try_from(count).unwrap_or(0), WarpMap::OUTSIDE);
-        // Rows of points half a cell apart: above, through the middle and below a row of cells.
+        // Rows of points half a cell apart: above, through the middle of, and below a row of cells.
         let mut above = self.row(0, halves)?;
         for v in 0..huge_down {
             self.take(0)?;
@@ -287,10 +287,10 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Whether a cell that is interpolated lies beside the source in every turn: no pixel of it has a value then. Files that do
-    /// not lie under a grid take no memory for cells.
+    /// Returns whether an interpolated cell lies beside the source in every turn, so that no pixel of it has a value.
+    /// Files that do not lie under a grid take no memory for cells.
     fn is_beside(&self, [ax, ay, bx, by, cx, cy, dx, dy]: &[f64; 8]) -> bool {
-        /// Pixels beyond the edge of the source that still count as its own.
+        /// Pixels beyond the edge of the source that still count as part of it.
         const EDGE: f64 = 1.0;
         let (width, height) = (f64::from(self.map.source.0), f64::from(self.map.source.1));
         let (turn_x, turn_y) = self.map.turn.unwrap_or((0.0, 0.0));
@@ -304,7 +304,7 @@ impl Making<'_> {
         })
     }
 
-    /// A row of points, half a huge cell apart.
+    /// Computes a row of points, half a huge cell apart.
     fn row(&self, row: u64, count: u64) -> Result<Vec<Point>, InvalidValue> {
         let mut points = Vec::new();
         reserve(&mut points, count)?;
@@ -314,7 +314,8 @@ impl Making<'_> {
         Ok(points)
     }
 
-    /// The large cells of a huge one that are in the map: column and row in the huge cell, and place in the list.
+    /// Returns the large cells of a huge one that are in the map: column and row in the huge cell, and index in the
+    /// list.
     fn within(&self, (u, v): (u32, u32)) -> impl Iterator<Item = ((u32, u32), usize)> + use<> {
         let (across, count) = (self.across, self.map.cells.len());
         (0..HUGE_SIDE * HUGE_SIDE).filter_map(move |at| {
@@ -325,7 +326,7 @@ impl Making<'_> {
         })
     }
 
-    /// Large cells with corners between those of their huge cell.
+    /// Adds large cells with corners interpolated from those of their huge cell.
     fn spread(&mut self, huge: (u32, u32), corners: [f64; 8]) -> Result<(), InvalidValue> {
         let [ax, ay, bx, by, cx, cy, dx, dy] = corners;
         let part = |i: u32| f64::from(i) / f64::from(HUGE_SIDE);
@@ -347,7 +348,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// The large cells of a huge one, each judged by itself.
+    /// Tests the large cells of a huge one separately.
     fn large(&mut self, (u, v): (u32, u32)) -> Result<(), InvalidValue> {
         let halves = 2 * HUGE_SIDE + 1;
         self.take(u64::from(halves * halves))?;
@@ -406,7 +407,7 @@ impl Making<'_> {
         self.transformer.transform(x, y)
     }
 
-    /// The place in the source of its coordinates, with x within half a turn of `near`.
+    /// Returns the place of coordinates in the source, with x within half a turn of `near`.
     fn place(&self, (x, y): (f64, f64), near: f64) -> (f64, f64) {
         let x = match self.period {
             Some(period) => x + ((near - x) / period).round() * period,
@@ -415,8 +416,8 @@ impl Making<'_> {
         self.inverse.to_world(x, y)
     }
 
-    /// Judges a cell by its corners, the middles of its edges and its centre, in rows from the top, and by other points if these are well.
-    /// `cell` has its first column and row, and its side.
+    /// Tests a cell by its corners, the middles of its edges and its centre, in rows from the top, and by other points
+    /// if these pass. `cell` has its first column and row, and its side.
     fn judge(
         &mut self,
         cell: (u64, u64, u32),
@@ -434,7 +435,7 @@ impl Making<'_> {
         }
         let [a, n, b, w, m, e, c, s, d] =
             all.map(|point| self.place(point.unwrap_or((f64::NAN, f64::NAN)), centre.0));
-        // Degrees of longitude shrink towards the poles; what counts is the distance on the ground.
+        // Degrees of longitude shrink towards the poles; the distance on the ground counts.
         let shrink = match self.transformer.to_is_geographic() {
             true => ground(&self.inverse, centre, self.period),
             false => 1.0,
@@ -455,8 +456,9 @@ impl Making<'_> {
         if !tests.iter().all(is_near) {
             return Ok(Judged::Rough);
         }
-        // What is odd around the centre is nothing at all of the points above: a quarter of the side away it is nearly at its largest. One of
-        // the two points there is off the diagonal along which it may be nothing. Small cells, which are many, take turns.
+        // An error that is antisymmetric around the centre is zero at all of the points above: a quarter of the side
+        // away it is near its maximum. One of the two points there is off the diagonal along which it may be zero.
+        // Small cells, which are many, alternate between them.
         let (column, row, side) = cell;
         let quarter = u64::from(side / 4);
         let quarters: &[(u64, f64)] = match (side == SMALL, (column + row) / u64::from(SMALL) % 2) {
@@ -527,7 +529,7 @@ impl Making<'_> {
         Ok(begin)
     }
 
-    /// An exact place for each pixel of a small cell, of its centre or of the corners of all.
+    /// Computes an exact place for each pixel of a small cell: of its centre, or of all corners.
     fn pixels(&mut self, column: u64, row: u64) -> Result<u32, InvalidValue> {
         let across = u64::from(self.options.points.across());
         let middle = if self.options.points == WarpPoints::Centres { 0.5 } else { 0.0 };
@@ -545,9 +547,9 @@ impl Making<'_> {
     }
 }
 
-/// How much shorter a degree of longitude is than one of latitude.
+/// Returns the length of a degree of longitude relative to a degree of latitude.
 fn ground(inverse: &GeoTransform, (_, latitude): (f64, f64), period: Option<f64>) -> f64 {
-    // Turned rasters have longitudes in both columns and rows: nothing is gained there.
+    // Rotated rasters have longitudes in both columns and rows, so nothing is gained.
     if !inverse.is_axis_aligned() {
         return 1.0;
     }
@@ -560,7 +562,7 @@ fn entry(kind: u32, at: usize) -> Result<u32, InvalidValue> {
     at.map(|at| kind | at).ok_or_else(|| "the map of coordinates has too many cells".to_owned().into())
 }
 
-/// Room for more, or an error where there is no memory.
+/// Reserves room for more elements. Fails if there is no memory.
 fn reserve<T>(list: &mut Vec<T>, more: u64) -> Result<(), InvalidValue> {
     let more = usize::try_from(more).unwrap_or(usize::MAX);
     if list.capacity() - list.len() >= more {
@@ -570,7 +572,7 @@ fn reserve<T>(list: &mut Vec<T>, more: u64) -> Result<(), InvalidValue> {
     list.try_reserve_exact(more).map_err(|_| "no memory for the map of coordinates".to_owned().into())
 }
 
-/// A count of pixels as a number: below 2³² + 64, exact.
+/// Converts a count of pixels exactly: it is below 2³² + 64.
 #[expect(clippy::cast_precision_loss, reason = "below 2⁵³")]
 fn whole(count: u64) -> f64 {
     count as f64

@@ -1,19 +1,19 @@
-//! How a map of coordinates is made.
+//! Options of coordinate maps.
 
 use strile_engine::{Cancel, WarpPoints};
 
-/// How a [`CoordinateMap`](super::CoordinateMap) is made.
+/// Options of a [`CoordinateMap`](super::CoordinateMap).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MapOptions {
-    /// How far an interpolated place may be from the exact one, in pixels of the source; 0 computes every pixel
+    /// Largest distance of an interpolated place from the exact one, in pixels of the source; 0 computes every pixel
     /// exactly. GDAL's default is 1/8 too.
     pub tolerance: f64,
-    /// Most coordinates that are computed; a map that needs more is an error. Each takes at most 16 bytes.
+    /// Maximum number of computed coordinates; a map that needs more is an error. Each takes at most 16 bytes.
     pub most_points: u64,
-    /// The points of pixels that have places: [`WarpPoints::of`] a method of resampling.
+    /// The points of pixels that have places: [`WarpPoints::of`] the resampling method.
     pub points: WarpPoints,
-    /// Stops the making of the map, which is then an error.
+    /// Cancels the computation of the map, which then fails.
     pub cancel: Cancel,
 }
 
@@ -29,14 +29,14 @@ impl Default for MapOptions {
 }
 
 impl MapOptions {
-    /// Sets how far an interpolated place may be from the exact one, in pixels of the source.
+    /// Sets the largest distance of an interpolated place from the exact one, in pixels of the source.
     #[must_use]
     pub const fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = tolerance;
         self
     }
 
-    /// Sets how many coordinates may be computed.
+    /// Sets the maximum number of computed coordinates.
     #[must_use]
     pub const fn most_points(mut self, most_points: u64) -> Self {
         self.most_points = most_points;
@@ -50,7 +50,7 @@ impl MapOptions {
         self
     }
 
-    /// Sets what stops the making of the map.
+    /// Sets the token that cancels the computation of the map.
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;

@@ -1,9 +1,10 @@
-//! Grids that rasters are read onto: a reference system, a transform and a size.
+//! Grids that rasters are warped onto: a reference system, a transform and a size.
 //!
-//! `Grid` is made from bounds, from a tile of a web map, from a georeferenced raster, or by suggestion (`suggest`):
-//! the grid that GDAL would choose for a raster in another system. `map` says which pixel of a source lies under each
-//! pixel of a grid, and `scale` how many of one are one of the other. Engines put samples there. `onto` is what a read onto a
-//! grid asks for, `polygon` what it may be clipped by, `placed` the level that it takes of a raster, `plan` what its plan says.
+//! A `Grid` is made from bounds, from a tile of a web map, from a georeferenced raster, or by suggestion (`suggest`):
+//! the grid that GDAL would choose for a raster in another system. `map` finds the place in a source under each pixel
+//! of a grid, and `scale` the ratio of their pixel sizes. Engines resample the samples. `onto` has the settings of a
+//! read onto a grid, `polygon` its clipping polygon, `placed` the level of a raster to read, `plan` the content of its
+//! plan.
 
 pub mod centres;
 mod chosen;
@@ -40,7 +41,7 @@ pub use strile_engine::{WarpPoints, WarpSampling};
 pub use words::{name_of, sampling_named};
 pub use write::WarpWriter;
 
-/// Pixels of a raster in a reference system: where they lie and how many there are.
+/// The pixels of a raster in a reference system: their positions and their number.
 ///
 /// ```
 /// use strile::grid::Grid;
@@ -66,11 +67,11 @@ pub struct Grid {
 const LONGEST: u32 = i32::MAX.unsigned_abs();
 /// Half the circumference of the sphere of web maps.
 const HALF_EQUATOR: f64 = 20_037_508.342_789_244;
-/// Zoom levels of web maps.
+/// Highest zoom level of web maps.
 const MOST_ZOOM: u8 = 30;
 
 impl Grid {
-    /// Makes a grid of `width` by `height` pixels; the transform may be turned or sheared.
+    /// Makes a grid of `width` by `height` pixels; the transform may be rotated or sheared.
     ///
     /// # Errors
     /// If a side is 0 or over 2³¹ - 1, the transform is not finite or has no inverse, or its pixels are too small for
@@ -88,7 +89,7 @@ impl Grid {
         if corners.iter().any(|v| !v.is_finite()) {
             return Err("the corners of the grid are not finite".to_owned().into());
         }
-        // A hundredth of a pixel must be more than the step from one number to the next.
+        // A hundredth of a pixel must be larger than the step from one number to the next.
         let (across, down) = transform.resolution();
         let largest = corners.iter().fold(0.0_f64, |largest, v| largest.max(v.abs()));
         if across.min(down) / 100.0 < largest * f64::EPSILON {
@@ -100,9 +101,9 @@ impl Grid {
         Ok(grid)
     }
 
-    /// Makes the grid of pixels of `resolution` (width, height) from the upper left corner of `bounds` on; as many as
-    /// fit best. With `target_aligned` the bounds are widened to multiples of the resolution first: GDAL's `-te`, `-tr`
-    /// and `-tap`.
+    /// Makes the grid of pixels of size `resolution` (width, height) from the upper left corner of `bounds` on, with
+    /// the number of pixels that fits best. With `target_aligned`, the bounds are widened to multiples of the
+    /// resolution first, as with GDAL's `-te`, `-tr` and `-tap`.
     ///
     /// # Errors
     /// If the bounds are empty, the resolution is not positive, or as [`Grid::new`].
@@ -132,7 +133,7 @@ impl Grid {
         Self::new(crs, transform, width, height)
     }
 
-    /// Makes the grid of `width` by `height` pixels that fills `bounds`: GDAL's `-te` and `-ts`.
+    /// Makes the grid of `width` by `height` pixels that fills `bounds`, as with GDAL's `-te` and `-ts`.
     ///
     /// # Errors
     /// If the bounds are empty, or as [`Grid::new`].
@@ -150,7 +151,7 @@ impl Grid {
         Self::new(crs, transform, width, height)
     }
 
-    /// Makes the grid of a tile of web maps (`z/x/y`, rows counted from the north) with `size` pixels on each side.
+    /// Makes the grid of a tile of web maps (`z/x/y`, rows counted from the north) with `size` pixels per side.
     ///
     /// # Errors
     /// If there is no such tile, or as [`Grid::new`].
@@ -163,7 +164,7 @@ impl Grid {
             .into());
         }
         let crs = Crs::from_epsg(3857).ok_or_else(|| "EPSG:3857 is not known".to_owned())?;
-        // A power of two: no rounding.
+        // A power of two, so there is no rounding.
         let side = 2.0 * HALF_EQUATOR / f64::from(u32::try_from(tiles).unwrap_or(u32::MAX));
         let pixel = side / f64::from(size);
         let transform = GeoTransform {
@@ -177,7 +178,7 @@ impl Grid {
         Self::new(crs, transform, size, size)
     }
 
-    /// Makes the grid of a raster of `width` by `height` pixels that is georeferenced by a transform.
+    /// Makes the grid of a raster of `width` by `height` pixels that has a transform.
     ///
     /// # Errors
     /// If the raster has no reference system or no transform, or as [`Grid::new`].
@@ -214,7 +215,7 @@ impl Grid {
     }
 }
 
-/// Bounds that have a point in them, too.
+/// Returns bounds extended to a point.
 fn around(bounds: Option<Bounds>, (x, y): (f64, f64)) -> Bounds {
     let old = bounds.unwrap_or(Bounds { min_x: x, min_y: y, max_x: x, max_y: y });
     Bounds {
@@ -235,7 +236,7 @@ fn checked(bounds: Bounds) -> Result<Bounds, InvalidValue> {
         .into())
 }
 
-/// A number of pixels, rounded; one at least.
+/// Rounds to a number of pixels, at least one.
 fn pixels(count: f64) -> Result<u32, InvalidValue> {
     let rounded = (count + 0.5).floor().max(1.0);
     if rounded.is_nan() || rounded > f64::from(LONGEST) {

@@ -1,4 +1,4 @@
-//! What a read onto a grid asks for: the grid, and how pixels get there.
+//! Settings of a read onto a grid: the grid, and how pixels are warped.
 
 use super::{Grid, Placing, Polygon};
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use strile_engine::{WarpSampling, setters};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// A grid that pixels are read onto, and how; see [`ReadOptions::onto`](crate::ReadOptions::onto).
+/// A grid that pixels are warped onto, and how; see [`ReadOptions::onto`](crate::ReadOptions::onto).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Onto {
     /// The grid.
     pub grid: Grid,
-    /// How pixels get there.
+    /// How pixels are warped.
     pub warp: WarpOptions,
 }
 
-/// Which of several files is seen where they overlap.
+/// Which of several overlapping files is on top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Top {
@@ -27,17 +27,17 @@ pub enum Top {
     Last,
 }
 
-/// Which value no pixel becomes that has one: it becomes the next sample.
+/// The value that valid pixels must not get: they get the adjacent sample instead.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) enum Avoid {
-    /// That of pixels that no source fills.
+    /// The value of pixels that no source fills.
     #[default]
     Fill,
-    /// This one, or none, whatever pixels are that no source fills.
+    /// This value, or none, independent of pixels that no source fills.
     Only(Option<NoData>),
 }
 
-/// How pixels are put onto a grid. All fields have defaults; setters change them.
+/// Options of warping pixels onto a grid. All fields have defaults; setters change them.
 ///
 /// ```
 /// use strile::grid::{WarpOptions, WarpSampling};
@@ -48,28 +48,29 @@ pub(crate) enum Avoid {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct WarpOptions {
-    /// How the value of a pixel is made from pixels of the source.
+    /// Resampling method.
     pub resampling: WarpSampling,
-    /// How far an interpolated place may be from the exact one, in pixels of the level that is read; 0 computes every pixel
-    /// exactly.
+    /// Largest distance of an interpolated place from the exact one, in pixels of the level that is read; 0 computes
+    /// every pixel exactly.
     pub tolerance: f64,
-    /// The resolution level that is read, 0 is full resolution. `None` takes the coarsest that suffices, by GDAL's rule.
+    /// The resolution level to read; 0 is full resolution. `None` is the coarsest sufficient one, by GDAL's rule.
     pub level: Option<usize>,
-    /// What happens where no operation between the datums is known for the area.
+    /// What to do if no operation between the datums is known for the area.
     pub datum_shift: DatumShift,
-    /// The reference system of the source; `None` is the one that the file states.
+    /// The reference system of the source. `None` is the one that the file states.
     pub source_crs: Option<Crs>,
-    /// What of the source's georeferencing places its pixels.
+    /// The part of the source's georeferencing that places its pixels.
     pub placing: Placing,
-    /// The value that means "no data" in the source; `None` is the one that the file states.
+    /// The nodata value of the source. `None` is the one that the file states.
     pub nodata: Option<NoData>,
-    /// The value of pixels that no source fills; `None` is NaN in masked reads, else nodata, else 0.
+    /// The value of pixels that no source fills. `None` is NaN in masked reads, else nodata, else 0.
     pub fill: Option<NoData>,
-    /// What no pixel becomes that has a value.
+    /// The value that valid pixels must not get.
     pub(crate) avoid: Avoid,
-    /// The type of the result; `None` is that of the first file. Values are rounded, and stop at the limits of integers.
+    /// The type of the result. `None` is that of the first file. Values are rounded, and clamped to the range of
+    /// integers.
     pub data_type: Option<DataType>,
-    /// Which of several files is seen where they overlap.
+    /// Which of several overlapping files is on top.
     pub top: Top,
     /// Pixels of the result whose centre lies outside are missing, and only blocks under the polygon are read.
     pub polygon: Option<Arc<Polygon>>,
@@ -95,12 +96,12 @@ impl Default for WarpOptions {
 }
 
 impl WarpOptions {
-    /// Returns the options that take the nearest pixel, within 1/8 pixel.
+    /// Returns the defaults: the nearest pixel, within 1/8 pixel.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads this resolution level, 0 is full resolution; `None` the coarsest that suffices.
+    /// Sets the resolution level to read; 0 is full resolution, `None` is the coarsest sufficient one.
     #[must_use]
     pub fn level(mut self, level: impl Into<Option<usize>>) -> Self {
         self.level = level.into();
@@ -114,7 +115,7 @@ impl WarpOptions {
         self
     }
 
-    /// Sets the value that means "no data" in the source; `None` is the one that the file states.
+    /// Sets the nodata value of the source; `None` is the one that the file states.
     #[must_use]
     pub fn nodata(mut self, nodata: impl Into<Option<NoData>>) -> Self {
         self.nodata = nodata.into();
@@ -143,15 +144,15 @@ impl WarpOptions {
     }
 
     setters! {
-        /// Sets how the value of a pixel is made.
+        /// Sets the resampling method.
         resampling: WarpSampling,
-        /// Sets how far an interpolated place may be from the exact one, in pixels of the source.
+        /// Sets the largest distance of an interpolated place from the exact one, in pixels of the source.
         tolerance: f64,
-        /// Sets what happens without an operation between the datums.
+        /// Sets what to do if no operation between the datums is known.
         datum_shift: DatumShift,
-        /// Sets what of the source's georeferencing places its pixels.
+        /// Sets the part of the source's georeferencing that places its pixels.
         placing: Placing,
-        /// Sets which of several files is seen where they overlap.
+        /// Sets which of several overlapping files is on top.
         top: Top,
     }
 }

@@ -1,4 +1,4 @@
-//! A raster as the source of a read onto a grid: the level that is read, and the operation between the two systems.
+//! A raster as the source of a read onto a grid: the level to read, and the operation between the two systems.
 
 use super::placing::Route;
 use super::{CoordinateMap, Grid, Onto, Placement, Placing, RpcDem};
@@ -9,25 +9,25 @@ use strile_engine::{Context, WarpSampling};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::{GeoTransform, Georeference};
 
-/// Ratios that differ by less are equal: sizes of overviews are rounded.
+/// Ratios that differ by less count as equal: sizes of overviews are rounded.
 const NEARLY: f64 = 0.1;
 
-/// Where a raster lies under a grid.
+/// The placement of a raster under a grid.
 #[derive(Debug, Clone)]
 pub(crate) struct Placed {
-    /// The level that is read.
+    /// The level to read.
     pub(crate) level: usize,
     /// The pixels of that level.
     pub(crate) grid: Grid,
     /// From coordinates of the target to those of the source, or to its columns and rows.
     pub(crate) route: Route,
-    /// How the raster is placed, in words; `None` if that is by a transform.
+    /// How the raster is placed, in words; `None` for a transform.
     pub(crate) placed_by: Option<Arc<str>>,
-    /// Pixels of the full image along a pixel of the target, where that is known.
+    /// Pixels of the full image per pixel of the target, if known.
     pub(crate) ratio: Option<f64>,
-    /// Pixels of the target that one of the level is wide and high.
+    /// Width and height of a pixel of the level, in pixels of the target.
     pub(crate) scale: (f64, f64),
-    /// Whether the operation was chosen for where the raster lies, not the target.
+    /// Whether the operation was chosen for the area of the raster, not of the target.
     is_own_operation: bool,
 }
 
@@ -50,7 +50,7 @@ impl Placed {
         Self::at(&placement, levels, onto, (there, is_own_operation, level, ratio), context)
     }
 
-    /// The raster at a level.
+    /// Returns the raster at a level.
     fn at(
         placement: &Placement,
         levels: &[(u32, u32)],
@@ -72,7 +72,8 @@ impl Placed {
         Ok(Self { level, grid, route, placed_by: placement.name(), ratio, scale, is_own_operation })
     }
 
-    /// The same raster under a grid of the same system and pixels that lies elsewhere; `None` if that may take another operation.
+    /// Returns the same raster under a grid at another place, with the same system and pixels; `None` if that may need
+    /// another operation.
     pub(crate) fn moved_to(&self, onto: &Onto, context: &Context) -> Result<Option<Self>, InvalidValue> {
         if !self.is_own_operation {
             return Ok(None);
@@ -82,7 +83,7 @@ impl Placed {
         Ok(Some(Self { scale, ..self.clone() }))
     }
 
-    /// From the source to the target, as it is told to people.
+    /// Returns the operation from the source to the target, for display.
     pub(crate) fn operation(&self) -> Operation {
         self.route.inverse().operation().clone()
     }
@@ -92,7 +93,7 @@ fn full_size(levels: &[(u32, u32)]) -> Result<(u32, u32), InvalidValue> {
     levels.first().copied().ok_or_else(|| "the image has no level".to_owned().into())
 }
 
-/// Where the full image lies.
+/// Returns the placement of the full image.
 fn placement(
     georeference: &Georeference,
     levels: &[(u32, u32)],
@@ -114,8 +115,8 @@ fn placement(
     Ok(placement)
 }
 
-/// Pixels of the target that one of the level is wide and high. The nearest pixel is the same at every scale, and finding one
-/// takes 400 coordinates.
+/// Returns the width and height of a pixel of the level, in pixels of the target. Nearest is the same at every scale,
+/// and computing one takes 400 coordinates.
 fn scale(onto: &Onto, level: &Grid, route: &Route, threads: usize) -> Result<(f64, f64), InvalidValue> {
     match onto.warp.resampling {
         WarpSampling::Nearest => Ok((1.0, 1.0)),
@@ -123,7 +124,8 @@ fn scale(onto: &Onto, level: &Grid, route: &Route, threads: usize) -> Result<(f6
     }
 }
 
-/// Pixels of a grid from which on several threads find its place: others would take longer to begin than one to end.
+/// Number of pixels of a grid above which several threads compute its placement: for smaller grids, starting threads
+/// takes longer.
 const LARGE: u64 = 1 << 20;
 
 fn threads(onto: &Onto, context: &Context) -> usize {
@@ -131,28 +133,28 @@ fn threads(onto: &Onto, context: &Context) -> usize {
     if pixels < LARGE { 1 } else { context.threads.get() }
 }
 
-/// Systems and sizes of pixels of which a raster keeps how it is placed under them.
+/// Number of systems and pixel sizes for which a raster's placement is kept.
 const KEPT: usize = 32;
 
-/// How a raster is placed under grids, as far as that does not depend on where they lie. Choosing the level takes hundreds of
-/// coordinates along the edge of the raster, more than a map tile needs for its pixels.
+/// Caches the placement of a raster under grids, as far as it does not depend on their position. Choosing the level
+/// takes hundreds of coordinates along the edge of the raster, more than a map tile needs for its pixels.
 #[derive(Debug, Default)]
 pub(crate) struct KnownPlaces(Mutex<VecDeque<(Kind, Known)>>);
 
-/// What is known of a raster under grids of a kind.
+/// The cached placement of a raster under grids of a kind.
 #[derive(Debug, Clone)]
 enum Known {
-    /// All of it.
+    /// The whole placement.
     Whole(Box<Placed>),
-    /// Heights of an elevation model hold memory of their call, and its file. So it is placed anew; the search of the operation and of the level, which
-    /// read heights along the edge of the raster, is left out.
+    /// Heights of an elevation model hold memory of their call, and its file. So the raster is placed again, but
+    /// without searching the operation and the level, which would read heights along the edge of the raster.
     OverHeights { there: Transformer, level: usize, ratio: Option<f64> },
 }
 
-/// What the placing depends on beside the raster.
+/// The settings that the placement depends on, besides the raster.
 #[derive(Debug, PartialEq)]
 struct Kind {
-    /// The bits of what moves a pixel of the grid, without where the first one lies.
+    /// The bits of the transform of the grid, without the position of its first pixel.
     pixels: [u64; 4],
     level: Option<usize>,
     datum_shift: DatumShift,
@@ -163,7 +165,7 @@ struct Kind {
     source_crs: Option<Crs>,
 }
 
-/// The opened elevation model of a kind, which stays open only as long as a caller has it.
+/// The opened elevation model of a kind. It stays open only as long as a caller holds it.
 #[derive(Debug)]
 struct KnownDem(Option<Weak<RpcDem>>);
 
@@ -193,7 +195,7 @@ impl Kind {
 }
 
 impl KnownPlaces {
-    /// As `Placed::new`, but what is known of grids with the same pixels is not found anew.
+    /// Like `Placed::new`, but reuses the placement under grids with the same pixels.
     pub(crate) fn place(
         &self,
         georeference: &Georeference,
@@ -237,8 +239,8 @@ impl KnownPlaces {
     }
 }
 
-/// From the source to the target, by an operation that holds where the source lies (as GDAL chooses it), else where the target
-/// does. Also whether the target's place does not matter.
+/// Returns the transformer from the source to the target, with an operation valid at the source (as in GDAL), else at
+/// the target. Also returns whether it is independent of the target's position.
 fn transformer(source: &Placement, onto: &Onto) -> Result<(Transformer, bool), InvalidValue> {
     let everywhere = TransformOptions::default().datum_shift(DatumShift::None);
     if let Ok(found) = Transformer::new(source.crs(), onto.grid.crs(), &everywhere)
@@ -267,7 +269,8 @@ fn transformer(source: &Placement, onto: &Onto) -> Result<(Transformer, bool), I
     }
 }
 
-/// The coarsest level that still has `ratio` pixels of the full image in one of its own, as gdalwarp's `-ovr AUTO` has it.
+/// Returns the coarsest level whose pixels span at most `ratio` pixels of the full image, as with gdalwarp's `-ovr
+/// AUTO`.
 fn sufficient(levels: &[(u32, u32)], ratio: f64) -> usize {
     let width = levels.first().map_or(0, |level| level.0);
     let (mut best, mut found) = (0, 0.0);
@@ -297,7 +300,7 @@ mod tests {
         let found = [0.5, 1.0, 1.89, 1.91, 2.0, 3.0, 3.95, 4.0, 7.0, 7.91, 100.0, f64::NAN]
             .map(|ratio| sufficient(&levels, ratio));
         assert_eq!(found, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 0]);
-        // Levels in no order, and one that is not smaller.
+        // Levels in no particular order, and one that is not smaller.
         assert_eq!(sufficient(&[(1000, 800), (250, 200), (500, 400), (1000, 400)], 3.0), 2);
     }
 }

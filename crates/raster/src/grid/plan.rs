@@ -1,4 +1,4 @@
-//! What the plan of a read onto a grid says.
+//! The plan of a read onto a grid.
 
 use super::Grid;
 use super::words::name_of;
@@ -8,30 +8,30 @@ use std::sync::Arc;
 use strile_crs::{Crs, Operation};
 use strile_engine::WarpSampling;
 
-/// Files that are shown in words.
+/// Number of files that are listed in words.
 const SHOWN: usize = 16;
 
-/// How files are put onto a grid.
+/// How files are warped onto a grid.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WarpPlan {
     /// The grid.
     pub grid: Grid,
-    /// The pixels of it that are read.
+    /// The pixels of the grid that are read.
     pub window: Window,
-    /// How many windows of a batch are made, each on a grid of its own, of which `grid` is the first; 1 in other reads.
+    /// Number of windows of a batch, each on its own grid, of which `grid` is the first; 1 for other reads.
     pub windows: usize,
-    /// How the value of a pixel is made.
+    /// Resampling method.
     pub sampling: WarpSampling,
-    /// How far an interpolated place may be from the exact one, in pixels of the level that is read.
+    /// Largest distance of an interpolated place from the exact one, in pixels of the level that is read.
     pub tolerance: f64,
-    /// The files, in the order in which they were given.
+    /// The files, in the given order.
     pub files: Vec<WarpFile>,
-    /// Parts that are read and put onto the grid one after the other.
+    /// Number of parts that are read and warped one after the other.
     pub parts: usize,
 }
 
-/// How one file is put onto a grid.
+/// How one file is warped onto a grid.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WarpFile {
@@ -41,25 +41,25 @@ pub struct WarpFile {
     pub crs: Crs,
     /// The operation between the datums, with its code and stated accuracy.
     pub operation: Operation,
-    /// How the file is placed, in words; `None` if that is by a transform.
+    /// How the file is placed, in words; `None` for a transform.
     pub placed_by: Option<Arc<str>>,
     /// The level that is read.
     pub level: usize,
     /// Its columns and rows.
     pub level_size: (u32, u32),
-    /// Pixels of the full image along a pixel of the grid, which the level was chosen by; `None` where that is not known.
+    /// Pixels of the full image per pixel of the grid, by which the level was chosen; `None` if unknown.
     pub ratio: Option<f64>,
-    /// Coordinates that were computed.
+    /// Number of computed coordinates.
     pub points: u64,
-    /// Of these, places of single pixels.
+    /// Number of these that are places of single pixels.
     pub exact: u64,
-    /// Windows of the level that are read.
+    /// Number of windows of the level that are read.
     pub windows: usize,
-    /// What all of them cover; `None` if the file does not lie under the grid.
+    /// The window that covers all of them; `None` if the file does not lie under the grid.
     pub window: Option<Window>,
 }
 
-/// A reference system in a few words.
+/// Describes a reference system briefly.
 fn system(crs: &Crs) -> String {
     let name = crs.name.chars().take(80).collect::<String>().escape_debug().to_string();
     crs.epsg.map_or_else(|| name.clone(), |code| format!("EPSG:{code} ({name})"))

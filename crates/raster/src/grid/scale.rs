@@ -1,25 +1,25 @@
-//! How many pixels of a grid a pixel of a source is wide and high, by GDAL's rule.
+//! Computes the size of a source pixel in pixels of a grid, by GDAL's rule.
 //!
-//! The squares of up to 10 × 10 pixels spread over the grid are placed in the source. One that stays nearly a rectangle
-//! has the lengths of its sides, another the root of its area for both. The scale is the mean of their inverses, without
-//! those below a tenth of the largest.
+//! The squares of up to 10 × 10 pixels spread over the grid are placed in the source. A square that stays nearly a
+//! rectangle contributes the lengths of its sides, any other the root of its area for both. The scale is the mean of
+//! their inverses, without those below a tenth of the largest.
 
 use crate::side_by_side::side_by_side;
 
-/// Most squares in a direction.
+/// Maximum number of squares in a direction.
 const MOST: u32 = 10;
-/// Tangent of the angle up to which a square counts as not turned.
+/// Tangent of the angle up to which a square counts as not rotated.
 const MODEST: f64 = 0.35;
-/// How much the squares of opposite sides of a rectangle may differ.
+/// Largest relative difference of the squared lengths of opposite sides of a rectangle.
 const ALIKE: f64 = 0.1;
-/// Sides and areas below are none.
+/// Sides and areas below this count as zero.
 const LEAST: f64 = 1e-10;
-/// Part of the largest scale below which one is left out.
+/// Fraction of the largest scale below which a scale is ignored.
 const OUTLIER: f64 = 0.1;
-/// How near the inverse of a scale is to a whole number that is taken for it.
+/// Distance from an integer within which the inverse of a scale is rounded to it.
 const NEAR_WHOLE: f64 = 0.05;
 
-/// Returns the scale across and down, where `place` has the place of a point of the grid in the source.
+/// Returns the scale across and down. `place` maps a point of the grid to its place in the source.
 pub(super) fn scale(
     size: (u32, u32),
     threads: usize,
@@ -39,7 +39,7 @@ pub(super) fn scale(
         side_by_side(rows.len(), threads, of_row).into_iter().flatten().collect();
     let most =
         scales.iter().fold((0.0_f64, 0.0_f64), |most, scale| (most.0.max(scale.0), most.1.max(scale.1)));
-    // In GDAL's order, so that the rounding is GDAL's.
+    // In GDAL's order, for the same rounding.
     scales.sort_by(|one, other| (one.0 * one.1).total_cmp(&(other.0 * other.1)));
     let (mut mean, mut count) = ((0.0, 0.0), 0.0);
     for (x, y) in scales {
@@ -51,7 +51,7 @@ pub(super) fn scale(
     (whole_inverse(mean.0), whole_inverse(mean.1))
 }
 
-/// First columns or rows of squares along a side.
+/// Returns the first columns or rows of squares along a side.
 fn starts(side: u32) -> impl Iterator<Item = f64> {
     let count = side.min(MOST);
     (0..count).map(move |i| {
@@ -61,7 +61,8 @@ fn starts(side: u32) -> impl Iterator<Item = f64> {
     })
 }
 
-/// The scale of the square with its upper left, upper right, lower left and lower right corner; `None` where it has none.
+/// Returns the scale of the square with this upper left, upper right, lower left and lower right corner; `None` if it
+/// has none.
 fn of_square(a: (f64, f64), b: (f64, f64), c: (f64, f64), d: (f64, f64)) -> Option<(f64, f64)> {
     let side = |p: (f64, f64), q: (f64, f64)| (q.0 - p.0, q.1 - p.1);
     let square = |v: (f64, f64)| v.0 * v.0 + v.1 * v.1;
@@ -89,7 +90,7 @@ fn of_square(a: (f64, f64), b: (f64, f64), c: (f64, f64), d: (f64, f64)) -> Opti
     (root > LEAST).then(|| (1.0 / root, 1.0 / root))
 }
 
-/// A scale whose inverse is nearly whole is taken as that.
+/// Rounds a scale whose inverse is nearly an integer.
 fn whole_inverse(scale: f64) -> f64 {
     if !(scale.is_finite() && scale > 0.0) {
         return 1.0;

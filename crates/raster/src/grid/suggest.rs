@@ -1,8 +1,8 @@
 //! The grid that GDAL suggests for a raster in another reference system (`GDALSuggestedWarpOutput2`).
 //!
-//! The edge of the raster is transformed in steps; where that fails or does not lead back, points inside are. Pixels
+//! The edge of the raster is transformed in steps; if that fails or is not invertible, points inside are used. Pixels
 //! are square, and as many as the raster has lie on the diagonal from its first to its last corner. A side whose edge
-//! falls outside the raster is made shorter by up to one pixel.
+//! falls outside the raster is shortened by up to one pixel.
 
 use crate::side_by_side::side_by_side_few;
 use strile_crs::{Crs, TransformOptions, Transformer};
@@ -14,16 +14,16 @@ use super::{Grid, Placement, pixels};
 
 impl Grid {
     /// Returns the grid that GDAL suggests for a raster on this grid in another reference system: the same extent,
-    /// about the same resolution. The area of `options` is that of the grid where it is not set.
+    /// about the same resolution. If the area of `options` is not set, it is that of the grid.
     ///
     /// # Errors
-    /// If coordinates cannot be transformed from one system to the other, or too few of the raster's are in the domain
-    /// of the other.
+    /// If coordinates cannot be transformed from one system to the other, or too few of the raster's coordinates are in
+    /// the domain of the other system.
     pub fn suggest(&self, crs: &Crs, options: &TransformOptions) -> Result<Self, InvalidValue> {
         Placement::from(self.clone()).suggest(crs, options)
     }
 
-    /// The same pixels with rows from north to south, where rows and columns follow the axes.
+    /// Returns the same pixels with rows from north to south, if rows and columns follow the axes.
     fn north_up(&self) -> Option<Self> {
         let GeoTransform { b, d, e, f, .. } = self.transform;
         let transform = match e > 0.0 {
@@ -33,13 +33,13 @@ impl Grid {
         (b == 0.0 && d == 0.0).then(|| Self { transform, ..self.clone() })
     }
 
-    /// Steps along each edge.
+    /// Returns the number of steps along each edge.
     fn steps(&self) -> f64 {
         (f64::from(self.width.min(self.height)) / 50.0 + 0.5).floor().clamp(20.0, 100.0)
     }
 
-    /// Returns how many pixels of this raster lie along a pixel of `target`: the number that GDAL chooses an overview by. It is
-    /// that of the suggested grid in pixels of `target`. `None` where too few of the raster's pixels lie in the domain.
+    /// Returns the number of pixels of this raster per pixel of `target`, by which GDAL chooses an overview. It is that
+    /// of the suggested grid in pixels of `target`. `None` if too few of the raster's pixels lie in the domain.
     pub(super) fn pixels_along(&self, target: &Self, there: &Route, threads: usize) -> Option<f64> {
         let (inverse, onto) = self.transform.inverse().zip(target.transform.inverse())?;
         let back = there.inverse();
@@ -53,7 +53,8 @@ impl Grid {
 
 impl Placement {
     /// Returns the grid that GDAL suggests for the raster in another reference system: the same extent, about the same
-    /// resolution. In its own system it has its own pixels, rows from north to south, unless it is turned. The area of `options` is that of the raster where it is not set.
+    /// resolution. In its own system a raster keeps its pixels, with rows from north to south, unless it is rotated. If
+    /// the area of `options` is not set, it is that of the raster.
     ///
     /// # Errors
     /// As [`Grid::suggest`].
@@ -79,7 +80,7 @@ impl Placement {
     }
 }
 
-/// What some points of a raster cover in the other system.
+/// The extent of some points of a raster in the other system.
 #[derive(Debug)]
 struct Extent {
     min_x: f64,
@@ -111,23 +112,23 @@ struct Search<'a> {
     there: &'a Route,
     back: &'a Route,
     inverse: GeoTransform,
-    /// From coordinates to pixels of another grid and back, where these are wanted.
+    /// From coordinates to pixels of another grid and back, if requested.
     onto: Option<(GeoTransform, GeoTransform)>,
     /// Steps along each edge, a whole number.
     steps: f64,
-    /// At work at the same time.
+    /// Number of threads.
     threads: usize,
 }
 
 /// Points that a thread transforms at once.
 const FEW: usize = 26;
-/// Rounds of halving an interval in which the line jumps or ends.
+/// How often an interval in which the line jumps or ends is halved.
 const HALVINGS: usize = 16;
 
-/// What was found along the edge of a raster, or inside it.
+/// Results of transforming the edge of a raster, or points inside it.
 struct Survey {
     extent: Extent,
-    /// The first corner and the last.
+    /// The first corner and the last one.
     corners: Option<((f64, f64), (f64, f64))>,
     count: u32,
     failed: u32,
@@ -147,7 +148,7 @@ impl Search<'_> {
         self.fit(crs, &extent, corners)
     }
 
-    /// Transforms the edge of the raster, or where that does not lead back, points inside.
+    /// Transforms the edge of the raster, or points inside if the edge is not invertible.
     fn survey(&self) -> Survey {
         let (width, height) = (f64::from(self.grid.width), f64::from(self.grid.height));
         let steps = self.count();
@@ -184,13 +185,13 @@ impl Search<'_> {
         Survey { extent, corners: first.zip(last), count, failed }
     }
 
-    /// Whether the coordinates are degrees.
+    /// Returns whether the coordinates are degrees.
     fn in_degrees(&self, crs: &Crs) -> bool {
         let is_degree = |size: f64| (size.to_degrees() - 1.0).abs() < 1e-9;
         self.there.to_is_geographic() && crs.unit.as_ref().is_none_or(|unit| is_degree(unit.size))
     }
 
-    /// A raster with a pole inside has all longitudes, and latitudes up to the pole.
+    /// Extends a raster with a pole inside to all longitudes, and latitudes up to the pole.
     fn add_poles(&self, crs: &Crs, extent: &mut Extent) {
         if !self.in_degrees(crs) {
             return;
@@ -210,21 +211,21 @@ impl Search<'_> {
         self.steps as u32
     }
 
-    /// Coordinates of a place in the raster.
+    /// Returns the coordinates of a place in the raster.
     fn forward(&self, column: f64, row: f64) -> Point {
         let (x, y) = self.grid.transform.to_world(column, row);
         let (x, y) = self.there.transform(x, y)?;
         Some(self.onto.map_or((x, y), |(to_pixels, _)| to_pixels.to_world(x, y)))
     }
 
-    /// Place in the raster of coordinates.
+    /// Returns the place of coordinates in the raster.
     fn backward(&self, (x, y): (f64, f64)) -> Point {
         let (x, y) = self.onto.map_or((x, y), |(_, from_pixels)| from_pixels.to_world(x, y));
         let (x, y) = self.back.transform(x, y)?;
         Some(self.inverse.to_world(x, y))
     }
 
-    /// Longitudes of -180 among eastern ones are 180, and the other way round.
+    /// Changes longitudes of -180 among eastern ones to 180, and vice versa.
     fn join_at_antimeridian(&self, edges: &mut [Vec<Point>; 4]) {
         if self.onto.is_some() {
             return;
@@ -232,7 +233,7 @@ impl Search<'_> {
         let all = || edges.iter().flatten().flatten();
         let is_on =
             |sign: f64, x: f64| (sign * x > 0.0 && sign * x <= 180.0) || (x - sign * -180.0).abs() < 1e-8;
-        // The side of the first point counts, the western where it is on both.
+        // The side of the first point counts: the western side, if it is on both.
         let Some(sign) = [-1.0, 1.0].into_iter().find(|sign| all().next().is_some_and(|p| is_on(*sign, p.0)))
         else {
             return;
@@ -253,7 +254,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether all points of the edge have coordinates that lead back to them, within a step.
+    /// Returns whether all points of the edge have coordinates that lead back to them, within a step.
     fn leads_back(&self, edges: &[Vec<Point>; 4]) -> bool {
         let (width, height) = (f64::from(self.grid.width), f64::from(self.grid.height));
         let near = |point: &Point, (column, row): (f64, f64)| {
@@ -266,7 +267,7 @@ impl Search<'_> {
         side_by_side_few(points.len(), FEW, self.threads, leads).into_iter().all(|leads| leads)
     }
 
-    /// The place of a point of the upper, lower, left and right edge, counted one edge after the other.
+    /// Returns the place of a point of the upper, lower, left and right edge, counted one edge after the other.
     fn on_edge(&self, at: usize) -> (f64, f64) {
         let (width, height) = (f64::from(self.grid.width), f64::from(self.grid.height));
         let points = self.count() as usize + 1;
@@ -279,7 +280,8 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the points of a row; where x jumps from one side of 0 to the other, or the line ends, also those near there.
+    /// Adds the points of a row. If x jumps from one side of 0 to the other, or the line ends, also adds points close
+    /// to there.
     fn along_row(&self, points: &[Point], row: f64, extent: &mut Extent) {
         let width = f64::from(self.grid.width);
         let mut column = 0.0;
@@ -315,7 +317,7 @@ impl Search<'_> {
         points.iter().flatten().for_each(|point| extent.add(*point));
     }
 
-    /// The side of a pixel, as many of which as the raster has lie on its diagonal.
+    /// Returns the side of a pixel with which as many pixels as the raster has lie on its diagonal.
     fn pixel(&self, extent: &Extent, corners: Option<((f64, f64), (f64, f64))>) -> f64 {
         let whole = (extent.max_x - extent.min_x, extent.max_y - extent.min_y);
         let diagonal = corners.map(|(first, last)| (last.0 - first.0, last.1 - first.1));
@@ -323,7 +325,7 @@ impl Search<'_> {
         x.hypot(y) / f64::from(self.grid.width).hypot(f64::from(self.grid.height))
     }
 
-    /// The grid of square pixels over an extent.
+    /// Returns the grid of square pixels over an extent.
     fn fit(
         &self,
         crs: &Crs,
@@ -365,7 +367,7 @@ impl Search<'_> {
         Grid::new(crs.clone(), transform, width, height)
     }
 
-    /// Whether some point of an edge is found again by way of the raster, within a pixel.
+    /// Returns whether some point of an edge is found again by way of the raster, within a pixel.
     fn meets(&self, pixel: &GeoTransform, edge: impl Fn(f64) -> (f64, f64)) -> bool {
         (0..=20).map(|i| edge(f64::from(i) / 20.0)).any(|(x, y)| {
             let again = self.back.transform(x, y).and_then(|(x, y)| self.there.transform(x, y));

@@ -86,7 +86,8 @@ fn absurd_grids_are_errors() {
     assert!(Grid::like(&Georeference::default(), 10, 10).is_err());
 }
 
-/// `rasterio.warp.calculate_default_transform` of rasterio 1.4.4 (GDAL 3.10.3) with CHECK_WITH_INVERT_PROJ=YES.
+/// Expected: `rasterio.warp.calculate_default_transform` of rasterio 1.4.4 (GDAL 3.10.3) with
+/// CHECK_WITH_INVERT_PROJ=YES.
 #[test]
 fn suggestions_are_gdals() {
     let (mut rows, mut wrong) = (0, Vec::new());
@@ -101,7 +102,7 @@ fn suggestions_are_gdals() {
         let mut found = vec![f64::from(suggested.width()), f64::from(suggested.height())];
         found.extend(suggested.transform().to_gdal());
         let pixel = wanted[3];
-        // Coordinates by PROJ 9.7 and by another operation between NAD83 or ETRS89 and WGS 84 are the same to a hair.
+        // Coordinates by PROJ 9.7 and by another operation between NAD83 or ETRS89 and WGS 84 are almost the same.
         let near = found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() <= 1e-4 * pixel)
             && found[..2] == wanted[..2];
         if !near {
@@ -113,7 +114,7 @@ fn suggestions_are_gdals() {
     assert_eq!(rows, 32);
 }
 
-/// As GDAL 3.10: `WarpedVRT(file, crs=file.crs).transform`.
+/// Expected: GDAL 3.10's `WarpedVRT(file, crs=file.crs).transform`.
 #[test]
 fn a_raster_has_its_own_grid_in_its_own_system() {
     let there = |text: &str, gt: [f64; 6]| {
@@ -127,7 +128,7 @@ fn a_raster_has_its_own_grid_in_its_own_system() {
         assert_eq!(there(text, mirrored), mirrored);
         let south_up = [499_500.0, 10.0, 0.0, 5_538_000.0, 0.0, 10.0];
         assert_eq!(there(text, south_up), [499_500.0, 10.0, 0.0, 5_538_800.0, 0.0, -10.0]);
-        // A turned raster has square pixels.
+        // A rotated raster gets square pixels.
         let turned = there(text, [499_500.0, 9.0, 4.0, 5_539_000.0, 4.0, -9.0]);
         assert!(turned[2] == 0.0 && turned[1] == -turned[5], "{turned:?}");
     }
@@ -137,7 +138,7 @@ fn a_raster_has_its_own_grid_in_its_own_system() {
     assert_eq!(unknown.suggest(&crs("EPSG:27200"), &TransformOptions::default()).unwrap(), unknown);
 }
 
-/// One map against exact coordinates of drawn pixels. Returns points and exact pixels.
+/// Compares a map with exact coordinates of sampled pixels. Returns points and exact pixels.
 fn compare(target: &Grid, source: &Grid, tolerance: f64) -> (u64, usize, usize) {
     let consent = TransformOptions::default().datum_shift(DatumShift::None);
     let options = MapOptions { tolerance, ..MapOptions::default() };
@@ -178,7 +179,7 @@ fn compare(target: &Grid, source: &Grid, tolerance: f64) -> (u64, usize, usize) 
                     }
                 }
                 let miss = across.max((found.1 - wanted.1).abs());
-                // Between the points that were tested the error is hardly larger than at them.
+                // Between the tested points the error is hardly larger than at them.
                 assert!(miss <= tolerance * 1.1 + 1e-9, "{column} {row}: {found:?} for {wanted:?}");
             }
             // A domain that touches a cell between its points.
@@ -228,12 +229,13 @@ fn interpolated_places_are_within_the_tolerance() {
     assert!(outside > 1000, "{outside}");
 }
 
-/// What is odd around an axis is exact in the middle of a cell there, and on its edges, however far it is off elsewhere.
+/// An error that is antisymmetric around an axis is zero in the middle of a cell there, and on its edges, however large
+/// it is elsewhere.
 #[test]
 fn cells_around_an_axis_are_within_the_tolerance() {
     let earth = square("EPSG:6933", 0.0, 0.0, 9000.0, 3000);
     for side in [8, 64, 256] {
-        // One cell, with the equator in the middle, as it is or turned.
+        // One cell, with the equator in the middle, unchanged or rotated.
         let pixel = 2.4e6 / f64::from(side);
         compare(&square("EPSG:3857", 3e6, 0.0, pixel, side), &earth, 0.125);
         for (sine, cosine) in

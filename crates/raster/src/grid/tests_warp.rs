@@ -1,4 +1,4 @@
-//! Warped rasters against GDAL; `xtask/python/make_warped.py` makes the table and says how it is written.
+//! Compares warped rasters with GDAL. `xtask/python/make_warped.py` generates the table and documents its format.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -71,7 +71,7 @@ fn fill(data_type: DataType, value: f64) -> Fill {
     fill
 }
 
-/// Warps one case in two windows. The source is read no further than the map says.
+/// Warps one case in two windows. The source is not read beyond the window of the map.
 fn warped(words: &[&str]) -> Vec<Option<f64>> {
     let (source, target) = (grid(words[4], words[5]), grid(words[6], words[7]));
     let (data_type, offset, none) = match words[0] {
@@ -139,7 +139,7 @@ fn warped_pixels_are_gdals() {
                 (None, None) => true,
                 _ => false,
             };
-            // GDAL's running mean and a sum that is divided once may lie on either side of a half.
+            // GDAL's running mean and a sum that is divided once may be on different sides of a half.
             let half = words[0] != "float32" && words[2] == "average";
             if half && found.zip(wanted).is_some_and(|(found, wanted)| (found - wanted).abs() == 1.0) {
                 halves += 1;

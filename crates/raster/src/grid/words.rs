@@ -1,9 +1,9 @@
-//! Names of the methods of resampling: GDAL's.
+//! GDAL's names of resampling methods.
 
 use strile_engine::WarpSampling;
 use strile_tiff::InvalidValue;
 
-/// Methods by the names that gdalwarp and rasterio have for them, the one that is shown first.
+/// Methods by their names in gdalwarp and rasterio, the displayed name first.
 const NAMES: [(&str, WarpSampling); 17] = [
     ("nearest", WarpSampling::Nearest),
     ("near", WarpSampling::Nearest),
@@ -24,7 +24,7 @@ const NAMES: [(&str, WarpSampling); 17] = [
     ("sum", WarpSampling::Sum),
 ];
 
-/// Returns the method with a name, in capitals or not.
+/// Returns the method with a name, in any case.
 ///
 /// ```
 /// use strile::grid::{WarpSampling, sampling_named};

@@ -1,4 +1,4 @@
-//! Files put onto a grid and written as one file, piece by piece.
+//! Warps files onto a grid and writes them as one file, piece by piece.
 
 use super::{Onto, WarpFile, plan_onto, read_onto, read_onto_device};
 use crate::cache::Cache;
@@ -15,10 +15,10 @@ use strile_engine::{Context, Location};
 use strile_tiff::Planar;
 use strile_tiff::gdal::NoData;
 
-/// Bytes of a piece of the result; less where memory is small.
+/// Bytes per piece of the result; less if memory is small.
 const PIECE_BYTES: u64 = 128 << 20;
 
-/// Files that are to be put onto a grid and written; planned and not begun.
+/// A planned warp of files onto a grid and into one file, not started yet.
 ///
 /// ```no_run
 /// use strile::grid::{Grid, WarpOptions, WarpWriter, WarpSampling};
@@ -47,7 +47,8 @@ pub struct WarpWriter<'a> {
 }
 
 impl<'a> WarpWriter<'a> {
-    /// Decides what will be done; touches no pixel. `read` has the grid; that of tiles of a matrix set is [`Tiling::grid`].
+    /// Plans the warp without touching a pixel. `read` has the grid; [`Tiling::grid`] makes one for tiles of a matrix
+    /// set.
     ///
     /// # Errors
     /// If there is no file or no grid, or as a read onto the grid and as [`Writer::create`].
@@ -79,7 +80,7 @@ impl<'a> WarpWriter<'a> {
             Some(given) => Some(given),
             None => first.nodata(read.place.bands.as_deref())?,
         };
-        // The type and the bands are those of any piece.
+        // Every piece has the same type and bands.
         let corner = read.clone().window(Window::full(1, 1));
         let probe = plan_onto(Location::Host, &files, &corner, context)?;
         let mut spec = Self::spec(first, &read.place, (size, nodata), &mut warnings)?;
@@ -106,7 +107,7 @@ impl<'a> WarpWriter<'a> {
                 let problem = "the grid has other tiles than the tiling scheme; take `Tiling::grid`";
                 return Err(refused(problem.into()));
             }
-            // Tiles reach beyond the raster.
+            // Tiles extend beyond the raster.
             spec.mask = !is_told(&spec);
             if spec.mask {
                 warnings.clear();
@@ -115,7 +116,7 @@ impl<'a> WarpWriter<'a> {
         let row = u64::from(spec.bands) * spec.data_type.size() as u64;
         let room = PIECE_BYTES.min(context.budget.limit() / 8).max(1);
         let piece = piece(size, block, row, room);
-        // Columns of pieces that are higher than the file's blocks come out of order.
+        // Pieces that are higher than the file's blocks arrive out of order if they are side by side.
         write.spooled |= write.format == Format::GeoTiff && piece.0 < size.0;
         let first_piece = Window::full(piece.0.min(size.0), piece.1.min(size.1));
         let writer = Writer::create(sink, spec, &write, context)?;
@@ -165,12 +166,12 @@ impl<'a> WarpWriter<'a> {
         Ok(spec)
     }
 
-    /// How the files are put onto the grid.
+    /// Returns how the files are warped onto the grid.
     pub fn files(&self) -> &[WarpFile] {
         self.plan.onto.as_ref().map(|onto| onto.files.as_slice()).unwrap_or_default()
     }
 
-    /// What will be done, in words.
+    /// Describes the plan in words.
     pub fn explain(&self) -> String {
         let (across, down) = (self.piece.0.min(self.size.0), self.piece.1.min(self.size.1));
         let count = u64::from(self.size.0.div_ceil(across)) * u64::from(self.size.1.div_ceil(down));
@@ -181,12 +182,12 @@ impl<'a> WarpWriter<'a> {
         format!("{pieces}{}\n{}", self.plan, self.writer.explain())
     }
 
-    /// Blocks that will be written, for progress.
+    /// Returns the number of blocks to write, for progress reports.
     pub fn blocks(&self) -> u64 {
         self.writer.blocks()
     }
 
-    /// The raster that is written, until the file is given up.
+    /// Returns the raster to write; `None` after the file was abandoned.
     pub fn raster(&self) -> Option<&RasterSpec> {
         self.writer.spec()
     }
@@ -205,19 +206,19 @@ impl<'a> WarpWriter<'a> {
         Ok(requests)
     }
 
-    /// Does it.
+    /// Runs the warp.
     pub fn run(self, context: &Context) -> Result<WriteReport> {
         self.run_watched(context, &mut |_| {})
     }
 
-    /// Does it, and shows each piece to `watch` before it is written.
+    /// Runs the warp, and passes each piece to `watch` before it is written.
     pub(crate) fn run_watched(
         self,
         context: &Context,
         watch: &mut dyn FnMut(&Piece<'_>),
     ) -> Result<WriteReport> {
         let Self { files, read, piece, size, mut writer, warnings, .. } = self;
-        // Progress counts what is written.
+        // Progress counts blocks that are written.
         let quiet = Context { progress: None, ..context.clone() };
         let place = writer.location().unwrap_or(Location::Host);
         let masked = writer.spec().is_some_and(|spec| spec.mask);
@@ -256,7 +257,7 @@ impl<'a> WarpWriter<'a> {
     }
 }
 
-/// Which pixels of a window of the grid files fill: 255, and 0 elsewhere.
+/// Returns a mask of the pixels of a window of the grid that files fill: 255, and 0 elsewhere.
 fn mask_of(files: &[InputRef<'_>], options: &ReadOptions, context: &Context) -> Result<Vec<u8>> {
     let band = options.place.bands.as_ref().and_then(|bands| bands.first().copied()).unwrap_or(1);
     let mut options = options.clone().bands([band]).interleave(Interleave::BandFirst);
@@ -271,7 +272,7 @@ fn mask_of(files: &[InputRef<'_>], options: &ReadOptions, context: &Context) -> 
     Ok(samples.iter().map(valid).collect())
 }
 
-/// Columns and rows of pieces: whole rows of blocks, or where these are too large some blocks of a row.
+/// Returns columns and rows of pieces: whole rows of blocks, or some blocks of a row if rows are too large.
 fn piece((width, height): (u32, u32), block: (u32, u32), pixel: u64, room: u64) -> (u32, u32) {
     let whole = |len: u64, block: u32| {
         let blocks = u32::try_from(len / u64::from(block.max(1))).unwrap_or(u32::MAX).max(1);

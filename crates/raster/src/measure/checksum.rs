@@ -1,18 +1,19 @@
-//! GDAL's checksum of a band (`GDALChecksumImage`): every number modulo one of eleven primes in turn, summed modulo 2^16.
+//! GDAL's checksum of a band (`GDALChecksumImage`): every number modulo one of eleven primes in turn, summed modulo
+//! 2^16.
 
 use crate::number::{is_float, reader};
 use strile_tiff::DataType;
 
 const PRIMES: [i32; 11] = [7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43];
 
-/// The checksum of rows that were added so far.
+/// The checksum of the rows added so far.
 pub(super) struct Checksum {
     sum: i64,
     number: fn(&[u8]) -> f64,
-    /// Bytes of a number: half a sample where that is complex.
+    /// Bytes per number: half a sample if samples are complex.
     part: usize,
     whole: fn(f64) -> i32,
-    /// Numbers added.
+    /// Count of numbers added.
     at: usize,
 }
 
@@ -26,7 +27,7 @@ impl Checksum {
         Self { sum: 0, number: reader(data_type), part, whole, at: 0 }
     }
 
-    /// Adds samples that follow those added before, row by row.
+    /// Adds samples that follow the previous ones, row by row.
     pub(super) fn add<'a>(&mut self, samples: impl Iterator<Item = &'a [u8]>) {
         for sample in samples {
             for number in sample.chunks_exact(self.part) {
@@ -43,13 +44,13 @@ impl Checksum {
     }
 }
 
-/// Clamped; integers of 64 bits that a double rounds are far outside.
+/// Clamps to the type. 64-bit integers that a double rounds are far outside of it.
 #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
 fn of_integer(value: f64) -> i32 {
     value as i32
 }
 
-/// GDAL's conversion: half is added and the fraction cut towards minus infinity; the smallest integer for NaN and infinity.
+/// Converts like GDAL: adds half and rounds towards minus infinity. NaN and infinity become the smallest integer.
 #[expect(clippy::cast_possible_truncation, reason = "inside of the range of the type")]
 fn of_float(value: f64) -> i32 {
     match value + 0.5 {

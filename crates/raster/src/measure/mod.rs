@@ -1,5 +1,5 @@
-//! Figures of bands: statistics, histograms, checksums, as GDAL defines them. All pixels are read, piece by piece, so
-//! memory does not grow with the raster.
+//! Statistics, histograms and checksums of bands, as GDAL defines them. All pixels are read piece by piece, so memory
+//! does not grow with the raster.
 
 mod checksum;
 mod moments;
@@ -23,25 +23,25 @@ use strile_crs::DatumShift;
 use strile_engine::Context;
 use strile_tiff::DataType;
 
-/// Which figures, and of what.
+/// Which measurements to make, and of which pixels.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct MeasureOptions {
-    /// Page, level, window, bands, `decode_on` and limits; all else is ignored.
+    /// Page, level, window, bands, `decode_on` and limits. Everything else is ignored.
     pub read: ReadOptions,
-    /// Smallest, largest, mean, standard deviation, and how many samples are valid.
+    /// Minimum, maximum, mean, standard deviation, and the number of valid samples.
     pub statistics: bool,
-    /// A histogram, which takes a second pass over samples that are not of 8 bits.
+    /// A histogram. Takes a second pass unless samples have 8 bits.
     pub histogram: bool,
     /// GDAL's checksum.
     pub checksum: bool,
-    /// Measures only the pixels whose centre lies within this polygon. Without a reference system of its own it is in that of the
-    /// input.
+    /// Measures only the pixels whose centre lies within this polygon. A polygon without a reference system uses that
+    /// of the input.
     pub polygon: Option<Arc<Polygon>>,
 }
 
 impl MeasureOptions {
-    /// Returns the options that measure nothing yet, of all bands at full resolution.
+    /// Returns the options for all bands at full resolution, without any measurement yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -49,15 +49,15 @@ impl MeasureOptions {
     setters! {
         /// Sets which pixels are measured.
         read: ReadOptions,
-        /// Measures smallest, largest, mean and standard deviation.
+        /// Measures minimum, maximum, mean and standard deviation.
         statistics: bool,
-        /// Makes a histogram.
+        /// Computes a histogram.
         histogram: bool,
         /// Computes GDAL's checksum.
         checksum: bool,
     }
 
-    /// Measures only the pixels whose centre lies within a polygon. Only blocks under it are read.
+    /// Measures only the pixels whose centre lies within a polygon. Reads only blocks under it.
     #[must_use]
     pub fn polygon(mut self, polygon: impl Into<Arc<Polygon>>) -> Self {
         self.polygon = Some(polygon.into());
@@ -65,37 +65,37 @@ impl MeasureOptions {
     }
 }
 
-/// Figures of one band.
+/// Measurements of one band.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BandFigures {
     /// The band, from 1.
     pub band: u16,
-    /// If statistics were asked for.
+    /// Statistics, if requested.
     pub statistics: Option<BandStatistics>,
-    /// If a histogram was asked for and the band has a valid sample.
+    /// Histogram, if requested and the band has a valid sample.
     pub histogram: Option<Histogram>,
-    /// If a checksum was asked for: that of all samples, valid or not.
+    /// Checksum of all samples, valid or not, if requested.
     pub checksum: Option<u16>,
 }
 
-/// Statistics of the valid samples of a band: those that are neither NaN nor the nodata value, or, if there is no nodata
+/// Statistics of the valid samples of a band: those that are neither NaN nor the nodata value, or, without a nodata
 /// value, those that the mask or alpha shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BandStatistics {
-    /// Valid samples.
+    /// Number of valid samples.
     pub valid: u64,
-    /// All others.
+    /// Number of all other samples.
     pub missing: u64,
-    /// `None` if no sample is valid.
+    /// Values of the valid samples; `None` if there are none.
     pub values: Option<ValueRange>,
 }
 
-/// What the values of a band are like.
+/// Range and distribution of the values of a band.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ValueRange {
-    /// The smallest.
+    /// The minimum.
     pub minimum: f64,
-    /// The largest.
+    /// The maximum.
     pub maximum: f64,
     /// The mean.
     pub mean: f64,
@@ -103,28 +103,28 @@ pub struct ValueRange {
     pub deviation: f64,
 }
 
-/// How many valid samples lie in each of 256 ranges, as `gdalinfo -hist` counts them.
+/// Number of valid samples in each of 256 ranges, counted like `gdalinfo -hist`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
-    /// Where the first range begins.
+    /// Start of the first range.
     pub minimum: f64,
-    /// Where the last one ends.
+    /// End of the last range.
     pub maximum: f64,
-    /// Samples in each range.
+    /// Number of samples per range.
     pub counts: Vec<u64>,
 }
 
-/// Ranges of a histogram.
+/// Number of ranges of a histogram.
 const BUCKETS: u16 = 256;
 
-/// Pixels that are looked at together.
+/// Pixels that are processed together.
 const RUN: usize = 16 << 10;
 
-/// Bytes of a row of blocks beyond which bands are read in several passes.
+/// Size of a row of blocks in bytes above which bands are read in several passes.
 const ROOM: u64 = 256 << 20;
 
 impl Input {
-    /// Reads all pixels of the bands asked for and returns their figures.
+    /// Reads all pixels of the requested bands and returns their measurements.
     ///
     /// ```no_run
     /// use strile::{Context, Input, OpenOptions};
@@ -146,7 +146,7 @@ impl Input {
         Ok(figures)
     }
 
-    /// Blocks that `measure` will decode, for a display of progress.
+    /// Returns the number of blocks that `measure` will decode, for progress reports.
     pub fn measured_blocks(&self, options: &MeasureOptions, context: &Context) -> Result<u64> {
         let job = Job::new(self, options, context)?;
         let passes = 1 + u64::from(options.histogram && !is_byte(job.data_type));
@@ -158,26 +158,26 @@ impl Input {
     }
 }
 
-/// What is read, and what is made of it.
+/// A measurement: its input and its settings.
 struct Job<'a> {
     input: &'a Input,
     options: &'a MeasureOptions,
     bands: Vec<u16>,
-    /// Bands that are read together.
+    /// Number of bands that are read together.
     at_once: usize,
     data_type: DataType,
     shown: Shown,
-    /// What is read: with a polygon, the part of it that the polygon's box touches.
+    /// The window to read: with a polygon, the part of it that the polygon's box touches.
     window: Option<Window>,
     outline: Option<Outline>,
 }
 
-/// What is gathered of one band.
+/// Intermediate results of one band.
 struct Gathered {
     validity: BandValidity,
     moments: Moments,
     checksum: Checksum,
-    /// Samples seen.
+    /// Number of samples seen.
     samples: u64,
     buckets: Option<Buckets>,
 }
@@ -236,7 +236,7 @@ impl<'a> Job<'a> {
             place: place.clone().layer(Layer::Pixels).window(self.window).bands(bands),
             meaning: Meaning::default(),
             layout: Layout::new().interleave(Interleave::BandLast),
-            // Every block is read once.
+            // Every block is read only once.
             execution: execution.cache(Cache::Off),
         }
     }
@@ -289,7 +289,8 @@ impl<'a> Job<'a> {
         Ok(all.into_iter().zip(bands).map(figures).collect())
     }
 
-    /// Gives the samples of every band in runs of pixels, with whether each pixel is shown (empty: all are).
+    /// Passes the samples of every band in runs of pixels, and a flag per pixel whether it is shown (no flags: all
+    /// are).
     fn each_run(
         &self,
         bands: &[u16],
@@ -359,7 +360,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The pixels under the polygon, and where its edges are among them.
+/// Returns the pixels under the polygon, and its edges among them.
 fn outline(input: &Input, options: &MeasureOptions) -> Result<Option<(Window, Outline)>> {
     let Some(polygon) = options.polygon.as_deref() else { return Ok(None) };
     if options.checksum {
@@ -385,7 +386,7 @@ fn refused(input: &Input, problem: &(impl ToString + ?Sized)) -> Error {
 }
 
 impl Gathered {
-    /// The numbers of a run that count.
+    /// Returns the valid numbers of a run.
     fn valid(&self, samples: &[&[u8]], shown: &[bool]) -> Vec<f64> {
         let number = reader(self.validity.data_type());
         let is_shown = |at: usize| shown.get(at).copied().unwrap_or(true);
@@ -411,7 +412,7 @@ impl Gathered {
     }
 }
 
-/// Whether a histogram has a range for every value.
+/// Returns whether a histogram has one range per value.
 fn is_byte(data_type: DataType) -> bool {
     matches!(data_type, DataType::U8 | DataType::I8)
 }
@@ -422,7 +423,7 @@ impl Buckets {
         Self::between(first, first + 256.0)
     }
 
-    /// Ranges whose first and last have the extremes in their middle; `None` without numbers.
+    /// Returns ranges with the extremes in the middle of the first and the last; `None` without numbers.
     fn of_range(moments: &Moments) -> std::result::Result<Option<Self>, &'static str> {
         let (low, high) = (moments.minimum, moments.maximum);
         if moments.count == 0 {

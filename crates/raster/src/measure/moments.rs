@@ -1,13 +1,13 @@
-//! Smallest, largest, mean and standard deviation of numbers that come in portions.
+//! Minimum, maximum, mean and standard deviation of numbers that arrive in portions.
 
-/// What is known of the numbers so far.
+/// The moments of the numbers so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moments {
     pub(super) count: u64,
     pub(super) minimum: f64,
     pub(super) maximum: f64,
     pub(super) mean: f64,
-    /// Sum of the squares of the distances from the mean.
+    /// Sum of squared distances from the mean.
     squares: f64,
 }
 
@@ -38,7 +38,7 @@ impl Moments {
         self.count += numbers.len() as u64;
     }
 
-    /// That of the numbers themselves, not an estimate for more of them, as GDAL has it.
+    /// Returns the standard deviation of the population, as GDAL does, not an estimate from a sample.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub(super) fn deviation(&self) -> f64 {
         (self.squares / self.count as f64).sqrt()

@@ -1,8 +1,8 @@
-//! Which samples of a band are valid. NaN never is, and bands of alpha are always shown.
+//! Decides which samples of a band are valid. NaN never is, and alpha bands always are.
 //!
-//! GDAL has two rules. Its statistics look at the nodata value, and only without one at the mask image or alpha. Its masks,
-//! which readers get, look at the mask image first, then at the nodata value, then at alpha; here a sample that is the nodata
-//! value is missing under a mask image, too.
+//! GDAL has two rules. Its statistics use the nodata value, and only without one the mask image or alpha. Its masks,
+//! which readers get, use the mask image first, then the nodata value, then alpha; here a nodata sample is missing
+//! under a mask image, too.
 
 use crate::error::Result;
 use crate::file::input::Input;
@@ -11,33 +11,33 @@ use crate::options::{Layer, Place};
 use crate::read::{MaskSource, same};
 use strile_tiff::DataType;
 
-/// What says which pixels are valid, beside NaN.
+/// The source of validity of pixels, in addition to NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// Nodata values, or nothing.
     Values,
-    /// The mask image; not this band, which is alpha.
+    /// The mask image. It does not apply to this band, which is alpha.
     Mask(Option<u16>),
-    /// This band, from 1, where it is not 0.
+    /// This band, from 1: pixels are valid where it is not 0.
     Alpha(u16),
 }
 
-/// Finds out which samples of one band are valid.
+/// Decides which samples of one band are valid.
 pub(crate) struct BandValidity {
     nodata: Option<[u8; 16]>,
     data_type: DataType,
     number: fn(&[u8]) -> f64,
-    /// Whether the mask or alpha is looked at.
+    /// Whether the mask or alpha is used.
     pub(crate) by_pixel: bool,
 }
 
 impl Shown {
-    /// The rule of GDAL's statistics.
+    /// Returns the rule of GDAL's statistics.
     pub(crate) fn in_statistics(input: &Input, place: &Place) -> Result<Self> {
         Self::of(input, place, |source, has_nodata| has_nodata || source == MaskSource::NoData)
     }
 
-    /// The rule of reading.
+    /// Returns the rule of reads.
     pub(crate) fn in_reading(input: &Input, place: &Place) -> Result<Self> {
         Self::of(input, place, |source, has_nodata| has_nodata && source != MaskSource::Image)
     }
@@ -56,7 +56,7 @@ impl Shown {
         })
     }
 
-    /// The rule of one band with samples of this type.
+    /// Returns the rule of one band with samples of this type.
     pub(crate) fn band(self, input: &Input, band: u16, data_type: DataType) -> BandValidity {
         let nodata = match input {
             Input::Tiff(dataset) => dataset.metadata().nodata,
@@ -73,17 +73,17 @@ impl Shown {
 }
 
 impl BandValidity {
-    /// The type of the samples.
+    /// Returns the type of the samples.
     pub(crate) fn data_type(&self) -> DataType {
         self.data_type
     }
 
-    /// The same for samples whose nodata became NaN.
+    /// Returns the same rule for samples whose nodata became NaN.
     pub(crate) fn without_nodata(self) -> Self {
         Self { nodata: None, ..self }
     }
 
-    /// Whether a sample counts, whose pixel is shown or not.
+    /// Returns whether a sample is valid. `shown` says whether its pixel is shown.
     pub(crate) fn is_valid(&self, sample: &[u8], shown: bool) -> bool {
         let is_nodata = |nodata: &[u8; 16]| {
             let nodata = nodata.get(..self.data_type.size()).unwrap_or_default();

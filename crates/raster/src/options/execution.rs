@@ -38,7 +38,7 @@ impl std::str::FromStr for Processor {
     }
 }
 
-/// What a read does about faulty blocks.
+/// How a read handles faulty blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFault {
     /// Fails, and names the first faulty block.
@@ -77,7 +77,7 @@ pub enum Nvcomp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Execution {
-    /// What to do about faulty blocks.
+    /// How to handle faulty blocks.
     pub on_fault: OnFault,
     /// Largest number of samples (width × height × bands) of the result. `None` refuses only implausible sizes: results over
     /// 1 GB that are more than 1024 times larger than their file, and blocks over 256 MiB that are, or that are mostly
@@ -87,7 +87,7 @@ pub struct Execution {
     pub max_block_bytes: Option<u64>,
     /// Most bytes to fetch from remote sources. `None` is unlimited.
     pub max_cloud_bytes: Option<u64>,
-    /// Uses the block cache of the process, or not; see [`cache`](crate::cache).
+    /// Whether to use the block cache of the process; see [`cache`](crate::cache).
     pub cache: Cache,
     /// The processor that decodes. The function decides where the result lives: `read` returns host memory, `read_on_device`
     /// GPU memory.
@@ -95,9 +95,10 @@ pub struct Execution {
     /// GPU memory limit in bytes. Applies to the whole process from this call on. `None` keeps the current limit (initially
     /// 90 % of free memory).
     pub device_memory: Option<u64>,
-    /// Reads local files with cuFile, straight into GPU memory.
+    /// Whether to read local files with cuFile, straight into GPU memory.
     pub direct_io: DirectIo,
-    /// Decodes with nvCOMP on the GPU. nvCOMP does not validate its input, so enable this only for files you trust.
+    /// Whether to decode with nvCOMP on the GPU. nvCOMP does not validate its input, so enable this only for files you
+    /// trust.
     pub nvcomp: Nvcomp,
 }
 
@@ -108,9 +109,9 @@ impl Execution {
     }
 
     setters! {
-        /// Sets what to do about faulty blocks.
+        /// Sets how to handle faulty blocks.
         on_fault: OnFault,
-        /// Uses the block cache of the process, or not.
+        /// Sets whether to use the block cache of the process.
         cache: Cache,
         /// Sets the processor that decodes.
         decode_on: Processor,

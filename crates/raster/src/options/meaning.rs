@@ -1,4 +1,4 @@
-//! What the samples of a result mean.
+//! Conversion of stored values.
 
 use super::setters::setters;
 use strile_tiff::gdal::NoData;
@@ -14,7 +14,7 @@ pub enum FloatType {
     Float64,
 }
 
-/// What is searched for in the pixels of a read.
+/// The value that a read searches for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum LookFor {
@@ -30,7 +30,7 @@ impl From<NoData> for LookFor {
     }
 }
 
-/// Says what becomes of stored values: NaN for missing pixels, scale and offset, the sample type.
+/// Says how stored values are converted: NaN for missing pixels, scale and offset, the sample type.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Meaning {
@@ -42,7 +42,7 @@ pub struct Meaning {
     /// Masks like `masked`, and converts the other samples to stored × scale + offset. All bands that are read must have the
     /// same scale and offset. Files without any of these are returned unchanged.
     pub unpack: bool,
-    /// Scale and offset of all bands for `unpack`, in place of those that the file states.
+    /// Scale and offset of all bands for `unpack`, instead of those that the file states.
     pub scaling: Option<(f64, f64)>,
     /// Sample type of masked or unpacked results. `None` chooses it by the stored type, as `masked` says.
     pub float_type: Option<FloatType>,
@@ -79,7 +79,7 @@ impl Meaning {
         invert_min_is_white: bool,
     }
 
-    /// Applies this scale and offset to all bands, in place of those that the file states.
+    /// Applies this scale and offset to all bands, instead of those that the file states.
     #[must_use]
     pub fn scaling(mut self, scale: f64, offset: f64) -> Self {
         self.scaling = Some((scale, offset));
@@ -93,7 +93,7 @@ impl Meaning {
         self
     }
 
-    /// Whether missing pixels become NaN.
+    /// Returns whether missing pixels become NaN.
     pub(crate) fn is_masked(&self) -> bool {
         self.masked || self.unpack
     }

@@ -1,4 +1,4 @@
-//! What can be chosen when reading, and every default.
+//! Options of reads, and their defaults.
 
 mod execution;
 mod layout;
@@ -15,8 +15,8 @@ pub(crate) use setters::{execution_setters, limits, optional, passed_on, setters
 use crate::Window;
 use crate::grid::{Grid, WarpOptions};
 
-/// Says which pixels are read, what becomes of them, in which order they are returned, and how the read is carried out. All
-/// fields have defaults. The setters of the parts are also setters of `ReadOptions`.
+/// Says which pixels to read, how to convert and order them, and how to carry out the read. All fields have defaults.
+/// The setters of the parts are also setters of `ReadOptions`.
 ///
 /// ```
 /// use strile::{ReadOptions, Window};
@@ -30,7 +30,7 @@ use crate::grid::{Grid, WarpOptions};
 pub struct ReadOptions {
     /// Which pixels are read.
     pub place: Place,
-    /// What becomes of stored values.
+    /// How stored values are converted.
     pub meaning: Meaning,
     /// How pixels are ordered in the result.
     pub layout: Layout,
@@ -57,7 +57,7 @@ impl ReadOptions {
     setters! {
         /// Sets which pixels are read.
         place: Place,
-        /// Sets what becomes of stored values.
+        /// Sets how stored values are converted.
         meaning: Meaning,
         /// Sets how pixels are ordered in the result.
         layout: Layout,

@@ -82,12 +82,12 @@ impl Place {
         layer: Layer,
     }
 
-    /// All pixels and bands of the same image.
+    /// Returns the place of all pixels and bands of the same image.
     pub(crate) fn all(&self) -> Self {
         Self { bands: None, window: None, ..self.clone() }
     }
 
-    /// All bands of the same pixels, or their mask.
+    /// Returns the place of all bands of the same pixels, or of their mask.
     pub(crate) fn of_layer(&self, layer: Layer) -> Self {
         Self { bands: None, layer, ..self.clone() }
     }

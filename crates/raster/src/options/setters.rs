@@ -1,6 +1,6 @@
-//! Macros that make the setters of option types.
+//! Macros that generate the setters of option types.
 
-/// Makes setters of fields that are `None` by default. They take a value.
+/// Generates setters of fields that are `None` by default. They take a value.
 macro_rules! limits {
     ($($(#[$doc:meta])+ $field:ident: $type:ty,)+) => {
         $(
@@ -14,7 +14,7 @@ macro_rules! limits {
     };
 }
 
-/// Makes setters of fields that are `None` by default. They take a value or an `Option`.
+/// Generates setters of fields that are `None` by default. They take a value or an `Option`.
 macro_rules! optional {
     ($($(#[$doc:meta])+ $field:ident: $type:ty,)+) => {
         $(
@@ -28,7 +28,7 @@ macro_rules! optional {
     };
 }
 
-/// Makes setters that call the setter of the same name of a part: `place: level: usize` calls `Place::level`.
+/// Generates setters that call the setter of the same name of a part: `place: level: usize` calls `Place::level`.
 macro_rules! passed_on {
     ($($(#[$doc:meta])+ $part:ident: $field:ident: $type:ty,)+) => {
         $(
@@ -42,11 +42,11 @@ macro_rules! passed_on {
     };
 }
 
-/// Makes the setters of `execution`, an [`Execution`](super::Execution).
+/// Generates the setters of `execution`, an [`Execution`](super::Execution).
 macro_rules! execution_setters {
     () => {
         $crate::options::passed_on! {
-            /// Sets what to do about faulty blocks.
+            /// Sets how to handle faulty blocks.
             execution: on_fault: $crate::options::OnFault,
             /// Limits the number of samples of the result, or of each window of a batch before it is resampled.
             execution: max_pixels: u64,
@@ -54,7 +54,7 @@ macro_rules! execution_setters {
             execution: max_block_bytes: u64,
             /// Limits the bytes fetched from remote sources.
             execution: max_cloud_bytes: u64,
-            /// Uses the block cache of the process, or not.
+            /// Sets whether to use the block cache of the process.
             execution: cache: $crate::cache::Cache,
             /// Sets the processor that decodes.
             execution: decode_on: $crate::options::Processor,

@@ -1,4 +1,4 @@
-//! Bytes appended to a file that is there: the file reads as before until one pointer is changed, last.
+//! Appends bytes to an existing file. The file reads as before until one pointer is changed at the end.
 
 use super::chain::{self, Chain};
 use crate::error::{Error, Result};
@@ -11,11 +11,11 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use strile_tiff::FileForm;
 
-/// Text of the promise that a cloud-optimized file makes, and of the same taken back; equally long.
+/// The promise of a cloud-optimized file, and its revocation, of equal length.
 const KEPT: &[u8] = b"KNOWN_INCOMPATIBLE_EDITION=NO\n ";
 const BROKEN: &[u8] = b"KNOWN_INCOMPATIBLE_EDITION=YES\n";
 
-/// The end of a file, and the changes to make in front of it when all is written.
+/// The end of a file, and the changes before it that are made when everything is written.
 pub(super) struct AppendSink {
     name: String,
     path: PathBuf,
@@ -23,15 +23,15 @@ pub(super) struct AppendSink {
     old_len: u64,
     buffer: Vec<u8>,
     patches: Vec<(u64, Vec<u8>)>,
-    /// A change that comes after all others.
+    /// A change that is made after all others.
     last: Option<(u64, Vec<u8>)>,
 }
 
-/// Bytes gathered before they are written.
+/// Bytes collected before they are written.
 const BUFFER: usize = 1 << 20;
 
 impl AppendSink {
-    /// Opens the end of the file `input`; `gone` are directories that will no longer be in its chain.
+    /// Opens the end of the file `input`. The directories `gone` will no longer be in its chain.
     pub(super) fn open(path: &Path, input: &Dataset, gone: &BTreeSet<usize>) -> Result<(Self, Appended)> {
         let failed = |error: io::Error| Error::io(path, error);
         let tiff = input.tiff().ok_or_else(|| input.refuse("has no directory".into()))?;
@@ -62,7 +62,7 @@ impl AppendSink {
         Ok((sink, appended))
     }
 
-    /// Removes directories from the chain and appends none but copies of those that stay.
+    /// Removes directories from the chain. Appends only copies of those that stay.
     pub(super) fn only_remove(path: &Path, input: &Dataset, gone: &BTreeSet<usize>) -> Result<()> {
         let (mut sink, appended) = Self::open(path, input, gone)?;
         let header =
@@ -75,7 +75,7 @@ impl AppendSink {
         Box::new(sink).commit().map_err(failed)
     }
 
-    /// Notes that a cloud-optimized file will be none.
+    /// Marks a cloud-optimized file as no longer one.
     fn take_promise_back(&mut self) -> io::Result<()> {
         let mut start = vec![0; 512.min(usize::try_from(self.old_len).unwrap_or(512))];
         self.file.seek(SeekFrom::Start(0))?;
@@ -123,12 +123,12 @@ impl Sink for AppendSink {
             self.abort();
             return Err(error);
         }
-        // One after the other: what was promised is taken back before the pointer leads to what is new.
+        // One after the other: the promise is revoked before the pointer leads to the new directories.
         let patches = std::mem::take(&mut self.patches).into_iter().chain(self.last.take());
         for (number, (offset, bytes)) in patches.enumerate() {
             let written = self.file.seek(SeekFrom::Start(offset)).and_then(|_| self.file.write_all(&bytes));
             if let Err(error) = written {
-                // Nothing leads to what was appended yet.
+                // No pointer leads to the appended bytes yet.
                 if number == 0 {
                     self.abort();
                 }
@@ -143,7 +143,7 @@ impl Sink for AppendSink {
     }
 
     fn abort(self: Box<Self>) {
-        // The file reads the same with what was appended; it is only longer.
+        // The file reads the same with the appended bytes; it is only longer.
         let _shorter = self.file.set_len(self.old_len);
     }
 }

@@ -1,33 +1,35 @@
-//! Directories of a file without those of its overviews: what is copied, and which pointer leads to it.
+//! The directories of a file without those of its overviews: the ones to copy, and the pointer that leads to them.
 //!
-//! A directory that stays and comes before one that goes is copied to the end of the file with another pointer to the
-//! next; its values stay where they are. So one pointer of the old file decides between the old chain and the new one.
+//! A directory that stays but precedes one that is removed is copied to the end of the file with another pointer to the
+//! next one; its values stay in place. So one pointer of the old file decides between the old chain and the new one.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use strile_tiff::{Directory, FileForm, Origin, Tag, Tiff, Variant};
 
-/// How the end of a file begins and which pointers lead to it.
+/// The copies at the end of a file, and the pointers that lead to them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chain {
-    /// Copies of directories, to be written at the place that was given.
+    /// Copies of directories, to be written at the given place.
     pub(super) copies: Vec<u8>,
-    /// Where the pointer is that leads from the first directory to the next: in the copies if that is one of them.
+    /// Position of the pointer from the first directory to the next one. It is in the copies if the first directory is
+    /// copied.
     pub(super) pointer: u64,
-    /// Where it leads without new directories.
+    /// Target of that pointer without new directories.
     pub(super) then: u64,
     /// A pointer to change after all others, with its new bytes: that of the header, if the first directory is copied.
     pub(super) last: Option<(u64, Vec<u8>)>,
 }
 
-/// Reads directories of one file as they are stored.
+/// Reads directories of one file in stored form.
 struct Stored<'a> {
     file: &'a mut File,
     form: FileForm,
 }
 
-/// The chain of `tiff` without the directories `gone` (indices into `Tiff::directories`), copies placed from byte `at` on.
+/// Returns the chain of `tiff` without the directories `gone` (indices into `Tiff::directories`). Copies are placed
+/// from byte `at` on.
 pub(super) fn without(file: &mut File, tiff: &Tiff, gone: &BTreeSet<usize>, at: u64) -> io::Result<Chain> {
     let form = FileForm { byte_order: tiff.header.byte_order, variant: tiff.header.variant };
     let mut stored = Stored { file, form };
@@ -85,7 +87,8 @@ pub(super) fn without(file: &mut File, tiff: &Tiff, gone: &BTreeSet<usize>, at: 
     Ok(Chain { copies, pointer, then: then.unwrap_or(after), last })
 }
 
-/// The bytes of a directory: number of entries, entries, pointer to the next; without the entries of one tag.
+/// Returns the bytes of a directory: number of entries, entries, pointer to the next one; without the entries of one
+/// tag.
 fn stored_bytes(stored: &mut Stored<'_>, offset: u64, leave_out: Option<Tag>) -> io::Result<Vec<u8>> {
     let order = stored.form.byte_order;
     let (count_len, entry_len) = match stored.form.variant {
@@ -100,7 +103,7 @@ fn stored_bytes(stored: &mut Stored<'_>, offset: u64, leave_out: Option<Tag>) ->
         Variant::Classic => order.u16(&count_bytes, 0).map(u64::from),
         Variant::Big => order.u64(&count_bytes, 0),
     };
-    // The file was parsed: a number of entries that memory cannot hold means that it has changed.
+    // The file was parsed before: a number of entries that memory cannot hold means that it has changed.
     let len = count.and_then(|count| usize::try_from(count).ok()?.checked_mul(entry_len));
     let len = len.filter(|&len| len <= LARGEST).ok_or(io::ErrorKind::InvalidData)?;
     let mut rest = vec![0; len + pointer_len];
@@ -120,11 +123,11 @@ fn stored_bytes(stored: &mut Stored<'_>, offset: u64, leave_out: Option<Tag>) ->
     Ok(bytes)
 }
 
-/// Bytes of the largest directory that is copied: 65,535 entries of BigTIFF are fewer.
+/// Bytes of the largest directory that is copied. 65,535 entries of BigTIFF take fewer.
 const LARGEST: usize = 2 << 20;
 
 impl Stored<'_> {
-    /// Where a directory of these bytes leads.
+    /// Returns the pointer to the next directory in these bytes.
     fn next(&self, bytes: &[u8]) -> io::Result<u64> {
         let order = self.form.byte_order;
         let len = usize::try_from(self.form.variant.offset_len()).unwrap_or(8);

@@ -1,9 +1,9 @@
-//! Overviews for a file that is there already: appended to it, or beside it in `.ovr`; replaced, or removed.
+//! Adds overviews to an existing file, in it or beside it in `.ovr`; replaces or removes them.
 //!
-//! Appending changes one pointer of the file, last, after all that is new is safe on the disk: until then the file
-//! reads as before, whatever stops the process. Overviews that are replaced stay in the file as unused bytes. In a
-//! cloud-optimized file the note that says so is taken back first, as GDAL does, because its directories are no longer
-//! before its data.
+//! Appending changes one pointer of the file at the end, after everything new is safe on disk. Until then the file
+//! reads as before, even if the process stops. Replaced overviews stay in the file as unused bytes. In a
+//! cloud-optimized file, the promise of its layout is revoked first, as in GDAL, because its directories no longer
+//! precede its data.
 
 mod append;
 mod chain;
@@ -28,23 +28,23 @@ use std::path::{Path, PathBuf};
 use strile_engine::{Context, Location, Resampling};
 use strile_tiff::{ByteOrder, Compression, Image, LercWrapper, Origin, Variant};
 
-/// Says which overviews are added, and how they are computed and stored.
+/// Says which overviews to add, and how to compute and store them.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct OverviewOptions {
     /// The number of overviews, each half of the one above. `None` adds them until the smallest fits into one block.
     pub count: Option<u32>,
-    /// By what they are smaller than the image, in place of `count`: powers of two from 2 on, in any order.
+    /// Reduction factors relative to the image, instead of `count`: powers of two from 2 on, in any order.
     pub factors: Option<Vec<u32>>,
-    /// How they are computed. `None` takes the average, or the nearest pixel for palettes and named categories.
+    /// Resampling method. `None` is the average, or the nearest pixel for palettes and named categories.
     pub resampling: Option<Resampling>,
-    /// Their codec. `None` is the codec of the image, or Deflate if strile does not write that codec.
+    /// Codec of the overviews. `None` is the codec of the image, or Deflate if strile does not write that codec.
     pub compression: Option<Compression>,
-    /// Write them beside the file (`.ovr`), not in it.
+    /// Whether to write them beside the file (`.ovr`), not in it.
     pub external: bool,
-    /// Replace existing overviews. Those in the file become unused bytes of it; a `.ovr` is written anew.
+    /// Whether to replace existing overviews. Those in the file become unused bytes; a `.ovr` is rewritten.
     pub rebuild: bool,
-    /// The most samples of the image, as in `ReadOptions::max_pixels`.
+    /// Largest number of samples of the image, as in `ReadOptions::max_pixels`.
     pub max_pixels: Option<u64>,
 }
 
@@ -64,11 +64,11 @@ impl OverviewOptions {
     optional! {
         /// Sets the number of overviews, each half of the one above.
         count: u32,
-        /// Sets by what they are smaller than the image, in place of `count`: powers of two from 2 on, in any order.
+        /// Sets the reduction factors relative to the image, instead of `count`: powers of two from 2 on, in any order.
         factors: Vec<u32>,
-        /// Sets how they are computed.
+        /// Sets the resampling method.
         resampling: Resampling,
-        /// Sets their codec.
+        /// Sets the codec of the overviews.
         compression: Compression,
         /// Limits the number of samples of the image.
         max_pixels: u64,
@@ -98,7 +98,7 @@ pub enum OverviewOutcome {
 /// ```
 pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) -> Result<OverviewOutcome> {
     let input = Dataset::open(path)?;
-    // What is appended to the file changes it while it is read; its pixels stay where they are.
+    // Appending changes the file while it is read, but its pixels stay in place.
     input.expect_changes();
     let page = first_page(&input)?;
     let full = page.full().ok_or_else(|| input.refuse("has no image".into()))?;
@@ -150,9 +150,10 @@ pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) 
     run(&input, &read, cut, writer, context).map(OverviewOutcome::Written)
 }
 
-/// Removes the overviews of the first page: those in the file, or with `external` the `.ovr` beside it. Returns how many.
+/// Removes the overviews of the first page: those in the file, or with `external` the `.ovr` beside it. Returns their
+/// number.
 ///
-/// Those in the file become unused bytes of it. One pointer is changed last, as in [`add_overviews`].
+/// Overviews in the file become unused bytes. One pointer is changed at the end, as in [`add_overviews`].
 pub fn remove_overviews(path: &Path, external: bool) -> Result<usize> {
     let input = Dataset::open(path)?;
     let page = first_page(&input)?;
@@ -174,7 +175,7 @@ fn first_page(input: &Dataset) -> Result<&Page> {
     input.pages().first().ok_or_else(|| input.refuse("has no image".into()))
 }
 
-/// Whether the overviews that are there are those asked for, or, as an error, why nothing can be done about them.
+/// Returns whether the existing overviews are the requested ones, or an error if nothing can be done about them.
 fn check_existing(
     there: &[Level],
     sizes: &[(u32, u32)],
@@ -211,7 +212,7 @@ fn check_existing(
     }
 }
 
-/// The directories of the first page's overviews and of their masks.
+/// Returns the directories of the first page's overviews and of their masks.
 fn internal(input: &Dataset, page: &Page) -> Result<BTreeSet<usize>> {
     let mut gone = BTreeSet::new();
     for level in page.levels.iter().skip(1).filter(|level| level.file == 0) {
@@ -255,7 +256,7 @@ fn beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Options that store overviews as the image is stored; those of an image in strips are tiled.
+/// Returns options that store overviews like the image. Overviews of an image in strips are tiled.
 fn as_the_image(
     image: &Image,
     options: &OverviewOptions,

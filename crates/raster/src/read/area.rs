@@ -1,4 +1,4 @@
-//! Which pixels of a level a window covers: given by pixels or by coordinates.
+//! Areas of a level, given by pixels or by coordinates.
 
 use crate::error::{Error, Result};
 use crate::file::dataset::Dataset;
@@ -7,7 +7,7 @@ use crate::window::Window;
 use std::fmt;
 use strile_tiff::geo::GeoTransform;
 
-/// Pixels of a level. They may leave the image on any side; what is outside is filled.
+/// An area of a level. It may extend beyond the image on any side; pixels outside are filled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Area {
     /// These pixels of the level.
@@ -21,13 +21,13 @@ pub enum Area {
         /// Rows.
         height: u32,
     },
-    /// A part of the level that begins and ends anywhere in its pixels: left, top, width, height. Exact where the batch is
-    /// resampled, else the pixels it touches.
+    /// A part of the level with fractional pixel limits: left, top, width, height. Exact if the batch is resampled,
+    /// else the pixels it touches.
     Part([f64; 4]),
-    /// The pixels that a box of coordinates touches: west, south, east, north. Where the batch is resampled, exactly the
-    /// box.
+    /// The pixels that a box of coordinates touches: west, south, east, north. Exactly the box if the batch is
+    /// resampled.
     Bounds([f64; 4]),
-    /// Pixels around a place: the one that holds it is at column `width / 2` and row `height / 2` of the window.
+    /// Pixels around a place: the pixel that contains it is at column `width / 2` and row `height / 2` of the window.
     Point {
         /// First coordinate.
         x: f64,
@@ -69,17 +69,17 @@ pub(crate) struct Frame {
     pub(crate) y: i64,
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// Left, top, width and height as they were asked for, not rounded to pixels.
+    /// Left, top, width and height as requested, not rounded to pixels.
     pub(crate) exact: [f64; 4],
 }
 
-/// Beyond this no image has pixels, and doubles still count in halves.
+/// No image has pixels beyond this, and doubles still count in halves.
 const FAR: f64 = 1_099_511_627_776.0;
-/// A box that ends this close to a pixel's edge, in pixels, ends at the edge: coordinates are rounded.
+/// Tolerance in pixels: a box that ends this close to a pixel's edge ends at it, because coordinates are rounded.
 const EDGE: f64 = 1e-6;
 
 impl Frame {
-    /// The pixels of an area, in a level of a dataset.
+    /// Returns the pixels of an area, in a level of a dataset.
     pub(crate) fn of(area: &Area, dataset: &Dataset, level: &Place) -> Result<Self> {
         Self::found(
             area,
@@ -88,7 +88,7 @@ impl Frame {
         )
     }
 
-    /// The pixels of an area, in an image with that transform.
+    /// Returns the pixels of an area, in an image with that transform.
     pub(crate) fn found(
         area: &Area,
         transform: impl FnOnce() -> Result<Option<GeoTransform>>,
@@ -127,7 +127,7 @@ impl Frame {
         }
     }
 
-    /// The pixels that a stretch of the level touches; `None` where it is not finite or far away.
+    /// Returns the pixels that a part of the level touches; `None` if it is not finite or too far away.
     fn touched(exact: [f64; 4]) -> Option<Self> {
         let [left, top, wide, high] = exact;
         let side = |low: f64, high: f64| {
@@ -138,7 +138,7 @@ impl Frame {
         Some(Self { x, y, width, height, exact })
     }
 
-    /// A window that lies in its image.
+    /// Returns the frame of a window that lies in its image.
     pub(crate) fn exactly(Window { column: x, row: y, width, height }: Window) -> Self {
         let exact = [x.into(), y.into(), width.into(), height.into()];
         Self { x: x.into(), y: y.into(), width, height, exact }
@@ -156,14 +156,14 @@ impl Frame {
         Ok(Self { x, y, width, height, exact: [x as f64, y as f64, width.into(), height.into()] })
     }
 
-    /// The pixels of an image of this size that a resampled window is made of: those under it, and `margin` more on
-    /// every side. A frame without pixels where there are none.
+    /// Returns the pixels of an image of this size that a resampled window is computed from: those under it, and
+    /// `margin` more on every side. The frame is empty if there are none.
     pub(crate) fn under(&self, margin: f64, size: (u32, u32)) -> Self {
         let [left, top, width, height] = self.exact;
         let side = |start: f64, len: f64, pixels: u32| {
             let first = whole((start - margin).floor().max(-1.0))?;
             let end = whole((start + len + margin).ceil().min(f64::from(pixels) + 1.0))?;
-            // One pixel at least: a stretch may be too short to be seen in its numbers.
+            // At least one pixel: a very short range may vanish in rounding.
             Some((first, u32::try_from(end.max(first + 1) - first).ok()?))
         };
         let sides = side(left, width, size.0).zip(side(top, height, size.1));
@@ -176,7 +176,7 @@ impl Frame {
         }
     }
 
-    /// The part of it that an image of this size has.
+    /// Returns the part of it inside an image of this size.
     pub(crate) fn inside(&self, (width, height): (u32, u32)) -> Option<Window> {
         let side = |start: i64, len: u32, size: u32| {
             let (first, end) = (start.max(0), (start + i64::from(len)).min(size.into()));
@@ -188,7 +188,7 @@ impl Frame {
         Some(Window::new(x, y, width, height))
     }
 
-    /// The pixels of the window itself that lie around `inside`: above, below, left and right of it.
+    /// Returns the pixels of the window around `inside`: above, below, left and right of it.
     pub(crate) fn around(&self, inside: Option<Window>) -> Vec<Window> {
         let all = Window::full(self.width, self.height);
         let Some(inside) = inside.and_then(|inside| self.seen(inside)) else {
@@ -197,7 +197,7 @@ impl Frame {
         all.around(&inside).collect()
     }
 
-    /// Pixels of the image, inside this frame, as pixels of the window.
+    /// Converts pixels of the image, inside this frame, to pixels of the window.
     pub(crate) fn seen(&self, inside: Window) -> Option<Window> {
         let x = u32::try_from(i64::from(inside.column) - self.x).ok()?;
         let y = u32::try_from(i64::from(inside.row) - self.y).ok()?;

@@ -1,4 +1,4 @@
-//! What the engine says of a read that is ready to run.
+//! Asks the engine for its plan of a read that is ready to run.
 
 use super::canvas::Canvas;
 use super::cut::Rows;
@@ -29,13 +29,13 @@ pub(super) struct Answer {
     pub(super) routes: Vec<Route>,
 }
 
-/// Plans of blocks that have to do with the cache.
+/// Plans of blocks that involve the cache.
 struct CachedPlans {
     whole: Option<EnginePlan>,
     placed: Option<EnginePlan>,
 }
 
-/// Memory and batches of windows that are brought to the result after they were resampled.
+/// Memory and batches of windows that are moved to the result after they were resampled.
 pub(super) struct Brought {
     pub(super) host: u64,
     pub(super) device: u64,
@@ -43,7 +43,7 @@ pub(super) struct Brought {
 }
 
 impl Brought {
-    /// Pixels of this shape, from the engine's memory to another place.
+    /// Moves pixels of this shape from the engine's memory to another place.
     pub(super) fn new(
         spec: &OutputSpec,
         (engine, to): (&dyn Engine, Location),
@@ -84,7 +84,7 @@ impl Planned {
         let apart = self.sheets.iter().any(Sheet::is_apart);
         let (output, sheets) = (len(&self.output), if apart { len_of(&self.sheets) } else { 0 });
         let masks = self.masks.iter().map(|masks| len(&masks.spec)).fold(0, u64::saturating_add);
-        // The mask of one band, if each has its own.
+        // The mask of one band, if each band has its own.
         let by_band = self.sheets.iter().any(|sheet| matches!(sheet.then, Then::AnyDiffers(_)));
         let masks = masks.saturating_add(if by_band { output } else { 0 });
         let at = |place: Location, bytes: u64, here: bool| {
@@ -95,7 +95,7 @@ impl Planned {
             at(self.destination, output, here).saturating_add(beside)
         };
         let blended = self.held.iter().map(|(held, _)| held.len).fold(0, u64::saturating_add);
-        // What is laid goes through memory of the engine, which is there from the first part on.
+        // Warped pixels pass through memory of the engine, which is allocated before the first part.
         let is_laid = self.sheets.iter().any(|sheet| matches!(sheet.then, Then::Warp(_)));
         let through = if is_laid && self.destination != engine.location() { output } else { 0 };
         let held = |here: bool| held(here).saturating_add(at(engine.location(), through, here));
@@ -212,7 +212,7 @@ impl Planned {
         Ok(Answer { memory, figures, routes: routes.into_routes() })
     }
 
-    /// The plans of blocks that are decoded to be kept, and of those that are placed from the cache.
+    /// Returns the plans of blocks that are decoded for the cache, and of those that are placed from the cache.
     fn ask_cached(
         &self,
         engine: &dyn Engine,
@@ -242,7 +242,7 @@ impl Planned {
         Ok(CachedPlans { whole, placed })
     }
 
-    /// The memory that windows take while they are resampled or laid onto a grid, sheet by sheet.
+    /// Returns the memory of resampling or warping windows, sheet by sheet.
     fn steps(&self, engine: &dyn Engine, asked: &Asked<'_>, context: &Context) -> Result<Vec<EngineMemory>> {
         let OutputSpec { data_type, rows, columns, .. } = self.output;
         let of_sheet = |sheet: &Sheet| {
@@ -263,8 +263,8 @@ impl Planned {
         self.sheets.iter().filter_map(|sheet| of_sheet(sheet).transpose()).collect()
     }
 
-    /// What resampled windows take that go through memory of the engine to the result: those that do not fill it, or lie
-    /// elsewhere. They are brought there after decoding, sheet by sheet; what is laid, after all parts.
+    /// Returns the costs of resampled windows that pass through memory of the engine: those that do not fill the
+    /// result, or lie elsewhere. They are moved after decoding, sheet by sheet; warped pixels after all parts.
     fn brought(&self, engine: &dyn Engine, held: Held, context: &Context) -> Result<Vec<Brought>> {
         let here = engine.location();
         let OutputSpec { data_type, bands, rows, columns, .. } = self.output;
@@ -281,7 +281,7 @@ impl Planned {
         Ok(brought)
     }
 
-    /// What an output of the job will be; sheets lie there, and so do their masks.
+    /// Returns the kind of an output of the job. `location` is that of sheets and of their masks.
     fn kind(&self, target: &Target, location: Location) -> OutputKind {
         let sheet = self.sheets.get(target.memory).map(|sheet| &sheet.spec);
         let masks = || target.memory.checked_sub(self.sheets.len()).and_then(|at| self.masks.get(at));
@@ -289,7 +289,7 @@ impl Planned {
         OutputKind { data_type: spec.data_type, location, converts: target.convert.is_some() }
     }
 
-    /// Sums up what each range that staging reads counts.
+    /// Adds up `count` of each range that staging reads.
     fn staged(&self, count: impl Fn(&Range<u64>, &dyn Source) -> (usize, u64)) -> (usize, u64) {
         let whole = self.cached.whole();
         let batches = self.batches.iter().chain([&whole]);

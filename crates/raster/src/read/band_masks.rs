@@ -1,4 +1,4 @@
-//! Masks of bands, as GDAL's readers have them: which samples are valid, by the nodata value, a mask image or alpha.
+//! Masks of bands, as in GDAL's readers: which samples are valid, by the nodata value, a mask image or alpha.
 
 use super::mask::{MaskSource, same};
 use crate::batch::{BatchOptions, BatchWindow, Sampling, read_batch};
@@ -15,10 +15,10 @@ use strile_engine::{Context, EngineError, Fill, Report};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// What says which samples of a band are valid.
+/// The source of validity of a band's samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BandMask {
-    /// Nothing does: all of them are valid.
+    /// All samples are valid.
     AllValid,
     /// The mask of the image ([`Layer::Mask`]): a mask image or alpha.
     Image,
@@ -26,19 +26,19 @@ pub enum BandMask {
     Value(NoData),
 }
 
-/// What says which samples of the bands of a request are missing.
+/// The source of missing samples in the bands of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Masking {
-    /// Nothing: `masked` changes no sample.
+    /// No sample is missing: `masked` changes nothing.
     Nothing,
-    /// Nodata values, of every band.
+    /// Nodata values of every band.
     Values,
     /// The mask of the image, or nodata values of some bands.
     Other,
 }
 
 impl Input {
-    /// Returns what says which samples of a place are missing. Nodata values that samples cannot have do not count.
+    /// Returns the source of missing samples of a place. Nodata values that samples cannot have are ignored.
     pub fn masking(&self, place: &Place) -> Masking {
         let rules = self.chosen(place);
         let stored = match self {
@@ -60,8 +60,8 @@ impl Input {
         }
     }
 
-    /// Returns what says which samples of each band of a level are valid. As in GDAL, alpha itself is all valid, the bands of a
-    /// VRT have nodata values of their own, and its mask band counts before these.
+    /// Returns the source of validity of each band of a level. As in GDAL, alpha itself is all valid, the bands of a
+    /// VRT have their own nodata values, and its mask band takes precedence over these.
     pub fn band_masks(&self, place: &Place) -> Vec<BandMask> {
         let by_alpha =
             |band: u16, alpha: u16| if band == alpha { BandMask::AllValid } else { BandMask::Image };
@@ -69,7 +69,7 @@ impl Input {
             Self::Tiff(file) => {
                 let found = file.pages().get(place.page).and_then(|page| page.levels.first());
                 let bands = 1..=found.map_or(0, |level| level.image.samples);
-                // Found once: a file may have 65,535 bands.
+                // Computed once: a file may have 65,535 bands.
                 let (nodata, beside) = (file.metadata().nodata, beside_nodata(file, place));
                 let rule = |band| match (nodata, beside) {
                     (Some(value), _) => BandMask::Value(value),
@@ -92,21 +92,21 @@ impl Input {
         }
     }
 
-    /// Reads the mask of each band into host memory, (band, row, column): 255 for valid samples, 0 for missing ones, and what is
-    /// between for alpha. On a grid samples are valid where the method gives a value.
+    /// Reads the mask of each band into host memory, (band, row, column): 255 for valid samples, 0 for missing ones,
+    /// and values in between for alpha. On a grid, samples are valid where the method yields a value.
     pub fn read_masks(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         if options.place.onto.is_some() {
             return self.masks_on_grid(options, context);
         }
         let rules = self.chosen(&options.place);
-        // Masks alone are enough unless a band is compared with a value.
+        // Pixels are not needed unless a band is compared with a value.
         let by_image = rules.contains(&BandMask::Image);
         let needs_pixels = !by_image || rules.iter().any(|rule| matches!(rule, BandMask::Value(_)));
         let pixels = needs_pixels.then(|| self.read(&stored(options, Layer::Pixels), context)).transpose()?;
         self.masks(&rules, pixels.as_ref(), || self.mask_image(options, context), context)
     }
 
-    /// Reads stored samples into host memory, (band, row, column), and the masks of `read_masks` with them.
+    /// Reads stored samples into host memory, (band, row, column), together with the masks of `read_masks`.
     pub fn read_with_masks(&self, options: &ReadOptions, context: &Context) -> Result<(Pixels, Pixels)> {
         let pixels = self.read(&stored(options, Layer::Pixels), context)?;
         let masks = match options.place.onto {
@@ -119,8 +119,8 @@ impl Input {
         Ok((pixels, masks))
     }
 
-    /// Reads one mask of all bands into host memory, as rasterio's `dataset_mask` has it: the mask image or alpha where these say
-    /// what is valid, else 255 where any band is.
+    /// Reads one mask for all bands into host memory, like rasterio's `dataset_mask`: the mask image or alpha if they
+    /// define validity, else 255 where any band is valid.
     pub fn read_mask_of_all(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         let by_image = self.band_masks(&options.place).first() == Some(&BandMask::Image);
         if options.place.onto.is_some() || by_image {
@@ -138,9 +138,9 @@ impl Input {
         Ok(Pixels::of_raster(raster, Report::default(), Vec::new()))
     }
 
-    /// Adds to one window of a batch, as it is stored, the masks of its bands: (band, row, column), 255 for valid samples, 0 for
-    /// missing ones, and for pixels whose centre lies outside the image. Mask images and alpha are resampled as the pixels are: a
-    /// pixel is missing where nothing under it is valid, and else made of what is.
+    /// Adds the masks of its bands to a stored window of a batch: (band, row, column), 255 for valid samples, 0 for
+    /// missing ones, and for pixels whose centre lies outside the image. Mask images and alpha are resampled like the
+    /// pixels: a pixel is missing if nothing under it is valid, and otherwise computed from the valid pixels.
     pub(crate) fn with_masks(
         &self,
         window: &BatchWindow,
@@ -169,7 +169,7 @@ impl Input {
         Ok((pixels, Pixels::of_raster(masks, Report::default(), Vec::new())))
     }
 
-    /// The mask of the image under a window that is resampled by nearest: the mask's own pixels.
+    /// Returns the mask of the image under a window that is resampled by nearest: the mask's own pixels.
     fn mask_under(
         &self,
         (across, down): (&[Option<u32>], &[Option<u32>]),
@@ -198,7 +198,7 @@ impl Input {
         Ok(mask_of(picked, (1, rows, columns)))
     }
 
-    /// The mask of a window that is resampled: valid where any band that the mask is of has a value, which `pixels` get.
+    /// Returns the mask of a resampled window: valid where any masked band has a value, which `pixels` receive.
     fn mask_of_window(
         &self,
         (window, rules): (&BatchWindow, &[BandMask]),
@@ -230,7 +230,7 @@ impl Input {
         Ok(mask_of(mask, (1, masked.rows, masked.columns)))
     }
 
-    /// The masks of a read onto a grid.
+    /// Returns the masks of a read onto a grid.
     fn masks_on_grid(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         let read = self.read(&stored(options, Layer::Pixels).masked(true), context)?;
         let Pixels { bands, rows, columns, data_type, .. } = read;
@@ -242,7 +242,7 @@ impl Input {
         Ok(Pixels { holes: read.holes.clone(), ..mask_of(masks, (bands, rows, columns)) })
     }
 
-    /// The mask image or alpha of a place.
+    /// Returns the mask image or alpha of a place.
     fn mask_image(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         let options = stored(options, Layer::Mask);
         if let Self::Tiff(file) = self {
@@ -251,18 +251,18 @@ impl Input {
         self.read(&options, context)
     }
 
-    /// The rules of the bands of a place.
+    /// Returns the rules of the bands of a place.
     fn chosen(&self, place: &Place) -> Vec<BandMask> {
         let rules = self.band_masks(place);
         let rule = |&band: &u16| usize::from(band).checked_sub(1).and_then(|at| rules.get(at).copied());
         match &place.bands {
             None => rules,
-            // A band that is not there is refused by the read.
+            // The read reports a band that does not exist.
             Some(bands) => bands.iter().map(|band| rule(band).unwrap_or(BandMask::AllValid)).collect(),
         }
     }
 
-    /// The masks of bands by their rules; `image` gives the one that [`BandMask::Image`] stands for.
+    /// Returns the masks of bands by their rules; `image` returns the mask for [`BandMask::Image`].
     fn masks(
         &self,
         rules: &[BandMask],
@@ -293,14 +293,14 @@ impl Input {
     }
 }
 
-/// Masks in host memory.
+/// Wraps masks in host memory.
 fn mask_of(pixels: Vec<u8>, (bands, rows, columns): (u32, u32, u32)) -> Pixels {
     let (interleave, fill) = (Interleave::BandFirst, Fill::default());
     let raster = Raster { data_type: DataType::U8, bands, rows, columns, interleave, pixels, fill };
     Pixels::of_raster(raster, Report::default(), Vec::new())
 }
 
-/// The mask of a value that is NaN where it is missing.
+/// Returns the mask of a value that is NaN if missing.
 fn valid(value: f64) -> u8 {
     if value.is_nan() { 0 } else { 255 }
 }
@@ -309,7 +309,7 @@ fn too_large() -> Error {
     Error::Engine(EngineError::Abandoned)
 }
 
-/// The same place as stored samples of all bands it names, or as its mask.
+/// Returns options that read stored samples of all bands of the place, or its mask.
 fn stored(options: &ReadOptions, layer: Layer) -> ReadOptions {
     let place = match layer {
         Layer::Pixels => options.place.clone().layer(layer),
@@ -319,7 +319,7 @@ fn stored(options: &ReadOptions, layer: Layer) -> ReadOptions {
     ReadOptions { place, meaning: Meaning::default(), layout, execution: options.execution }
 }
 
-/// Sets the mask of samples that equal a value to 0; a value that the type cannot hold is nowhere.
+/// Sets the mask of samples that equal a value to 0. A value that the type cannot hold matches none.
 fn hide(mask: &mut [u8], samples: &[u8], value: NoData, data_type: DataType) {
     use DataType as D;
     fn each<const N: usize>(mask: &mut [u8], samples: &[u8], is_missing: impl Fn([u8; N]) -> bool) {
@@ -363,19 +363,19 @@ fn hide(mask: &mut [u8], samples: &[u8], value: NoData, data_type: DataType) {
     }
 }
 
-/// The mask image or the alpha that says which pixels of a level are valid, where there is no nodata value.
+/// Returns the mask image or alpha that defines the valid pixels of a level without a nodata value.
 fn beside_nodata(dataset: &Dataset, place: &Place) -> Option<MaskSource> {
     if dataset.metadata().nodata.is_some() {
         return None;
     }
     let source = |level| dataset.mask_source(&Place::new().page(place.page).level(level));
-    // An overview may lack the mask that its image has. A level that is not there is refused by who reads it.
+    // An overview may lack the mask of its image. The read reports a level that does not exist.
     let found = [place.level, 0].into_iter().filter_map(|level| source(level).ok());
     found.into_iter().find(|source| matches!(source, MaskSource::Image | MaskSource::Alpha(_)))
 }
 
 impl Dataset {
-    /// Refuses the mask of an overview that has none where its image has one: all of it would be valid.
+    /// Fails for the mask of an overview that has none although its image has one: all of it would be valid.
     pub fn check_mask(&self, place: &Place) -> Result<()> {
         let level = place.level;
         if level == 0 || place.layer != Layer::Mask {

@@ -1,16 +1,18 @@
-//! What a read takes from the cache of the process, and what it leaves there.
+//! Uses the block cache of the process for a read.
 //!
-//! The blocks of a read are looked for when it is planned. Those that are found are held until the read is over, so that
-//! what was planned is what runs, whatever the cache loses meanwhile. They become a job of their own, whose bytes are in
+//! The blocks of a read are looked for when it is planned. The blocks found are held until the read is over, so that
+//! the plan is what runs, even if the cache removes them meanwhile. They become a separate job, whose bytes are in
 //! memory:
-//! - Encoded blocks are tasks as they were, without being fetched. Blocks that are fetched are kept when they arrive.
-//! - Decoded blocks are blocks of plain samples, so placing them is a copy. Blocks that are to be kept are decoded as a whole
-//!   first, then placed like those that were found. A block that turns out to be faulty is read as if there were no cache,
-//!   so that faults do not depend on it, and is not kept.
+//! - Encoded blocks are the usual tasks, but not fetched. Fetched blocks are kept when they arrive.
+//! - Decoded blocks are blocks of plain samples, so placing them is a copy. Blocks to keep are decoded as a whole
+//!   first, then placed like those that were found. A block that turns out to be faulty is read as if there were no
+//!   cache, so that faults do not depend on it, and is not kept.
 //!
-//! Blocks that another read is about to keep are waited for, for a while: two reads decode a block once.
+//! If another read is about to keep a block, the read waits for it for a bounded time, so that two reads decode a block
+//! once.
 //!
-//! Blocks of a source without a trustworthy state (`Source::state`) and reads that touch many blocks leave the cache alone.
+//! Blocks of a source without a trustworthy state (`Source::state`) and reads that touch many blocks do not use the
+//! cache.
 
 use super::tasks::Located;
 use crate::cache::{self, Block, Cache, Flying, Form, Found, Held, Key, PATIENCE, State};
@@ -27,28 +29,28 @@ use strile_engine::{
 };
 use strile_tiff::Compression;
 
-/// What the memory of blocks is for, in messages.
+/// Purpose of the memory of blocks, in messages.
 const BLOCKS: &str = "blocks of the cache";
 
-/// A read of more blocks leaves the cache alone.
+/// Reads of more blocks do not use the cache.
 const MOST_BLOCKS: usize = 4096;
 
-/// The part of a read that has to do with the cache.
+/// The part of a read that involves the cache.
 #[derive(Default)]
 pub(super) struct Cached {
-    /// For each source the state that blocks are kept by as they arrive.
+    /// Per source: the state under which blocks are kept as they arrive.
     arriving: Vec<Option<State>>,
-    /// Blocks that are decoded to be kept.
+    /// Blocks that are decoded for the cache.
     made: Vec<Made>,
-    /// Tasks of blocks that were found. Their spans lie in `held`.
+    /// Tasks of blocks that were found. Their spans are in `held`.
     pub(super) found: Vec<BlockTask>,
     pub(super) held: Held,
-    /// Blocks that were found, and the bytes that need not be read for them.
+    /// Number of blocks found, and the bytes that need not be read for them.
     pub(super) blocks: usize,
     pub(super) bytes: u64,
-    /// Blocks that were looked for and are not there.
+    /// Blocks that were not found.
     missed: Vec<Key>,
-    /// Those that the read will keep; others wait for them.
+    /// Blocks that the read will keep. Other reads wait for them.
     flying: Flying,
 }
 
@@ -58,22 +60,22 @@ pub(super) struct Made {
     layout: Arc<BlockLayout>,
     /// The whole block.
     whole: BlockTask,
-    /// The layout and the placements of its samples.
+    /// Layout and placements of its samples.
     plain: u32,
-    /// The tasks that it is for, as they are without a cache.
+    /// The tasks that need it, as they are without a cache.
     pub(super) parts: Vec<BlockTask>,
     /// Their windows, if there are several in the read.
     pub(super) windows: Vec<u32>,
 }
 
-/// A block that tasks of the read have in common.
+/// A block that tasks of the read share.
 struct Wanted {
     key: Key,
     layout: u32,
-    /// Where its first task is.
+    /// Index of its first task.
     task: usize,
     found: Found,
-    /// Where it is held, or the number of the block that is made.
+    /// Where it is held, or the number of the block to make.
     place: Option<Place>,
 }
 
@@ -83,7 +85,7 @@ enum Place {
     Made(usize),
 }
 
-/// In which form blocks of a source are looked for, and whether at their first read they are kept.
+/// The form in which blocks of a source are kept, and whether they are kept at their first read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Encoded,
@@ -100,13 +102,13 @@ fn way(cache: Cache, source: &dyn Source, on_host: bool) -> Option<Way> {
     }
 }
 
-/// The form that a block is kept in, and its bytes there.
+/// Returns the form in which a block is kept, and its size in that form.
 fn form(way: Way, task: &BlockTask, layout: &BlockLayout) -> Option<(Form, u64)> {
     let span = task.span?;
     let Placement { rows, image_rows, .. } = task.placement;
     match way {
         Way::Encoded => Some((Form::Encoded, span.len)),
-        // Stored as they are: a copy is as fast from the file.
+        // Uncompressed: copying from the file is as fast.
         Way::Decoded { .. } if layout.compression == Compression::None => None,
         Way::Decoded { .. } => {
             let len = layout.samples_len(image_rows)? as u64;
@@ -116,7 +118,8 @@ fn form(way: Way, task: &BlockTask, layout: &BlockLayout) -> Option<(Form, u64)>
 }
 
 impl Cached {
-    /// Looks for the blocks of a read. Tasks of those that are found, or decoded to be kept, are taken out of `located`.
+    /// Looks for the blocks of a read. Removes the tasks of blocks that are found, or decoded for the cache, from
+    /// `located`.
     pub(super) fn take(
         located: &mut Located,
         choice: &Choice,
@@ -150,7 +153,7 @@ impl Cached {
                 let are_all_here = keys.is_empty();
                 let Some(flying) = Flying::begin(keys, until, &context.cancel) else { continue };
                 if !are_all_here {
-                    // Some may have been kept between the look and the announcement.
+                    // Some may have been kept between the search and the announcement.
                     seek(&mut wanted, &located.layouts);
                 }
                 break flying;
@@ -192,7 +195,7 @@ impl Cached {
         Ok(cached)
     }
 
-    /// Takes the tasks of blocks that are used out of the read.
+    /// Removes the tasks of blocks that are used from the read.
     fn split(
         &mut self,
         located: &mut Located,
@@ -249,38 +252,38 @@ impl Cached {
         Ok(())
     }
 
-    /// Lets others go on: this is a plan that may never run.
+    /// Releases waiting reads: this plan may never run.
     pub(super) fn land(&mut self) {
         self.flying = Flying::default();
     }
 
-    /// Tells the cache what the read found; a plan alone does not.
+    /// Reports the hits and misses of the read to the cache. A plan alone does not.
     pub(super) fn note(&mut self) {
         cache::note(self.blocks, &std::mem::take(&mut self.missed));
     }
 
-    /// The tasks of blocks that are made, as they are without a cache.
+    /// Returns the tasks of blocks to make, as they are without a cache.
     pub(super) fn parts(&self) -> impl Iterator<Item = &BlockTask> {
         self.made.iter().flat_map(|made| &made.parts)
     }
 
-    /// Their windows.
+    /// Returns their windows.
     pub(super) fn windows(&self) -> impl Iterator<Item = u32> {
         self.made.iter().flat_map(|made| made.windows.iter().copied())
     }
 
-    /// The tasks that decode whole blocks, each into an output of its own.
+    /// Returns the tasks that decode whole blocks, each into a separate output.
     pub(super) fn whole(&self) -> Vec<BlockTask> {
         let whole = |(output, made): (u32, &Made)| BlockTask { output, ..made.whole.clone() };
         (0..).zip(&self.made).map(whole).collect()
     }
 
-    /// What whole blocks are decoded into.
+    /// Returns the outputs of whole blocks.
     pub(super) fn outputs(&self) -> Result<Vec<OutputSpec>> {
         self.made.iter().map(Made::spec).collect()
     }
 
-    /// Whether the read takes memory because of the cache.
+    /// Returns whether the read takes memory because of the cache.
     pub(super) fn is_used(&self) -> bool {
         !self.found.is_empty() || self.makes()
     }
@@ -289,8 +292,8 @@ impl Cached {
         !self.made.is_empty()
     }
 
-    /// The tasks of blocks that were made, placed like those that were found; those of faulty ones are returned as they are
-    /// without a cache. `outputs` are what they were decoded into.
+    /// Returns the tasks of blocks that were made, placed like those that were found. Returns the tasks of faulty
+    /// blocks as they are without a cache. `outputs` are the decoded blocks.
     pub(super) fn complete(
         &mut self,
         outputs: Vec<Output>,
@@ -316,23 +319,23 @@ impl Cached {
         Ok((faulty, keeping))
     }
 
-    /// The bytes of blocks that were found, for each of so many sources.
+    /// Returns the bytes of blocks that were found, for each of `sources` sources.
     pub(super) fn encoded(&mut self, sources: usize) -> Encoded {
         let held: Arc<dyn strile_engine::ReadAt> = Arc::new(std::mem::take(&mut self.held));
         Encoded::Pulled(vec![held; sources])
     }
 
-    /// What blocks are kept by when they arrive.
+    /// Returns the states under which blocks are kept when they arrive.
     pub(super) fn kept_by(&self) -> KeptBy {
         KeptBy(self.arriving.clone())
     }
 }
 
-/// For each source the state that its encoded blocks are kept by.
+/// Per source: the state under which its encoded blocks are kept.
 pub(super) struct KeptBy(Vec<Option<State>>);
 
 impl KeptBy {
-    /// The blocks of tasks, whose spans are those of their files.
+    /// Returns the blocks of tasks, whose spans are those of their files.
     pub(super) fn expected(&self, tasks: &[BlockTask]) -> Expected {
         let key = |task: &BlockTask| {
             let state = self.0.get(task.source as usize).copied().flatten()?;
@@ -351,7 +354,7 @@ impl Expected {
     pub(super) fn keep(&mut self, tasks: &[BlockTask], arena: &Arena) {
         for task in tasks {
             let Some(span) = task.span else { continue };
-            // Tasks of one block keep it once.
+            // Several tasks of a block keep it once.
             let Some(key) = self.0.remove(&(task.source, task.address, span.len)) else { continue };
             let range = usize::try_from(span.offset).ok().zip(usize::try_from(span.len).ok());
             let bytes = range.and_then(|(start, len)| arena.bytes().get(start..start.checked_add(len)?));
@@ -363,7 +366,8 @@ impl Expected {
     }
 }
 
-/// Decoded blocks that are kept once the source is known not to have changed meanwhile, and what others wait for.
+/// Decoded blocks, to be kept after checking that the source has not changed, and the announcement that other reads
+/// wait for.
 #[derive(Default)]
 pub(super) struct Keeping {
     blocks: Vec<(Key, Arc<Block>)>,
@@ -384,13 +388,13 @@ impl Made {
     }
 }
 
-/// The way of the source of a task.
+/// Returns how the source of a task is cached.
 fn ways_of(located: &Located, ways: &[Option<(Way, State)>], task: usize) -> Option<Way> {
     let task = located.tasks.get(task)?;
     ways.get(task.source as usize).copied().flatten().map(|(way, _)| way)
 }
 
-/// The blocks that the cache may have, and for each task its block; `None` if they are too much for the cache.
+/// Returns the blocks that the cache may have, and the block of each task; `None` if they are too much for the cache.
 fn wanted(located: &Located, ways: &[Option<(Way, State)>]) -> Option<(Vec<Wanted>, Vec<Option<usize>>)> {
     let most = cache::most_of_a_read();
     let (mut wanted, mut of_tasks): (Vec<Wanted>, _) = (Vec::new(), Vec::with_capacity(located.tasks.len()));
@@ -432,7 +436,7 @@ fn seek(wanted: &mut [Wanted], layouts: &[Arc<BlockLayout>]) {
     wanted.iter_mut().zip(found).for_each(|(wanted, found)| wanted.found = found);
 }
 
-/// The task that decodes the whole block of a task.
+/// Returns the task that decodes the whole block of a task.
 fn whole(task: &BlockTask, located: &mut Located) -> Result<BlockTask> {
     let layout = located.layouts.get(task.layout as usize).ok_or(EngineError::Abandoned)?;
     let all: Vec<u16> = (0..layout.samples).collect();
@@ -456,13 +460,13 @@ fn whole(task: &BlockTask, located: &mut Located) -> Result<BlockTask> {
     Ok(BlockTask { selection, placement, ..task.clone() })
 }
 
-/// A task of a decoded block, whose samples lie at `span`.
+/// Returns the task of a decoded block, whose samples are at `span`.
 fn placed(task: BlockTask, plain: u32, span: strile_engine::Span) -> BlockTask {
     let rows = task.placement.image_rows;
     BlockTask { layout: plain, span: Some(span), placement: Placement { rows, ..task.placement }, ..task }
 }
 
-/// Layouts of decoded blocks, by the layout they are decoded by and their rows.
+/// Layouts of decoded blocks, by their original layout and their rows.
 struct Plains {
     known: HashMap<(u32, u32), u32>,
 }

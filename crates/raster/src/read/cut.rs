@@ -1,7 +1,7 @@
-//! Tasks cut into batches that fit a staging arena.
+//! Cuts tasks into batches that fit into a staging arena.
 //!
-//! A batch is whole rows of blocks, or a piece of one row, so that the batches of one window write boxes that do not
-//! overlap, and two of them can be in flight.
+//! A batch is whole rows of blocks, or a piece of one row, so that batches of one window write disjoint boxes, and two
+//! of them can be in flight.
 
 use std::collections::HashMap;
 use strile_engine::BlockTask;
@@ -41,7 +41,7 @@ pub(crate) fn batches(tasks: Vec<BlockTask>, limit: u64) -> Vec<Vec<BlockTask>> 
     done
 }
 
-/// How many tasks each row of blocks has in a batch.
+/// Number of tasks per row of blocks in a batch.
 pub(crate) struct Rows(HashMap<(u32, u32), usize>);
 
 impl Rows {
@@ -53,7 +53,8 @@ impl Rows {
         Self(rows)
     }
 
-    /// Cuts some tasks of the batch into runs of whole rows and pieces of one row: their boxes do not overlap those of others.
+    /// Cuts some tasks of the batch into runs of whole rows and pieces of one row. Their boxes do not overlap those of
+    /// others.
     pub(crate) fn cut(&self, tasks: Vec<BlockTask>) -> Vec<Vec<BlockTask>> {
         let (mut runs, mut after_whole): (Vec<Vec<BlockTask>>, bool) = (Vec::new(), false);
         for row in tasks.chunk_by(|a, b| key(a) == key(b)) {
@@ -68,7 +69,7 @@ impl Rows {
     }
 }
 
-/// The file and the row of a block.
+/// Returns the file and the row of a block.
 fn key(task: &BlockTask) -> (u32, u32) {
     (task.source, task.address.row)
 }

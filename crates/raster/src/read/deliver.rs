@@ -1,5 +1,5 @@
-//! Puts finished pixels into other memory, of another shape or on another device: a job of stored blocks, each
-//! some rows.
+//! Moves finished pixels to other memory, of another shape or on another device: a job of stored blocks of some rows
+//! each.
 
 use crate::error::{Error, Result};
 use crate::options::Interleave;
@@ -10,10 +10,10 @@ use strile_engine::{
     EngineError, Fill, Output, OutputSpec, Placement, Span,
 };
 
-/// Bytes of a block: small enough for many threads and for any batch.
+/// Bytes per block: small enough for many threads and for any batch.
 const BLOCK_BYTES: u64 = 4 << 20;
 
-/// Copies contiguous pixels in host memory to an output of the same shape in memory the engine writes.
+/// Copies contiguous pixels in host memory to an output of the same shape in memory that the engine writes.
 pub(crate) fn moved_to(
     pixels: Output,
     interleave: Interleave,
@@ -39,7 +39,7 @@ pub(crate) fn fetch_back(
     submit(job, Encoded::Device(bytes.clone()), engine, output, context)
 }
 
-/// Copies contiguous pixels in the engine's memory to these bands of an output, each of its rows and columns.
+/// Copies contiguous pixels in the engine's memory to these bands of an output, which has the same rows and columns.
 pub(crate) fn place_bands(
     pixels: Output,
     bands: &[u32],
@@ -69,7 +69,7 @@ pub(super) fn fill_boxes(
     submit(job, Encoded::Staged(Arc::new(Arena::from_vec(Vec::new()))), engine, output, context)
 }
 
-/// The job that fills rectangles of an output of this shape.
+/// Returns the job that fills rectangles of an output of this shape.
 pub(super) fn fill_job(
     shape: &OutputSpec,
     (boxes, chips): (&[(usize, Window)], u32),
@@ -116,12 +116,12 @@ fn submit(
     let report = engine.decode(job, encoded, std::slice::from_ref(output), &context)?;
     match report.faults.is_empty() {
         true => Ok(()),
-        // Stored samples of exactly the right length have no faults.
+        // Stored samples of exactly the right length cannot have faults.
         false => Err(Error::Engine(EngineError::Abandoned)),
     }
 }
 
-/// A job over contiguous pixels of that shape, from offset 0 on, each plane into the band that is its.
+/// Returns a job over contiguous pixels of that shape, from offset 0 on. Each plane goes to its band.
 pub(super) fn stored_job(
     shape: &OutputSpec,
     interleave: Interleave,

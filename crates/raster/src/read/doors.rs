@@ -1,4 +1,4 @@
-//! Reads of one window of a dataset, in host memory or where the engine has the pixels.
+//! Reads of one window of a dataset, into host or GPU memory.
 
 use super::deliver::fill_boxes;
 use super::limits::Size;
@@ -20,9 +20,9 @@ use std::sync::Arc;
 use strile_engine::{Context, Engine, Fill, Location, Output, OutputSpec, Report, Trace, Turn};
 use strile_tiff::DataType;
 
-/// What is decoded for a request, and the steps on the result.
+/// The pixels to decode for a request, and the following steps.
 struct Decoded {
-    /// `None` if no pixel has to be read: a mask of an image without any missing pixel.
+    /// `None` if no pixel has to be read: a mask of an image without missing pixels.
     options: Option<ReadOptions>,
     steps: Vec<Step>,
 }
@@ -43,20 +43,20 @@ impl Dataset {
             return OntoRead::new(&[InputRef::Tiff(self)], options, context)?.explained(to);
         }
         let Decoded { options: pixels, steps } = self.decoded(options)?;
-        // A mask that needs no pixel is explained by the pixels that it is of.
+        // If a mask needs no pixels, the plan is that of the masked pixels.
         let pixels = pixels.unwrap_or_else(|| options.clone().layer(Layer::Pixels));
         let requests = [Request::of_file(self, &pixels.place)];
         let asked = Asked::one(&requests, &pixels).steps(&steps);
         Reading::new(asked, to, context).and_then(Reading::explained)
     }
 
-    /// Reads pixels into new host memory, on whichever processor they are decoded.
+    /// Reads pixels into new host memory. They may be decoded on any processor.
     pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         self.read_to(Location::Host, options, context)
     }
 
-    /// Reads pixels into new memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
-    /// pixels are then copied there.
+    /// Reads pixels into new memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU;
+    /// then the pixels are copied to the GPU.
     pub fn read_on_device(&self, device: u32, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         self.read_to(Location::Cuda(device), options, context)
     }
@@ -82,8 +82,8 @@ impl Dataset {
         Pixels::of_done(reading.delivered()?, None, (pixels.layout.interleave, fill))
     }
 
-    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. A GPU decodes into an
-    /// output in its memory, unless `decode_on` is the CPU, whose pixels are then copied there.
+    /// Reads pixels into the caller's output, which must have the type and shape of the result. A GPU decodes into an
+    /// output in its memory, unless `decode_on` is the CPU; then the pixels are copied to the GPU.
     pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
         if options.place.onto.is_some() {
             return OntoRead::new(&[InputRef::Tiff(self)], options, context)?.laid_into(output);
@@ -103,13 +103,13 @@ impl Dataset {
         Ok(with_faults(report, faults))
     }
 
-    /// What is decoded for a request, and what is done to it.
+    /// Returns the pixels to decode for a request, and the following steps.
     fn decoded(&self, options: &ReadOptions) -> Result<Decoded> {
         let source = match options.place.layer {
             Layer::Pixels => MaskSource::Image,
             Layer::Mask => self.mask_source(&options.place)?,
         };
-        // A value is looked for in pixels, not in masks.
+        // A value is searched for in pixels, not in masks.
         let options = match source {
             MaskSource::Image => {
                 let look_for = options.meaning.look_for.filter(|_| options.place.layer == Layer::Pixels);
@@ -126,7 +126,7 @@ impl Dataset {
         Ok(Decoded { options: Some(options), steps })
     }
 
-    /// The mask of an image that has no missing pixel, in new memory.
+    /// Returns the mask of an image without missing pixels, in new memory.
     fn all_valid(&self, to: Location, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         let spec = self.all_valid_spec(options)?;
         let engine = self.holder(to, options)?;
@@ -138,7 +138,7 @@ impl Dataset {
         Pixels::of_done(done, None, (Interleave::BandFirst, Fill::default()))
     }
 
-    /// The shape of the mask of an image that has no missing pixel.
+    /// Returns the shape of the mask of an image without missing pixels.
     fn all_valid_spec(&self, options: &ReadOptions) -> Result<OutputSpec> {
         let target = self.target(&options.place.clone().layer(Layer::Pixels))?;
         let Window { width, height, .. } = target.window;
@@ -152,7 +152,7 @@ impl Dataset {
         spec.map_err(|error| self.refuse(error.to_string()))
     }
 
-    /// The engine of the memory of a result that needs no decoding.
+    /// Returns the engine for the memory of a result that needs no decoding.
     fn holder(&self, to: Location, options: &ReadOptions) -> Result<Arc<dyn Engine>> {
         match to {
             Location::Host => Ok(Choice::cpu("a mask in memory").engine),
@@ -187,7 +187,7 @@ fn fill_mask(engine: &dyn Engine, output: &Output, context: &Context) -> Result<
     fill_boxes(engine, output, (&[(0, whole)], 1), Fill([u8::MAX; 16]), context)
 }
 
-/// The report of one window, whose faults are its own.
+/// Returns the report of one window, with its faults.
 pub(super) fn with_faults(report: Report, faults: Vec<WindowFault>) -> Report {
     Report { faults: faults.into_iter().map(|fault| fault.fault).collect(), ..report }
 }

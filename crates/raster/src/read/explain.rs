@@ -1,4 +1,4 @@
-//! A plan in words.
+//! Describes a plan in words.
 
 use super::plan::{Fetch, MosaicFigures, PlanFigures, ReadPlan};
 use super::reading::place_of;
@@ -13,12 +13,12 @@ pub(super) fn count(n: usize, word: &str) -> String {
     format!("{n} {word}{}", if n == 1 { "" } else { "s" })
 }
 
-/// A number with its noun.
+/// Formats a number with its noun.
 fn count_of(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// What is to be said of kernels that decode pictures.
+/// Returns a note about kernels that decode pictures.
 fn of_pictures(codec: Compression) -> &'static str {
     match codec {
         Compression::Jpeg2000 | Compression::Jpeg2000YCbCr | Compression::Jpeg2000Rgb => {
@@ -31,7 +31,7 @@ fn of_pictures(codec: Compression) -> &'static str {
     }
 }
 
-/// A conversion in words.
+/// Describes a conversion.
 fn conversion(convert: &Convert, stored: DataType, target: DataType) -> String {
     let mut words = Vec::new();
     if let Some(nodata) = &convert.nodata {
@@ -53,7 +53,7 @@ fn conversion(convert: &Convert, stored: DataType, target: DataType) -> String {
 }
 
 impl ReadPlan {
-    /// What becomes of the sources of mosaics, in words.
+    /// Describes how sources of mosaics are read.
     fn explain_mosaics(&self) -> Option<String> {
         let MosaicFigures { windows, tiles, gaps, blended, blended_on_host } = self.mosaics?;
         let mut words = Vec::new();
@@ -72,7 +72,7 @@ impl ReadPlan {
         Some(format!("{of}{}", words.join("; ")))
     }
 
-    /// A batch in words.
+    /// Describes a batch.
     fn explain_batch(&self, figures: &PlanFigures, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [windows, bands, rows, columns] = self.shape;
         let (data_type, size) = (self.output.data_type, human(self.memory.output));

@@ -1,4 +1,4 @@
-//! What is known of the blocks of one level of one file: how they are stored, and which of them a window touches.
+//! The blocks of one level of one file: how they are stored, and which of them a window touches.
 
 use super::layout::layout_of;
 use super::limits::{Size, check_block, check_result};
@@ -14,19 +14,19 @@ use std::sync::Arc;
 use strile_engine::{BlockAddress, BlockLayout, BlockTask, Fill, Placement, Span};
 use strile_tiff::{Image, Planar};
 
-/// What is known of the blocks that a request reads.
+/// Properties of the blocks that a request reads.
 pub(crate) struct Facts<'a> {
     pub(crate) source: &'a Arc<dyn Source>,
     pub(crate) image: Arc<Image>,
     pub(crate) layout: Arc<BlockLayout>,
     pub(crate) window: Window,
-    /// Bands from 1, all there.
+    /// Bands from 1. All of them exist.
     pub(crate) bands: Vec<u16>,
     pub(crate) unpacking: Option<Unpacking>,
 }
 
 impl Facts<'_> {
-    /// Samples of a block that are read, in the order of the output's bands.
+    /// Returns the samples of a block that are read, in the order of the output's bands.
     pub(super) fn selection(&self) -> Vec<u16> {
         match self.image.planar {
             Planar::Chunky => self.bands.iter().map(|band| band - 1).collect(),
@@ -34,7 +34,7 @@ impl Facts<'_> {
         }
     }
 
-    /// Planes that are read: where samples are interleaved, the one there is.
+    /// Returns the planes that are read: a single one if samples are interleaved.
     fn planes(&self) -> Vec<u16> {
         match self.image.planar {
             Planar::Chunky => vec![0],
@@ -42,7 +42,7 @@ impl Facts<'_> {
         }
     }
 
-    /// Indices into the block table that the plan needs, in the order in which it wants their spans.
+    /// Returns the indices into the block table that the plan needs, in the order of their spans.
     pub(crate) fn runs(&self) -> Vec<Range<u64>> {
         let grid = &self.image.grid;
         let (rows, columns) = (self.window.block_rows(grid), self.window.block_columns(grid));
@@ -63,14 +63,14 @@ impl Facts<'_> {
         runs
     }
 
-    /// Bytes of a block as it is stored, decoded: more than the layout's where levels are left out.
+    /// Returns the bytes of a block decoded in full: more than the layout's if wavelet levels are skipped.
     pub(crate) fn stored_len(&self) -> usize {
         let decoded = self.layout.decoded_len(self.layout.height).unwrap_or(usize::MAX);
         let times = 1usize.checked_shl(2 * u32::from(self.layout.extras.reduce)).unwrap_or(usize::MAX);
         decoded.saturating_mul(times)
     }
 
-    /// Gives the blocks of the window to `give`; `spans` are those of `runs`.
+    /// Passes the blocks of the window to `give`. `spans` are those of `runs`.
     pub(super) fn tasks(&self, level: usize, spans: &[Option<Span>], mut give: impl FnMut(BlockTask)) {
         let grid = &self.image.grid;
         let level = u32::try_from(level).unwrap_or(u32::MAX);
@@ -91,7 +91,7 @@ impl Facts<'_> {
 }
 
 impl Dataset {
-    /// What a read of decoded pixels is planned from.
+    /// Returns the properties that a read of decoded pixels is planned from.
     pub(crate) fn facts(&self, place: &Place, meaning: &Meaning, execution: &Execution) -> Result<Facts<'_>> {
         let Target { file, image, window, bands } = self.target(place)?;
         let unsupported = |reason: String| Error::Unsupported { file: self.name().to_owned(), reason };
@@ -115,7 +115,7 @@ impl Dataset {
         Ok(facts)
     }
 
-    /// Refuses what is too large; see `limits`.
+    /// Fails if the result is too large; see `limits`.
     pub(crate) fn check_result(&self, size: Size, execution: &Execution) -> Result<()> {
         check_result((self.name(), "the file"), size, execution.max_pixels, || self.stored_len())
     }

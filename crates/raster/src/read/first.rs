@@ -1,4 +1,4 @@
-//! What the first window of a read says of itself in a plan.
+//! The properties of a read's first window, for its plan.
 
 use super::plan::MosaicFigures;
 use super::reading::place_of;
@@ -10,7 +10,7 @@ use crate::window::Window;
 use strile_engine::{Convert, EngineError, Fill, Location};
 use strile_tiff::DataType;
 
-/// What a request says of itself in a plan.
+/// The properties of a request, for its plan.
 pub(super) struct First {
     pub(super) page: usize,
     pub(super) level: usize,
@@ -18,14 +18,14 @@ pub(super) struct First {
     pub(super) window: Window,
     pub(super) bands: Vec<u16>,
     pub(super) convert: Option<Convert>,
-    /// Type of the samples that are converted.
+    /// Type of the samples before conversion.
     pub(super) stored: DataType,
     pub(super) masked_by: Option<String>,
     pub(super) mosaics: Option<MosaicFigures>,
-    /// The first sources of mosaics that are blended, in words, with the place.
+    /// Descriptions of the first blended sources of mosaics, with the place.
     pub(super) blended: Vec<String>,
     pub(super) files: usize,
-    /// The value where nothing lies in a mosaic.
+    /// The value of pixels of a mosaic without a source.
     pub(super) fill: Option<Fill>,
 }
 
@@ -76,7 +76,7 @@ impl First {
     }
 }
 
-/// Names the first sources that are blended in each place, in words.
+/// Describes the first blended sources of each place.
 fn blended_by(resolved: &Resolved<'_>) -> Vec<String> {
     let canvases = || resolved.canvases.iter().flat_map(|(_, laid)| laid.canvas.all());
     let mut places: Vec<Location> = Vec::new();
@@ -102,7 +102,7 @@ fn blended_by(resolved: &Resolved<'_>) -> Vec<String> {
     places.into_iter().map(named).collect()
 }
 
-/// What masks pixels that no value does, in words.
+/// Describes the mask of pixels, if they are not masked by a value.
 fn masked_by(missing: Missing) -> Option<String> {
     match missing {
         Missing::Image => Some("the mask image".to_owned()),

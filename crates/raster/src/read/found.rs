@@ -1,4 +1,4 @@
-//! Groups of windows and tiles: those of one level of one file with the same bands are located together.
+//! Groups of windows and tiles. Those of one level of one file with the same bands are located together.
 
 use super::area::Frame;
 use super::canvas::{Blended, Canvas, Content, Tile};
@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::EngineError;
 
-/// What tells groups apart: the file, its page, its level, the bands, and what tiles are of.
+/// Identifies a group: the file, its page, its level, the bands, and the mosaic of tiles.
 type Key<'a> = (usize, usize, usize, Option<&'a [u16]>, Option<OfMosaic<'a>>);
 
-/// The mosaic of a tile, those of its bands that say how samples are converted, and whether the tile is of a mask.
+/// The mosaic of a tile, its bands that decide how samples are converted, and whether the tile belongs to a mask.
 type OfMosaic<'a> = (usize, &'a [u16], bool);
 
-/// Windows and tiles, as they are found in their files.
+/// Windows and tiles found in their files.
 #[derive(Default)]
 pub(super) struct Found<'a> {
     pub(super) groups: Vec<Group<'a>>,
@@ -31,7 +31,7 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The group of a request for pixels of a file.
+    /// Returns the group of a request for pixels of a file.
     pub(super) fn group(
         &mut self,
         asked: &Asked<'a>,
@@ -58,7 +58,7 @@ impl<'a> Found<'a> {
         Ok(())
     }
 
-    /// Adds the rectangles of a canvas; returns the source of pixels that were blended.
+    /// Adds the rectangles of a canvas. Returns the source of blended pixels.
     fn add_tiles(
         &mut self,
         asked: &Asked<'a>,
@@ -73,7 +73,7 @@ impl<'a> Found<'a> {
             let key = (file, 0, 0, Some(bands.as_ref()), Some(of));
             let slot = self.slots.len();
             let group = self.known_or(key, || {
-                // The window and what becomes of samples are those of the mosaic.
+                // The window and the conversion of samples are those of the mosaic.
                 let place = Place::new().bands(bands.iter().copied());
                 let facts = dataset.facts(&place, &Meaning::default(), asked.execution)?;
                 let facts = Facts { unpacking: canvas.unpacking(*band), ..facts };
@@ -86,7 +86,7 @@ impl<'a> Found<'a> {
         Ok(match &canvas.content {
             Content::Blended(Blended::Host(source)) => Some(self.sources.add(source)),
             Content::Blended(Blended::Device(len, bytes)) => {
-                // Tasks are told apart by their source.
+                // Tasks are identified by their source.
                 let name: Arc<dyn Source> = Arc::new(MemorySource::new(canvas.name.clone(), Vec::new()));
                 let source = self.sources.add(&name);
                 self.held.push(Held { source, len: *len, bytes: bytes.clone() });
@@ -96,7 +96,7 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// The group that is known by that key, else the one that is made.
+    /// Returns the group with that key, or creates it.
     fn known_or(
         &mut self,
         key: Key<'a>,
@@ -106,7 +106,7 @@ impl<'a> Found<'a> {
             Some(&at) => at,
             None => {
                 let (dataset, facts, level, role) = make()?;
-                // Blocks are named by level, row and column: pages are told apart by their source.
+                // Blocks are identified by level, row and column; pages by their source.
                 let source = self.sources.index(facts.source, key.1);
                 let members = Vec::new();
                 self.groups.push(Group { dataset, facts, source, level, members, convert: None, role });
@@ -118,7 +118,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Files and pages, in the order in which they were met.
+/// Files and pages, in the order of their first use.
 #[derive(Default)]
 pub(super) struct Sources {
     known: BTreeMap<(usize, usize), u32>,

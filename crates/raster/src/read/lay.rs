@@ -1,4 +1,4 @@
-//! Windows of files that are laid onto a grid: what they are decoded into, with their masks.
+//! Windows of files that are warped onto a grid: the memory they are decoded into, with their masks.
 
 use super::request::Asked;
 use super::resolve::{Group, Laid, MaskPlace, Role, Slot};
@@ -12,53 +12,53 @@ use strile_engine::{Fill, MaskWindow, OutputSpec, WarpBlend, WarpMap, WarpRect, 
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// How the windows of a read are laid onto a grid.
+/// How the windows of a read are warped onto a grid.
 pub(crate) struct Laying {
     /// Columns and rows of each chip.
     pub(crate) size: (u32, u32),
-    /// How many chips there are: the windows of a batch, or one.
+    /// Number of chips: the windows of a batch, or one.
     pub(crate) count: u32,
     pub(crate) sampling: WarpSampling,
     /// The type of the result; `None` is that of the first file.
     pub(crate) data_type: Option<DataType>,
-    /// The value that is missing in the sources, where the caller says so.
+    /// The nodata value of the sources, if set by the caller.
     pub(crate) nodata: Option<NoData>,
-    /// The value of pixels that no window fills; `None` is NaN in masked reads, else 0, which values may have, too.
+    /// The value of pixels that no window fills. `None` is NaN in masked reads, else 0, which values may have, too.
     pub(crate) fill: Option<NoData>,
     pub(crate) avoid: Avoid,
-    /// One for each request.
+    /// One per request.
     pub(crate) windows: Vec<Lay>,
 }
 
-/// How one window of a file is laid onto a grid.
+/// How one window of a file is warped onto a grid.
 pub(crate) struct Lay {
-    /// The number of the chip that it is laid onto.
+    /// Number of its chip.
     pub(crate) chip: usize,
-    /// The number of its file.
+    /// Number of its file.
     pub(crate) file: usize,
-    /// How many files of the chip lie below it.
+    /// Number of files of the chip below it.
     pub(crate) depth: usize,
     /// The pixels of the source's level that are read.
     pub(crate) under: Window,
-    /// Pixels of the result in one of the source, across and down.
+    /// Width and height of a source pixel in pixels of the result.
     pub(crate) scale: (f64, f64),
-    /// What is made of them.
+    /// The pixels of the result to compute.
     pub(crate) patches: Vec<Patch>,
 }
 
 /// Pixels of the result that a window fills.
 pub(crate) struct Patch {
     pub(crate) map: Arc<WarpMap>,
-    /// Which pixels of the map.
+    /// The pixels of the map.
     pub(crate) target: Window,
-    /// Where they begin in the result.
+    /// Position of their first pixel in the result.
     pub(crate) at: (u32, u32),
-    /// Whether pixels that the window has no value for keep the one they have.
+    /// Whether pixels keep their value if the window has none for them.
     pub(crate) keep: bool,
 }
 
 impl Lay {
-    /// A patch of the window at a place in its sheet.
+    /// Returns a patch of the window for the engine, by the window's place in its sheet.
     fn window(
         &self,
         patch: &Patch,
@@ -86,21 +86,21 @@ impl Lay {
     }
 }
 
-/// What one window is decoded into.
+/// Types that a window is decoded into.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     data_type: DataType,
     nodata: Option<Fill>,
     mask: Option<DataType>,
-    /// Whether the mask is that of some bands alone: it is applied before the window is laid.
+    /// Whether the mask applies to only some bands: then it is applied before the window is warped.
     is_in_part: bool,
 }
 
-/// What windows are decoded into, and their masks.
+/// The memory that windows are decoded into, and their masks.
 type Sheets = (Vec<Sheet>, Vec<Masks>, Vec<MaskPlace>);
 
 impl Laying {
-    /// Refuses what the method does not compute.
+    /// Fails for types that the method does not support.
     pub(super) fn check_types(&self, asked: &Asked<'_>, from: Option<DataType>, to: DataType) -> Result<()> {
         match from.filter(|from| !self.sampling.takes(*from, to)) {
             None => Ok(()),
@@ -111,7 +111,7 @@ impl Laying {
         }
     }
 
-    /// The value of pixels that no window fills.
+    /// Returns the value of pixels that no window fills.
     pub(super) fn fill(&self, asked: &Asked<'_>, data_type: DataType) -> Result<Fill> {
         let masked = || asked.meaning.is_masked().then_some(NoData::Float(f64::NAN));
         let Some(value) = self.fill.or_else(masked) else { return Ok(Fill::default()) };
@@ -123,7 +123,7 @@ impl Laying {
         })
     }
 
-    /// What windows are decoded into: sheets of one type, with masks of one type or without.
+    /// Returns the memory that windows are decoded into: sheets of one type, with masks of one type or without.
     pub(super) fn lay(
         &self,
         asked: &Asked<'_>,
@@ -137,7 +137,7 @@ impl Laying {
             Avoid::Fill => self.fill.map(|_| fill),
             Avoid::Only(value) => value.and_then(|value| value.to_sample(result.data_type)).map(Fill),
         };
-        // Files that lie on each other are laid one after the other.
+        // Overlapping files are warped one after the other.
         let mut classes: BTreeMap<(usize, String, Option<String>, bool), Vec<usize>> = BTreeMap::new();
         for (at, kind) in kinds.iter().enumerate() {
             let depth = self.windows.get(at).map_or(at, |lay| lay.depth);
@@ -183,7 +183,7 @@ impl Laying {
         Ok((sheets, masks, masked))
     }
 
-    /// What each window is decoded into.
+    /// Returns the types that each window is decoded into.
     fn kinds(
         &self,
         asked: &Asked<'_>,
@@ -226,7 +226,7 @@ impl Laying {
     }
 }
 
-/// Adds the masks of windows of mosaics that are those of some of their bands alone.
+/// Adds the masks of mosaic windows that apply to only some of their bands.
 fn in_part(masks: &mut Masks, windows: &[usize], canvases: &[(usize, Laid<'_>)], bands: u32) {
     for (&window, place) in windows.iter().zip(0u32..) {
         let laid = canvases.iter().find(|(at, _)| *at == window);

@@ -1,10 +1,10 @@
-//! How an image's blocks are stored, as an engine wants to know it.
+//! Describes the storage of an image's blocks for an engine.
 
 use std::sync::Arc;
 use strile_engine::{BlockLayout, CodecExtras, Fill};
 use strile_tiff::{BlockKind, DataType, Image, Planar};
 
-/// The layout of an image's blocks; `None` where the sample type has no type in memory.
+/// Returns the layout of an image's blocks; `None` if the sample type has no type in memory.
 pub(crate) fn layout_of(image: &Image, fill: Fill) -> Option<BlockLayout> {
     let data_type: DataType = image.sample.data_type()?;
     Some(BlockLayout {

@@ -1,9 +1,9 @@
-//! How large a result may be for the file it comes from, and a block for the image it belongs to.
+//! Limits on the size of a result relative to its file, and of a block relative to its image.
 //!
-//! A file states its own size, so a few bytes can ask for any amount of memory, time or disk. Every way to read
-//! (`Dataset::read`, pieces, batches, mosaics) refuses what is implausible by the rules here, before any pixel is
-//! decoded. `ReadOptions::max_pixels` replaces the rule by a number of the caller's. What is plausible is then left to
-//! the memory budget.
+//! A file states its own size, so a few bytes can request any amount of memory, time or disk. Every kind of read
+//! (`Dataset::read`, pieces, batches, mosaics) rejects implausible sizes by the rules here, before any pixel is
+//! decoded. `ReadOptions::max_pixels` replaces the rule by the caller's number. Plausible sizes are then limited by the
+//! memory budget.
 
 use super::facts::Facts;
 use super::part::rows_of_part;
@@ -12,20 +12,20 @@ use crate::error::{Error, Limited, Result};
 use crate::options::Execution;
 
 /// Results up to this many bytes may be any number of times larger than their file: mostly empty rasters compress to
-/// next to nothing.
+/// almost nothing.
 const PLAUSIBLE_BYTES: u64 = 1_000_000_000;
 
-/// Larger results, and blocks, may be this many times larger than their file. Deflate reaches 1032; beyond it lie
-/// blocks that share their bytes, and sparse files, which are read by windows or with `max_pixels`.
+/// Larger results, and blocks, may be this many times larger than their file. Deflate reaches 1032. Larger ratios mean
+/// blocks that share their bytes, or sparse files, which are read by windows or with `max_pixels`.
 const PLAUSIBLE_RATIO: u64 = 1024;
 
-/// Blocks up to this many bytes may be of any image.
+/// Blocks up to this many bytes are allowed in any image.
 const PLAUSIBLE_BLOCK_BYTES: u64 = 256 << 20;
 
-/// Larger blocks may be this many times larger than their image: beyond it most of a block is padding.
+/// Larger blocks may be this many times larger than their image. Beyond that, most of a block is padding.
 const PLAUSIBLE_PADDING: u64 = 4;
 
-/// The size of a result: what is read at once, or in pieces.
+/// The size of a result, read at once or in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) samples: u64,
@@ -33,15 +33,15 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// `bands` × `rows` × `columns` samples of `sample` bytes.
+    /// Returns the size of `bands` × `rows` × `columns` samples of `sample` bytes.
     pub(crate) fn new((bands, rows, columns): (u32, u32, u32), sample: usize) -> Self {
         let samples = u64::from(rows).saturating_mul(columns.into()).saturating_mul(bands.into());
         Self { samples, bytes: samples.saturating_mul(sample as u64) }
     }
 }
 
-/// Refuses a result that is larger than `max_pixels`, or without it than is plausible for what is stored: so many
-/// bytes in `of`, "the file".
+/// Fails for a result that is larger than `max_pixels`, or without it, larger than plausible for the bytes stored in
+/// `of` ("the file").
 pub(crate) fn check_result(
     (file, of): (&str, &str),
     size: Size,
@@ -71,11 +71,11 @@ pub(crate) fn check_result(
     Err(Error::Limit { file: file.to_owned(), limited: Limited::Pixels, problem })
 }
 
-/// Refuses blocks that take implausibly much memory to decode.
+/// Fails for blocks that take implausibly much memory to decode.
 pub(crate) fn check_block(file: &str, facts: &Facts<'_>, stored: u64, execution: &Execution) -> Result<()> {
     let (image, layout) = (&facts.image, &facts.layout);
     if rows_of_part(layout).is_some() {
-        // Uncompressed: only the rows that are wanted are read.
+        // Uncompressed: only the requested rows are read.
         return Ok(());
     }
     let block = facts.stored_len() as u64;
@@ -107,7 +107,7 @@ pub(crate) fn check_block(file: &str, facts: &Facts<'_>, stored: u64, execution:
     Ok(())
 }
 
-/// Refuses a read that would fetch more than `max_cloud_bytes` from a remote source.
+/// Fails for a read that would fetch more than `max_cloud_bytes` from a remote source.
 pub(crate) fn check_fetched(file: &str, fetched: u64, execution: &Execution) -> Result<()> {
     match execution.max_cloud_bytes {
         Some(most) if fetched > most => {

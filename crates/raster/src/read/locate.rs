@@ -1,4 +1,4 @@
-//! Where blocks are: spans out of block tables, fetching the pieces of large tables that are needed.
+//! Finds the spans of blocks in block tables, and fetches the needed pieces of large tables.
 
 use super::ranges::coalesce;
 use crate::error::{Error, Result};
@@ -11,11 +11,11 @@ use strile_tiff::{BlockArray, BlockTable, Image, TiffError};
 /// Pieces of a table this close together are fetched as one.
 const TABLE_GAP: u64 = 16 << 10;
 
-/// The spans of the blocks whose table indices lie in `runs`, in that order; `None` for sparse blocks.
+/// Returns the spans of the blocks whose table indices are in `runs`, in that order; `None` for sparse blocks.
 ///
-/// A span that leaves the file is cut to what is there (at least one byte is left to ask for, so that the
-/// read fails and names the block), and one far larger than the block can need is cut too: a decoder that
-/// still finds its whole stream was right not to be refused.
+/// A span that exceeds the file is cut to its end (at least one byte remains, so that the read fails and names the
+/// block). A span that is far larger than the block can need is cut too: a decoder that still finds its whole stream
+/// proves that it was right not to reject it.
 pub(crate) fn locate(
     source: &dyn Source,
     image: &Image,
@@ -35,7 +35,7 @@ pub(crate) fn locate(
     Ok(offsets.into_iter().zip(sizes).map(span).collect())
 }
 
-/// The offsets and sizes that a table states in `runs`, as they are; 0 past the table's end.
+/// Returns the offsets and sizes that a table states in `runs`, unchanged; 0 past the table's end.
 pub(crate) fn table_entries(
     source: &dyn Source,
     table: &BlockTable,
@@ -49,7 +49,7 @@ pub(crate) fn table_entries(
     Ok((values(&table.offsets)?, values(&table.sizes)?))
 }
 
-/// The byte ranges to fetch for the elements in `runs`; none where the array is here.
+/// Returns the byte ranges to fetch for the elements in `runs`; none if the array is in memory.
 fn ranges_of(array: &BlockArray, runs: &[Range<u64>]) -> Vec<Range<u64>> {
     match array {
         BlockArray::Here(_) => Vec::new(),
@@ -64,7 +64,7 @@ pub(crate) struct Fetched {
 }
 
 impl Fetched {
-    /// Fetches ranges of a source in one round of reads, those within `gap` of each other as one.
+    /// Fetches ranges of a source in one round of reads, and merges those within `gap` of each other.
     pub(crate) fn fetch(
         source: &dyn Source,
         ranges: &[Range<u64>],
@@ -76,7 +76,7 @@ impl Fetched {
         Ok(Self { merged, pieces })
     }
 
-    /// The elements in `runs`, 0 for those past the end: such blocks are not stored.
+    /// Returns the elements in `runs`; 0 for those past the end: such blocks are not stored.
     fn values(&self, array: &BlockArray, runs: &[Range<u64>]) -> Option<Vec<u64>> {
         match array {
             BlockArray::Here(values) => {
@@ -102,7 +102,7 @@ impl Fetched {
         }
     }
 
-    /// The bytes of a range that was asked for.
+    /// Returns the bytes of a requested range.
     pub(crate) fn bytes(&self, range: &Range<u64>) -> Option<&[u8]> {
         if range.is_empty() {
             return Some(&[]);

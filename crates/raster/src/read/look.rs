@@ -1,4 +1,4 @@
-//! Values that are looked for in the pixels of a read: while they are decoded, or in the result if samples change later.
+//! Searches the pixels of a read for values: while they are decoded, or in the result if samples change later.
 
 use super::request::{Asked, Of, Request};
 use super::sheet::{Masks, Sheet};
@@ -13,16 +13,17 @@ use strile_engine::{
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// What the bands of a read are searched for, after their samples were converted.
+/// The values that the bands of a read are searched for, after conversion.
 enum Wanted {
-    /// The same in all of them; `None` is a value that no sample has.
+    /// The same value in all bands; `None` is a value that no sample has.
     Alike(Option<Sought>),
-    /// Band after band, of all windows.
+    /// One value per band, of all windows.
     Each(Vec<Option<Sought>>),
 }
 
 impl Asked<'_> {
-    /// What each of `bands` bands of each window is searched for, in samples of a type; `None` if nothing is looked for.
+    /// Returns the value that each of `bands` bands of each window is searched for, in samples of a type; `None` if
+    /// there is no search.
     fn wanted(&self, data_type: DataType, bands: u32) -> Option<Wanted> {
         let sought =
             |value: NoData| value.to_sample(data_type).map(|sample| Sought::new(data_type, &Fill(sample)));
@@ -47,8 +48,8 @@ impl Asked<'_> {
         })
     }
 
-    /// What is looked for in a sheet while it is decoded, after samples were converted and before the last step; `None` if its
-    /// windows are resampled, or if bands differ in what they are searched for.
+    /// Returns the value that a sheet is searched for while it is decoded, after conversion and before the last step.
+    /// `None` if its windows are resampled, or if bands are searched for different values.
     pub(super) fn sought(&self, sheet: &Sheet, bands: u32) -> Option<Sought> {
         match self.wanted(sheet.spec.data_type, bands).filter(|_| !sheet.then.is_resampled())? {
             Wanted::Alike(sought) => sought,
@@ -56,7 +57,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether the result is searched after it was decoded.
+    /// Returns whether the result is searched after it was decoded.
     pub(super) fn is_searched_after(&self, sheets: &[Sheet], masks: &[Masks], bands: u32) -> bool {
         let Some(sheet) = sheets.first() else { return false };
         match self.wanted(sheet.spec.data_type, bands) {
@@ -66,7 +67,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The search of pixels that have `bands` bands per window.
+    /// Returns the search of pixels that have `bands` bands per window.
     pub(super) fn find_job(&self, spec: &OutputSpec, bands: u32) -> FindJob {
         match self.wanted(spec.data_type, bands) {
             Some(Wanted::Alike(Some(sought))) => FindJob::all(spec.bands, sought),
@@ -80,17 +81,18 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether samples that are nodata may be replaced after all were placed: those of one window of one file, not resampled.
+    /// Returns whether nodata samples may be replaced after all samples were placed: those of one window of one file,
+    /// not resampled.
     pub(super) fn replaces(&self) -> bool {
         self.batch.is_none() && self.laying.is_none()
     }
 
-    /// Whether nodata is there until it is replaced, so that it can be found.
+    /// Returns whether nodata is kept until it is replaced, so that it can be found.
     fn keeps_nodata(&self) -> bool {
         self.replacing().is_some_and(|(data_type, _)| Convert::takes(data_type))
     }
 
-    /// The stored type of samples whose nodata is replaced, and nodata.
+    /// Returns the stored type of samples whose nodata is replaced, and nodata.
     fn replacing(&self) -> Option<(DataType, NoData)> {
         let [Request { of: Of::File(dataset), place, .. }] = self.requests else { return None };
         let target =
@@ -102,7 +104,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether the value that is looked for is the nodata that is replaced: if it was not found, nothing is.
+    /// Returns whether the requested value is the nodata that is replaced: if it was not found, nothing is replaced.
     pub(super) fn looks_for_replaced(&self) -> bool {
         let sample = |data_type: DataType, value: NoData| value.to_sample(data_type);
         match (self.meaning.look_for, self.replacing()) {
@@ -114,7 +116,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What replaces nodata in the pixels of a read; `None` if nothing does. NaN stays as it is.
+    /// Returns the job that replaces nodata in the pixels of a read; `None` if there is none. NaN is unchanged.
     pub(super) fn replace_job(&self, bands: u32) -> Option<ReplaceJob> {
         let (data_type, value) = self.replacing()?;
         let sample = value.to_sample(data_type).filter(|_| !value.as_f64().is_nan())?;
@@ -124,7 +126,8 @@ impl Asked<'_> {
         Some(ReplaceJob { parts, value: missing })
     }
 
-    /// Looks in pixels that are in host memory already. Returns them, and whether they hold the value, if one is looked for.
+    /// Searches pixels that are already in host memory. Returns them, and whether they contain the value, if one is
+    /// requested.
     pub(crate) fn look_in(
         &self,
         mut raster: Raster,

@@ -1,27 +1,26 @@
-//! Which pixels are valid, for images with no mask of their own: by alpha, by nodata, or all of them.
+//! Valid pixels of images without a mask image: by alpha, by nodata, or all of them.
 //!
-//! The result is what GDAL's dataset mask is: 0 for a pixel that is not valid, 255 for one that is, and
-//! between for alpha between.
+//! The result is GDAL's dataset mask: 0 for a missing pixel, 255 for a valid one, and values in between for alpha.
 
 use super::steps::Step;
 use crate::options::{Interleave, Layer, Meaning, ReadOptions};
 use strile_tiff::{DataType, ExtraSample, Image};
 
-/// Where the validity of pixels comes from.
+/// The source of validity of pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaskSource {
     /// A mask image, in the file or beside it.
     Image,
-    /// This band, from 1.
+    /// This band, from 1, which is alpha.
     Alpha(u16),
-    /// The nodata value: a pixel is valid where any band differs from it.
+    /// The nodata value: a pixel is valid if any band differs from it.
     NoData,
-    /// Nothing says otherwise: all pixels are valid.
+    /// All pixels are valid.
     AllValid,
 }
 
 impl MaskSource {
-    /// What speaks of validity in an image without a mask image.
+    /// Returns the source of validity of an image without a mask image.
     pub(crate) fn of(image: &Image, has_nodata: bool) -> Self {
         // Only samples beyond the colours can be alpha, whatever the tag says.
         let colours = image.colour.photometric.colour_samples();
@@ -36,7 +35,7 @@ impl MaskSource {
         }
     }
 
-    /// How the mask comes from what is read.
+    /// Returns the step that computes the mask from the pixels that are read.
     pub(super) fn step(self) -> Option<Step> {
         match self {
             Self::Alpha(band) => Some(Step::MaskOfAlpha(band)),
@@ -45,7 +44,7 @@ impl MaskSource {
         }
     }
 
-    /// What has to be read to know it; `None` where nothing has to.
+    /// Returns the options that read the pixels it needs; `None` if it needs none.
     pub(super) fn pixels(self, options: &ReadOptions) -> Option<ReadOptions> {
         let place = options.place.of_layer(Layer::Pixels);
         let place = match self {
@@ -58,7 +57,7 @@ impl MaskSource {
     }
 }
 
-/// Equal as values: every NaN is the nodata NaN, and both zeros are one.
+/// Compares two samples as values: NaN equals NaN, and both zeros are equal.
 pub(crate) fn same(sample: &[u8], nodata: &[u8], data_type: DataType) -> bool {
     match (data_type, sample.first_chunk(), nodata.first_chunk(), sample.first_chunk(), nodata.first_chunk())
     {

@@ -1,4 +1,4 @@
-//! How pixels are read: one path for one window of one file and for thousands of windows of thousands of files.
+//! Reads pixels: one path for one window of one file and for thousands of windows of thousands of files.
 //!
 //! ```text
 //! Asked      requests (`request`): a `Place` in each file; one `Meaning`, one `Execution` for all
@@ -12,7 +12,7 @@
 //!            values that are looked for (`look`)
 //! ```
 //!
-//! `doors` has the reads of one window; `batch` those of many.
+//! `doors` has the entry points for one window; `batch` those for many.
 
 mod area;
 mod ask;

@@ -1,7 +1,8 @@
-//! Reads onto a grid: which windows of which files lie under it, and in which parts they are read.
+//! Reads onto a grid: which windows of which files lie under it, and the parts in which they are read.
 //!
-//! A batch has many chips, each with a grid and a file of its own; any other read has one chip and all files (`chip`). Grids are cut into
-//! squares, and the windows of the files under them are read in parts, as many at once as memory holds (`onto_cut`).
+//! A batch has many chips, each with its own grid and file; any other read has one chip and all files (`chip`). Grids
+//! are cut into squares, and the windows of the files under them are read in parts, as many at once as fit into memory
+//! (`onto_cut`).
 
 use super::area::Area;
 use super::chip::{Chip, WantedChip};
@@ -33,25 +34,25 @@ use strile_tiff::{DataType, InvalidValue};
 pub(super) const MOST_BYTES: u64 = 1 << 40;
 /// Rectangles that are filled at once.
 pub(super) const FILLED_AT_ONCE: usize = 1 << 16;
-/// What the memory of a result is for, in messages of the budget.
+/// Purpose of the memory of a result, for messages of the budget.
 pub(super) const PIXELS: &str = "the pixels of the grid";
 
-/// A read onto a grid, checked.
+/// A checked read onto a grid.
 pub(crate) struct OntoRead<'a> {
-    /// Those of one chip after those of another, from the lowest to the one on top.
+    /// Files chip by chip, from the lowest to the top one.
     pub(super) files: Vec<File<'a>>,
-    /// What is made: all have one size.
+    /// The chips. All have one size.
     pub(super) chips: Vec<Chip>,
-    /// The file that the result has its type and nodata of: the first one.
+    /// The file that determines type and nodata of the result: the first one.
     first: usize,
     pub(super) onto: Arc<Onto>,
-    /// The read of pixels, which a mask is made of if one is asked for.
+    /// The read of pixels, from which a mask is computed if one is requested.
     pub(super) options: ReadOptions,
     pub(super) is_mask: bool,
     pub(super) context: &'a Context,
 }
 
-/// What all parts share.
+/// State shared by all parts.
 pub(super) struct Given {
     /// The shape of the result.
     pub(super) spec: OutputSpec,
@@ -61,7 +62,7 @@ pub(super) struct Given {
     options: ReadOptions,
 }
 
-/// What was read.
+/// Results of the parts.
 struct Ran {
     output: Output,
     engine: Arc<dyn Engine>,
@@ -69,16 +70,16 @@ struct Ran {
     faults: Vec<WindowFault>,
 }
 
-/// Sources that mosaics went on without, each with the problem.
+/// Sources that mosaics skipped, each with the problem.
 pub(crate) type Holes = Vec<(String, String)>;
 
-/// A problem of the grid, in a read of these files.
+/// Returns an error about the grid, in a read of these files.
 fn refused(inputs: &[InputRef<'_>], problem: &InvalidValue) -> Error {
     let file = inputs.first().map_or("", |input| input.name()).to_owned();
     Error::Request { file, problem: problem.to_string() }
 }
 
-/// The processor of an engine.
+/// Returns the processor of an engine.
 pub(super) fn processor(engine: &dyn Engine) -> Processor {
     match engine.location() {
         Location::Host => Processor::Cpu,
@@ -87,7 +88,7 @@ pub(super) fn processor(engine: &dyn Engine) -> Processor {
 }
 
 impl<'a> OntoRead<'a> {
-    /// Finds the level of every file, and what it takes to put it onto the grid.
+    /// Finds the level of every file, and the settings to warp it onto the grid.
     pub(crate) fn new(inputs: &[InputRef<'a>], options: &ReadOptions, context: &'a Context) -> Result<Self> {
         let none = || Error::Request { file: String::new(), problem: "no file is read onto a grid".into() };
         let (onto, first) = options.place.onto.as_ref().zip(inputs.first()).ok_or_else(none)?;
@@ -126,7 +127,8 @@ impl<'a> OntoRead<'a> {
         Ok(Self { files, chips, first, onto, options, is_mask, context })
     }
 
-    /// A batch: for each chip its file and its grid, which all have one size. `fail` adds the place of a chip to an error.
+    /// Prepares a batch: per chip its file and its grid; all grids have one size. `fail` adds the place of a chip to an
+    /// error.
     pub(crate) fn of_batch(
         chips: Vec<WantedChip<'a>>,
         options: &ReadOptions,
@@ -150,7 +152,7 @@ impl<'a> OntoRead<'a> {
                 return Err(fail(at, input.refuse(problem)));
             }
         }
-        // What does not depend on the place of a window is found once per file and size of pixels.
+        // Properties that do not depend on the position of a window are computed once per file and pixel size.
         let (mut known, mut firsts, mut kinds) =
             (HashMap::new(), Vec::new(), Vec::with_capacity(chips.len()));
         for (at, WantedChip { input, grid, level, .. }) in chips.iter().enumerate() {
@@ -194,17 +196,17 @@ impl<'a> OntoRead<'a> {
         Ok(Self { files, chips, first: 0, onto, options, is_mask: false, context })
     }
 
-    /// Columns and rows of each chip.
+    /// Returns columns and rows of each chip.
     fn size(&self) -> (u32, u32) {
         self.chips.first().map_or((0, 0), |chip| (chip.window.width, chip.window.height))
     }
 
-    /// How many chips there are.
+    /// Returns the number of chips.
     pub(crate) fn count(&self) -> u32 {
         u32::try_from(self.chips.len()).unwrap_or(u32::MAX)
     }
 
-    /// The types that the files store, each with the name of its file.
+    /// Returns the types that the files store, each with the name of its file.
     pub(crate) fn stored(&self) -> impl Iterator<Item = (&'a str, Option<DataType>)> {
         self.files.iter().map(|file| (file.of.name(), file.data_type))
     }
@@ -213,7 +215,7 @@ impl<'a> OntoRead<'a> {
         self.options.layout.interleave
     }
 
-    /// The level of each file, in the order of the caller.
+    /// Returns the level of each file, in the order of the caller.
     pub(super) fn levels(&self) -> Vec<usize> {
         let mut levels: Vec<usize> = self.files.iter().map(|file| file.placed.level).collect();
         if self.onto.warp.top == Top::First {
@@ -222,7 +224,8 @@ impl<'a> OntoRead<'a> {
         levels
     }
 
-    /// The operation between the datums of each file, in the order of the caller; equal ones share their memory.
+    /// Returns the operation between the datums for each file, in the order of the caller. Equal ones share their
+    /// memory.
     pub(super) fn operations(&self) -> Vec<Arc<Operation>> {
         let mut known: Vec<Arc<Operation>> = Vec::new();
         let of = |file: &File<'_>| {
@@ -241,15 +244,15 @@ impl<'a> OntoRead<'a> {
         operations
     }
 
-    /// The transform and the reference system of a result that is not a batch.
+    /// Returns the transform and the reference system of a result that is not a batch.
     pub(super) fn place(&self) -> (Option<GeoTransform>, Option<&Crs>) {
         let corner =
             |chip: &Chip| chip.grid.transform().window(chip.window.column.into(), chip.window.row.into());
         (self.chips.first().map(corner), Some(self.onto.grid.crs()))
     }
 
-    /// Reads into new memory where the result is wanted. Returns the value of pixels that no file fills, too, and the sources
-    /// that mosaics went on without.
+    /// Reads into new memory at `to`. Also returns the value of pixels that no file fills, and the sources that mosaics
+    /// skipped.
     pub(crate) fn read(&self, to: Location) -> Result<(Done, Fill, Holes)> {
         let (mosaics, quiet) = (self.mosaics(), self.quiet());
         let calls = mosaics.calls((&self.options.execution, to), &quiet);
@@ -326,7 +329,7 @@ impl<'a> OntoRead<'a> {
         Ok((report, faults, calls.holes()))
     }
 
-    /// Refuses an output that has not the type and shape of the result.
+    /// Fails for an output that does not have the type and shape of the result.
     pub(super) fn check_shape(&self, have: &OutputSpec, want: &OutputSpec) -> Result<()> {
         let shape = |spec: &OutputSpec| (spec.data_type, spec.bands, spec.rows, spec.columns);
         let told = |(data_type, bands, rows, columns)| format!("{bands} × {rows} × {columns} {data_type}");
@@ -339,14 +342,14 @@ impl<'a> OntoRead<'a> {
         }
     }
 
-    /// Memory of an engine that the result goes through.
+    /// Allocates memory of an engine that the result passes through.
     fn through(&self, engine: &Arc<dyn Engine>, spec: &OutputSpec) -> Result<Output> {
         let OutputSpec { data_type, bands, rows, columns, .. } = *spec;
         let spec = OutputSpec::band_first(data_type, bands, rows, columns);
         Ok(engine.scratch(spec.map_err(|error| self.refuse(error.to_string()))?, self.context)?)
     }
 
-    /// Reads part after part into an output of the first part's engine, which `make` makes.
+    /// Reads part after part into an output of the first part's engine, which `make` allocates.
     fn run(
         &self,
         (given, calls): (&Given, &Calls<'_>),
@@ -388,11 +391,11 @@ impl<'a> OntoRead<'a> {
         Ok(Ran { output, engine, report, faults })
     }
 
-    /// The shape and type of the result, and what the parts have to know of it.
+    /// Returns the shape and type of the result, and the state shared by the parts.
     pub(super) fn given(&self, calls: &Calls<'_>) -> Result<Given> {
         let first = self.files.get(self.first).ok_or(EngineError::Abandoned)?;
         let others = self.files.iter().enumerate().filter(|(at, _)| *at != self.first);
-        // Of windows of one level of a file, one is asked for.
+        // One window per level of a file is enough.
         let mut known = HashSet::new();
         let all = std::iter::once(first).chain(others.map(|(_, file)| file));
         let all: Vec<_> = all.filter(|file| known.insert((file.of.address(), file.placed.level))).collect();
@@ -437,8 +440,8 @@ impl<'a> OntoRead<'a> {
         Ok(Given { spec, fill, laying, options })
     }
 
-    /// Plans one part and gives it to `then`: again without sources of mosaics that prove damaged, if these are only to be
-    /// warned of. Returns the faults of what was blended, too. `pixels` is `false` for a plan.
+    /// Plans one part and passes it to `then`. Repeats this without damaged sources of mosaics, if these should only
+    /// cause warnings. Also returns the faults of blended sources. `pixels` is `false` for a plan.
     pub(super) fn part<R>(
         &self,
         (part, mut decode_on): (Part, Processor),
@@ -484,17 +487,17 @@ impl<'a> OntoRead<'a> {
         }
     }
 
-    /// The mosaics among the files.
+    /// Returns the mosaics among the files.
     pub(super) fn mosaics(&self) -> Mosaics<'a> {
         Mosaics::among(self.files.iter().map(|file| file.of))
     }
 
-    /// For what is blended: progress counts blocks.
+    /// Returns a context without progress, for blending: progress counts blocks.
     pub(super) fn quiet(&self) -> Context {
         Context { progress: None, ..self.context.clone() }
     }
 
-    /// What a window of a mosaic is made of; `None` for a file.
+    /// Returns the parts of a mosaic window; `None` for a file.
     fn made(
         &self,
         file: &File<'_>,
@@ -507,7 +510,7 @@ impl<'a> OntoRead<'a> {
         vrt.made_onto(under, &self.options, pass, call).map(Some)
     }
 
-    /// A request for a window of a file; without one nothing is read of it.
+    /// Returns a request for a window of a file; without a window, nothing is read.
     fn request<'b>(
         &'b self,
         file: &'b File<'_>,
@@ -528,12 +531,12 @@ impl<'a> OntoRead<'a> {
         Error::Request { file: self.name().to_owned(), problem }
     }
 
-    /// The name of the first file.
+    /// Returns the name of the first file.
     fn name(&self) -> &str {
         self.files.get(self.first).map_or("", |file| file.of.name())
     }
 
-    /// The engine of a GPU that decodes nothing.
+    /// Returns the engine of a GPU that does not decode.
     pub(super) fn holder(&self, index: u32) -> Result<Arc<dyn Engine>> {
         device::holder(index, self.options.execution.device_memory)
             .map_err(|problem| Error::Device { file: self.name().to_owned(), problem })

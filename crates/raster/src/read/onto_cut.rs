@@ -1,8 +1,8 @@
-//! How a read onto a grid is cut: into squares, and into parts that fit into memory.
+//! Cuts a read onto a grid into squares, and into parts that fit into memory.
 //!
-//! Each square has a map of coordinates for each file, made by all threads, and the window of the file under it. A square is cut
-//! further where the windows of its halves are much smaller than its own (long shapes that lie across the file), or too
-//! large for memory. Maps are aligned to the grid, so what becomes of a pixel does not depend on the cut.
+//! Each square has a coordinate map per file, computed by all threads, and the window of the file under it. A square is
+//! cut further if the windows of its halves are much smaller than its own (long shapes across the file), or if it is
+//! too large for memory. Maps are aligned to the grid, so the value of a pixel does not depend on the cut.
 
 use super::chip::Chip;
 use super::lay::{Lay, Patch};
@@ -21,9 +21,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{Engine, EngineError, Lease, Location, WarpMap};
 
-/// A square is not cut into smaller ones.
+/// Squares of this size are not cut further.
 const LEAST: u32 = 256;
-/// Coordinates that a map of a square may take: those of each pixel's corners, and the nodes before it is cut.
+/// Maximum number of coordinates for the map of a square: those of each pixel's corners, and the nodes before it is
+/// cut.
 const MOST_POINTS: u64 = 1 << 23;
 /// Windows of fewer pixels are not cut because of their shape.
 const SMALL_WINDOW: u64 = 1 << 18;
@@ -31,15 +32,15 @@ const SMALL_WINDOW: u64 = 1 << 18;
 const PART_BYTES: u64 = 1 << 30;
 const DEVICE_PART_BYTES: u64 = 4 << 30;
 
-/// Windows are joined if that adds no more than one of so many pixels.
+/// Windows are joined if that adds at most 1/8 of their pixels.
 const MORE: u64 = 8;
 
-/// Squares for each thread whose maps are made at once.
+/// Squares per thread whose maps are computed at once.
 const ROUNDS: u64 = 4;
-/// What the memory of maps is for, in messages of the budget.
+/// Purpose of the memory of maps, for messages of the budget.
 const MAPS: &str = "maps of coordinates";
 
-/// Most rectangles that are outside a polygon.
+/// Maximum number of rectangles outside a polygon.
 const MOST_BOXES: usize = 1 << 22;
 
 /// Windows that are read together.
@@ -49,7 +50,7 @@ pub(super) struct Part {
     bytes: u64,
     /// The memory of the maps of its windows.
     leases: Vec<Arc<Lease>>,
-    /// The bytes of all maps that there are while it is read.
+    /// The bytes of all maps that exist while it is read.
     pub(super) maps: u64,
 }
 
@@ -59,7 +60,7 @@ struct Leaf {
     unders: Vec<Option<Window>>,
 }
 
-/// What is known of a file after all maps were made.
+/// Statistics of a file after all maps were computed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Seen {
     pub(super) points: u64,
@@ -68,14 +69,14 @@ pub(super) struct Seen {
     pub(super) under: Option<Window>,
 }
 
-/// What came of cutting the grids.
+/// The result of cutting the grids.
 pub(super) struct Cut {
     pub(super) seen: Vec<Seen>,
-    /// Parts of chips that no file lies under, each with the number of its chip.
+    /// Parts of chips under which no file lies, each with the number of its chip.
     pub(super) empty: Vec<(usize, Window)>,
 }
 
-/// A square of a chip, by the number of the chip.
+/// A square of a chip, with the number of the chip.
 #[derive(Clone, Copy)]
 struct Square {
     chip: usize,
@@ -83,8 +84,8 @@ struct Square {
 }
 
 impl<'a> OntoRead<'a> {
-    /// Cuts the grids, and gives the parts in order to `each`, which returns the engine that all of them have. There is one
-    /// part at least.
+    /// Cuts the grids, and passes the parts in order to `each`, which returns the engine of all parts. There is at
+    /// least one part.
     pub(super) fn parts(
         &self,
         to: Location,
@@ -96,7 +97,7 @@ impl<'a> OntoRead<'a> {
             _ => self.options.execution.device_memory.map_or(DEVICE_PART_BYTES, |most| most / 4),
         };
         let has_mosaics = self.files.iter().any(|file| matches!(file.of, InputRef::Vrt(_)));
-        // What is blended on a device is read by that device, in whichever part it comes.
+        // Pixels blended on a device are read by that device, in every part.
         let mut decode_on = match (to, self.options.execution.decode_on) {
             (Location::Cuda(index), Processor::Auto) if has_mosaics => Processor::Cuda(index),
             (_, asked) => asked,
@@ -119,7 +120,7 @@ impl<'a> OntoRead<'a> {
             Ok(())
         };
         let threads = self.context.threads.get();
-        // Maps that are being made take an eighth of memory at most; those of a part count with it.
+        // Maps being computed take at most an eighth of memory, including those of a part.
         let room = self.context.budget.limit() / 8;
         let side = side(threads, room);
         let at_once = (room / map_bytes(side)).clamp(1, ROUNDS * threads as u64);
@@ -202,7 +203,7 @@ impl<'a> OntoRead<'a> {
         Ok(cut)
     }
 
-    /// The pixels of a square that a polygon leaves.
+    /// Returns the pixels of a square inside the polygon.
     fn inside(&self, chip: &Chip, square: Window) -> Result<Option<Inside>> {
         let Some(outline) = &chip.outline else { return Ok(None) };
         let inside = outline.inside(square, &self.context.cancel);
@@ -212,7 +213,7 @@ impl<'a> OntoRead<'a> {
         })
     }
 
-    /// Refuses a polygon that cuts the result into too many rectangles.
+    /// Fails for a polygon that cuts the result into too many rectangles.
     fn check_boxes(&self, count: usize) -> Result<()> {
         match count <= MOST_BOXES {
             true => Ok(()),
@@ -222,7 +223,7 @@ impl<'a> OntoRead<'a> {
         }
     }
 
-    /// Refuses to decode implausibly much of a file for a result that may be small.
+    /// Fails if implausibly much of a file would be decoded for a result that may be small.
     fn check_sought(&self, files: &[File<'_>], unders: &[Option<Window>], sought: &mut [u64]) -> Result<()> {
         for ((file, under), sought) in files.iter().zip(unders).zip(sought) {
             let Some(under) = under else { continue };
@@ -235,7 +236,7 @@ impl<'a> OntoRead<'a> {
         Ok(())
     }
 
-    /// The windows of the files under a part of a square.
+    /// Returns the windows of the files under a part of a square.
     fn unders(&self, (target, square): (Window, Window), maps: &[CoordinateMap]) -> Vec<Option<Window>> {
         let sampling = self.onto.warp.resampling;
         maps.iter().map(|map| map.source_window(within_map(target, square), sampling)).collect()
@@ -276,7 +277,7 @@ impl<'a> OntoRead<'a> {
         leaves.push(Leaf { target, unders });
     }
 
-    /// The maps of the files of some squares, made by all threads.
+    /// Computes the maps of the files of some squares, with all threads.
     fn maps(&self, squares: &[Square]) -> Result<Vec<Vec<CoordinateMap>>> {
         let warp = &self.onto.warp;
         let options = MapOptions::default()
@@ -306,7 +307,7 @@ impl<'a> OntoRead<'a> {
     }
 }
 
-/// The next squares, of about so many pixels.
+/// Returns the next squares, of about `room` pixels.
 fn some(all: &mut impl Iterator<Item = Square>, room: u64) -> Vec<Square> {
     let (mut squares, mut taken) = (Vec::new(), 0u64);
     while taken < room
@@ -318,7 +319,7 @@ fn some(all: &mut impl Iterator<Item = Square>, room: u64) -> Vec<Square> {
     squares
 }
 
-/// Windows of one file onto one chip as one window, where that reads hardly more: those of neighbouring squares overlap, so each
+/// Joins windows of one file onto one chip if that reads hardly more: those of neighbouring squares overlap, so each
 /// block lies in fewer windows, and takes less memory.
 fn joined(windows: Vec<Lay>) -> Vec<Lay> {
     let mut lists: BTreeMap<(usize, usize), Vec<Lay>> = BTreeMap::new();
@@ -344,7 +345,7 @@ fn joined(windows: Vec<Lay>) -> Vec<Lay> {
     all
 }
 
-/// Bytes of windows of files once they are decoded.
+/// Returns the decoded bytes of windows of files.
 fn bytes(files: &[File<'_>], unders: &[Option<Window>]) -> u64 {
     let one = |(file, under): (&File<'_>, &Option<Window>)| {
         under.map_or(0, |under| pixels(&under).saturating_mul(file.bytes))
@@ -372,7 +373,7 @@ mod tests {
             joined(windows).into_iter().map(|lay| (lay.chip, lay.file, lay.under)).collect()
         };
         assert_eq!(told(squares()), [(0, 0, Window::new(0, 0, 200, 148))]);
-        // Of another file, of another chip, and far away on both sides of the Earth.
+        // Of another file, of another chip, and far apart on both sides of the Earth.
         let more = vec![
             lay(0, 1, 0, 0, 9, 9),
             lay(1, 0, 0, 0, 9, 9),

@@ -1,4 +1,4 @@
-//! Reads of several files onto one grid. One file is read by the doors of `Dataset` and `Vrt`, which come here too.
+//! Reads of several files onto one grid. The entry points of `Dataset` and `Vrt` for one file end here too.
 
 use super::doors::with_faults;
 use super::onto::OntoRead;
@@ -10,8 +10,8 @@ use crate::options::ReadOptions;
 use crate::pixels::Pixels;
 use strile_engine::{Context, Fill, Location, Output, Report};
 
-/// Reads files onto the grid of the options, in host memory. Files are TIFFs or mosaics, and may have any reference system, and
-/// types that differ; which of them is on top is [`WarpOptions::top`](crate::grid::WarpOptions::top).
+/// Reads files onto the grid of the options, into host memory. Files are TIFFs or mosaics. They may have any reference
+/// system and different types; [`WarpOptions::top`](crate::grid::WarpOptions::top) says which of them is on top.
 ///
 /// ```no_run
 /// use strile::grid::{Grid, WarpOptions, read_onto};
@@ -27,7 +27,7 @@ pub fn read_onto<F: AsInput>(files: &[F], options: &ReadOptions, context: &Conte
     OntoRead::new(&inputs(files), options, context)?.pixels(Location::Host)
 }
 
-/// Reads files onto the grid of the options, in memory of the CUDA device `device`.
+/// Reads files onto the grid of the options, into memory of the CUDA device `device`.
 pub fn read_onto_device<F: AsInput>(
     device: u32,
     files: &[F],
@@ -37,7 +37,8 @@ pub fn read_onto_device<F: AsInput>(
     OntoRead::new(&inputs(files), options, context)?.pixels(Location::Cuda(device))
 }
 
-/// Reads files onto the grid of the options, into the caller's output, which has the type and shape of the result.
+/// Reads files onto the grid of the options, into the caller's output, which must have the type and shape of the
+/// result.
 pub fn read_onto_into<F: AsInput>(
     output: &Output,
     files: &[F],
@@ -57,8 +58,8 @@ pub fn plan_onto<F: AsInput>(
     OntoRead::new(&inputs(files), options, context)?.explained(to)
 }
 
-/// Returns how each file is put onto the grid of the options: its level, and the operation between the datums. Nothing is
-/// read, and no coordinates are computed but a few.
+/// Returns how each file is warped onto the grid of the options: its level, and the operation between the datums. Reads
+/// nothing, and computes only a few coordinates.
 pub fn files_onto<F: AsInput>(
     files: &[F],
     options: &ReadOptions,

@@ -1,8 +1,9 @@
-//! The mask of what is read onto a grid: 255 where a pixel of the result has a value, else 0.
+//! The mask of a read onto a grid: 255 where a pixel of the result has a value, else 0.
 //!
-//! Pixels are read with a fill value of 0, which no value becomes (`WarpWindow::avoid`): a pixel whose bands are all 0 is
-//! missing. So the mask has the pixels of a read with the same method, and no type has to be read as floats. Mosaics whose bands
-//! differ in nodata are read as floats: a pixel whose bands are all NaN is missing. The mask is made where the pixels are.
+//! Pixels are read with a fill value of 0, which valid pixels never get (`WarpWindow::avoid`): a pixel whose bands are
+//! all 0 is missing. So the mask matches the pixels of a read with the same method, and no type has to be read as
+//! floats. Mosaics whose bands differ in nodata are read as floats: a pixel whose bands are all NaN is missing. The
+//! mask is computed where the pixels are.
 
 use super::mask::MaskSource;
 use super::onto::{Holes, OntoRead};
@@ -23,13 +24,13 @@ use strile_engine::{
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// The read of pixels that a mask on a grid is made of.
+/// Returns the read of pixels from which a mask on a grid is computed.
 pub(super) fn pixels_of(inputs: &[InputRef<'_>], options: &ReadOptions, onto: &Onto) -> Result<ReadOptions> {
     let mut by_value = onto.warp.nodata.is_some();
     for input in inputs {
         by_value |= input.mask_source()? == MaskSource::NoData;
     }
-    // Nodata is a matter of each band; what else is missing, is in all of them.
+    // Nodata is per band; other masks apply to all bands.
     let bands = if by_value { None } else { Some(vec![1]) };
     let mut onto = onto.clone();
     let masked = onto.warp.nodata.is_none() && are_integers_apart(inputs);
@@ -42,7 +43,7 @@ pub(super) fn pixels_of(inputs: &[InputRef<'_>], options: &ReadOptions, onto: &O
     Ok(options)
 }
 
-/// Whether a mosaic has bands that differ in nodata, and all files store whole numbers, which are no NaN.
+/// Returns whether a mosaic has bands with different nodata, and all files store integers, which cannot be NaN.
 fn are_integers_apart(inputs: &[InputRef<'_>]) -> bool {
     let is_whole = |input: &InputRef<'_>| match input {
         InputRef::Vrt(vrt) => is_integer(vrt.data_type()),
@@ -59,12 +60,12 @@ fn is_integer(data_type: DataType) -> bool {
 }
 
 impl OntoRead<'_> {
-    /// Reads the mask into new memory where it is wanted.
+    /// Reads the mask into new memory at `to`.
     pub(super) fn mask(&self, to: Location) -> Result<Pixels> {
         let (pixels, done, holes) = self.decoded(to)?;
         let engine = self.engine_of(&done);
         let spec = self.mask_spec(pixels.spec())?;
-        // The pixels that it is made of are still there.
+        // The pixels that it is computed from are still in memory.
         let need = if to == Location::Host { len(&spec).saturating_add(len(pixels.spec())) } else { 0 };
         let _lease = self.context.take(need, "the mask")?;
         let output = engine.output(spec, self.context)?;
@@ -90,7 +91,7 @@ impl OntoRead<'_> {
         Ok((done.report, done.faults))
     }
 
-    /// Reads the pixels that the mask is made of.
+    /// Reads the pixels that the mask is computed from.
     fn decoded(&self, to: Location) -> Result<(SharedPixels, Read, Holes)> {
         let is_complex = |data_type: DataType| matches!(data_type, DataType::C64 | DataType::C128);
         let complex = self.stored().find(|(_, data_type)| data_type.is_some_and(is_complex));
@@ -108,7 +109,7 @@ impl OntoRead<'_> {
         Ok((pixels, Read { to, report, faults, engine }, holes))
     }
 
-    /// The engine of the memory that pixels were read into.
+    /// Returns the engine of the memory that pixels were read into.
     fn engine_of(&self, read: &Read) -> Arc<dyn Engine> {
         match read.to {
             Location::Host => Choice::cpu("a mask in memory").engine,
@@ -121,7 +122,7 @@ impl OntoRead<'_> {
         spec.map_err(|error: OutputError| self.refuse(error.to_string()))
     }
 
-    /// The sample of a missing pixel: NaN, or 0, all of its bits.
+    /// Returns the sample of a missing pixel: NaN, or all bits 0.
     fn missing(&self, pixels: &OutputSpec) -> Sought {
         match self.options.meaning.is_masked() {
             true => Sought::nan(pixels.data_type),
@@ -129,7 +130,7 @@ impl OntoRead<'_> {
         }
     }
 
-    /// Looks for a value in the result, if one is asked for; `fill` is the sample of pixels that no file fills.
+    /// Searches the result for a value, if requested. `fill` is the sample of pixels that no file fills.
     pub(super) fn look_in(&self, output: &Output, engine: &dyn Engine, fill: Fill) -> Result<Option<bool>> {
         let Some(look_for) = self.options.meaning.look_for else { return Ok(None) };
         let OutputSpec { data_type, bands, .. } = *output.spec();
@@ -144,14 +145,14 @@ impl OntoRead<'_> {
             LookFor::Value(value) => value.to_sample(data_type).map(Fill),
             LookFor::Nodata => Some(fill),
         };
-        // A value that no sample can have is not there.
+        // No sample can have the value.
         let Some(sample) = sample else { return Ok(Some(false)) };
         let job = FindJob::all(bands, Sought::new(data_type, &sample));
         Ok(Some(engine.find(&job, output, self.context)?))
     }
 }
 
-/// What is known of pixels that a mask is made of.
+/// Pixels that a mask is computed from.
 struct Read {
     to: Location,
     report: Report,

@@ -1,4 +1,4 @@
-//! The plan of a read onto a grid: that of all its parts, and how files lie under the grid.
+//! The plan of a read onto a grid: that of all its parts, and the positions of files under the grid.
 
 use super::ask::Brought;
 use super::deliver::fill_job;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use strile_engine::{Engine, EngineError, EngineMemory, Held, Location, OutputKind, Submission, Supply};
 
 impl OntoRead<'_> {
-    /// Where each file lies under the grid.
+    /// Returns the position of each file under the grid.
     pub(crate) fn files(&self) -> Vec<WarpFile> {
         self.told(&vec![Seen::default(); self.files.len()])
     }
@@ -97,7 +97,7 @@ impl OntoRead<'_> {
         Ok(plan)
     }
 
-    /// Adds what follows all parts: parts without a file are filled, and the result is brought to its place.
+    /// Adds the steps after all parts: parts without a file are filled, and the result is moved to its place.
     fn finished(
         &self,
         plan: &mut ReadPlan,
@@ -139,7 +139,7 @@ impl OntoRead<'_> {
         Ok(())
     }
 
-    /// Makes the plan of pixels that of the mask, which is made of them once they are there.
+    /// Changes the plan of pixels to that of the mask that is computed from them.
     fn of_mask(&self, plan: &mut ReadPlan) -> Result<()> {
         let pixels = len(&plan.output);
         plan.output = self.mask_spec(&plan.output)?;

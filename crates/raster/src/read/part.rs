@@ -1,15 +1,15 @@
-//! Large uncompressed blocks cut into parts: rows of such a block can be read by themselves.
+//! Cuts large uncompressed blocks into parts: rows of such a block can be read separately.
 //!
-//! Many files are one uncompressed strip. A window of one then reads its own rows and no others, threads share
-//! its rows, and nothing has to hold all of it. A part is a task like any other, with the address of its block.
+//! Many files are one uncompressed strip. A window of such a file reads only its own rows, threads share its rows, and
+//! it never has to be in memory as a whole. A part is a task like any other, with the address of its block.
 
 use strile_engine::{BlockLayout, BlockTask, Placement, Span};
 use strile_tiff::{Compression, Predictor};
 
-/// Blocks up to this many bytes stay whole; parts of larger ones have about as many.
+/// Blocks up to this many bytes are not cut; parts of larger ones have about as many.
 const PART_BYTES: usize = 128 << 10;
 
-/// Rows of a part, where blocks of this layout are cut.
+/// Returns the rows per part, if blocks of this layout are cut.
 pub(crate) fn rows_of_part(layout: &BlockLayout) -> Option<u32> {
     let plain = layout.compression == Compression::None
         && layout.predictor == Predictor::None
@@ -24,8 +24,8 @@ pub(crate) fn rows_of_part(layout: &BlockLayout) -> Option<u32> {
     u32::try_from((PART_BYTES / row_len.max(1)).max(1)).ok()
 }
 
-/// Gives the task, or its parts from the top, to `give`. A block with fewer bytes than its rows need stays whole, so that
-/// the fault is the block's.
+/// Passes the task, or its parts from the top, to `give`. A block with fewer bytes than its rows need is not cut, so
+/// that the fault is that of the block.
 pub(crate) fn parts(task: BlockTask, layout: &BlockLayout, give: &mut impl FnMut(BlockTask)) {
     let cut = || {
         let rows = rows_of_part(layout)?;

@@ -1,4 +1,4 @@
-//! The plan of a read: everything that will be done, decided before any pixel is touched.
+//! The plan of a read. Everything is decided before any pixel is touched.
 
 use super::ask::Answer;
 use super::canvas::Canvas;
@@ -12,34 +12,35 @@ use crate::window::Window;
 use strile_engine::{Convert, Decoder, Location, OutputSpec, Route};
 use strile_tiff::DataType;
 
-/// The figures of a plan, for people and for JSON.
+/// Counts of a plan, for display and for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanFigures {
-    /// Blocks that are stored.
+    /// Number of stored blocks.
     pub blocks: usize,
-    /// Blocks not stored, filled.
+    /// Number of blocks that are not stored, but filled.
     pub sparse: usize,
-    /// Of these blocks, those that come from the cache of the process.
+    /// Number of these blocks that come from the cache of the process.
     pub cached: usize,
-    /// Bytes that these are stored in and that are not read.
+    /// Stored size of these in bytes, which is not read.
     pub cached_bytes: u64,
     /// Encoded bytes of all blocks that do not come from the cache.
     pub encoded_bytes: u64,
-    /// Byte ranges fetched, after merging near ones: by the engine if it reads the sources itself, else by staging.
+    /// Number of byte ranges to fetch, after merging close ones: by the engine if it reads the sources itself, else by
+    /// staging.
     pub ranges: usize,
     /// Bytes of those ranges.
     pub range_bytes: u64,
-    /// Requests that are sent for these ranges to servers, if none fails.
+    /// Number of requests to servers for these ranges, if none fails.
     pub requests: usize,
-    /// Bytes of their answers.
+    /// Bytes of their responses.
     pub request_bytes: u64,
-    /// Batches that are staged one after the other; 1 if the engine reads the sources itself.
+    /// Number of batches that are staged one after the other; 1 if the engine reads the sources itself.
     pub batches: usize,
-    /// Batches that the engine cuts all of these into.
+    /// Number of batches into which the engine cuts all of these.
     pub engine_batches: usize,
 }
 
-/// How encoded bytes get to the engine.
+/// How encoded bytes reach the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fetch {
     /// The decoding threads read them from the local source.
@@ -50,44 +51,45 @@ pub enum Fetch {
     Staged,
 }
 
-/// Memory a read takes, in bytes and at most. Finding and blending sources of mosaics before the read is not counted; nor is
-/// what damaged blocks cost, or what a decoder takes because a stream asks for it.
+/// Maximum memory of a read in bytes. Not included: finding and blending sources of mosaics before the read, handling
+/// damaged blocks, and memory that a decoder takes because a stream requests it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryNeed {
-    /// The result.
+    /// Size of the result.
     pub output: u64,
     /// Scratch of one decoding thread on the host: the largest block, encoded and decoded.
     pub scratch_per_thread: u64,
-    /// Host memory that the engine takes for the jobs in flight: scratch of all threads, and pixels and streams on their
-    /// way to and from a device.
+    /// Host memory of the engine for the jobs in flight: scratch of all threads, and pixels and streams on their way to
+    /// and from a device.
     pub decoding: u64,
     /// Staging: the two largest batches, which may be in flight together.
     pub staging: u64,
     /// Decoded pixels that are not part of the result: masks, and windows before they are resampled or turned.
     pub scratch: u64,
-    /// Host memory in all, if the result is new memory.
+    /// Total host memory, if the result is new memory.
     pub host: u64,
-    /// GPU memory in all, if the result is new memory: the result if it is there, and batches in flight.
+    /// Total GPU memory, if the result is new memory: the result if it is there, and batches in flight.
     pub device: u64,
 }
 
-/// What the windows of mosaics in a read are made of.
+/// The sources of the mosaic windows in a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MosaicFigures {
-    /// Windows of mosaics.
+    /// Number of windows of mosaics.
     pub windows: usize,
-    /// Rectangles of files.
+    /// Number of rectangles of files.
     pub tiles: usize,
-    /// Rectangles that no file fills.
+    /// Number of rectangles that no file fills.
     pub gaps: usize,
-    /// Sources that are blended before the read, where the result is: they are scaled, resampled or transparent in places.
+    /// Number of sources that are blended before the read, in the memory of the result, because they are scaled,
+    /// resampled or partly transparent.
     pub blended: usize,
-    /// Of these, the ones that are blended on the host.
+    /// Number of these that are blended on the host.
     pub blended_on_host: usize,
 }
 
 impl MosaicFigures {
-    /// Those of some windows; `None` if there are none.
+    /// Returns those of some windows; `None` if there are none.
     pub(super) fn of<'a>(canvases: impl Iterator<Item = &'a Canvas>) -> Option<Self> {
         canvases.fold(None, |sum: Option<Self>, canvas| {
             let Self { windows, tiles, gaps, blended, blended_on_host } = sum.unwrap_or_default();
@@ -104,15 +106,15 @@ impl MosaicFigures {
     }
 }
 
-/// What a read of one or of many windows will do. `Display` explains it in words.
+/// The plan of a read of one or many windows. `Display` explains it in words.
 pub struct ReadPlan {
     /// The file that is read, or the batch.
     pub file: String,
     /// Page of the first window.
     pub page: usize,
-    /// Resolution level of the first window, 0 is full resolution.
+    /// Resolution level of the first window; 0 is full resolution.
     pub level: usize,
-    /// How many times the level is halved while it is decoded.
+    /// Number of times that the level is halved while it is decoded.
     pub reduce: u8,
     /// Size of the first window's level.
     pub level_size: (u32, u32),
@@ -122,49 +124,49 @@ pub struct ReadPlan {
     pub bands: Vec<u16>,
     /// Windows, bands, rows and columns of the result.
     pub shape: [u32; 4],
-    /// Files that are read; pages of one file count as files.
+    /// Number of files that are read. Pages of a file count as files.
     pub files: usize,
-    /// Parts of windows outside their image, which are filled.
+    /// Number of parts of windows outside their image, which are filled.
     pub filled: usize,
     /// The engine's name.
     pub engine: String,
-    /// Why that engine.
+    /// The reason for choosing that engine.
     pub engine_reason: String,
     /// The estimates that the engine was chosen by, if the choice was free.
     pub judged: Option<Judged>,
     /// Where blocks are decompressed.
     pub decode: Decode,
-    /// Requests of the caller that a GPU does not fulfil, with the reason; blocks that it leaves to the host; sources of mosaics that
-    /// are blended, with the place and the reason.
+    /// Requested features that a GPU does not support, with the reason; blocks that it leaves to the host; blended
+    /// sources of mosaics, with the place and the reason.
     pub notes: Vec<String>,
     /// The memory that the engine decodes into.
     pub destination: Location,
-    /// Steps on the whole result after decoding, in words, each with the place where it is done.
+    /// Steps on the whole result after decoding, in words, each with the place where it runs.
     pub after: Vec<String>,
-    /// How samples of the first window are converted while they are placed; `None` if they stay as they are.
+    /// How samples of the first window are converted while they are placed; `None` if they are unchanged.
     pub convert: Option<Convert>,
-    /// Type of the samples that are converted.
+    /// Type of the samples before conversion.
     pub(super) stored: DataType,
-    /// What else pixels of the first window are masked by, in words: a mask image or alpha.
+    /// Other masks of the first window, in words: a mask image or alpha.
     pub masked_by: Option<String>,
-    /// What windows of mosaics are made of, if there are any.
+    /// The sources of mosaic windows, if there are any.
     pub mosaics: Option<MosaicFigures>,
-    /// How files are put onto a grid, if they are.
+    /// How files are warped onto a grid, if they are.
     pub onto: Option<WarpPlan>,
-    /// How bytes get to the engine.
+    /// How bytes reach the engine.
     pub fetch: Fetch,
     /// The shape of the result: the bands of all windows, one window after the other.
     pub output: OutputSpec,
-    /// What memory it takes.
+    /// The memory it takes.
     pub memory: MemoryNeed,
-    /// What it counts.
+    /// The counts.
     pub(super) figures: PlanFigures,
     /// The read itself.
     pub(super) planned: Planned,
 }
 
 impl ReadPlan {
-    /// Puts the plan of a read together from what the engine says of it.
+    /// Assembles the plan of a read from the engine's answers.
     pub(super) fn new(
         asked: Asked<'_>,
         (first, after): (First, Vec<String>),
@@ -224,7 +226,8 @@ impl ReadPlan {
         }
     }
 
-    /// The plan of a window that was blended into the memory of its result: no block of it is decoded after that.
+    /// Returns the plan of a window that was blended into the memory of its result: no block of it is decoded
+    /// afterwards.
     pub(crate) fn of_blended(mut self) -> Self {
         let PlanFigures { blocks, encoded_bytes, ranges, range_bytes, batches, engine_batches, .. } =
             &mut self.figures;
@@ -264,13 +267,14 @@ impl ReadPlan {
         }
     }
 
-    /// Returns what the plan counts. A block that several windows show counts once.
+    /// Returns the counts of the plan. A block that appears in several windows counts once.
     pub fn figures(&self) -> PlanFigures {
         self.figures
     }
 }
 
-/// Who decodes most: the first decoder of the heaviest layout that is not the host in place of a device.
+/// Returns where most blocks are decoded: the first decoder of the heaviest layout that is not the host on behalf of a
+/// device.
 fn decode(routes: &[Route], heaviest: u32, engine: Location) -> Decode {
     let of_layout = || routes.iter().filter(|route| route.layout == heaviest);
     let route = of_layout().find(|route| route.decoder != Decoder::Host).or_else(|| of_layout().next());

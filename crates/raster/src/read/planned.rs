@@ -1,4 +1,5 @@
-//! A read that is ready to run: blocks in batches, what they are decoded into, and how their bytes get to the engine.
+//! A read that is ready to run: its batches of blocks, the memory they are decoded into, and how their bytes reach the
+//! engine.
 
 use super::cached::Cached;
 use super::plan::Fetch;
@@ -12,12 +13,12 @@ use crate::source::Source;
 use std::sync::Arc;
 use strile_engine::{BlockLayout, BlockTask, Change, Convert, Fill, Lease, Location, OutputSpec};
 
-/// What the first window says of all of it.
+/// Properties of the first window that apply to the whole read.
 pub(super) struct Given {
     pub(super) convert: Option<Convert>,
-    /// The value where nothing lies in a mosaic, for a read of one window.
+    /// The value of pixels of a mosaic without a source, for a read of one window.
     pub(super) fill: Option<Fill>,
-    /// Whether it is a batch: its windows are named in errors.
+    /// Whether it is a batch: errors name its windows.
     pub(super) batch: bool,
 }
 
@@ -29,40 +30,40 @@ pub(crate) struct Planned {
     pub(crate) output: OutputSpec,
     /// The memory that the engine decodes into.
     pub(crate) destination: Location,
-    /// How bytes get to the engine.
+    /// How bytes reach the engine.
     pub(super) fetch: Fetch,
     /// Bytes of the two largest batches that are staged.
     pub(super) staging: u64,
     convert: Option<Convert>,
     fill: Option<Fill>,
     pub(super) batch: bool,
-    /// What windows are decoded into.
+    /// The memory that windows are decoded into.
     pub(super) sheets: Vec<Sheet>,
-    /// What their masks are decoded into.
+    /// The memory that their masks are decoded into.
     pub(super) masks: Vec<Masks>,
     pub(super) sources: Vec<Arc<dyn Source>>,
     pub(super) layouts: Vec<Arc<BlockLayout>>,
-    /// Whether a layout is that of filled parts.
+    /// Per layout: whether it is that of filled parts.
     edges: Vec<bool>,
     pub(super) selections: Vec<Vec<u16>>,
-    /// The outputs of the job: of each sheet one for samples as they are, one for what is filled and one for each
-    /// conversion, then one of each of the masks.
+    /// The outputs of the job: per sheet one for unchanged samples, one for filled parts and one per conversion, then
+    /// one per masks.
     pub(super) outputs: Vec<Target>,
     /// All blocks, in the order in which they are submitted.
     pub(super) batches: Vec<Vec<BlockTask>>,
-    /// Pixels that are in the memory of the device already, and the tasks that place them.
+    /// Pixels that are already in the memory of the device, and the tasks that place them.
     pub(super) held: Vec<(Held, Vec<BlockTask>)>,
     /// The window of each task, in that order; empty if there is one window.
     pub(super) windows: Vec<u32>,
-    /// Parts of windows outside their image, which are filled.
+    /// Number of parts of windows outside their image, which are filled.
     pub(super) filled: usize,
-    /// Memory of all this.
+    /// Leases of this memory.
     pub(super) leases: Vec<Lease>,
-    /// Blocks that the cache has or shall have.
+    /// Blocks from the cache, or to be kept there.
     pub(super) cached: Cached,
 }
 
-/// Blocks of a read; one that several windows show counts once.
+/// Counts of the blocks of a read. One that appears in several windows counts once.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Blocks {
     pub(crate) stored: usize,
@@ -71,7 +72,7 @@ pub(crate) struct Blocks {
 }
 
 impl Planned {
-    /// Cuts the blocks into batches for the engine that was chosen.
+    /// Cuts the blocks into batches for the chosen engine.
     pub(super) fn new(
         (located, cached): (Located, Cached),
         choice: &Choice,
@@ -105,7 +106,7 @@ impl Planned {
             Some(_) => [1, result.bands, result.rows, result.columns],
             None => shape,
         };
-        // The samples of a mask have nothing to do with those of blocks without pixels.
+        // The samples of a mask are unrelated to those of blocks without pixels.
         let is_mask = finish.is_some_and(|job| matches!(job.change, Change::Alpha | Change::Differs(_)));
         let fill = if is_mask { Some(Fill::default()) } else { fill };
         Self {
@@ -133,17 +134,17 @@ impl Planned {
         }
     }
 
-    /// The layout of the first window's blocks.
+    /// Returns the layout of the first window's blocks.
     pub(super) fn layout(&self) -> Option<&BlockLayout> {
         self.layouts.first().map(AsRef::as_ref)
     }
 
-    /// Whether a task fills a part of a window outside its image.
+    /// Returns whether a task fills a part of a window outside its image.
     fn is_filled(&self, task: &BlockTask) -> bool {
         self.edges.get(task.layout as usize).copied().unwrap_or(false)
     }
 
-    /// The value of blocks without pixels in the result, for a read of one window.
+    /// Returns the value of blocks without pixels in the result, for a read of one window.
     pub(crate) fn fill(&self) -> Fill {
         if let Some(fill) = self.fill {
             return fill;
@@ -160,7 +161,7 @@ impl Planned {
         let mut found = Blocks { stored: self.cached.blocks, ..Blocks::default() };
         let mut before: Option<&BlockTask> = None;
         for task in self.batches.iter().flatten().chain(self.cached.parts()) {
-            // Parts of one block follow each other, and so do the windows of one block.
+            // Parts of one block are adjacent, and so are the windows of one block.
             let same = before.is_some_and(|b| (b.source, b.address) == (task.source, task.address));
             match task.span {
                 Some(span) => {
@@ -178,7 +179,7 @@ impl Planned {
     }
 }
 
-/// The sum of the largest, of as many batches as are in flight together.
+/// Returns the sum of the largest values, one per batch in flight.
 pub(super) fn in_flight(bytes: impl Iterator<Item = u64>) -> u64 {
     let mut lens: Vec<u64> = bytes.collect();
     lens.sort_unstable_by(|a, b| b.cmp(a));

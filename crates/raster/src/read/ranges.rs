@@ -1,10 +1,10 @@
-//! The byte ranges that are fetched for blocks: near ones are merged into fewer, larger ones.
+//! The byte ranges to fetch for blocks. Close ones are merged.
 
 use crate::source::Source;
 use std::ops::Range;
 use strile_engine::{BlockTask, Span};
 
-/// The ranges sorted, those that overlap or lie within `gap` of each other made one.
+/// Sorts the ranges, and merges those that overlap or lie within `gap` of each other.
 pub(crate) fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted: Vec<Range<u64>> =
         ranges.iter().filter(|range| range.start < range.end).cloned().collect();
@@ -19,18 +19,18 @@ pub(crate) fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     merged
 }
 
-/// The byte ranges that are fetched for blocks inside a file, merged and cut into pieces.
+/// Returns the byte ranges to fetch for blocks inside a file, merged and cut into pieces.
 pub(crate) fn fetches(tasks: &[BlockTask], source: &dyn Source) -> Vec<Range<u64>> {
     merged(tasks.iter().filter_map(|task| task.span), source)
 }
 
-/// Bytes that are fetched for blocks at once, including those between blocks that are close together.
+/// Returns the bytes to fetch for blocks at once, including those between blocks that are close together.
 pub(crate) fn fetched_len(spans: &[Option<Span>], source: &dyn Source) -> u64 {
     let ranges = merged(spans.iter().copied().flatten(), source);
     ranges.iter().fold(0, |sum, range| sum.saturating_add(range.end - range.start))
 }
 
-/// Requests that fetching a range takes, and bytes of their answers.
+/// Returns the number of requests to fetch a range, and the bytes of their responses.
 pub(crate) fn requests(range: &Range<u64>, source: &dyn Source) -> (usize, u64) {
     let len = range.end - range.start;
     match source.piece_len() {
@@ -59,7 +59,7 @@ fn merged(spans: impl Iterator<Item = Span>, source: &dyn Source) -> Vec<Range<u
         .collect()
 }
 
-/// The ranges of spans, sorted by their starts, in pieces of at most `most` bytes where no span is cut.
+/// Returns the ranges of spans, sorted by their starts, in pieces of at most `most` bytes that do not cut a span.
 fn cut<'a>(spans: impl Iterator<Item = &'a Range<u64>>, most: u64) -> Vec<Range<u64>> {
     let mut pieces: Vec<Range<u64>> = Vec::new();
     for span in spans {

@@ -26,33 +26,33 @@ use strile_engine::{
 };
 use strile_tiff::DataType;
 
-/// A planned read, and the engine that will do it.
+/// A planned read, and its engine.
 pub(crate) struct Reading<'a> {
     asked: Asked<'a>,
-    /// Where the result is wanted. The plan's destination is host memory if a copy there follows.
+    /// Where the result is stored. The plan's destination is host memory if a copy there follows.
     to: Location,
     pub(crate) choice: Choice,
     pub(crate) planned: Planned,
     first: First,
-    /// What follows the read, in words.
+    /// Steps after the read, in words.
     after: Vec<String>,
-    /// Index of the layout that most bytes are decoded of.
+    /// Index of the layout with the most decoded bytes.
     heaviest: u32,
     /// Bands of a window, before its last step.
     bands: u32,
-    /// Whether the memory of the result is leased already.
+    /// Whether the memory of the result is already leased.
     is_held: bool,
     context: &'a Context,
 }
 
-/// A read as it was asked for, to be done again without the cache.
+/// The request of a read, for repeating it without the cache.
 struct Again<'a> {
     asked: Asked<'a>,
     to: (Location, bool),
     context: &'a Context,
 }
 
-/// Pixels in new memory, and what the engine did.
+/// Pixels in new memory, and the report of the engine.
 pub(crate) struct Done {
     pub(crate) output: Output,
     pub(crate) report: Report,
@@ -61,13 +61,13 @@ pub(crate) struct Done {
 }
 
 impl<'a> Reading<'a> {
-    /// Plans a read of pixels that are wanted in the memory `to`. The plan's destination is host memory if the CPU decodes;
-    /// `holder` then has the engine to copy with.
+    /// Plans a read of pixels into the memory `to`. The plan's destination is host memory if the CPU decodes; `holder`
+    /// then has the engine to copy with.
     pub(crate) fn new(asked: Asked<'a>, to: Location, context: &'a Context) -> Result<Self> {
         Self::resolved(asked, (to, false), context)
     }
 
-    /// Plans a read of pixels into memory that is leased already: a part of a read onto a grid, or of a mosaic.
+    /// Plans a read of pixels into memory that is already leased: a part of a read onto a grid, or of a mosaic.
     pub(crate) fn into_held(asked: Asked<'a>, to: Location, context: &'a Context) -> Result<Self> {
         Self::resolved(asked, (to, true), context)
     }
@@ -77,7 +77,7 @@ impl<'a> Reading<'a> {
         let need = if is_held { 0 } else { len(&resolved.result) };
         let fits = || context.budget.fits(need, purpose(asked.batch.is_some()));
         if to == Location::Host {
-            // Refused here, before block tables are fetched for pixels that memory cannot hold.
+            // Fails here, before block tables are fetched for pixels that do not fit into memory.
             fits()?;
         }
         let named: Vec<_> = resolved
@@ -113,7 +113,7 @@ impl<'a> Reading<'a> {
         Ok(Self { asked, to, choice, planned, first, after, heaviest, bands, is_held, context })
     }
 
-    /// Returns the plan, with what the engine says of it.
+    /// Returns the plan, with the engine's answers.
     pub(crate) fn explained(self) -> Result<ReadPlan> {
         let Self { asked, to, choice, mut planned, first, after, heaviest, context, .. } = self;
         planned.cached.land();
@@ -121,7 +121,7 @@ impl<'a> Reading<'a> {
         Ok(ReadPlan::new(asked, (first, after), (choice, engine), (planned, heaviest)))
     }
 
-    /// The engine of the memory that the result is copied to after the read: that of the GPU `index`.
+    /// Returns the engine of the memory that the result is copied to after the read: that of the GPU `index`.
     pub(crate) fn holder(&self, index: u32) -> Result<Arc<dyn Engine>> {
         match self.choice.engine.location() {
             Location::Cuda(own) if own == index => Ok(Arc::clone(&self.choice.engine)),
@@ -130,7 +130,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The engine to copy the result with, if the host decodes for the memory of a GPU.
+    /// Returns the engine to copy the result with, if the host decodes for the memory of a GPU.
     fn copies(&self) -> Result<Option<Arc<dyn Engine>>> {
         match self.to {
             Location::Cuda(index) if self.planned.destination == Location::Host => {
@@ -140,7 +140,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads into new memory where the result is wanted.
+    /// Reads into new memory at the requested location.
     pub(crate) fn delivered(self) -> Result<Done> {
         let (holder, interleave, context) = (self.copies()?, self.asked.interleave, self.context);
         let done = self.read()?;
@@ -150,7 +150,7 @@ impl<'a> Reading<'a> {
         Ok(Done { output, report: done.report, faults: done.faults, engine })
     }
 
-    /// Reads into an output of the plan's shape and type where the result is wanted.
+    /// Reads into an output of the plan's shape and type at the requested location.
     pub(crate) fn delivered_into(self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
         let (holder, interleave, context) = (self.copies()?, self.asked.interleave, self.context);
         let Some(engine) = holder else { return self.read_into(output) };
@@ -171,7 +171,7 @@ impl<'a> Reading<'a> {
         Again::or_without(again, self.read_once_into(output), |reading| reading.read_once_into(output))
     }
 
-    /// What is needed to do without blocks of the cache, if there are some.
+    /// Returns the request for repeating the read without blocks of the cache, if there are some.
     fn again(&self) -> Option<Again<'a>> {
         let Self { asked, to, is_held, context, .. } = *self;
         let again = || Again { asked, to: (to, is_held), context };
@@ -200,7 +200,7 @@ impl<'a> Reading<'a> {
         let reader = Reader { asked, engine: choice.engine.as_ref(), context };
         let resampled = sheets.iter().any(|sheet| sheet.then.is_resampled());
         let apart = sheets.iter().any(Sheet::is_apart);
-        // Resampled sheets lie where the engine is, others where the result is.
+        // Resampled sheets are located at the engine, others at the result.
         let host = Choice::cpu("pixels in host memory").engine;
         let own = resampled || output.location() == reader.engine.location();
         let holder = if own { reader.engine } else { host.as_ref() };
@@ -232,7 +232,7 @@ impl<'a> Reading<'a> {
             return Ok(done);
         }
         let mut done = reader.masked(planned, &memory, masks)?;
-        // A value that no sample can have is looked for by no output, and is not there.
+        // If no sample can have the value, no output is searched, and it is not found.
         done.0.found = looks.then(|| done.0.found.unwrap_or(false));
         let find = |engine: &dyn Engine, pixels: &Output| {
             engine.find(&asked.find_job(pixels.spec(), bands), pixels, context)
@@ -240,7 +240,8 @@ impl<'a> Reading<'a> {
         if let Some(pixels) = memory.first().filter(|_| after && !resampled) {
             done.0.found = Some(find(holder, pixels)?);
         }
-        // What is not there is not replaced. Of complex samples only those without an imaginary part are found.
+        // A value that was not found is not replaced. Of complex samples only those without an imaginary part are
+        // found.
         let is_missed = |pixels: &Output| {
             done.0.found == Some(false)
                 && asked.looks_for_replaced()
@@ -275,7 +276,7 @@ impl<'a> Reading<'a> {
 }
 
 impl Again<'_> {
-    /// Reads without the cache if there was no memory: what the cache has must not be why a read fails.
+    /// Reads without the cache if there was not enough memory: the cache must not make a read fail.
     fn or_without<R>(
         again: Option<Self>,
         result: Result<R>,
@@ -292,7 +293,7 @@ impl Again<'_> {
     }
 }
 
-/// What a plan did, and the masks that it decoded.
+/// The report of a plan, and the masks that it decoded.
 struct Decoded {
     done: (Report, Vec<WindowFault>),
     masks: Vec<(Masks, SharedPixels)>,
@@ -319,7 +320,7 @@ impl Reader<'_> {
         Ok(done)
     }
 
-    /// Applies masks to the sheets that they are of.
+    /// Applies masks to their sheets.
     fn apply(&self, masks: Vec<(Masks, SharedPixels)>, sheets: &[&Output]) -> Result<()> {
         let host = Choice::cpu("masks in host memory").engine;
         let place = sheets.first().map_or(Location::Host, |sheet| sheet.location());
@@ -333,7 +334,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Makes a mask of pixels: valid where a band differs from what is missing in it.
+    /// Converts pixels to a mask: valid where a band differs from its missing value.
     fn any_differs(
         &self,
         missing: &[Sought],
@@ -385,7 +386,7 @@ impl Reader<'_> {
         Ok(Decoded { done, masks: made.collect::<Result<Vec<_>>>()?, _lease })
     }
 
-    /// Decoded pixels for another step.
+    /// Shares decoded pixels for another step.
     fn pixels(&self, spec: OutputSpec, decoded: Output) -> Result<SharedPixels> {
         let pixels = match decoded.device_bytes() {
             Some(bytes) => SharedPixels::on_device(spec, bytes.clone()),
@@ -394,7 +395,7 @@ impl Reader<'_> {
         pixels.map_err(|error| self.asked.refuse(error.to_string()))
     }
 
-    /// Runs the plan. Faulty blocks fail it, unless they are to be filled.
+    /// Runs the plan. Faulty blocks make it fail, unless they are to be filled.
     fn run(&self, planned: Planned, memory: &[&Output]) -> Result<(Report, Vec<WindowFault>)> {
         let sources = planned.sources.clone();
         let (report, faults, keeping) = run(planned, self.engine, memory, self.context)?;
@@ -420,7 +421,7 @@ impl Reader<'_> {
         Ok(self.context.take(need, purpose)?)
     }
 
-    /// Lays the windows of a sheet onto `output`, in memory that the engine writes.
+    /// Warps the windows of a sheet onto `output`, in memory that the engine writes.
     fn lay(&self, sheet: Sheet, decoded: Output, valid: Option<SharedPixels>, output: &Output) -> Result<()> {
         let Then::Warp(windows) = sheet.then else { return Err(EngineError::Abandoned.into()) };
         if windows.is_empty() {
@@ -431,8 +432,8 @@ impl Reader<'_> {
         Ok(self.engine.warp(&job, &pixels, valid.as_ref(), output, self.context)?)
     }
 
-    /// Resamples the windows of a sheet into their bands of `output`: directly if these are all bands and the engine writes
-    /// there, else through memory of its own.
+    /// Resamples the windows of a sheet into their bands of `output`: directly if these are all bands and the engine
+    /// writes there, else through intermediate memory.
     fn resample(&self, sheet: Sheet, decoded: Output, bands: u32, output: &Output) -> Result<()> {
         let Sheet { windows, spec, then } = sheet;
         let Then::Resample(patches) = then else { return Err(EngineError::Abandoned.into()) };
@@ -458,7 +459,7 @@ impl Reader<'_> {
     }
 }
 
-/// Where a step is done, in words.
+/// Describes where a step runs.
 pub(super) fn place_of(place: Location) -> String {
     match place {
         Location::Host => "on the host".to_owned(),
@@ -466,7 +467,7 @@ pub(super) fn place_of(place: Location) -> String {
     }
 }
 
-/// The files with faults that are not `first`.
+/// Returns the files with faults other than `first`.
 fn others(first: &str, faults: &[WindowFault]) -> Box<[FaultyFile]> {
     let mut files: BTreeMap<&str, FaultyFile> = BTreeMap::new();
     for WindowFault { file, fault, .. } in faults.iter().filter(|fault| fault.file != first) {
@@ -476,12 +477,12 @@ fn others(first: &str, faults: &[WindowFault]) -> Box<[FaultyFile]> {
     files.into_values().collect()
 }
 
-/// The bytes of a shape.
+/// Returns the bytes of a shape.
 pub(super) fn len(spec: &OutputSpec) -> u64 {
     spec.len().map_or(u64::MAX, |len| len as u64)
 }
 
-/// Refuses a read that would fetch too much from remote files.
+/// Fails for a read that would fetch too much from remote files.
 fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
     if asked.execution.max_cloud_bytes.is_none() {
         return Ok(());
@@ -496,7 +497,7 @@ fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
             let spans: Vec<Option<Span>> = of_source.iter().map(|task| task.span).collect();
             fetched = fetched.saturating_add(fetched_len(&spans, source.as_ref()));
             if asked.batch.is_none() {
-                // The file that holds the level: perhaps one beside the image.
+                // The file that contains the level: it may be beside the image.
                 source.name().clone_into(&mut name);
             }
         }
@@ -504,11 +505,11 @@ fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
     check_fetched(&name, fetched, asked.execution)
 }
 
-/// The engine, estimated by the layout that most bytes are decoded of, as if all blocks had it.
+/// Chooses the engine, estimated by the layout with the most decoded bytes, as if all blocks had it.
 fn choose(asked: &Asked<'_>, located: &Located, to: Location, context: &Context) -> Result<(u32, Choice)> {
     let mut decoded: BTreeMap<u32, u64> = BTreeMap::new();
     let kind = |task: &BlockTask| (task.layout, task.placement.rows, task.span.is_some());
-    // Neighbours that are alike in this are counted at once.
+    // Neighbours of the same kind are counted at once.
     for alike in located.tasks.chunk_by(|a, b| kind(a) == kind(b)) {
         let Some(task) = alike.first().filter(|task| task.span.is_some()) else { continue };
         let layout = located.layouts.get(task.layout as usize);

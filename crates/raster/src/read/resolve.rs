@@ -1,4 +1,4 @@
-//! Requests found in their files: what all of them make together, checked before a block is located.
+//! Resolves requests to images in their files, and checks the combined result before a block is located.
 
 use super::area::Frame;
 use super::canvas::Canvas;
@@ -28,39 +28,39 @@ pub(super) struct Group<'a> {
     /// Index of its source in the job.
     pub(super) source: u32,
     pub(super) level: usize,
-    /// Where its pixels go, by their number in `Resolved::slots`.
+    /// Where its pixels go, as indices into `Resolved::slots`.
     pub(super) members: Vec<usize>,
-    /// `None`: samples are placed as they are.
+    /// `None` if samples are placed unchanged.
     pub(super) convert: Option<Convert>,
     pub(super) role: Role,
 }
 
-/// What the samples of a group are for.
+/// The use of a group's samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// They are a window.
+    /// A window.
     Pixels,
-    /// They are a part of a mosaic's window.
+    /// A part of a mosaic's window.
     Tile,
-    /// They are a part of the mask of a mosaic's window.
+    /// A part of the mask of a mosaic's window.
     MaskTile,
-    /// They say which pixels are missing, in all bands of a window but this one, counted from 0.
+    /// A mask of missing pixels, for all bands of a window except this one, counted from 0.
     Mask(Option<u32>),
 }
 
 /// A window, or the part of it that a file fills.
 pub(super) struct Slot {
-    /// The number of the window.
+    /// Number of the window.
     pub(super) window: usize,
-    /// The pixels of the file that are wanted, and those of them that lie inside its image.
+    /// The requested pixels of the file, and those of them that lie inside its image.
     pub(super) frame: Frame,
     pub(super) inside: Option<Window>,
-    /// Where the frame begins in the window: column and row, and band, from 0.
+    /// Position of the frame in the window: column and row, and band, from 0.
     pub(super) at: (u32, u32),
     pub(super) band: u32,
 }
 
-/// What a file or a mosaic gives.
+/// Types and values of a file or a mosaic.
 struct Kind<'b> {
     name: &'b str,
     stored: DataType,
@@ -68,10 +68,10 @@ struct Kind<'b> {
     bands: usize,
 }
 
-/// The masks of a window, and its band there; `None` for a window without.
+/// The masks of a window, and its band there; `None` for a window without a mask.
 pub(super) type MaskPlace = Option<(u32, u32)>;
 
-/// What is known of a read before blocks are located.
+/// The state of a read before blocks are located.
 pub(super) struct Resolved<'a> {
     pub(super) groups: Vec<Group<'a>>,
     pub(super) sources: Vec<Arc<dyn Source>>,
@@ -79,28 +79,28 @@ pub(super) struct Resolved<'a> {
     pub(super) shape: [u32; 4],
     /// The result: bands of all windows, one window after the other.
     pub(super) result: OutputSpec,
-    /// What windows are decoded into.
+    /// The memory that windows are decoded into.
     pub(super) sheets: Vec<Sheet>,
-    /// What their masks are decoded into.
+    /// The memory that their masks are decoded into.
     pub(super) masks: Vec<Masks>,
-    /// For each window its masks, and its band there.
+    /// Per window: its masks, and its band there.
     pub(super) masked: Vec<MaskPlace>,
-    /// Where the pixels of files go: windows, and tiles of mosaics.
+    /// Destinations of the pixels of files: windows, and tiles of mosaics.
     pub(super) slots: Vec<Slot>,
-    /// For each window its frame, and the part of it that lies inside the image.
+    /// Per window: its frame, and the part of it that lies inside the image.
     pub(super) frames: Vec<(Frame, Option<Window>)>,
     /// Windows of mosaics, by their number.
     pub(super) canvases: Vec<(usize, Laid<'a>)>,
-    /// Sources that are in the memory of the device already.
+    /// Sources that are already in the memory of the device.
     pub(super) held: Vec<Held>,
 }
 
-/// Pixels in the memory of the device that decodes: blended there.
+/// Pixels that were blended in the memory of the device that decodes.
 #[derive(Debug, Clone)]
 pub(super) struct Held {
     /// The source that their tasks name.
     pub(super) source: u32,
-    /// How many bytes.
+    /// Size in bytes.
     pub(super) len: u64,
     /// The bytes; a plan has none.
     pub(super) bytes: Option<DeviceBytes>,
@@ -109,23 +109,23 @@ pub(super) struct Held {
 /// A window of a mosaic in the job.
 pub(super) struct Laid<'a> {
     pub(super) canvas: &'a Canvas,
-    /// One for all bands, or one for each.
+    /// One for all bands, or one per band.
     pub(super) converts: Vec<Option<Convert>>,
-    /// The source of pixels that were blended.
+    /// The source of blended pixels.
     pub(super) blended: Option<u32>,
-    /// The same of its mask.
+    /// The source of blended pixels of its mask.
     pub(super) blended_mask: Option<u32>,
 }
 
 impl Laid<'_> {
-    /// How samples of a band, from 0, are converted.
+    /// Returns how samples of a band, from 0, are converted.
     pub(super) fn convert(&self, band: u32) -> Option<Convert> {
         self.converts.get(band as usize).or(self.converts.first()).copied().flatten()
     }
 }
 
 impl<'a> Asked<'a> {
-    /// Finds every window in its file, and checks that all of them make one result.
+    /// Finds every window in its file, and checks that all of them form one result.
     pub(super) fn resolve(&self) -> Result<Resolved<'a>> {
         let mut found = Found::default();
         let mut frames = Vec::with_capacity(self.requests.len());
@@ -147,7 +147,7 @@ impl<'a> Asked<'a> {
                     };
                     let image = (group.facts.image.width, group.facts.image.height);
                     let frame = self.batch.map_or(frame, |batch| batch.read(frame, image));
-                    // Nothing of a file is read that does not lie under the grid.
+                    // Nothing is read of a file that does not lie under the grid.
                     let nowhere = self.laying.is_some_and(|laying| laying.windows.is_empty());
                     let inside = frame.inside(image).filter(|_| !nowhere);
                     found.slots.push(Slot { window: index, frame, inside, at: (0, 0), band: 0 });
@@ -250,7 +250,7 @@ impl<'a> Asked<'a> {
         Ok(Resolved { groups, sources, shape, result, sheets, masks, masked, slots, frames, canvases, held })
     }
 
-    /// The samples that a mask by nodata takes for missing: one for all bands, or one for each.
+    /// Returns the samples that a mask by nodata treats as missing: one for all bands, or one per band.
     fn missing(&self, groups: &[Group<'_>], data_type: DataType) -> Vec<Sought> {
         match self.requests.first().and_then(Request::canvas) {
             Some(canvas) => canvas.missing.clone(),
@@ -270,11 +270,11 @@ impl<'a> Asked<'a> {
         make(data_type, bands, rows, columns).map_err(|error| self.refuse(error.to_string()))
     }
 
-    /// What windows that are resampled are decoded into.
+    /// Returns the memory that resampled windows are decoded into.
     fn sheets(&self, patches: &[ResampleWindow], (data_type, bands): (DataType, u32)) -> Result<Vec<Sheet>> {
         let sizes: Vec<_> = patches.iter().map(|patch| patch.size).collect();
         let sheet = |(size, windows): (_, Vec<usize>)| {
-            // No more than those of all windows, which fit.
+            // At most those of all windows, which fit.
             let bands = u32::try_from(windows.len()).unwrap_or(u32::MAX).saturating_mul(bands);
             let spec = self.spec(data_type, bands, size)?;
             let patches = windows.iter().filter_map(|&at| patches.get(at).copied()).collect();
@@ -283,7 +283,7 @@ impl<'a> Asked<'a> {
         alike(&sizes).into_iter().map(sheet).collect()
     }
 
-    /// How windows become that size.
+    /// Returns how windows are resampled to that size.
     fn patches(
         &self,
         (groups, slots, canvases): (&[Group<'_>], &[Slot], &[(usize, Laid<'_>)]),
@@ -307,7 +307,7 @@ impl<'a> Asked<'a> {
             let exact = [left - x as f64, top - y as f64, wide, high];
             *patch = ResampleWindow { exact, size: (frame.width, frame.height), nodata, fill };
         };
-        // Nodata as it is after the conversion: a half may be another number than the one stored.
+        // Nodata after the conversion: a half float may differ from the stored number.
         let converted = |sample: Fill, stored: DataType, convert: Option<Convert>| match convert {
             Some(convert) => convert.sample(stored, &sample, data_type),
             None => Some(sample),
@@ -359,7 +359,7 @@ impl<'a> Asked<'a> {
             let role = Role::Mask(spared.and_then(|at| u32::try_from(at).ok()));
             let place = place.of_layer(layer).bands([band]);
             let facts = dataset.facts(&place, &Meaning::default(), self.execution)?;
-            // Blocks of a mask have the addresses of their image's, so they need a source of their own.
+            // Blocks of a mask have the addresses of their image's, so they need a separate source.
             let source = sources.add(facts.source);
             let members = members.clone();
             masks.push(Group { dataset, facts, source, level: *level, members, convert: None, role });
@@ -368,7 +368,7 @@ impl<'a> Asked<'a> {
         Ok(())
     }
 
-    /// What masks are decoded into: one output per sheet and type of mask.
+    /// Returns the memory that masks are decoded into: one output per sheet and type of mask.
     fn masks(
         &self,
         (groups, slots, canvases): (&[Group<'_>], &[Slot], &[(usize, Laid<'_>)]),
@@ -378,7 +378,7 @@ impl<'a> Asked<'a> {
         let mut masks: Vec<Masks> = Vec::new();
         let mut masked = vec![None; self.requests.len()];
         let places = places_of(sheets);
-        // The window of each mask, the type of its samples, and the bands that it belongs to, counted in the window.
+        // The window of each mask, the type of its samples, and the bands that it applies to, counted in the window.
         let mut all: Vec<(usize, DataType, Vec<MaskWindow>)> = Vec::new();
         for Group { facts, members, role, .. } in groups {
             let Role::Mask(spared) = *role else { continue };
@@ -421,12 +421,12 @@ impl<'a> Asked<'a> {
         Ok((masks, masked))
     }
 
-    /// Whether all samples become floats, whatever files say.
+    /// Returns whether all samples become floats, whatever the files.
     fn floats(&self) -> bool {
         self.batch.is_some_and(|batch| batch.floats) || (self.laying.is_some() && self.meaning.is_masked())
     }
 
-    /// The type of the result.
+    /// Returns the type of the result.
     fn data_type(&self, kinds: &[Kind<'_>]) -> Result<DataType> {
         if self.floats() {
             let fits = |kind: &Kind<'_>| match kind.stored {
@@ -444,7 +444,7 @@ impl<'a> Asked<'a> {
         let given = |kind: &Kind<'_>| kind.unpacking.map_or(kind.stored, |unpacking| unpacking.data_type);
         let Some(first) = kinds.first() else { return Ok(DataType::U8) };
         match kinds.iter().find(|kind| given(kind) != given(first)) {
-            // Each file is laid as it is stored.
+            // Each file is warped in its stored type.
             _ if self.laying.is_some() => Ok(given(first)),
             None => Ok(given(first)),
             Some(other) => Err(self.refuse(format!(
@@ -465,7 +465,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Refuses windows and tiles that are too large, each as if it were read by itself.
+    /// Fails for windows and tiles that are too large, each as if it were read separately.
     fn check_sizes(&self, groups: &[Group<'_>], slots: &[Slot], data_type: DataType) -> Result<()> {
         for Group { dataset, facts, members, .. } in groups {
             let bands = u32::try_from(facts.bands.len()).unwrap_or(u32::MAX);
@@ -477,7 +477,7 @@ impl<'a> Asked<'a> {
         Ok(())
     }
 
-    /// How samples are converted; `None` if they stay as they are.
+    /// Returns how samples are converted; `None` if they are unchanged.
     fn convert(
         &self,
         stored: DataType,
@@ -505,7 +505,7 @@ impl<'a> Asked<'a> {
         Ok(Some(convert).filter(|convert| stored != data_type || *convert != as_they_are))
     }
 
-    /// The value of pixels outside their image, where blocks without pixels have `fill`, of the stored type.
+    /// Returns the value of pixels outside their image, where blocks without pixels have `fill`, of the stored type.
     pub(super) fn edge(
         &self,
         (stored, fill): (DataType, Fill),
@@ -525,7 +525,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The value that blocks without pixels have in the result.
+/// Returns the value of blocks without pixels in the result.
 pub(super) fn filled(
     (stored, fill): (DataType, Fill),
     convert: Option<Convert>,
@@ -535,7 +535,8 @@ pub(super) fn filled(
     converted.map_or(fill, Option::unwrap_or_default)
 }
 
-/// What files and mosaics give, in the order of their first windows; tiles give what their mosaic gives.
+/// Returns the types and values of files and mosaics, in the order of their first windows. Tiles have those of their
+/// mosaic.
 fn kinds<'b>(groups: &'b [Group<'_>], slots: &[Slot], canvases: &'b [(usize, Laid<'_>)]) -> Vec<Kind<'b>> {
     let of_file = groups.iter().filter(|group| group.role == Role::Pixels).map(|group| {
         let window = group.members.first().and_then(|&at| slots.get(at)).map_or(0, |slot| slot.window);

@@ -1,4 +1,4 @@
-//! Runs a plan: fetch, decode, place. Blocks are decoded as their bytes arrive, while the next batch is under way.
+//! Runs a plan: fetch, decode, place. Blocks are decoded as their bytes arrive, while the next batch is fetched.
 
 use super::cached::{Cached, Expected, Keeping};
 use super::cut::Rows;
@@ -17,22 +17,22 @@ use strile_engine::{
     LocatedFault, Location, Output, OutputBox, ReadAt, Report, Ticket,
 };
 
-/// Batches decoded or under way at one time, and jobs that keep all threads busy.
+/// Number of batches that are decoded or fetched at a time, and of jobs that keep all threads busy.
 pub(super) const IN_FLIGHT: usize = 2;
 
 /// A faulty block of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowFault {
-    /// The window's number, from 0.
+    /// Number of the window, from 0.
     pub window: usize,
     /// The file.
     pub file: String,
-    /// The block, and what is wrong with it.
+    /// The block, and its fault.
     pub fault: LocatedFault,
 }
 
-/// Decodes all blocks of a planned read into its memory: that of its sheets, then that of its masks. When it returns, with a report
-/// or an error, nothing writes there any more. Decoded blocks for the cache are returned, too.
+/// Decodes all blocks of a planned read into its memory: that of its sheets, then that of its masks. After it returns,
+/// with a report or an error, nothing writes there any more. Also returns decoded blocks for the cache.
 pub(super) fn run(
     planned: Planned,
     engine: &dyn Engine,
@@ -67,7 +67,7 @@ pub(super) fn run(
     Ok((report, faults, keeping))
 }
 
-/// The outputs of the job. They lie in the memory that they name, which stays claimed.
+/// Returns the outputs of the job. They are in the memory that they name, which stays claimed.
 fn lend(memory: &[&Output], targets: &[Target]) -> Result<(Vec<Arc<Claim>>, Vec<Output>)> {
     let claim = |output: &&Output| {
         let spec = output.spec();
@@ -90,7 +90,7 @@ fn lend(memory: &[&Output], targets: &[Target]) -> Result<(Vec<Arc<Claim>>, Vec<
     Ok((claims, outputs))
 }
 
-/// Jobs under way, and the report of those that are over.
+/// Jobs in flight, and the report of finished jobs.
 struct Flight<'a> {
     engine: &'a dyn Engine,
     context: &'a Context,
@@ -105,18 +105,19 @@ struct Flight<'a> {
     keeping: Keeping,
 }
 
-/// A job under way.
+/// A job in flight.
 struct Flying {
     ticket: Ticket<Report>,
-    /// What it writes.
+    /// The boxes that it writes.
     boxes: BTreeMap<u32, OutputBox>,
     tasks: usize,
-    /// Whether its bytes were read: those of the cache were not.
+    /// Whether its bytes were read. Those from the cache were not.
     is_read: bool,
 }
 
 impl Flight<'_> {
-    /// Decodes all batches, and places pixels that the device has; of sources that the engine reads itself, if these are given.
+    /// Decodes all batches, and places pixels that are on the device. If local sources are given, the engine reads them
+    /// itself.
     fn fly(
         mut self,
         mut batches: Vec<Vec<BlockTask>>,
@@ -140,7 +141,7 @@ impl Flight<'_> {
             }
             None => std::thread::scope(|scope| self.fly_staged(batches, scope)),
         });
-        // Whatever went wrong: all jobs end before the outputs are the caller's again.
+        // After any error: all jobs end before the caller gets the outputs back.
         while !self.flights.is_empty() {
             let landed = self.land();
             result = result.and(landed);
@@ -148,14 +149,14 @@ impl Flight<'_> {
         result.map(|()| (self.report, self.keeping))
     }
 
-    /// Places pixels that are in the memory of the device already.
+    /// Places pixels that are already in the memory of the device.
     fn place_held(&mut self, (held, tasks): (Held, Vec<BlockTask>)) -> Result<()> {
         let bytes = held.bytes.ok_or(EngineError::Abandoned)?;
         let job = self.job(tasks)?;
         self.submit(job, Encoded::Device(bytes), false)
     }
 
-    /// Decodes blocks that the cache shall have, and places them with those that it has. Returns the tasks of faulty ones.
+    /// Decodes blocks for the cache, and places them with those from the cache. Returns the tasks of faulty blocks.
     fn place_cached(&mut self, locals: Option<&Vec<Arc<dyn ReadAt>>>) -> Result<Option<Vec<BlockTask>>> {
         let mut faulty = Vec::new();
         if self.cached.makes() {
@@ -174,7 +175,7 @@ impl Flight<'_> {
         Ok(Some(faulty).filter(|faulty| !faulty.is_empty()))
     }
 
-    /// Decodes whole blocks, each into an output of its own. Returns those that are faulty.
+    /// Decodes whole blocks, each into a separate output. Returns those that are faulty.
     fn make(
         &mut self,
         made: &[Output],
@@ -213,7 +214,8 @@ impl Flight<'_> {
             .map_err(|error: JobError| inconsistent(&error))
     }
 
-    /// Decodes blocks as their bytes arrive, those of the next batch already under way: the memory of two batches is taken.
+    /// Decodes blocks as their bytes arrive, while those of the next batch are fetched: takes the memory of two
+    /// batches.
     fn fly_staged<'scope>(
         &mut self,
         batches: Vec<Vec<BlockTask>>,
@@ -248,13 +250,14 @@ impl Flight<'_> {
         Ok(())
     }
 
-    /// Starts a job; `is_read` says whether its bytes were read: those of the cache were not.
+    /// Starts a job. `is_read` says whether its bytes were read. Those from the cache were not.
     fn submit(&mut self, job: DecodeJob, encoded: Encoded, is_read: bool) -> Result<()> {
         if self.context.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
         let (boxes, tasks) = (job.boxes().clone(), job.tasks().len());
-        // Jobs in flight write disjoint boxes. Those of one window do; windows of a batch may share blocks and rows.
+        // Jobs in flight write disjoint boxes. This is always the case for one window; windows of a batch may share
+        // blocks and rows.
         while self.is_busy() || self.flights.iter().any(|flying| self.overlap(&flying.boxes, &boxes)) {
             self.land()?;
         }
@@ -263,7 +266,7 @@ impl Flight<'_> {
         Ok(())
     }
 
-    /// Decodes the last job. If no other is under way, this thread takes part.
+    /// Decodes the last job. If no other is in flight, this thread takes part.
     fn finish(&mut self, job: DecodeJob, encoded: Encoded, is_read: bool) -> Result<()> {
         if !self.flights.is_empty() {
             return self.submit(job, encoded, is_read);
@@ -276,14 +279,15 @@ impl Flight<'_> {
         Ok(())
     }
 
-    /// Whether another job would only wait: there are two, and each thread has a block. A device has memory for two.
+    /// Returns whether another job would only wait: there are two, and each thread has a block. A device has memory for
+    /// two.
     fn is_busy(&self) -> bool {
         let tasks: usize = self.flights.iter().map(|flying| flying.tasks).sum();
         let is_full = self.engine.location() != Location::Host || tasks >= self.context.threads.get();
         self.flights.len() >= IN_FLIGHT && is_full
     }
 
-    /// Whether two jobs may write the same samples. Outputs may lie in the same memory.
+    /// Returns whether two jobs may write the same samples. Outputs may share memory.
     fn overlap(&self, held: &BTreeMap<u32, OutputBox>, wanted: &BTreeMap<u32, OutputBox>) -> bool {
         let memory = |output: &u32| self.targets.get(*output as usize).map(|target| target.memory);
         let meet = |(a, held): (&u32, &OutputBox)| {
@@ -311,8 +315,8 @@ impl Flight<'_> {
     }
 }
 
-/// A job with the layouts and selections that its tasks name, and no others: there may be thousands of files, and a job for
-/// each.
+/// Returns a job with only the layouts and selections that its tasks use: there may be thousands of files, and one job
+/// per file.
 fn compact(
     layouts: &[Arc<BlockLayout>],
     selections: &[Vec<u16>],
@@ -326,7 +330,7 @@ fn compact(
     DecodeJob::new(used.of(layouts), selected.of(selections), tasks)
 }
 
-/// Which items of a list are used, in the order in which they are met.
+/// The used items of a list, in the order of their first use.
 #[derive(Default)]
 struct Used {
     places: BTreeMap<u32, u32>,
@@ -346,9 +350,9 @@ impl Used {
     }
 }
 
-/// Which windows show which blocks.
+/// The windows in which blocks appear.
 struct Shown {
-    /// File and block of each task, and the task's window; empty if there is one window.
+    /// File and block of each task, and the task's window. Empty if there is one window.
     tasks: Vec<(u32, BlockAddress, u32)>,
 }
 
@@ -359,7 +363,8 @@ impl Shown {
         Self { tasks: stored.map(|(task, window)| (task.source, task.address, window)).collect() }
     }
 
-    /// Faults by window, the first window first. A block that several windows show is faulty in each, and once.
+    /// Returns faults by window, the first window first. A block that appears in several windows is faulty in each,
+    /// once.
     fn faults(self, found: Vec<LocatedFault>, sources: &[Arc<dyn Source>]) -> Vec<WindowFault> {
         let name = |source: u32| sources.get(source as usize).map_or("", |source| source.name()).to_owned();
         let mut first = BTreeMap::new();
@@ -386,7 +391,7 @@ impl Shown {
     }
 }
 
-/// A plan of ours that makes no job is a mistake of ours, and still no reason to panic.
+/// Returns the error for an internal plan that is not a valid job: a bug, but no reason to panic.
 fn inconsistent(error: &dyn std::fmt::Display) -> Error {
     Error::Engine(EngineError::Mismatch {
         what: "plan",

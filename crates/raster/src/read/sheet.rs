@@ -1,8 +1,8 @@
-//! What windows are decoded into: the result itself or, where they are resampled, memory beside it.
+//! The memory that windows are decoded into: the result itself or, if they are resampled, separate sheets.
 //!
-//! An engine resamples windows that lie in one shape, each in its first rows and columns. With the shape of the largest
-//! for all, one large window among many small ones would take the memory of many large ones. So windows of very different
-//! sizes lie in sheets of their own, and all sheets together have less than four times the pixels of the windows.
+//! An engine resamples windows of one shape, each in its first rows and columns. If all had the shape of the largest
+//! window, one large window among many small ones would take the memory of many large ones. So windows of very
+//! different sizes are in separate sheets, and all sheets together have less than four times the pixels of the windows.
 
 use std::collections::BTreeMap;
 use strile_engine::{
@@ -11,33 +11,33 @@ use strile_engine::{
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// Windows that lie in one shape.
+/// Windows of one shape.
 #[derive(Debug)]
 pub(super) struct Sheet {
-    /// Their numbers in the batch; the bands of one follow those of the one before.
+    /// Their numbers in the batch. The bands of consecutive windows follow each other.
     pub(super) windows: Vec<usize>,
     pub(super) spec: OutputSpec,
-    /// What becomes of each.
+    /// The next step for each window.
     pub(super) then: Then,
 }
 
-/// What becomes of windows that were decoded.
+/// The next step for decoded windows.
 #[derive(Debug)]
 pub(super) enum Then {
-    /// Nothing: they are the result.
+    /// None: they are the result.
     Nothing,
     /// Their samples are changed, or they are turned.
     Finish(FinishJob),
-    /// They become a mask: valid where a band differs from what is missing in it.
+    /// They become a mask: valid where a band differs from its missing value.
     AnyDiffers(Vec<Sought>),
-    /// They are made another size.
+    /// They are resampled to another size.
     Resample(Vec<ResampleWindow>),
-    /// They are laid onto a grid.
+    /// They are warped onto a grid.
     Warp(Vec<WarpWindow>),
 }
 
 impl Sheet {
-    /// Whether its windows are decoded into memory of their own, and not into the result.
+    /// Returns whether its windows are decoded into separate memory, not into the result.
     pub(super) fn is_apart(&self) -> bool {
         self.then.is_resampled()
             || self.then.finish().is_some_and(|job| !job.is_in_place(self.spec.data_type))
@@ -45,12 +45,12 @@ impl Sheet {
 }
 
 impl Then {
-    /// Whether they are made another size or laid onto a grid.
+    /// Returns whether they are resampled or warped.
     pub(super) fn is_resampled(&self) -> bool {
         matches!(self, Self::Resample(_) | Self::Warp(_))
     }
 
-    /// Their last step, if they have one; that of the first band if each has its own.
+    /// Returns their last step, if they have one; that of the first band if each band has its own.
     pub(super) fn finish(&self) -> Option<FinishJob> {
         match self {
             Self::Finish(job) => Some(*job),
@@ -60,26 +60,26 @@ impl Then {
     }
 }
 
-/// The step that finds where pixels differ from what is missing.
+/// Returns the step that finds where pixels differ from the missing value.
 pub(super) fn differs(missing: Sought) -> FinishJob {
     FinishJob { change: Change::Differs(missing), turn: Turn::default() }
 }
 
-/// The masks of windows that lie in one sheet.
+/// The masks of the windows of one sheet.
 #[derive(Debug)]
 pub(super) struct Masks {
-    /// The sheet whose windows they are of.
+    /// The sheet of the windows.
     pub(super) sheet: usize,
     /// The type of its samples.
     pub(super) of: DataType,
     /// One band per window.
     pub(super) spec: OutputSpec,
-    /// How they are applied, one after the other; none if they say what counts when windows are laid onto a grid.
+    /// How they are applied, one after the other. Empty if they say which pixels are valid in a warp.
     pub(super) jobs: Vec<MaskJob>,
 }
 
 impl Masks {
-    /// Adds the mask of a window, which belongs to these bands of the sheet; returns its band.
+    /// Adds the mask of a window, which applies to these bands of the sheet. Returns its band.
     pub(super) fn add(&mut self, windows: &[MaskWindow]) -> u32 {
         let band = self.jobs.iter().map(|job| job.windows.len()).max().unwrap_or(0);
         let nothing = MaskWindow { first_band: 0, bands: 0, spared: None };
@@ -94,13 +94,13 @@ impl Masks {
     }
 }
 
-/// The bytes of all of them.
+/// Returns the bytes of all sheets.
 pub(super) fn len_of(sheets: &[Sheet]) -> u64 {
     let len = |sheet: &Sheet| sheet.spec.len().map_or(u64::MAX, |len| len as u64);
     sheets.iter().map(len).fold(0, u64::saturating_add)
 }
 
-/// For each window its sheet, and its place there.
+/// Returns, per window, its sheet and its place there.
 pub(super) fn places_of(sheets: &[Sheet]) -> Vec<(u32, u32)> {
     let all = (0u32..).zip(sheets).flat_map(|(sheet, Sheet { windows, .. })| {
         windows.iter().zip(0u32..).map(move |(&window, place)| (window, (sheet, place)))
@@ -112,10 +112,10 @@ pub(super) fn places_of(sheets: &[Sheet]) -> Vec<(u32, u32)> {
 /// Columns and rows of a window.
 type Size = (u32, u32);
 
-/// Windows of these sizes, by their numbers, in lists of those that share a sheet, each with the size that holds them.
+/// Groups windows of these sizes, given by their numbers, into sheets, each with the size that holds them.
 pub(super) fn alike(sizes: &[Size]) -> Vec<(Size, Vec<usize>)> {
     let all = (0..sizes.len()).collect();
-    // Most batches: a sheet more is a launch and a copy more.
+    // Sufficient for most batches: each additional sheet takes another launch and copy.
     let one = sheet_of(sizes, all);
     let ((columns, rows), windows) = &one;
     let pixels = |columns: u32, rows: u32| u128::from(columns.max(1)) * u128::from(rows.max(1));
@@ -123,7 +123,7 @@ pub(super) fn alike(sizes: &[Size]) -> Vec<(Size, Vec<usize>)> {
     if pixels(*columns, *rows) * windows.len() as u128 <= 2 * sum {
         return vec![one];
     }
-    // Within a power of two each side is more than half of the longest.
+    // Within a power of two, each side is more than half of the longest.
     let power = |side: u32| u32::BITS - side.saturating_sub(1).leading_zeros();
     let mut lists: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (at, &(columns, rows)) in sizes.iter().enumerate() {
@@ -132,7 +132,7 @@ pub(super) fn alike(sizes: &[Size]) -> Vec<(Size, Vec<usize>)> {
     lists.into_values().map(|windows| sheet_of(sizes, windows)).collect()
 }
 
-/// The size that holds these windows; one pixel at least.
+/// Returns the size that holds these windows, at least one pixel.
 fn sheet_of(sizes: &[Size], windows: Vec<usize>) -> (Size, Vec<usize>) {
     let held = windows.iter().filter_map(|&at| sizes.get(at));
     let size = held.fold((1, 1), |(columns, rows), size| (size.0.max(columns), size.1.max(rows)));

@@ -1,4 +1,4 @@
-//! The squares that a grid is cut into.
+//! Squares of a grid.
 
 use crate::grid::HUGE;
 use crate::window::Window;
@@ -6,22 +6,23 @@ use strile_engine::WarpMap;
 
 /// Columns and rows of a square: a multiple of the cells of maps.
 const SQUARE: u32 = 2048;
-/// Bytes of a map for each pixel, where all of them are exact, and what it takes besides.
+/// Bytes of a map per pixel, if all of them are exact, including its overhead.
 const MAP_BYTES: u64 = 24;
 
-/// The side of squares of which `threads` have maps at once, in the worst case, that memory of `room` bytes holds.
+/// Returns the side of squares whose maps, for `threads` squares at once and in the worst case, fit into `room` bytes.
 pub(super) fn side(threads: usize, room: u64) -> u32 {
     let needed = |side: u32| map_bytes(side).saturating_mul(threads.max(1) as u64);
     let fits = |side: &u32| *side <= HUGE || needed(*side) <= room;
     [SQUARE, SQUARE / 2, SQUARE / 4].into_iter().find(fits).unwrap_or(HUGE)
 }
 
-/// The most bytes of a map of a square.
+/// Returns the maximum bytes of a map of a square.
 pub(super) fn map_bytes(side: u32) -> u64 {
     u64::from(side) * u64::from(side) * MAP_BYTES
 }
 
-/// Squares of a window, row by row. They begin where those of the whole grid do; their side is a multiple of `HUGE`.
+/// Returns the squares of a window, row by row. They begin where those of the whole grid do; their side is a multiple
+/// of `HUGE`.
 pub(super) fn squares(window: Window, side: u32) -> impl Iterator<Item = Window> {
     let Window { column, row, width, height } = window;
     let starts = move |start: u32, len: u32| {
@@ -37,7 +38,7 @@ pub(super) fn squares(window: Window, side: u32) -> impl Iterator<Item = Window>
     })
 }
 
-/// The part of a grid that the map of a square has: it begins at whole cells.
+/// Returns the part of a grid that the map of a square covers: it begins at whole cells.
 pub(super) fn aligned(square: Window) -> Window {
     let (x, y) = (square.column % HUGE, square.row % HUGE);
     Window {
@@ -48,13 +49,13 @@ pub(super) fn aligned(square: Window) -> Window {
     }
 }
 
-/// Pixels of the grid in the map of their square.
+/// Converts pixels of the grid to pixels of their square's map.
 pub(super) fn within_map(target: Window, square: Window) -> Window {
     let map = aligned(square);
     Window { column: target.column - map.column, row: target.row - map.row, ..target }
 }
 
-/// The halves of a rectangle, cut at whole cells; `None` where its sides are no more than `least`.
+/// Returns the halves of a rectangle, cut at whole cells; `None` if its sides are at most `least`.
 pub(super) fn halves(target: Window, least: u32) -> Option<[Window; 2]> {
     let Window { column, row, width, height } = target;
     let middle = |start: u32, len: u32| {
@@ -72,7 +73,7 @@ pub(super) fn halves(target: Window, least: u32) -> Option<[Window; 2]> {
     Some([Window { height: top, ..target }, Window { row: row + top, height: height - top, ..target }])
 }
 
-/// The rectangle around two.
+/// Returns the bounding box of two rectangles.
 pub(super) fn around(one: Window, other: Window) -> Window {
     let (column, row) = (one.column.min(other.column), one.row.min(other.row));
     let right = (one.column + one.width).max(other.column + other.width);

@@ -1,8 +1,9 @@
-//! The bytes of blocks that an engine does not fetch itself: the ranges of all files of a batch in one arena.
+//! Reads the bytes of blocks for an engine that does not fetch them itself: the ranges of all files of a batch in one
+//! arena.
 //!
-//! All reads are submitted before the first is waited for. Bytes go on to the engine as they arrive, in any order: each range
-//! with the blocks that it holds, for an engine of the host, or some megabytes of neighbouring ranges, for one that copies them
-//! to a device. Sources whose `submit` waits are submitted to by threads of their own, many at a time.
+//! All reads are submitted before the first is waited for. Bytes are passed to the engine as they arrive, in any order:
+//! each range with its blocks, for an engine of the host, or some megabytes of neighbouring ranges, for one that copies
+//! them to a device. Sources whose `submit` blocks are submitted to from separate threads, many at a time.
 
 use super::ranges::fetches;
 use super::together::{AT_ONCE, together};
@@ -19,13 +20,13 @@ use strile_engine::{
     Span, thread_builder,
 };
 
-/// How often it is looked whether the caller still waits.
+/// How often to check whether the caller still waits.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Bytes that a device is given at once, unless there are fewer: each of its jobs costs a few launches and copies.
+/// Minimum bytes passed to a device at once, unless there are fewer: each of its jobs takes a few launches and copies.
 const DEVICE_BYTES: u64 = 8 << 20;
 
-/// Bytes that an engine is given at once, unless there are fewer.
+/// Returns the minimum bytes passed to an engine at once, unless there are fewer.
 pub(super) fn least_of(engine: &dyn Engine) -> u64 {
     match engine.location() {
         Location::Host => 0,
@@ -33,7 +34,7 @@ pub(super) fn least_of(engine: &dyn Engine) -> u64 {
     }
 }
 
-/// Bytes that staging a batch takes.
+/// Returns the bytes for staging a batch.
 pub(super) fn staged_len(tasks: &[BlockTask], sources: &[Arc<dyn Source>]) -> u64 {
     let of_source = |tasks: &[BlockTask]| {
         let source = tasks.first().and_then(|task| sources.get(task.source as usize));
@@ -43,16 +44,16 @@ pub(super) fn staged_len(tasks: &[BlockTask], sources: &[Arc<dyn Source>]) -> u6
     tasks.chunk_by(|a, b| a.source == b.source).map(of_source).fold(0, u64::saturating_add)
 }
 
-/// Ranges of one file, and where each lies in the arena.
+/// Ranges of one file, and their positions in the arena.
 struct Ranges {
     source: usize,
     ranges: Vec<Range<u64>>,
     starts: Vec<u64>,
-    /// The number of the first of them in the batch.
+    /// Number of the first of them in the batch.
     first: usize,
 }
 
-/// Where the bytes of tasks will lie in one arena.
+/// Positions of the bytes of tasks in one arena.
 pub(super) struct Arranged {
     /// By file, in the order of the tasks.
     files: Vec<Ranges>,
@@ -89,7 +90,7 @@ impl Arranged {
         Ok(Self { files, outside, len: at })
     }
 
-    /// Makes the spans of the tasks offsets into the arena.
+    /// Changes the spans of the tasks to offsets into the arena.
     pub(super) fn apply(&self, tasks: &mut [BlockTask]) {
         let of_sources = tasks.chunk_by_mut(|a, b| a.source == b.source);
         for (of_source, ranges) in of_sources.zip(&self.files) {
@@ -99,8 +100,8 @@ impl Arranged {
         }
     }
 
-    /// Bytes of answers that may be under way at once: of many files, each remote one can hold its answer beside the
-    /// arena until it is complete.
+    /// Returns the bytes of responses that may be in flight at once: with several files, each remote one can hold its
+    /// response in addition to the arena until it is complete.
     pub(super) fn answers(&self, sources: &[Arc<dyn Source>]) -> u64 {
         if sources.len() <= 1 {
             return 0;
@@ -113,9 +114,9 @@ impl Arranged {
         lens.iter().take(AT_ONCE).sum()
     }
 
-    /// The tasks in groups, each with the neighbouring ranges that hold its bytes: one range, or more until they have `least`
-    /// bytes. Spans are offsets into the bytes of the group. Tasks without bytes are a group of their own, unless groups are
-    /// to be large.
+    /// Returns the tasks in groups, each with the neighbouring ranges that hold its bytes: one range, or more until
+    /// they have `least` bytes. Spans are offsets into the bytes of the group. Tasks without bytes are a separate
+    /// group, unless groups should be large.
     pub(super) fn grouped(&self, tasks: &[BlockTask], least: u64) -> Vec<Group> {
         let (mut groups, mut group_of, mut bytes): (Vec<Group>, Vec<usize>, u64) =
             (Vec::new(), Vec::new(), 0);
@@ -157,31 +158,31 @@ fn abandoned() -> Error {
     Error::Engine(EngineError::Abandoned)
 }
 
-/// Blocks whose bytes come together.
+/// Blocks whose bytes arrive together.
 pub(super) struct Group {
     pub(super) tasks: Vec<BlockTask>,
     /// The numbers of their ranges in the batch.
     ranges: Range<usize>,
-    /// Where their bytes begin in the arena.
+    /// Start of their bytes in the arena.
     start: u64,
-    /// Of ranges that have arrived.
+    /// Ranges that have arrived.
     slots: Vec<Option<Slot>>,
     left: usize,
 }
 
 impl Group {
-    /// A group of one range, to which others are added.
+    /// Creates a group of one range. Others may be added.
     fn new(range: usize, start: u64) -> Self {
         Self { tasks: Vec::new(), ranges: range..range + 1, start, slots: Vec::new(), left: 0 }
     }
 
-    /// Waits for all of its ranges.
+    /// Prepares to wait for all of its ranges.
     fn ready(&mut self) {
         self.left = self.ranges.len();
         self.slots = self.ranges.clone().map(|_| None).collect();
     }
 
-    /// Takes what has arrived; the bytes of all ranges if this is the last.
+    /// Takes an arrived range. Returns the bytes of all ranges if this is the last.
     fn put(&mut self, id: usize, slot: Slot) -> Option<Arena> {
         let place = id.checked_sub(self.ranges.start).and_then(|at| self.slots.get_mut(at))?;
         if place.replace(slot).is_none() {
@@ -191,34 +192,34 @@ impl Group {
             return None;
         }
         let slots = std::mem::take(&mut self.slots).into_iter().flatten();
-        // Ranges that follow each other always join.
+        // Adjacent ranges always join.
         slots
             .reduce(|joined, next| joined.join_next(next).unwrap_or_else(|(joined, _)| joined))
             .map(Slot::into_arena)
     }
 }
 
-/// A batch whose bytes are under way.
+/// A batch whose bytes are being read.
 pub(super) struct Arriving {
     groups: Vec<Group>,
     /// The source of each range.
     sources: Vec<usize>,
-    /// Whether the tasks without bytes are still to be given.
+    /// Whether the tasks without bytes were not returned yet.
     begun: bool,
     left: usize,
     done: Receiver<ReadDone>,
     /// Stops the reads.
     stop: Cancel,
-    /// Tasks whose bytes lie outside their file: these are left to be filled.
+    /// Tasks whose bytes lie outside their file, which are left to be filled.
     pub(super) outside: Vec<LocatedFault>,
     _answers: Lease,
 }
 
-/// Blocks, and the bytes that their spans are offsets into.
+/// Blocks, and the bytes that their spans refer to.
 pub(super) type Arrived = (Vec<BlockTask>, Arena);
 
 impl Arriving {
-    /// Starts to read what tasks, sorted by source, need. The caller has leased the memory.
+    /// Starts to read the bytes of tasks, sorted by source. The caller has leased the memory.
     pub(super) fn begin<'scope>(
         mut tasks: Vec<BlockTask>,
         sources: &'scope [Arc<dyn Source>],
@@ -255,7 +256,7 @@ impl Arriving {
                     source.submit(ops, &sender.clone(), &stop);
                     Ok(())
                 };
-                // What is left out where the caller stops is missed by no one.
+                // Reads that are skipped because the caller stops are not missed.
                 let _stopped = together(afar, true, &stop, submit);
             };
             let spawned = thread_builder("strile-submit").and_then(|new| new.spawn_scoped(scope, submit));
@@ -269,7 +270,7 @@ impl Arriving {
         Ok(Self { groups, sources: of_ranges, begun: false, left, done, stop, outside, _answers: answers })
     }
 
-    /// Waits for the next blocks whose bytes are there; `None` when all were given.
+    /// Waits for the next blocks whose bytes have arrived; `None` if all were returned.
     pub(super) fn next(&mut self, sources: &[Arc<dyn Source>], context: &Context) -> Result<Option<Arrived>> {
         if !std::mem::replace(&mut self.begun, true) {
             let without = self.groups.iter_mut().find(|group| group.left == 0 && !group.tasks.is_empty());
@@ -305,7 +306,7 @@ impl Arriving {
         Ok(None)
     }
 
-    /// Stops the other reads. The error is that of the first range that failed by itself.
+    /// Stops the other reads. Returns the error of the first range that failed by itself.
     fn stopped(
         &self,
         id: usize,
@@ -337,19 +338,19 @@ impl Arriving {
 
 impl Drop for Arriving {
     fn drop(&mut self) {
-        // Whoever lets go of a batch does not wait for the rest of it.
+        // Dropping a batch does not wait for the rest of it.
         self.stop.cancel();
     }
 }
 
 impl Ranges {
-    /// The number of the range that holds a span.
+    /// Returns the number of the range that contains a span.
     fn range_of(&self, span: Span) -> Option<usize> {
         let at = self.ranges.partition_point(|range| range.start <= span.offset).checked_sub(1)?;
         Some(self.first + at)
     }
 
-    /// A span of the file, inside one of the ranges, as a span of the arena.
+    /// Converts a span of the file, inside one of the ranges, to a span of the arena.
     fn moved(&self, span: Span) -> Span {
         let at = self.ranges.partition_point(|range| range.start <= span.offset).saturating_sub(1);
         match self.ranges.get(at).zip(self.starts.get(at)) {

@@ -1,6 +1,6 @@
-//! The last steps of a read: masks as 0 and 255, white as maximum, turning by Orientation, masks that come from alpha or
-//! nodata. They are planned with the read, and the engine of the memory that pixels are decoded into does all of them at
-//! once (`Engine::finish`).
+//! The last steps of a read: masks as 0 and 255, white as maximum, turning by Orientation, masks from alpha or nodata.
+//! They are planned with the read, and the engine of the memory that pixels are decoded into runs all of them at once
+//! (`Engine::finish`).
 
 use super::reading::place_of;
 use crate::options::{Layer, Layout, Meaning, ReadOptions};
@@ -11,7 +11,7 @@ use strile_tiff::{Image, Photometric, SampleFormat};
 /// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A mask of fewer than 8 bits becomes 0 and 255: what is not 0 is valid.
+    /// A mask with fewer than 8 bits becomes 0 and 255: all values except 0 are valid.
     BitMask,
     /// Samples of this many bits are inverted: 0 is white.
     Invert(u16),
@@ -25,8 +25,8 @@ pub(crate) enum Step {
     MaskOfNodata,
 }
 
-/// The steps that a request for pixels of an image takes. At most one of them changes samples, and one turns the image. Samples
-/// that are `converted` are inverted by that.
+/// Returns the steps for a request for pixels of an image. At most one of them changes samples, and one turns the
+/// image. Samples that are `converted` are inverted by that.
 pub(super) fn steps(image: &Image, options: &ReadOptions, converted: bool) -> Vec<Step> {
     let inverted = is_inverted(image, &options.meaning) && !converted;
     let change = match (options.place.layer, image.sample.format) {
@@ -39,7 +39,7 @@ pub(super) fn steps(image: &Image, options: &ReadOptions, converted: bool) -> Ve
     change.into_iter().chain(turn).collect()
 }
 
-/// All steps as the job of an engine; `missing` is the nodata value as it is stored.
+/// Returns all steps as a job of an engine. `missing` is the stored nodata value.
 pub(super) fn job_of(steps: &[Step], missing: Sought) -> FinishJob {
     let mut job = FinishJob::default();
     for step in steps {
@@ -56,7 +56,7 @@ pub(super) fn job_of(steps: &[Step], missing: Sought) -> FinishJob {
 }
 
 impl Step {
-    /// The step in words, and where it is done.
+    /// Describes the step, and where it runs.
     pub(super) fn explained(self, place: Location) -> String {
         format!("{self} {}", place_of(place))
     }

@@ -1,13 +1,13 @@
 //! The blocks of a read: one list over all files and windows, whatever their codecs.
 //!
-//! The result, or a sheet that it is resampled from, is one output whose bands are those of its windows, one window after
-//! the other. Parts outside an image are filled in all bands at once, and converted samples need outputs that convert. So
-//! a sheet has several outputs in the same memory: one for samples as they are, one for what is filled, one for each
-//! conversion. Windows have bands of their own, and blocks and filled parts of a window are disjoint, so no two tasks
-//! write the same sample.
+//! The result, or a sheet that it is resampled from, is one output whose bands are those of its windows, one window
+//! after the other. Parts outside an image are filled in all bands at once, and converted samples need outputs that
+//! convert. So a sheet has several outputs in the same memory: one for unchanged samples, one for filled parts, one per
+//! conversion. Windows have separate bands, and blocks and filled parts of a window are disjoint, so no two tasks write
+//! the same sample.
 //!
-//! In a window of a mosaic some tasks write all bands and some write one. A job takes ranges of bands in an output that are
-//! equal or disjoint, so tasks of one band have outputs of their own, again in the same memory.
+//! In a window of a mosaic some tasks write all bands and some write one. A job takes ranges of bands in an output that
+//! are equal or disjoint, so tasks of one band have separate outputs, again in the same memory.
 
 use super::canvas::{Canvas, Gap, alike};
 use super::cut::batches;
@@ -27,7 +27,7 @@ use strile_engine::{
 };
 use strile_tiff::{BlockArray, BlockTable, DataType};
 
-/// The output of parts that are filled, among those of a sheet.
+/// Index of the output for filled parts among those of a sheet.
 const FILLED: u32 = 1;
 
 /// Outputs of masks are counted from here until the outputs of sheets are known.
@@ -39,7 +39,7 @@ const SINGLE: u32 = 1 << 30;
 /// Bytes of blocks that blended pixels are cut into.
 const BLENDED_BYTES: u64 = 4 << 20;
 
-/// What the memory of a plan is for, in messages of the budget.
+/// Purpose of the memory of a plan, for messages of the budget.
 const PLAN: &str = "the plan of the read";
 
 /// Offset, size, span and task of a block while a read is planned.
@@ -48,7 +48,7 @@ const PLAN_BYTES_PER_BLOCK: u64 = 160;
 /// Encoded bytes of one staged batch, per file.
 const BATCH_BYTES: u64 = 32 << 20;
 
-/// Files that a staged batch has room for: those of many files are waited for at once.
+/// Number of files that a staged batch has room for: many files are waited for at once.
 const BATCH_FILES: u64 = 8;
 
 /// An output of the job.
@@ -56,9 +56,9 @@ const BATCH_FILES: u64 = 8;
 pub(super) struct Target {
     /// Its memory: that of a sheet, or after all sheets that of masks.
     pub(super) memory: usize,
-    /// What it makes of samples.
+    /// How it converts samples.
     pub(super) convert: Option<Convert>,
-    /// What is looked for among samples that were written there.
+    /// The value that samples written there are searched for.
     pub(super) sought: Option<strile_engine::Sought>,
 }
 
@@ -70,16 +70,16 @@ pub(super) struct Located {
     pub(super) masks: Vec<Masks>,
     pub(super) sources: Vec<Arc<dyn Source>>,
     pub(super) layouts: Vec<Arc<BlockLayout>>,
-    /// Whether a layout is that of filled parts.
+    /// Per layout: whether it is that of filled parts.
     pub(super) edges: Vec<bool>,
     pub(super) selections: Vec<Vec<u16>>,
     pub(super) outputs: Vec<Target>,
     pub(super) tasks: Vec<BlockTask>,
-    /// Tasks of pixels that are in the memory of the device already.
+    /// Tasks of pixels that are already in the memory of the device.
     pub(super) held: Vec<(Held, Vec<BlockTask>)>,
-    /// The window of each task; empty if there is one.
+    /// The window of each task. Empty if there is one.
     pub(super) windows: Vec<u32>,
-    /// Where the blocks of each group are.
+    /// Spans of the blocks of each group.
     pub(super) spans: Vec<Vec<Option<Span>>>,
     pub(super) filled: usize,
     pub(super) leases: Vec<Lease>,
@@ -92,16 +92,16 @@ impl Located {
     }
 }
 
-/// A group, and which blocks its windows need.
+/// A group, and the blocks that its windows need.
 struct Sought<'a> {
     group: Group<'a>,
     /// Their numbers in the table of blocks, one window after the other.
     runs: Vec<Range<u64>>,
-    /// How many of them each window has.
+    /// Number of blocks per window.
     counts: Vec<u64>,
 }
 
-/// Where the blocks of each group are. Remote tables are fetched together.
+/// Returns the spans of the blocks of each group. Remote tables are fetched together.
 fn spans_of(sought: &[Sought<'_>], context: &Context) -> Result<Vec<Vec<Option<Span>>>> {
     let spans = |Sought { group: Group { facts, .. }, runs, .. }: &Sought<'_>| {
         locate(facts.source.as_ref(), &facts.image, facts.stored_len(), runs, &context.cancel)
@@ -114,31 +114,31 @@ fn spans_of(sought: &[Sought<'_>], context: &Context) -> Result<Vec<Vec<Option<S
     together(sought.iter().collect(), sought.iter().any(is_remote), &context.cancel, spans)
 }
 
-/// The tasks of a read, as they are collected.
+/// Collects the tasks of a read.
 struct Tasks<'a> {
     asked: Asked<'a>,
     context: &'a Context,
     shape: [u32; 4],
-    /// For each window its sheet, and its place there.
+    /// Per window: its sheet, and its place there.
     places: Vec<(u32, u32)>,
-    /// For each window its masks, and its band there.
+    /// Per window: its masks, and its band there.
     masked: Vec<MaskPlace>,
     data_type: DataType,
     /// The type of each sheet.
     types: Vec<DataType>,
     leases: Vec<Lease>,
     layouts: Vec<Arc<BlockLayout>>,
-    /// Whether a layout is that of filled parts.
+    /// Per layout: whether it is that of filled parts.
     edges: Vec<bool>,
     selections: Vec<Vec<u16>>,
-    /// Conversions, and the type of the samples they are for, which the nodata value is of.
+    /// Conversions, and the type of the samples that they apply to, which is also that of the nodata value.
     converts: Vec<(Convert, DataType)>,
     filled: usize,
     list: Vec<(BlockTask, u32)>,
 }
 
 impl Tasks<'_> {
-    /// Finds which blocks the windows of a group need.
+    /// Finds the blocks that the windows of a group need.
     fn seek<'g>(&mut self, mut group: Group<'g>, slots: &[Slot]) -> Result<Sought<'g>> {
         let (mut runs, mut counts) = (Vec::new(), Vec::with_capacity(group.members.len()));
         for slot in group.members.iter().filter_map(|&at| slots.get(at)) {
@@ -209,13 +209,13 @@ impl Tasks<'_> {
         Ok(())
     }
 
-    /// The output of a window's mask, and its band there.
+    /// Returns the output of a window's mask, and its band there.
     fn mask_of(&self, window: usize) -> (u32, u32) {
         let (masks, band) = self.masked.get(window).copied().flatten().unwrap_or_default();
         (MASKS + masks, band)
     }
 
-    /// Adds what no file fills in a window of a mosaic, and what was blended.
+    /// Adds the gaps in a window of a mosaic, and the blended pixels.
     fn add_canvas(&mut self, window: usize, laid: &Laid<'_>) -> Result<()> {
         let canvas = laid.canvas;
         let data_type = self.type_of(window);
@@ -252,8 +252,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// Adds what no file fills in the mask of a window of a mosaic, and what was blended. Pixels outside the mosaic are valid
-    /// there: they have their value already.
+    /// Adds the gaps in the mask of a mosaic's window, and the blended pixels. Pixels outside the mosaic are valid
+    /// there: they already have their value.
     fn add_mask(&mut self, window: usize, canvas: &Canvas, blended: Option<u32>) -> Result<()> {
         let Canvas { data_type, frame, inside, .. } = canvas;
         let (left, top) = canvas.corner();
@@ -276,8 +276,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// Adds pixels that were blended: contiguous in memory, in blocks of some rows. `to` returns the output of a plane, and
-    /// its band there.
+    /// Adds blended pixels: contiguous in memory, in blocks of some rows. `to` returns the output of a plane, and its
+    /// band there.
     fn blended(
         &mut self,
         canvas: &Canvas,
@@ -320,20 +320,20 @@ impl Tasks<'_> {
         Ok(())
     }
 
-    /// Where the bands of a window begin in its sheet.
+    /// Returns the first band of a window in its sheet.
     fn first_band(&self, window: usize) -> u32 {
         let [_, bands, ..] = self.shape;
         self.places.get(window).map_or(u32::MAX, |(_, place)| place.saturating_mul(bands))
     }
 
-    /// The type that a window is decoded into.
+    /// Returns the type that a window is decoded into.
     fn type_of(&self, window: usize) -> DataType {
         let sheet = self.places.get(window).and_then(|(sheet, _)| self.types.get(*sheet as usize));
         sheet.copied().unwrap_or(self.data_type)
     }
 
-    /// A block of nothing but the value of pixels outside the image, as large as a window. Masks are valid there: the pixels
-    /// have their value already.
+    /// Returns the layout of a block filled with the value of pixels outside the image, as large as a window. Masks are
+    /// valid there: the pixels already have their value.
     fn edge(&self, group: &Group<'_>) -> Result<BlockLayout> {
         let [_, bands, rows, columns] = self.shape;
         if let Role::Mask(_) = group.role {
@@ -346,7 +346,7 @@ impl Tasks<'_> {
         self.edge_of((self.data_type, fill), bands, (columns, rows)).map(Arc::unwrap_or_clone)
     }
 
-    /// A block of nothing but that value in so many bands, as large as a window.
+    /// Returns the layout of a block filled with that value in `bands` bands, as large as a window.
     fn edge_of(
         &self,
         (data_type, fill): (DataType, Fill),
@@ -360,7 +360,7 @@ impl Tasks<'_> {
         Ok(Arc::new(layout))
     }
 
-    /// Adds what fills parts of a window.
+    /// Adds blocks that fill parts of a window.
     fn fill(
         &mut self,
         parts: Vec<Window>,
@@ -393,7 +393,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// The index of a layout; those of filled parts are told apart.
+    /// Returns the index of a layout. Those of filled parts are distinguished.
     fn layout(&mut self, layout: &Arc<BlockLayout>, edge: bool) -> u32 {
         let known = self.layouts.iter().zip(&self.edges).position(|known| known == (layout, &edge));
         let at = known.unwrap_or_else(|| {
@@ -408,7 +408,7 @@ impl Tasks<'_> {
         place_of(&mut self.selections, |known| *known == selection, || selection.clone())
     }
 
-    /// The output that converts so.
+    /// Returns the output with this conversion.
     fn output(&mut self, convert: Option<Convert>, stored: DataType) -> u32 {
         let Some(convert) = convert else { return 0 };
         place_of(&mut self.converts, |known| *known == (convert, stored), || (convert, stored))
@@ -416,12 +416,12 @@ impl Tasks<'_> {
     }
 }
 
-/// What is added to the output of a task of a mosaic that writes so many bands.
+/// Returns the offset of the output of a mosaic's task that writes `bands` bands.
 fn single(bands: usize) -> u32 {
     if bands == 1 { SINGLE } else { 0 }
 }
 
-/// The index of what is known already, or of what is added.
+/// Returns the index of the element, and adds it if it is not in the list.
 fn place_of<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> u32 {
     let at = list.iter().position(is).unwrap_or_else(|| {
         list.push(make());
@@ -431,7 +431,7 @@ fn place_of<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, make: impl FnOnce() -
 }
 
 impl Asked<'_> {
-    /// Locates all blocks and makes tasks of them.
+    /// Locates all blocks and creates their tasks.
     pub(super) fn locate(&self, resolved: Resolved<'_>, context: &Context) -> Result<Located> {
         let Resolved {
             groups,
@@ -449,7 +449,7 @@ impl Asked<'_> {
         } = resolved;
         let mut sources = sources;
         if sources.is_empty() {
-            // A mosaic without a source here: what is filled belongs to one, too.
+            // A mosaic without a source here: filled parts need a source, too.
             sources.push(Arc::new(MemorySource::new(self.name(), Vec::new())));
         }
         let mut tasks = Tasks {
@@ -478,7 +478,7 @@ impl Asked<'_> {
             tasks.add_canvas(window, &laid)?;
         }
         if tasks.layouts.is_empty() {
-            // Windows of mosaics that lie outside and are resampled from nothing: an engine is chosen by a layout.
+            // Windows of mosaics that lie outside and are resampled from nothing: choosing an engine needs a layout.
             let edge = tasks.edge_of((tasks.data_type, Fill::default()), 1, (1, 1))?;
             tasks.layout(&edge, true);
         }
@@ -486,7 +486,7 @@ impl Asked<'_> {
         match frames.len() {
             // In the order of the result.
             1 if !is_mosaic => list.sort_by_key(|(task, _)| (task.source, task.address)),
-            // In the order of the files: neighbours are read together, and windows of one block follow each other.
+            // In the order of the files: neighbours are read together, and windows of one block are adjacent.
             _ => list.sort_by_key(|(task, window)| {
                 (task.source, task.span.map(|span| span.offset), task.address, task.layout, *window)
             }),

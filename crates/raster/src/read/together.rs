@@ -1,15 +1,16 @@
-//! Work that waits for remote files, done for many files at once: a round trip is paid once, not once per file.
+//! Waits for many remote files at once: the time of a round trip is paid once, not once per file.
 
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use strile_engine::{Cancel, thread_builder};
 
-/// Files that are waited for at once. Waiting threads cost little, and servers accept this many connections per client.
+/// Number of files that are waited for at once. Waiting threads cost little, and servers accept this many connections
+/// per client.
 pub(super) const AT_ONCE: usize = 32;
 
-/// What `work` makes of each item, in order, or the first error by order: items are begun in order and none after an error,
-/// so all before a faulty one have been tried. Where no answer is `afar` one thread does it.
+/// Returns `work` of each item, in order, or the first error by order: items are started in order and none after an
+/// error, so all before a faulty one have been tried. If no item is `afar`, runs on one thread.
 pub(crate) fn together<T: Send, R: Send>(
     items: Vec<T>,
     afar: bool,
@@ -30,7 +31,7 @@ pub(crate) fn together<T: Send, R: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // Where the system has no more threads, those there are do the work.
+            // If the system has no more threads, the existing ones do the work.
             if thread_builder("strile-together").and_then(|new| new.spawn_scoped(scope, run)).is_err() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! A file that is read onto a grid, checked.
+//! A checked file of a read onto a grid.
 
 use super::steps::{is_inverted, is_turned};
 use crate::error::Result;
@@ -12,14 +12,14 @@ use strile_tiff::DataType;
 pub(super) struct File<'a> {
     pub(super) of: InputRef<'a>,
     pub(super) placed: Placed,
-    /// The type that it stores, where that is known.
+    /// The type that it stores, if known.
     pub(super) data_type: Option<DataType>,
-    /// Bytes that a pixel takes when it is decoded.
+    /// Decoded bytes per pixel.
     pub(super) bytes: u64,
 }
 
 impl<'a> File<'a> {
-    /// Finds the level of a file that is read, or says why it cannot be.
+    /// Finds the level of a file to read. Fails if it cannot be read onto the grid.
     pub(super) fn new(
         of: InputRef<'a>,
         options: &ReadOptions,
@@ -67,7 +67,7 @@ impl<'a> File<'a> {
         Ok(Self { of, placed, data_type, bytes: (bands as u64).saturating_mul(sample).saturating_add(1) })
     }
 
-    /// The same file under a grid of the same system and pixels that lies elsewhere.
+    /// Returns the same file under a grid of the same system and pixels at another place.
     pub(super) fn moved_to(&self, options: &ReadOptions, onto: &Onto, context: &Context) -> Result<Self> {
         let moved = self.placed.moved_to(onto, context);
         match moved.map_err(|problem| self.of.refuse(problem.to_string()))? {

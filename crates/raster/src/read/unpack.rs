@@ -1,6 +1,6 @@
 //! Reads whose samples become floats: nodata as NaN, real values by the scale and offset of the bands.
 //!
-//! What is done is decided here, before anything is read; the engine does it in the pass that places pixels.
+//! The conversion is decided here, before anything is read; the engine applies it in the pass that places pixels.
 
 use super::mask::MaskSource;
 use super::steps::is_inverted;
@@ -12,18 +12,19 @@ use strile_engine::{Convert, Fill};
 use strile_tiff::gdal::NoData;
 use strile_tiff::{DataType, Image, SampleFormat};
 
-/// A conversion and the type it gives.
+/// A conversion, and the type of its result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Unpacking {
     pub(crate) convert: Convert,
     pub(crate) data_type: DataType,
     pub(crate) missing: Missing,
-    /// Samples are placed as they are stored, and those that are nodata replaced afterwards. So complex samples are masked,
-    /// and floats that are searched for nodata: after a conversion it could not be told from other NaN.
+    /// Whether samples are placed unchanged, and nodata samples are replaced afterwards. This is how complex samples
+    /// are masked, and floats that are searched for nodata: after a conversion it could not be distinguished from other
+    /// NaN.
     pub(crate) in_place: bool,
 }
 
-/// What says which pixels of an image are missing: the nodata value, else the mask image, else alpha.
+/// The source of missing pixels of an image: the nodata value, else the mask image, else alpha.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Missing {
     /// The nodata value.
@@ -32,19 +33,19 @@ pub(crate) enum Missing {
     Image,
     /// This band, from 1.
     Alpha(u16),
-    /// Nothing: all pixels are there.
+    /// No pixel is missing.
     None,
 }
 
 impl Missing {
-    /// Whether a mask is read for it.
+    /// Returns whether a mask is read for it.
     pub(super) fn is_masked(self) -> bool {
         matches!(self, Self::Image | Self::Alpha(_))
     }
 }
 
 impl Dataset {
-    /// What says which pixels of a request are missing; `None` of masks.
+    /// Returns the source of missing pixels of a request; `None` for masks.
     pub(super) fn missing(&self, image: &Image, place: &Place) -> Result<Option<Missing>> {
         if place.layer != Layer::Pixels {
             return Ok(None);
@@ -77,8 +78,8 @@ impl Dataset {
         }))
     }
 
-    /// How the samples of a request are converted; `None` if they stay as they are: conversion was not asked for, or nothing
-    /// says that pixels are missing and there is no scale or offset.
+    /// Returns how the samples of a request are converted; `None` if they are unchanged: no conversion was requested,
+    /// or no pixels can be missing and there is no scale or offset.
     pub(crate) fn unpacking(
         &self,
         image: &Image,
@@ -90,7 +91,7 @@ impl Dataset {
             return Ok(None);
         }
         let Some(missing) = self.missing(image, place)? else { return Ok(None) };
-        // A type that is not known is refused by who reads it.
+        // The read reports an unknown type.
         let Some(stored) = image.sample.data_type() else { return Ok(None) };
         let scaling = match (meaning.unpack, place.page) {
             (false, _) => None,
@@ -107,7 +108,7 @@ impl Dataset {
         Ok(unpacking.map(|unpacking| if inverted { unpacking.inverted(image) } else { unpacking }))
     }
 
-    /// Whether the samples of a request are converted while they are placed.
+    /// Returns whether the samples of a request are converted while they are placed.
     pub(super) fn converts(&self, image: &Image, bands: &[u16], options: &ReadOptions) -> Result<bool> {
         let unpacking = self.unpacking(image, bands, &options.place, &options.meaning)?;
         Ok(unpacking.is_some_and(|unpacking| !unpacking.in_place))
@@ -115,7 +116,7 @@ impl Dataset {
 }
 
 impl Unpacking {
-    /// How samples of a type are converted; `None` if they stay as they are. An error in words if they cannot be.
+    /// Returns how samples of a type are converted; `None` if they are unchanged. The error is in words.
     pub(crate) fn new(
         stored: DataType,
         missing: Missing,
@@ -160,7 +161,7 @@ impl Unpacking {
         Ok(Some(Self { convert, data_type, missing, in_place: false }))
     }
 
-    /// The same of samples that are stored white as zero: inverted, then converted.
+    /// Returns the conversion for samples that are stored white-is-zero: inverted, then converted.
     fn inverted(self, image: &Image) -> Self {
         let Convert { nodata, scale, offset } = self.convert;
         let white = match image.sample.format {
@@ -171,8 +172,8 @@ impl Unpacking {
     }
 }
 
-/// Scale and offset of some bands: those that were given, else those that one of them states; an error in words if they are not
-/// the same for all.
+/// Returns scale and offset of some bands: the given ones, else those that the file states. Fails, in words, if bands
+/// differ.
 pub(crate) fn scaling(
     metadata: &Metadata,
     bands: &[u16],
@@ -203,7 +204,7 @@ pub(crate) fn scaling(
             ));
         }
     }
-    // An offset that nobody gave changes no value, not even -0.
+    // A default offset changes no value, not even -0.
     Ok(first
         .filter(|_| told.0 || told.1)
         .map(|(_, (scale, offset))| (scale, if told.1 { offset } else { Convert::masking(None).offset })))

@@ -1,13 +1,13 @@
-//! Appending to a file by position, small pieces collected first.
+//! Appends to a file by position, and collects small pieces first.
 //!
-//! Nothing depends on the file's own cursor: a write that failed changes nothing here, and others may read the
-//! file by position meanwhile.
+//! Nothing depends on the file's own cursor: a failed write changes nothing here, and other threads may read the file
+//! by position meanwhile.
 
 use super::BUFFER;
 use std::fs::File;
 use std::io;
 
-/// How far a file is written, and what comes next but is not written yet.
+/// The written length of a file, and the bytes that follow but are not written yet.
 #[derive(Default)]
 pub(crate) struct Buffered {
     written: u64,
@@ -15,22 +15,22 @@ pub(crate) struct Buffered {
 }
 
 impl Buffered {
-    /// Bytes taken so far.
+    /// Returns the number of bytes appended so far.
     pub fn len(&self) -> u64 {
         self.written + self.tail.len() as u64
     }
 
-    /// Bytes in the file, from its beginning.
+    /// Returns the number of bytes in the file, from its beginning.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Bytes that are not in the file yet; they follow those that are.
+    /// Returns the bytes that are not in the file yet. They follow the written ones.
     pub fn tail(&self) -> &[u8] {
         &self.tail
     }
 
-    /// Counts bytes that someone else put behind the written ones; the tail has to be empty.
+    /// Counts bytes that other code wrote after the written ones. The tail must be empty.
     pub fn advance(&mut self, count: u64) {
         debug_assert!(self.tail.is_empty());
         self.written += count;
@@ -40,7 +40,7 @@ impl Buffered {
         self.append_all(file, &[bytes])
     }
 
-    /// Appends several pieces of bytes, one behind the other.
+    /// Appends several pieces of bytes in order.
     pub fn append_all(&mut self, file: &File, parts: &[&[u8]]) -> io::Result<()> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         if self.tail.len() + len > BUFFER {
@@ -82,12 +82,12 @@ impl Buffered {
     }
 }
 
-/// Writes at the end of a file, by several threads where that is worth it.
+/// Writes at the end of a file, with several threads if that is worth it.
 fn write(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     if wide(file, &[bytes], offset)? { Ok(()) } else { file.write_all_at(bytes, offset) }
 }
 
-/// Writes by several threads, where that can be and is worth it.
+/// Writes with several threads, if that is possible and worth it.
 #[cfg(target_os = "linux")]
 use super::wide::write as wide;
 
@@ -96,7 +96,7 @@ fn wide(_file: &File, _parts: &[&[u8]], _offset: u64) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Writing by position, under one name on every system.
+/// Writes by position, under one name on every system.
 trait WriteAllAt {
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 }

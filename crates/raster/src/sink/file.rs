@@ -1,29 +1,29 @@
-//! A new file on disk, there whole or not at all.
+//! Writes a new file on disk atomically.
 //!
-//! The bytes go to a temporary beside the target (see `temporary`), which the commit flushes, syncs and renames
-//! over the target. At every moment the target is the old file or the complete new one, whatever stops the
-//! process or the machine; a dead temporary is cleared by the next write of the same target. A target that is a
-//! link stays one: the file it leads to is replaced, and keeps its mode, owner and group; access lists and other
-//! extended attributes are not copied.
+//! The bytes go to a temporary file beside the target (see `temporary`). The commit flushes it, syncs it and renames it
+//! over the target. At every moment the target is the old file or the complete new one, even if the process or the
+//! machine stops. The next write of the same target removes a dead temporary. A target that is a link stays one: the
+//! file it points to is replaced, and keeps its mode, owner and group; access lists and other extended attributes are
+//! not copied.
 //!
-//! Two writers of one target: the second is refused while the first lives. Without leave to overwrite, the commit
-//! itself refuses a target that came to be meanwhile. Reading the old file while it is replaced is fine: whoever
-//! has it open keeps it.
+//! If two writers have one target, the second is refused while the first lives. Without permission to overwrite, the
+//! commit itself refuses a target that appeared meanwhile. Reading the old file while it is replaced is fine: open
+//! handles keep it.
 //!
-//! Sidecars (`.ovr`, `.msk`, `.aux.xml`) of the old file say wrong things about the new one. No system renames
-//! several files in one step, so an order has to be chosen. Removed first, a crash leaves the old file without
-//! its mask or its statistics, though the new one never came: the old state is lost. Removed last, a crash
-//! between leaves the new file with the old sidecars. This is the window here, and it is made small: new sidecars
-//! are written and synced as temporaries of their own before the rename of the file, after which there are only
-//! renames and removals, with no waiting in between, and then one sync of the folder. A killed process has the
-//! window of those few calls: the old file is held open meanwhile, since the rename would else not return before
-//! all of its blocks are freed, which takes long for large ones. A journalling file system keeps the order of
-//! these calls, and mostly their company, through a loss of power. Whoever cannot accept that writes to a new name. Sidecars that lie there without a file would
-//! be taken for the new file's: they count as something to overwrite.
+//! Sidecars (`.ovr`, `.msk`, `.aux.xml`) of the old file are wrong for the new one. No system renames several files in
+//! one step, so an order has to be chosen. If sidecars are removed first, a crash leaves the old file without its mask
+//! or its statistics, and without a new file: the old state is lost. If they are removed last, a crash in between
+//! leaves the new file with the old sidecars. This is the window here, and it is kept small: new sidecars are written
+//! and synced as separate temporaries before the file is renamed; after that come only renames and removals,
+//! without waiting, and then one sync of the folder. If the process is killed, the window is these few calls: the old
+//! file is held open meanwhile, because otherwise the rename would not return before all of its blocks are freed, which
+//! takes long for large files. After a loss of power, a journalling file system keeps the order of these calls, and
+//! mostly keeps them together. Callers that cannot accept this write to a new name. Sidecars without a file would be
+//! taken for the new file's: they count as something to overwrite.
 //!
-//! New sidecars stand beside the name that was given, where readers of that name look, even if it is a link;
-//! stale ones are removed there and beside the file itself. World files are left alone: they are read only
-//! where a file says nothing of its place.
+//! New sidecars are placed beside the name that was given, where readers of that name look, even if it is a link; stale
+//! ones are removed there and beside the file itself. World files are left alone: they are read only if a file has no
+//! georeferencing.
 
 use super::temporary::{clear_spools, clear_temporary};
 use super::{Buffered, Sink, Stopped, Temporary, advised, folder_of};
@@ -35,17 +35,17 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What readers look for beside a file, by what is added to its name.
+/// Suffixes of the sidecars that readers look for.
 pub(super) const SIDECARS: [&str; 4] = [".aux.xml", ".ovr", ".msk", ".msk.ovr"];
 
-/// As many links as Linux follows.
+/// Longest chain of links to follow, as on Linux.
 const LINKS: u32 = 40;
 
-/// Smaller parts of a spool, or of another file, are collected with their neighbours instead of costing a call each.
+/// Smaller parts of a spool or of another file are collected with their neighbours, to save a call for each.
 const DIRECT: u64 = 256 << 10;
 
-/// Bytes after which the system is told to begin writing them to the disk. Otherwise it begins when the commit syncs the
-/// file, which then takes about as long as writing it took.
+/// Number of bytes after which the system is told to start writing them to disk. Otherwise it starts when the commit
+/// syncs the file, which then takes about as long as writing it took.
 const SYNC_STEP: u64 = 8 << 20;
 
 /// Writes a new file on disk. The target is the old file or the complete new one at every moment.
@@ -60,14 +60,14 @@ pub struct FileSink {
     old: Option<File>,
     temporary: Temporary,
     buffered: Buffered,
-    /// Bytes that the system has begun to write to the disk.
+    /// Bytes that the system has started to write to disk.
     syncing: u64,
     sidecars: Vec<(PathBuf, Vec<u8>)>,
     stopped: Stopped,
 }
 
 impl FileSink {
-    /// Begins a file that will be at `path`; one that is there is replaced only if `overwrite`.
+    /// Creates a sink for a new file at `path`. An existing file is replaced only if `overwrite`.
     pub fn create(path: &Path, overwrite: bool) -> Result<Self> {
         Self::begin(path, overwrite)
             .map_err(|error| Error::io(path, advised(error, folder_of(path), "write to another folder")))
@@ -88,7 +88,7 @@ impl FileSink {
             Some(_) if !overwrite => {
                 return fail(ErrorKind::AlreadyExists, "exists; allow it to be overwritten (`overwrite`)");
             }
-            // A file that may not be written to is not replaced either, though its folder would allow it.
+            // A file without write permission is not replaced either, although its folder would allow it.
             Some(_) => Some(OpenOptions::new().write(true).open(&target)?),
             None if overwrite => None,
             None => {
@@ -188,7 +188,7 @@ impl FileSink {
             _ => error,
         })?;
 
-        // From here on the new file is there; what fails now is told as such.
+        // From here on the new file exists; the messages of later failures say so.
         let mut folders = BTreeSet::from([folder_of(&self.target).to_owned()]);
         let mut result = Ok(());
         for (path, (temporary, target)) in &mut prepared {
@@ -201,7 +201,7 @@ impl FileSink {
                 Ok(()) => {
                     folders.insert(folder_of(&path).to_owned());
                 }
-                // A name too long for the system is nobody's.
+                // A name too long for the system belongs to no file.
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => {}
                 Err(error) => {
                     let what = "of the file it replaced could not be removed, do so before reading it";
@@ -284,7 +284,7 @@ impl Sink for FileSink {
     fn abort(self: Box<Self>) {}
 }
 
-/// What is at a target, which has to be a file if it is anything.
+/// Returns the metadata of a target, if it exists. It must be a file.
 fn check_target(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -300,7 +300,7 @@ fn check_target(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// Where a link, or a link to a link, leads; there need not be anything.
+/// Follows a chain of links to its end, which need not exist.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -320,14 +320,14 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Where sidecars of an earlier file may be.
+/// Returns the possible paths of an earlier file's sidecars.
 fn stale(given: &Path, target: &Path) -> Vec<PathBuf> {
     let bases = [Some(given), Some(target).filter(|target| *target != given)];
     let beside = |base| SIDECARS.iter().map(move |suffix| with_suffix(base, suffix));
     bases.into_iter().flatten().flat_map(beside).collect()
 }
 
-/// A sidecar, ready to be put in its place, and that place.
+/// Writes and syncs a sidecar as a temporary. Returns it with its final path.
 fn prepare_sidecar(path: &Path, bytes: &[u8]) -> io::Result<(Temporary, PathBuf)> {
     let old = check_target(path)?;
     let target = follow(path)?;
@@ -342,13 +342,13 @@ fn prepare_sidecar(path: &Path, bytes: &[u8]) -> io::Result<(Temporary, PathBuf)
     Ok((temporary, target))
 }
 
-/// An error about another file than the target.
+/// Returns an error about another file than the target.
 fn about(path: &Path, error: io::Error) -> io::Error {
     let advised = advised(error, folder_of(path), "write to another folder");
     io::Error::new(advised.kind(), format!("`{}`: {advised}", path.display()))
 }
 
-/// An error after the file was put in its place.
+/// Returns an error that occurred after the file was put in place.
 fn left(what: &str, path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("is written, but `{}` {what}: {error}", path.display()))
 }
@@ -357,7 +357,7 @@ fn left(what: &str, path: &Path, error: &io::Error) -> io::Error {
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Some network file systems cannot, and have no more to give.
+        // Some network file systems cannot sync folders, and offer nothing else.
         Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
             let problem = format!("is written, but its folder could not be synced: {error}");
             Err(io::Error::new(error.kind(), problem))
@@ -366,13 +366,13 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Folders cannot be opened here; the system orders their changes itself.
+/// Does nothing: folders cannot be opened here, and the system orders their changes itself.
 #[cfg(not(unix))]
 fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies by several threads, where that can be and is worth it.
+/// Copies with several threads, if that is possible and worth it.
 #[cfg(target_os = "linux")]
 use super::wide::{begin_sync, copy as copy_wide};
 
@@ -384,8 +384,8 @@ fn copy_wide(_from: &File, _range: &Range<u64>, _to: &File, _at: u64) -> io::Res
     Ok(false)
 }
 
-/// Copies without passing the bytes through this process, as many as the system does at once; 0 where it cannot,
-/// for instance between two file systems.
+/// Copies within the system, without passing the bytes through this process. Returns the number of bytes that the
+/// system copied at once; 0 if it cannot, for example between two file systems.
 #[cfg(target_os = "linux")]
 fn copy_within_system(from: &File, range: &Range<u64>, to: &File, at: u64) -> io::Result<u64> {
     use rustix::io::Errno;

@@ -1,19 +1,19 @@
-//! A new file in memory.
+//! Writes a new file in memory.
 
 use super::{Sink, Stopped};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a memory sink was given.
+/// A file collected in memory, with its sidecars.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryFile {
     /// The file.
     pub bytes: Vec<u8>,
-    /// Files to stand beside it: suffix (`.aux.xml`) and content.
+    /// Sidecars: suffix (`.aux.xml`) and content.
     pub sidecars: Vec<(String, Vec<u8>)>,
 }
 
-/// Collects a file in memory; its handle has it after the commit.
+/// Collects a file in memory. Its handle returns the file after the commit.
 #[derive(Default)]
 pub struct MemorySink {
     file: MemoryFile,
@@ -21,24 +21,24 @@ pub struct MemorySink {
     committed: MemoryHandle,
 }
 
-/// Where a memory sink leaves its file.
+/// Handle that returns the file of a memory sink.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryHandle(Arc<Mutex<Option<MemoryFile>>>);
 
 impl MemoryHandle {
-    /// The file, once it is committed; nothing before, and nothing the second time.
+    /// Takes the file after the commit. Returns `None` before it, and after the first call.
     pub fn take(&self) -> Option<MemoryFile> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl MemorySink {
-    /// An empty file.
+    /// Creates an empty sink.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What will have the file after the commit.
+    /// Returns the handle that has the file after the commit.
     pub fn handle(&self) -> MemoryHandle {
         self.committed.clone()
     }

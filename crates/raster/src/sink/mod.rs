@@ -1,9 +1,9 @@
-//! Where the bytes of a new file go.
+//! Destinations of the bytes of a new file.
 //!
-//! A sink takes bytes in order; some can also overwrite what they took (`patch`). Nothing is at the target
-//! before `commit`; a sink that is aborted or dropped leaves nothing. After the first error every further call
-//! but `abort` fails with that error's kind, so that a file with a hole is never committed. What the bytes mean,
-//! and in which order they have to come, is the writer's.
+//! A sink takes bytes in order; some can also overwrite earlier bytes (`patch`). The target does not exist before
+//! `commit`; a sink that is aborted or dropped leaves nothing. After the first error every further call except `abort`
+//! fails with that error's kind, so a file with a hole is never committed. The writer decides what the bytes mean and
+//! in which order they come.
 
 mod buffered;
 mod file;
@@ -35,69 +35,70 @@ use std::ops::Range;
 use std::path::Path;
 use thiserror::Error;
 
-/// How much is collected before it is written, and the most that is read at once while copying.
+/// Number of bytes collected before a write, and the most that is read at once while copying.
 pub(crate) const BUFFER: usize = 1 << 20;
 
 /// Takes the bytes of a new file and makes it visible when it is complete.
 ///
-/// [`FileSink`], [`MemorySink`] and [`StreamSink`] are the usual ones; with the feature `remote`, `RemoteSink` writes to a bucket.
+/// Implemented by [`FileSink`], [`MemorySink`] and [`StreamSink`]; with the feature `remote`, `RemoteSink` writes to a
+/// bucket.
 pub trait Sink: Send {
-    /// For messages: a path, `standard output`.
+    /// Returns the name for messages: a path, `standard output`.
     fn name(&self) -> &str;
 
-    /// Takes the next bytes.
+    /// Appends bytes.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Takes several pieces of bytes, one behind the other.
+    /// Appends several pieces of bytes in order.
     fn append_all(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         parts.iter().try_for_each(|part| self.append(part))
     }
 
-    /// Whether `patch` works.
+    /// Returns whether `patch` is supported.
     fn can_patch(&self) -> bool {
         false
     }
 
-    /// Overwrites bytes already taken.
+    /// Overwrites bytes that were appended before.
     fn patch(&mut self, _offset: u64, _bytes: &[u8]) -> io::Result<()> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "takes bytes in order only"))
     }
 
-    /// Takes a part of a spool, without holding more than a buffer of it.
+    /// Appends a part of a spool, without holding more than a buffer of it in memory.
     fn append_from(&mut self, spool: &Spool, range: Range<u64>) -> io::Result<()> {
         spool.for_each_chunk(range, |bytes| self.append(bytes))
     }
 
-    /// Takes the beginning of a part of a file where the system can copy it without this process reading it, and says
-    /// how many bytes that were.
+    /// Appends the beginning of a part of a file, if the system can copy it without this process reading it. Returns
+    /// the number of bytes appended.
     fn append_within_system(&mut self, _file: &File, _range: Range<u64>) -> io::Result<u64> {
         Ok(0)
     }
 
-    /// Whether `sidecar` works.
+    /// Returns whether `sidecar` is supported.
     fn takes_sidecars(&self) -> bool {
         false
     }
 
-    /// Takes a small file to stand beside this one, at its name with `suffix` added (`.aux.xml`).
-    /// The last one of a suffix counts.
+    /// Adds a small file beside this one, named like it with `suffix` (`.aux.xml`) appended. The last one per suffix
+    /// counts.
     fn sidecar(&mut self, _suffix: &str, _bytes: Vec<u8>) -> io::Result<()> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "has no place for files beside it"))
     }
 
-    /// The file that will be there, where it is a local one: a spool is best beside it.
+    /// Returns the path of the new file if it is local. A spool is best placed beside it.
     fn beside(&self) -> Option<&Path> {
         None
     }
 
-    /// Makes what was taken the file; after it the file is there, whole and durable.
+    /// Makes the file visible. Afterwards it is complete and durable.
     fn commit(self: Box<Self>) -> io::Result<()>;
 
-    /// Forgets what was taken; nothing is left.
+    /// Discards everything and leaves nothing behind.
     fn abort(self: Box<Self>);
 }
 
-/// The sink of a path, or of a URL of a bucket as the environment says.
+/// Returns the sink of a path, or of a URL of a bucket with the settings of the environment.
 pub(crate) fn sink_at(path: &Path, overwrite: bool) -> Result<Box<dyn Sink>> {
     let Some(url) = crate::source::url_of(path) else {
         return Ok(Box::new(FileSink::create(path, overwrite)?));
@@ -117,7 +118,7 @@ pub(crate) fn sink_at(path: &Path, overwrite: bool) -> Result<Box<dyn Sink>> {
     }
 }
 
-/// Remembers the first error of a sink: there is nothing after an error.
+/// Remembers the first error of a sink. Nothing is written after an error.
 #[derive(Default)]
 struct Stopped(Option<(io::ErrorKind, String)>);
 
@@ -139,7 +140,7 @@ impl Stopped {
     }
 }
 
-/// An error of the system with what to do about it; the kind stays.
+/// A system error with advice on what to do. The kind is kept.
 #[derive(Debug, Error)]
 #[error("{error}; {advice}")]
 struct Advised {
@@ -148,7 +149,7 @@ struct Advised {
     advice: String,
 }
 
-/// Adds what to do to errors that say there is no room in `folder`; `else_do` names the way out.
+/// Adds advice to errors about missing space in `folder`. `else_do` names the alternative.
 pub(crate) fn advised(error: io::Error, folder: &Path, else_do: &str) -> io::Error {
     let folder = folder.display();
     let advice = match error.kind() {
@@ -163,7 +164,7 @@ pub(crate) fn advised(error: io::Error, folder: &Path, else_do: &str) -> io::Err
     io::Error::new(error.kind(), Advised { error, advice })
 }
 
-/// The folder a path lies in.
+/// Returns the folder of a path.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -1,8 +1,8 @@
-//! A new object in a bucket, there whole or not at all.
+//! Writes a new object in a bucket atomically.
 //!
-//! Parts are sent while later ones are made; the object becomes visible by one request at the end. The first part is held back
-//! until then, so that a header can be patched. Sidecars are objects of their own: new ones are put beside the object after it is
-//! there, and those of an object that was replaced are removed then.
+//! Parts are sent while later ones are made; one request at the end makes the object visible. The first part is held
+//! back until then, so that a header can be patched. Sidecars are separate objects: after the object is visible, new
+//! ones are put beside it and those of a replaced object are removed.
 
 use super::file::SIDECARS;
 use super::{Sink, Stopped};
@@ -32,15 +32,14 @@ pub struct RemoteSink {
     upload: Upload,
     url: String,
     remote: RemoteOptions,
-    /// What lies beside the object that will be replaced.
+    /// Suffixes of sidecars of the object that will be replaced.
     stale: Vec<&'static str>,
     sidecars: Vec<(String, Vec<u8>)>,
     stopped: Stopped,
 }
 
 impl RemoteSink {
-    /// Begins an object that will be at `url`; one that is there is replaced only if `upload.overwrite`. `cancel` stops the
-    /// upload.
+    /// Begins an upload to `url`. An existing object is replaced only if `upload.overwrite`. `cancel` stops the upload.
     pub fn create(
         url: &str,
         remote: &RemoteOptions,
@@ -113,12 +112,13 @@ impl Sink for RemoteSink {
     }
 }
 
-/// What is written is a TIFF file.
+/// Sets the content type of a TIFF file.
 pub(super) fn as_image(upload: &UploadOptions) -> UploadOptions {
     upload.clone().content_type("image/tiff")
 }
 
-/// What lies beside the object that will be replaced; an error if it lies there without one that may be.
+/// Returns the suffixes of sidecars of the object that will be replaced. Fails if there are sidecars that may not be
+/// overwritten.
 pub(super) fn stale_beside(
     url: &str,
     name: &str,
@@ -142,7 +142,8 @@ pub(super) fn stale_beside(
     }
 }
 
-/// Puts sidecars beside an object that is there, and removes those of the one it replaced. What fails now is told as such.
+/// Puts sidecars beside the new object, and removes those of the replaced one. The messages of failures say that the
+/// object is written.
 pub(super) fn settle_beside(
     name: &str,
     url: &str,

@@ -9,19 +9,19 @@ use std::path::PathBuf;
 use strile_engine::Cancel;
 use strile_remote::{RemoteOptions, SharedUpload, UploadOptions};
 
-/// A file in a bucket that several processes write: one begins it, each sends parts, one completes it. Nothing is visible before.
-/// Whoever has begun it calls [`abort`](Self::abort) if it is not completed; an upload that was lost is removed by the next write to the same
-/// URL, or by `strile uploads`.
+/// A file in a bucket that several processes write: one begins it, each sends parts, one completes it. Nothing is
+/// visible before that. If the file is not completed, the process that began it calls [`abort`](Self::abort); the next
+/// write to the same URL, or `strile uploads`, removes a lost upload.
 pub struct SharedObject {
     upload: SharedUpload,
     url: String,
     remote: RemoteOptions,
-    /// What lies beside the object that will be replaced.
+    /// Suffixes of sidecars of the object that will be replaced.
     stale: Vec<&'static str>,
 }
 
 impl SharedObject {
-    /// Begins an object that will be at `url`; one that is there is replaced only if `upload.overwrite`.
+    /// Begins an upload to `url`. An existing object is replaced only if `upload.overwrite`.
     pub fn begin(url: &str, remote: &RemoteOptions, upload: &UploadOptions, cancel: &Cancel) -> Result<Self> {
         let begin = || {
             let begun = SharedUpload::begin(url, remote, &as_image(upload), cancel)?;
@@ -37,7 +37,7 @@ impl SharedObject {
         Ok(Self { upload: begun, url: url.to_owned(), remote: remote.clone(), stale })
     }
 
-    /// Takes part in a write that another process has begun.
+    /// Joins an upload that another process began.
     pub fn join(url: &str, remote: &RemoteOptions, ticket: &str, cancel: &Cancel) -> Result<Self> {
         let (beside, ticket) = ticket.split_once('\n').unwrap_or_default();
         let stale = SIDECARS.into_iter().filter(|suffix| beside.split(' ').any(|found| found == *suffix));
@@ -46,22 +46,22 @@ impl SharedObject {
         Ok(Self { upload, url: url.to_owned(), remote: remote.clone(), stale: stale.collect() })
     }
 
-    /// Returns what another process takes part by. It is a secret.
+    /// Returns the ticket with which another process joins. It is a secret.
     pub fn ticket(&self) -> String {
         format!("{}\n{}", self.stale.join(" "), self.upload.ticket())
     }
 
-    /// Returns whether a part can be sent only after the one before it.
+    /// Returns whether each part can only be sent after the previous one.
     pub fn in_order(&self) -> bool {
         self.upload.in_order()
     }
 
-    /// Returns the size of all parts but the last of a file of `total` bytes.
+    /// Returns the size of all parts but the last, for a file of `total` bytes.
     pub fn part_size(&self, total: u64) -> Result<u64> {
         self.upload.part_size(total).map_err(|error| self.told(error))
     }
 
-    /// Sends a part, numbered from 1, that begins at `offset`; returns what [`complete`](Self::complete) has to be told.
+    /// Sends a part, numbered from 1, that begins at `offset`. Returns a text that [`complete`](Self::complete) needs.
     pub fn put(&self, number: usize, offset: u64, bytes: Vec<u8>, cancel: &Cancel) -> Result<String> {
         self.upload.put(number, offset, bytes, cancel).map_err(|error| told(&self.url, error, cancel))
     }
@@ -81,7 +81,7 @@ impl SharedObject {
         completed.map_err(|error| self.told(error))
     }
 
-    /// Gives the file up: nothing is visible, and what was sent is removed as far as the store can.
+    /// Abandons the file: nothing becomes visible, and the parts sent are removed as far as the store can.
     pub fn abort(&self) -> Result<()> {
         self.upload.abort().map_err(|error| self.told(error))
     }

@@ -1,7 +1,7 @@
-//! Anything that takes bytes and nothing else: a pipe, standard output, a socket, another language's object.
+//! Writes to a stream that takes bytes in order: a pipe, standard output, a socket, another language's object.
 //!
-//! What has gone out cannot be taken back: the promise is "nothing after an error". A write that fails gives the
-//! writer's own error unchanged, and from then on not a byte more goes out, neither by `commit` nor by `abort`.
+//! Bytes that were written cannot be taken back, but nothing is written after an error. A failed write returns the
+//! writer's own error unchanged, and from then on neither `commit` nor `abort` writes another byte.
 
 use super::{BUFFER, Sink, Stopped};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ pub struct StreamSink<W: Write + Send> {
 }
 
 impl<W: Write + Send> StreamSink<W> {
-    /// A sink into `writer`, called `name` in messages.
+    /// Creates a sink that writes into `writer`, called `name` in messages.
     pub fn new(name: impl Into<String>, writer: W) -> Self {
         Self { name: name.into(), writer, tail: Vec::new(), stopped: Stopped::default() }
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
 
-    /// Takes `room` bytes, then the pipe is closed.
+    /// Accepts `room` bytes; then the pipe is closed.
     #[derive(Clone)]
     struct Pipe {
         room: usize,
@@ -106,7 +106,7 @@ mod tests {
         let (mut sink, taken) = pipe(BUFFER + 10);
         sink.append(&vec![1; BUFFER]).unwrap();
         sink.append(b"small").unwrap();
-        // The small piece goes out first, then five bytes of this one.
+        // The small piece is written first, then five bytes of this one.
         let error = sink.append(&vec![2; BUFFER]).unwrap_err();
         assert_eq!((error.kind(), error.raw_os_error()), (io::ErrorKind::BrokenPipe, Some(32)));
         assert_eq!(taken.lock().unwrap().len(), BUFFER + 10);

@@ -1,14 +1,14 @@
-//! A locked, named temporary beside its target, and putting it in the target's place.
+//! A locked, named temporary file beside its target, and its rename to the target.
 //!
-//! The name is fixed, `.NAME.strile.tmp`: creating it exclusively decides between two writers without looking
-//! through the folder, which may hold a million files. The lock tells a live one from a dead one, because the
-//! system drops it with its process, however that ends.
+//! The name is fixed, `.NAME.strile.tmp`: exclusive creation decides between two writers without listing the folder,
+//! which may hold a million files. The lock distinguishes a live temporary from a dead one, because the system releases
+//! it when the process ends, in whatever way.
 //!
-//! Whoever finds the name taken tries the lock. Locked: someone is writing. Not locked: the writer is dead, and
-//! the file is removed, under its lock and only while the name still means the file that was locked. A writer
-//! that has created but not yet locked its file can lose it so; it sees that after locking and tries again. Where
-//! the file system has no locks, a new temporary goes without, and one found is an error, since nothing tells
-//! whether its writer lives.
+//! If the name exists, its lock is tried. If it is locked, another writer is active. If not, the writer is dead, and
+//! the file is removed, under its lock and only while the name still refers to the locked file. A writer that has
+//! created but not yet locked its file can lose it this way; it detects that after locking and tries again. On file
+//! systems without locks, a new temporary is not locked, and an existing one is an error, because it is unknown whether
+//! its writer is alive.
 
 use super::folder_of;
 use fs4::{FileExt, TryLockError};
@@ -19,37 +19,37 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use strile_engine::ProcessId;
 
-/// How often a name is tried that others remove or hold for an instant.
+/// Number of attempts for a name that other writers remove or hold briefly.
 const ATTEMPTS: u32 = 5;
 
-/// Longest part of a target's name that is repeated in a temporary's: most systems allow 255 bytes in all.
+/// Longest part of a target's name that is repeated in the temporary's name. Most systems allow 255 bytes in total.
 const NAME: usize = 200;
 
-/// A file of ours that is removed when dropped, unless it was put in a target's place.
+/// A temporary file that is removed when dropped, unless it was installed at its target.
 pub(crate) struct Temporary {
     path: PathBuf,
     file: File,
-    /// A process forked while it is open must not remove it.
+    /// The process that created it: a process forked meanwhile must not remove it.
     process: ProcessId,
     installed: bool,
 }
 
-/// What came of asking for a name.
+/// The result of requesting a name.
 pub(crate) enum Reserved {
     Ours(Temporary),
-    /// Held by a writer that lives.
+    /// Held by a live writer.
     Busy,
 }
 
 impl Temporary {
-    /// The temporary of `target`; `private` keeps others from reading it until it gets the target's mode.
+    /// Creates the temporary of `target`. `private` keeps others from reading it until it gets the target's mode.
     pub fn of(target: &Path, private: bool) -> io::Result<Self> {
         let path = name_of(target, "tmp");
         for attempt in 1..=ATTEMPTS {
             if let Reserved::Ours(temporary) = Self::reserve(path.clone(), private)? {
                 return Ok(temporary);
             }
-            // Someone who removes a dead temporary holds it for an instant, too.
+            // A process that removes a dead temporary also holds it briefly.
             std::thread::sleep(Duration::from_millis(u64::from(attempt)));
         }
         let problem = format!("is being written by another writer, which holds `{}`", path.display());
@@ -82,8 +82,8 @@ impl Temporary {
         &self.file
     }
 
-    /// Gives it the owner, group and mode of the file it replaces. An owner that may not be given is left; a
-    /// group that may not be given leaves its members no more than everyone has.
+    /// Applies the owner, group and mode of the replaced file. An owner that may not be set is skipped; if the group
+    /// may not be set, the new group gets no more permissions than everyone.
     #[cfg(unix)]
     pub fn take_after(&self, old: &fs::Metadata) -> io::Result<()> {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -108,14 +108,14 @@ impl Temporary {
         Ok(())
     }
 
-    /// Puts it in the place of `target`, at once and whole; without `replace` only where nothing is.
+    /// Renames it to `target`, atomically. Without `replace`, fails if the target exists.
     pub fn install(&mut self, target: &Path, replace: bool) -> io::Result<()> {
         if replace { fs::rename(&self.path, target) } else { rename_new(&self.path, target) }?;
         self.installed = true;
         Ok(())
     }
 
-    /// Removes its name; the file itself stays until it is closed. False where the system cannot.
+    /// Removes its name; the file itself stays until it is closed. Returns `false` if the system cannot.
     pub fn unlink(&mut self) -> bool {
         self.installed |= fs::remove_file(&self.path).is_ok();
         self.installed
@@ -125,18 +125,18 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.installed && self.process == ProcessId::current() {
-            // One that cannot be removed is found dead by the next writer.
+            // If it cannot be removed, the next writer finds it dead.
             let _left = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Removes the dead temporary of `target`, where there is one; a live one stays.
+/// Removes the dead temporary of `target`, if there is one. A live one stays.
 pub(crate) fn clear_temporary(target: &Path) -> io::Result<()> {
     clear(&name_of(target, "tmp")).map(drop)
 }
 
-/// Removes the dead spools of `target`, where there are some; live ones stay.
+/// Removes the dead spools of `target`, if there are any. Live ones stay.
 pub(crate) fn clear_spools(target: &Path) -> io::Result<()> {
     let mut spools = (0..).map(|slot| spool_of(target, slot));
     spools
@@ -145,12 +145,12 @@ pub(crate) fn clear_spools(target: &Path) -> io::Result<()> {
         .try_for_each(|spool| clear(&spool).map(drop))
 }
 
-/// Where a spool of `target` is, if it has to have a name.
+/// Returns the path of a spool of `target` that must have a name.
 pub(crate) fn spool_of(target: &Path, slot: u32) -> PathBuf {
     name_of(target, &format!("{slot}.spool"))
 }
 
-/// True if nothing is at `path` any more; false if its writer lives.
+/// Removes a dead file at `path`. Returns `true` if nothing is left there, `false` if its writer is alive.
 fn clear(path: &Path) -> io::Result<bool> {
     let in_the_way = |why: &str, kind| {
         io::Error::new(
@@ -191,7 +191,7 @@ fn name_of(target: &Path, kind: &str) -> PathBuf {
     if name.len() <= NAME {
         hidden.push(name);
     } else {
-        // FNV-1a: the same name always gives the same temporary.
+        // FNV-1a: a name always gives the same temporary.
         let mark = name.as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -213,7 +213,8 @@ fn creating(private: bool) -> OpenOptions {
     options
 }
 
-/// Opens what is at a temporary's name, which others may have put there: no links, no waiting for a pipe.
+/// Returns the options to open a temporary's name, which others may have created: they follow no links and do not wait
+/// for a pipe.
 fn finding() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -229,7 +230,7 @@ fn finding() -> OpenOptions {
     options
 }
 
-/// Whether `path` is a name of this very file.
+/// Returns whether `path` is a name of this very file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -241,14 +242,15 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether `path` is a name of this very file; a name here cannot pass to another file while it is open.
+/// Returns whether `path` is a name of this very file. On this system a name cannot pass to another file while it is
+/// open.
 #[cfg(not(unix))]
 fn is_at(_file: &File, path: &Path) -> io::Result<bool> {
     path.try_exists()
 }
 
-/// Renames where nothing is at `to`: in one step on Linux, by a second name where that is not to be had, and on
-/// file systems that have neither by looking first.
+/// Renames only if `to` does not exist: in one step on Linux, else with a second name, and on file systems without
+/// either by checking first.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -260,7 +262,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     match fs::hard_link(from, to) {
-        // Where the first name stays, it is a dead temporary for the next writer.
+        // If the first name stays, it is a dead temporary for the next writer.
         Ok(()) => {
             let _left = fs::remove_file(from);
             Ok(())

@@ -1,13 +1,14 @@
 //! Large writes by several threads.
 //!
-//! A file lets one `write` in at a time, and one thread fills the page cache at 2 to 3 GB/s, less than a GPU encodes. So
-//! the file is made longer and filled as memory, a chunk a thread. Memory of a file that has no room left kills who
-//! touches it, so each chunk is populated first (`MADV_POPULATE_WRITE`), which is refused instead; that is where pages
-//! are made and cleared, and many threads may at once. It takes two to three times the processor time of a `write`, so it
-//! is done where it was measured to win: in a file system in memory, on a machine with many cores. On ext4 with two it
-//! lost by half. Where it cannot be done, nothing is done and the caller writes as ever.
+//! A file admits one `write` at a time, and one thread fills the page cache at 2 to 3 GB/s, less than a GPU encodes. So
+//! the file is extended and filled as mapped memory, one chunk per thread. Touching mapped memory of a full file system
+//! kills the process, so each chunk is populated first (`MADV_POPULATE_WRITE`), which returns an error instead; this is
+//! where pages are allocated and cleared, and many threads can do it at once. It takes two to three times the processor
+//! time of a `write`, so it is used only where measurements showed a gain: on a file system in memory, on a machine
+//! with many cores. On ext4 with two cores it was slower by half. Where it cannot be used, nothing is done and the
+//! caller writes as usual.
 //!
-//! `begin_sync` has the system begin to write to the disk, so that a sync at the end has little left to wait for.
+//! `begin_sync` makes the system start writing to disk, so that a final sync has little left to wait for.
 
 #![expect(unsafe_code, reason = "a file as memory")]
 
@@ -23,41 +24,41 @@ use std::os::fd::AsRawFd;
 use std::sync::Mutex;
 use strile_engine::thread_builder;
 
-/// Fewer bytes are not worth the threads.
+/// Writes of fewer bytes are not worth the threads.
 const WORTH: u64 = 4 << 20;
 /// More threads do not fill the page cache faster.
 const MOST_THREADS: usize = 8;
-/// Machines with fewer cores have better uses for them.
+/// Machines with fewer cores use them better elsewhere.
 const FEWEST_CORES: usize = 8;
-/// Bytes that a thread takes at a time: they are still in its cache when they are written after they were cleared.
+/// Bytes that a thread takes at a time: they are still in its cache between being cleared and being written.
 const CHUNK: usize = 1 << 20;
-/// A multiple of every page's size.
+/// A multiple of every page size.
 const PAGE: u64 = 1 << 16;
 
-/// Writes pieces of bytes, one behind the other, at `offset`, the end of a file that nobody else writes; `false` where
-/// that is not possible or not worth it and nothing was written.
+/// Writes pieces of bytes in order at `offset`, the end of a file that no one else writes. Returns `false` if that is
+/// impossible or not worth it; then nothing was written.
 pub(super) fn write(file: &File, parts: &[&[u8]], offset: u64) -> io::Result<bool> {
     let starts = starts_of(parts);
     let len = parts.iter().map(|part| part.len() as u64).sum();
     write_from(file, (offset, len), &|at, into| gather(parts, &starts, at, into))
 }
 
-/// Copies a part of a file to `offset`, the end of another one; `false` as of `write`.
+/// Copies a part of a file to `offset`, the end of another one. Returns `false` like `write`.
 pub(super) fn copy(from: &File, range: &Range<u64>, to: &File, offset: u64) -> io::Result<bool> {
     let len = range.end.saturating_sub(range.start);
     write_from(to, (offset, len), &|at, into| from.read_exact_at(into, range.start + at))
 }
 
-/// Fills a part of the new bytes, which begins `at` bytes behind their first.
+/// Fills a part of the new bytes that begins `at` bytes after their start.
 type Fill<'a> = &'a (dyn Fn(u64, &mut [u8]) -> io::Result<()> + Sync);
 
-/// Where each piece of bytes begins behind the first.
+/// Returns the offset of each piece relative to the first.
 fn starts_of(parts: &[&[u8]]) -> Vec<u64> {
     let next = |end: &mut u64, part: &&[u8]| Some(std::mem::replace(end, *end + part.len() as u64));
     parts.iter().scan(0, next).collect()
 }
 
-/// Fills a part of what some pieces of bytes, which begin at `starts`, are together.
+/// Copies a part of the concatenated pieces, which begin at `starts`.
 fn gather(parts: &[&[u8]], starts: &[u64], mut at: u64, mut into: &mut [u8]) -> io::Result<()> {
     let first = starts.partition_point(|start| *start <= at).saturating_sub(1);
     for (part, start) in parts.iter().zip(starts).skip(first) {
@@ -81,20 +82,20 @@ fn write_from(file: &File, (offset, len): (u64, u64), fill: Fill<'_>) -> io::Res
     write_by(file, (offset, len), cores.min(MOST_THREADS), fill)
 }
 
-/// Has the system begin to write a part of a file to the disk. It is no promise: errors are those of the sync that follows.
+/// Makes the system start writing a part of a file to disk. This guarantees nothing: the following sync reports errors.
 pub(super) fn begin_sync(file: &File, range: &Range<u64>) {
     let to_signed = |number: u64| libc::off64_t::try_from(number);
     let (Ok(start), Ok(len)) = (to_signed(range.start), to_signed(range.end.saturating_sub(range.start)))
     else {
         return;
     };
-    // SAFETY: no memory is given to the call, and the file is open.
+    // SAFETY: the call receives no memory, and the file is open.
     let _begun = unsafe { libc::sync_file_range(file.as_raw_fd(), start, len, libc::SYNC_FILE_RANGE_WRITE) };
 }
 
-/// Whether a file lies in a file system in memory.
+/// Returns whether a file is on a file system in memory.
 fn is_in_memory(file: &File) -> bool {
-    // `TMPFS_MAGIC`; its type differs from processor to processor.
+    // `TMPFS_MAGIC`; its type differs between processors.
     fstatfs(file).is_ok_and(|found| found.f_type == 0x0102_1994)
 }
 
@@ -109,16 +110,16 @@ fn write_by(file: &File, (offset, new): (u64, u64), threads: usize, fill: Fill<'
     let mapped = unsafe { mmap(std::ptr::null_mut(), len, flags, MapFlags::SHARED, file, start) };
     let Ok(mapped) = mapped else { return Ok(false) };
     let filled = file.set_len(offset + new).and_then(|()| {
-        // SAFETY: the mapping has `len` bytes, all of them within the file. Those of a chunk are touched only once they
-        // are populated; they are the file's own, which this process alone writes, here and now.
+        // SAFETY: the mapping has `len` bytes, all of them within the file. Those of a chunk are touched only after
+        // they are populated; they are the file's own, which only this process writes, here and now.
         let target = unsafe { std::slice::from_raw_parts_mut(mapped.cast::<u8>(), len) };
         fill_by(target, before, threads, fill)
     });
-    // SAFETY: the mapping made above; nobody has a reference into it any more.
+    // SAFETY: the mapping made above; there are no references into it any more.
     unsafe { munmap(mapped, len) }?;
     match filled {
         Ok(()) => Ok(true),
-        // A system that does not know the advice; its file is as it was.
+        // The system does not know the advice; the file is unchanged.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             file.set_len(offset)?;
             Ok(false)
@@ -127,9 +128,9 @@ fn write_by(file: &File, (offset, new): (u64, u64), threads: usize, fill: Fill<'
     }
 }
 
-/// Fills the mapping behind its first `before` bytes, which stay as they are.
+/// Fills the mapping after its first `before` bytes, which stay unchanged.
 fn fill_by(target: &mut [u8], before: usize, threads: usize, fill: Fill<'_>) -> io::Result<()> {
-    // Chunks begin at pages; the first has bytes that stay before its own.
+    // Chunks begin at pages. The first one starts with bytes that must not change.
     let starts = (0u64..).step_by(CHUNK);
     let chunks = Mutex::new(starts.zip(target.chunks_mut(CHUNK)));
     let next = || chunks.lock().ok().and_then(|mut chunks| chunks.next());
@@ -142,7 +143,7 @@ fn fill_by(target: &mut [u8], before: usize, threads: usize, fill: Fill<'_>) -> 
         Ok(())
     };
     std::thread::scope(|scope| {
-        // Where the system has no more threads, those there are do the work.
+        // If the system has no more threads, the existing ones do the work.
         let start = |_| thread_builder("strile-write").ok()?.spawn_scoped(scope, work).ok();
         let others: Vec<_> = (1..threads).map_while(start).collect();
         let own = work();
@@ -153,14 +154,14 @@ fn fill_by(target: &mut [u8], before: usize, threads: usize, fill: Fill<'_>) -> 
     })
 }
 
-/// Has the pages of a part of a mapping made, writable; an error where the file system has no room for them.
+/// Allocates the pages of a part of a mapping, writable. Fails if the file system has no room for them.
 fn populate(part: &mut [u8]) -> io::Result<()> {
     loop {
-        // SAFETY: a part of a mapping, from a page on; its bytes stay what they are.
+        // SAFETY: a part of a mapping, from a page on; its bytes stay unchanged.
         match unsafe { madvise(part.as_mut_ptr().cast(), part.len(), Advice::LinuxPopulateWrite) } {
             Ok(()) => return Ok(()),
             Err(Errno::INTR | Errno::AGAIN) => {}
-            // What a touch would kill for.
+            // The error for memory whose touch would kill the process.
             Err(Errno::FAULT) => return Err(Errno::NOSPC.into()),
             Err(error) => return Err(error.into()),
         }
@@ -202,11 +203,11 @@ mod tests {
         assert!(read(&copied) == [b"head", &bytes[..]].concat());
     }
 
-    /// Names the small file system to the run of the test inside of it.
+    /// Passes the small file system to the run of the test inside of it.
     const SMALL: &str = "STRILE_TEST_SMALL";
 
-    /// Touching memory of a file without room would end the process by SIGBUS. The test runs itself again in a mount
-    /// namespace of its own, in which it mounts a small file system.
+    /// Touching memory of a full file system would end the process with SIGBUS. The test runs itself again in a
+    /// separate mount namespace, in which it mounts a small file system.
     #[test]
     fn no_room_is_an_error_and_not_the_end() {
         if let Some(folder) = std::env::var_os(SMALL) {

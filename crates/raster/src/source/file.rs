@@ -1,6 +1,6 @@
 //! A local file, read by position from any thread.
 //!
-//! Not mapped into memory: a mapped file that another program truncates kills the process that reads it.
+//! It is not mapped into memory: if another program truncates a mapped file, the process that reads it is killed.
 
 use super::{ReadDone, ReadOp, Source, Version, check_unchanged, open_regular, state_of};
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ pub struct FileSource {
     name: String,
     version: Version,
     file: Arc<LocalFile>,
-    /// The caller changes the file itself.
+    /// Whether the caller changes the file itself.
     changes: AtomicBool,
 }
 
@@ -76,7 +76,7 @@ impl Source for FileSource {
     }
 }
 
-/// Reads on threads that wait for the disk.
+/// Reads on separate threads that wait for the disk.
 pub(crate) fn submit(file: &Arc<dyn ReadAt>, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
     for ReadOp { id, offset, mut into } in ops {
         let (file, done) = (Arc::clone(file), done.clone());
@@ -108,7 +108,7 @@ impl ReadAt for LocalFile {
     }
 }
 
-/// Reading by position, under one name on every system.
+/// Reads by position, under one name on every system.
 pub(crate) trait ReadExactAt {
     fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()>;
 }
@@ -135,14 +135,14 @@ impl ReadExactAt for File {
     }
 }
 
-/// Threads that wait for the disk so that others need not; started by the first submitted read of a process.
+/// Threads that wait for the disk on behalf of others. The first submitted read of a process starts them.
 struct Readers {
     queue: Mutex<mpsc::Sender<Work>>,
 }
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Enough to keep a page cache busy; more only queue in the kernel.
+/// Enough to keep a page cache busy. More threads only queue in the kernel.
 const READERS: usize = 8;
 
 fn readers() -> &'static Readers {
@@ -152,7 +152,7 @@ fn readers() -> &'static Readers {
         let work = Arc::new(Mutex::new(work));
         for _ in 0..READERS {
             let work = Arc::clone(&work);
-            // The threads live as long as the process; where none can be started, `run` reads itself.
+            // The threads live as long as the process. If none can be started, `run` reads itself.
             let reader = move || {
                 loop {
                     let next = work.lock().unwrap_or_else(PoisonError::into_inner).recv();

@@ -1,4 +1,4 @@
-//! Bytes already in memory: standard input, an archive's member, a test.
+//! Bytes already in memory: standard input, a member of an archive, a test.
 
 use super::{ReadDone, ReadOp, Source, Version};
 use std::io;
@@ -14,7 +14,7 @@ pub struct MemorySource {
 struct Bytes(Vec<u8>);
 
 impl MemorySource {
-    /// A source of these bytes, called `name` in messages.
+    /// Creates a source of these bytes, called `name` in messages.
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         Self { name: name.into(), bytes: Arc::new(Bytes(bytes)) }
     }

@@ -1,7 +1,7 @@
-//! Where bytes come from.
+//! Sources of bytes.
 //!
-//! A source takes all reads of a batch before the first is waited for and completes them in any order. One
-//! that is local can also be read at once by any thread (`local`), which saves a CPU engine the staging.
+//! A source takes all reads of a batch before the first is waited for, and completes them in any order. A local source
+//! (`local`) can also be read directly by any thread, which saves a CPU engine the staging.
 
 mod file;
 mod memory;
@@ -31,10 +31,10 @@ use strile_engine::memory::{try_copy, try_zeroed};
 use strile_engine::{Arena, Cancel, ReadAt};
 pub use strile_engine::{ReadDone, ReadOp};
 
-/// Ranges this close together are fetched as one, unless a source knows better.
+/// Default distance up to which ranges are fetched as one.
 const MERGE_GAP: u64 = 64 << 10;
 
-/// Tells two states of one source apart.
+/// Identifies a state of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     /// Size in bytes.
@@ -44,11 +44,12 @@ pub struct Version {
 }
 
 impl Version {
-    /// Whether both are the same state of one source.
+    /// Returns whether both are the same state of one source.
     ///
-    /// The mark of a local file is `MTIME/INODE.DEVICE.CTIME@MACHINE`, times in nanoseconds since 1970. Inode, device and
-    /// change time count only if both marks come from the same machine: another machine that mounts the same folder,
-    /// or the same machine after a restart, may number files differently. Then size and modification time decide.
+    /// The mark of a local file is `MTIME/INODE.DEVICE.CTIME@MACHINE`, times in nanoseconds since 1970. Inode, device
+    /// and change time count only if both marks come from the same machine: another machine that mounts the same
+    /// folder, or the same machine after a restart, may number files differently. Then size and modification time
+    /// decide.
     pub fn is_same(&self, other: &Self) -> bool {
         self == other || (self.len == other.len && regular::is_same_mark(&self.mark, &other.mark))
     }
@@ -56,46 +57,46 @@ impl Version {
 
 /// Reads byte ranges of one file, from any number of threads.
 ///
-/// [`FileSource`], [`MemorySource`] and, with the feature `remote`, `RemoteSource` are the usual ones. Implement it to read from
-/// elsewhere.
+/// Implemented by [`FileSource`], [`MemorySource`] and, with the feature `remote`, `RemoteSource`. Implement it to read
+/// from elsewhere.
 #[expect(clippy::len_without_is_empty, reason = "an empty source is an error of whoever opens it")]
 pub trait Source: Send + Sync {
-    /// For messages: a path, a URL.
+    /// Returns the name for messages: a path, a URL.
     fn name(&self) -> &str;
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     fn len(&self) -> u64;
 
-    /// What this state of the source is told by.
+    /// Returns the version, which identifies this state of the source.
     fn version(&self) -> Version;
 
-    /// Returns what names this state of this source among all sources of the process, so that its blocks can be kept in the
-    /// block cache. It never leaves the cache, not even there: only a hash is kept. By default `None`: no block of the source is
-    /// kept. Return a text only if a source with other bytes can never return the same.
+    /// Returns a text that identifies this state of this source among all sources of the process, so that its blocks
+    /// can be kept in the block cache. The cache stores only a hash of it. The default is `None`: no block of the
+    /// source is kept. Return a text only if a source with other bytes can never return the same.
     fn state(&self) -> Option<String> {
         None
     }
 
     /// Starts all reads. Sends exactly one `ReadDone` per read, possibly before returning. A source that waits for the
-    /// network answers with an error soon after `cancel` is set.
+    /// network returns an error soon after `cancel` is set.
     fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, cancel: &Cancel);
 
-    /// The source as one that any thread can read at once, where it is.
+    /// Returns the source as one that any thread can read directly, if it is local.
     fn local(&self) -> Option<Arc<dyn ReadAt>>;
 
-    /// Returns whether `submit` may wait for answers: then sources are submitted to from separate threads. By default a source
-    /// that is not `local` may.
+    /// Returns whether `submit` may block. Such sources are submitted to from separate threads. By default, sources
+    /// that are not `local` may block.
     fn waits(&self) -> bool {
         self.local().is_none()
     }
 
-    /// Returns the distance up to which ranges are fetched as one. It does not change while the source is open.
+    /// Returns the distance up to which ranges are fetched as one. It is constant while the source is open.
     fn merge_gap(&self) -> u64 {
         MERGE_GAP
     }
 
-    /// Returns the size above which ranges are cut into pieces, because pieces arrive sooner: in parallel. `None` if the whole
-    /// range is one request.
+    /// Returns the size above which ranges are cut into pieces, because pieces arrive sooner: in parallel. `None` if
+    /// the whole range is one request.
     fn piece_len(&self) -> Option<u64> {
         None
     }
@@ -105,24 +106,24 @@ pub trait Source: Send + Sync {
         0
     }
 
-    /// Returns an error if the source has changed since it was opened. It is asked after every read: bytes of two states
-    /// would otherwise make one result. Sources that check each read themselves need not answer.
+    /// Returns an error if the source has changed since it was opened. Called after every read: otherwise bytes of two
+    /// states could be mixed in one result. Sources that check each read themselves need not implement it.
     fn check_unchanged(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// From now on the caller changes the source itself, and `check_unchanged` has nothing to say.
+    /// Declares that the caller changes the source itself from now on. `check_unchanged` then reports nothing.
     fn expect_changes(&self) {}
 }
 
-/// What names a state of a local file: its inode and its times, unless it changed just now.
+/// Returns a text that identifies the state of a local file: its inode and its times. `None` if it changed just now.
 pub(crate) fn state_of(version: &Version) -> Option<String> {
     is_settled(version, std::time::SystemTime::now())
         .then(|| format!("file {} {}", version.len, version.mark))
 }
 
-/// Returns an error if an open file has another size or modification time than its version says. A change of the
-/// file's name, mode or number of links is none of its bytes.
+/// Returns an error if an open file has another size or modification time than its version. Changes of the file's name,
+/// mode or number of links do not change its bytes.
 pub(crate) fn check_unchanged(file: &std::fs::File, version: &Version) -> io::Result<()> {
     let metadata = file.metadata()?;
     let since = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());

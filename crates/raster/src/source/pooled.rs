@@ -1,6 +1,6 @@
-//! Files that are read, of which a bounded number is open: the one used longest ago is closed for the next.
+//! Files for reading, of which a bounded number is open: the least recently used one is closed for the next.
 //!
-//! A file that is opened again must be in the state it was in (`Version`); another state is an error of the read.
+//! A file that is reopened must be in its previous state (`Version`); another state is an error of the read.
 
 use super::{
     ReadDone, ReadExactAt, ReadOp, Source, Version, check_unchanged, open_regular, state_of, submit,
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use strile_engine::{Cancel, PerProcess, ReadAt, Span};
 
-/// The error of a read whose file is no longer the one whose header is known.
+/// Returns the error of a read if the file is no longer the one whose header is known.
 pub(crate) fn changed() -> io::Error {
     io::Error::other("the file has changed since its header was read; open it again")
 }
@@ -22,15 +22,15 @@ pub(crate) fn changed() -> io::Error {
 /// Keeps a bounded number of files open and reopens them on demand.
 pub(crate) struct FilePool {
     most: usize,
-    /// A child of a fork opens its own.
+    /// A child of a fork opens its own files.
     files: PerProcess<Mutex<Open>>,
-    /// The number of the next source.
+    /// Number of the next source.
     next: AtomicU64,
 }
 
 #[derive(Default)]
 struct Open {
-    /// By the number of the source, with the time of its last use.
+    /// Open files by the number of their source, with the time of the last use.
     files: HashMap<u64, (Arc<File>, u64)>,
     clock: u64,
 }
@@ -40,7 +40,7 @@ impl FilePool {
         Self { most, files: PerProcess::new(), next: AtomicU64::new(0) }
     }
 
-    /// Files that are open.
+    /// Returns the number of open files.
     pub(crate) fn open(&self) -> usize {
         self.files().files.len()
     }
@@ -102,7 +102,7 @@ impl PooledSource {
         Ok(source)
     }
 
-    /// A file in a state that is known, opened when it is read.
+    /// Creates a source for a file in a known state, without opening it. Reads open it.
     pub(crate) fn known(path: &Path, version: Version, pool: &Arc<FilePool>) -> Self {
         let (name, path) = (path.display().to_string(), path.to_owned());
         let pool = Arc::clone(pool);

@@ -1,4 +1,4 @@
-//! URLs as they may be shown: without user info, query and fragment, where credentials and signatures are.
+//! URLs for display: without user info, query and fragment, which may hold credentials and signatures.
 
 /// Returns `text` with every URL in it cut to scheme, host and path. Other text stays as it is.
 ///
@@ -27,7 +27,7 @@ pub fn redacted(text: &str) -> String {
             Some(at) => {
                 let (path, secret) = path.split_at(at);
                 shown.push_str(path);
-                // The sentence goes on after the URL.
+                // The sentence continues after the URL.
                 let kept = secret.trim_end_matches([':', ',', '.', ';', ')', ']', '}']).len();
                 shown.push_str(secret.get(kept..).unwrap_or_default());
             }

@@ -1,8 +1,8 @@
-//! Opens local files, regular ones only, and tells their states apart.
+//! Opens local files, regular ones only, and identifies their states.
 //!
-//! A path may name a pipe, a device or a socket, whose `open` or `read` can block for ever, or a directory. The kind of the
-//! file is checked before it is opened, so that no device notices, and again on the open file, so that nothing can be
-//! exchanged in between. Opening never blocks.
+//! A path may name a directory, or a pipe, a device or a socket, whose `open` or `read` can block for ever. The kind of
+//! the file is checked before it is opened, so that devices are not touched, and again on the open file, so that it
+//! cannot be exchanged in between. Opening never blocks.
 
 use super::Version;
 use std::fs::{File, Metadata};
@@ -28,7 +28,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<(File, Version)> {
     Ok((file, version_of(&metadata)))
 }
 
-/// The state that a file is in now.
+/// Returns the current state of a file.
 pub(crate) fn version_at(path: &Path) -> io::Result<Version> {
     std::fs::metadata(path).map(|metadata| version_of(&metadata))
 }
@@ -64,15 +64,15 @@ fn special(_kind: std::fs::FileType) -> &'static str {
     "something else"
 }
 
-/// The state of a file, as the system tells it.
+/// Returns the state of a file from its metadata.
 fn version_of(metadata: &Metadata) -> Version {
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.map(|since| since.as_nanos().to_string()).unwrap_or_default();
     Version { len: metadata.len(), mark: format!("{modified}{}", identity(metadata)) }
 }
 
-/// Which file it is, and when its inode last changed: a file that was replaced by one of the same size and
-/// modification time differs.
+/// Returns the identity of the file and the last change of its inode: a file that was replaced by one of the same size
+/// and modification time differs.
 #[cfg(unix)]
 fn identity(metadata: &Metadata) -> String {
     use std::os::unix::fs::MetadataExt as _;
@@ -85,14 +85,15 @@ fn identity(_metadata: &Metadata) -> String {
     String::new()
 }
 
-/// Names this machine since its last start, and its view of the file systems. Without `/proc`, the process.
+/// Identifies this machine since its last start, and its view of the file systems. Without `/proc`, identifies the
+/// process.
 #[cfg(unix)]
 fn machine() -> &'static str {
     static MACHINE: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     if let Some(machine) = MACHINE.get() {
         return machine;
     }
-    // Not `get_or_init`: a fork meanwhile would leave the child waiting for a thread that it does not have.
+    // Not `get_or_init`: after a fork in the middle of it, the child would wait for a thread that it does not have.
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let mounts = std::fs::read_link("/proc/self/ns/mnt").ok();
     let name = match (boot, mounts) {
@@ -106,7 +107,7 @@ fn machine() -> &'static str {
     MACHINE.get().map_or("", String::as_str)
 }
 
-/// Whether two marks of files may be those of one state; see `Version::is_same`.
+/// Returns whether two marks of files may belong to one state; see `Version::is_same`.
 pub(super) fn is_same_mark(a: &str, b: &str) -> bool {
     let parts = |mark: &str| {
         let (modified, identity) = mark.split_once('/')?;
@@ -133,7 +134,7 @@ mod tests {
         assert!(!one.is_same(&version("17/6.1.18@a")) && !one.is_same(&version("17/5.1.19@a")));
         assert!(!one.is_same(&version("16/5.1.18@b")) && !one.is_same(&version("17")));
         assert!(!one.is_same(&Version { len: 4, mark: "17/5.1.18@b".into() }));
-        // ETags are compared as a whole, whatever they look like.
+        // ETags are compared as a whole, whatever their form.
         assert!(
             !version("x/1@a").is_same(&version("x/1@b"))
                 && !version("\"1/2@a\"").is_same(&version("\"1/2@b\""))

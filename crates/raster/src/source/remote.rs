@@ -10,8 +10,8 @@ use strile_remote::{Object, Opening, RemoteOptions};
 
 /// Reads a remote object by ranges: `http(s)`, `s3`, `gs`, `az` and `abfs(s)` URLs.
 ///
-/// Opening costs one request. Every later request names the version that was opened, so an object that is replaced under a
-/// reader is an error.
+/// Opening costs one request. Every later request names the version that was opened, so reads fail if the object is
+/// replaced meanwhile.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -25,7 +25,7 @@ use strile_remote::{Object, Opening, RemoteOptions};
 /// ```
 pub struct RemoteSource(Object);
 
-/// A remote source whose first bytes are under way; see [`RemoteSource::begin`].
+/// A remote source whose first request is in flight; see [`RemoteSource::begin`].
 pub struct RemoteOpening {
     opening: Opening,
     url: String,
@@ -33,7 +33,7 @@ pub struct RemoteOpening {
 }
 
 impl RemoteOpening {
-    /// Waits for the answer.
+    /// Waits for the response.
     pub fn wait(self) -> Result<RemoteSource> {
         let Self { opening, url, cancel } = self;
         opening.wait().map(RemoteSource).map_err(|error| failed(&url, error, &cancel))
@@ -53,14 +53,13 @@ impl RemoteSource {
         Self::begin(url, options, cancel)?.wait()
     }
 
-    /// Asks for the first bytes of an object and does not wait for them, so that many objects are opened in the time of one.
+    /// Requests the first bytes of an object without waiting for them, so that many objects open in the time of one.
     pub fn begin(url: &str, options: &RemoteOptions, cancel: &Cancel) -> Result<RemoteOpening> {
         let opening = Object::begin(url, options, cancel).map_err(|error| failed(url, error, cancel))?;
         Ok(RemoteOpening { opening, url: url.to_owned(), cancel: cancel.clone() })
     }
 
-    /// Returns the object of a URL as it was in an earlier version, without a request. Reading from it is an error if it has
-    /// changed since.
+    /// Returns the object of a URL in an earlier version, without a request. Reads fail if it has changed since.
     pub fn known(url: &str, version: &Version, options: &RemoteOptions) -> Result<Self> {
         let object = Object::known(url, version.len, &version.mark, options);
         object.map(Self).map_err(|error| Error::io(PathBuf::from(redacted(url)), error))

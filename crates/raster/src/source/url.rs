@@ -1,4 +1,4 @@
-//! URLs in place of paths.
+//! URLs instead of paths.
 
 use super::Source;
 use crate::error::Result;
@@ -6,7 +6,7 @@ use crate::file::open::OpenOptions;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Returns the URL that a path is, if it is one of a remote object: `SCHEME://…`.
+/// Returns the URL of a remote object (`SCHEME://…`) if the path is one.
 pub(crate) fn url_of(path: &Path) -> Option<&str> {
     let text = path.to_str()?;
     let (scheme, _) = text.split_once("://")?;
@@ -21,7 +21,7 @@ pub(crate) fn open_url(url: &str, options: &OpenOptions) -> Result<Arc<dyn Sourc
     Ok(Arc::new(super::RemoteSource::open(url, &options.remote, &options.cancel)?))
 }
 
-/// Refuses URLs.
+/// Fails: remote objects need the feature `remote`.
 #[cfg(not(feature = "remote"))]
 pub(crate) fn open_url(url: &str, _options: &OpenOptions) -> Result<Arc<dyn Source>> {
     let reason =
@@ -29,25 +29,25 @@ pub(crate) fn open_url(url: &str, _options: &OpenOptions) -> Result<Arc<dyn Sour
     Err(crate::error::Error::Unsupported { file: super::redacted(url), reason })
 }
 
-/// Returns the URL of a file beside another, by what is appended to its name.
+/// Returns the URL of a file beside another, whose name has `suffix` appended.
 #[cfg(feature = "remote")]
 pub(crate) fn beside_url(url: &str, suffix: &str) -> Option<String> {
     Some(strile_remote::Address::parse(url).ok()?.beside(suffix).ok()?.url().to_owned())
 }
 
-/// Returns no URL: there are none to open.
+/// Returns `None`: remote objects need the feature `remote`.
 #[cfg(not(feature = "remote"))]
 pub(crate) fn beside_url(_url: &str, _suffix: &str) -> Option<String> {
     None
 }
 
-/// Returns no URLs: there are none to open.
+/// Returns nothing: remote objects need the feature `remote`.
 #[cfg(not(feature = "remote"))]
 pub(crate) fn with_url_extension(_url: &str, _extensions: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     Vec::new()
 }
 
-/// Returns the URLs of files beside another, by extensions in place of its own.
+/// Returns the URLs of files beside another, with other extensions.
 #[cfg(feature = "remote")]
 pub(crate) fn with_url_extension(url: &str, extensions: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     let Ok(address) = strile_remote::Address::parse(url) else { return Vec::new() };

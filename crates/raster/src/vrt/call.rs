@@ -1,6 +1,6 @@
-//! One call of a reader, handed down to nested mosaics: what it asked for, what it found, and how much it may do.
+//! One call of a reader, passed down to nested mosaics: its request, its results, and its limits.
 //!
-//! A source may be a mosaic itself, so that a few small files can ask for an unlimited number of reads. All mosaics of a
+//! A source may be a mosaic itself, so a few small files can request an unlimited number of reads. All mosaics of a
 //! call share one counter of work and one pool of open files (`pool`).
 
 use super::Vrt;
@@ -21,14 +21,15 @@ use strile_engine::{
     SharedPixels,
 };
 
-/// Samples of sources that each sample of the result may take: how deep sources lie on one another.
+/// Samples of sources per sample of the result: how many sources may overlap.
 const DEEPEST: u64 = 64;
-/// What opening or finding a source costs, in samples.
+/// Cost of opening or finding a source, in samples.
 const SOURCE: u64 = 4096;
-/// Reads of one file in one call, or for one window of a batch, after which the blocks that it decodes are counted, not only the samples that are laid.
+/// Number of reads of one file in one call, or for one window of a batch, after which the blocks that it decodes are
+/// counted, not only the samples that are placed.
 const READS: u32 = 16;
 
-/// Counts what a read, or all pieces of a longer one, has done.
+/// Counts the work of a read, or of all pieces of a longer one.
 pub(crate) struct Work {
     most: u64,
     allowed: AtomicU64,
@@ -41,20 +42,20 @@ impl Work {
         Self { most, allowed, done }
     }
 
-    /// Allows the work for so many samples of a result.
+    /// Allows the work for `samples` samples of a result.
     fn allow(&self, samples: u64) {
         let grown = |allowed: u64| Some(allowed.saturating_add(samples.saturating_mul(DEEPEST)));
         let _always = self.allowed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown);
     }
 
-    /// Adds work; `false` if it is too much.
+    /// Adds work. Returns `false` if it is too much.
     fn add(&self, samples: u64) -> bool {
         let before = self.done.fetch_add(samples.min(1 << 48), Ordering::Relaxed);
         before.saturating_add(samples) <= self.allowed.load(Ordering::Relaxed)
     }
 }
 
-/// What all mosaics of a call share.
+/// State shared by all mosaics of a call.
 pub(crate) struct Shared<'a> {
     execution: &'a Execution,
     /// Where layers are blended.
@@ -66,23 +67,23 @@ pub(crate) struct Shared<'a> {
     outermost: &'a Vrt,
     /// Faults of sources, each with the name of its file.
     faults: Mutex<Vec<(String, LocatedFault)>>,
-    /// Files of the outermost mosaic that it goes on without, and why.
+    /// Files that the outermost mosaic skips, and the reasons.
     set_aside: Mutex<BTreeMap<u32, String>>,
-    /// Missing sources of mosaics inside, by name, and why.
+    /// Missing sources of nested mosaics, by name, and the reasons.
     inner_holes: Mutex<BTreeMap<String, String>>,
     /// The states of sources that were used, by hashes of their paths.
     states: Mutex<HashMap<u64, u64>>,
-    /// How often a file was read. Not in `Work`: each piece of a longer read may decode a block again.
+    /// Number of reads per file. Not in `Work`: each piece of a longer read may decode a block again.
     reads: Mutex<HashMap<u64, u32>>,
     keys: RandomState,
-    /// Sources that are in use: what is read together opens each once.
+    /// Sources in use: each is opened once for everything that is read together.
     held: Mutex<HashMap<PathBuf, Weak<InUse>>>,
 }
 
-/// The call as one mosaic sees it.
+/// The call from the view of one mosaic.
 pub(crate) struct Call<'a> {
     shared: &'a Shared<'a>,
-    /// The mosaic, and the call of the one it is a source of.
+    /// The mosaic, and the call of the mosaic it is a source of.
     vrt: &'a Vrt,
     outer: Option<&'a Call<'a>>,
     /// Where layers are blended.
@@ -90,7 +91,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Shared<'a> {
-    /// A call whose result is wanted in the memory `to`. Layers are blended there, unless the CPU decodes for it.
+    /// Creates a call for a result in the memory `to`. Layers are blended there, unless the CPU decodes for it.
     pub(crate) fn new(
         vrt: &'a Vrt,
         (execution, to): (&'a Execution, Location),
@@ -114,17 +115,17 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// The call of the outermost mosaic.
+    /// Returns the call of the outermost mosaic.
     pub(crate) fn call(&'a self) -> Call<'a> {
         Call { shared: self, vrt: self.outermost, outer: None, place: self.place }
     }
 
-    /// The outermost mosaic.
+    /// Returns the outermost mosaic.
     pub(crate) fn vrt(&self) -> &'a Vrt {
         self.outermost
     }
 
-    /// Sources that the call went on without, by the names their mosaic has for them, and why.
+    /// Returns the sources that the call skipped, by their names in the mosaic, and the reasons.
     pub(crate) fn holes(&self) -> Vec<(String, String)> {
         let (set_aside, inner) = (locked(&self.set_aside), locked(&self.inner_holes));
         let outer = set_aside.iter().map(|(&file, why)| (self.outermost.file_name(file), why.clone()));
@@ -135,18 +136,18 @@ impl<'a> Shared<'a> {
         self.take_faults().into_iter().map(|(_, fault)| fault).collect()
     }
 
-    /// Faults of sources that were found since the last time, each with the name of its file.
+    /// Returns and removes the faults of sources found so far, each with the name of its file.
     pub(crate) fn take_faults(&self) -> Vec<(String, LocatedFault)> {
         std::mem::take(&mut *locked(&self.faults))
     }
 
-    /// Begins another window of a batch, which may read each file as often as a read of its own may.
+    /// Begins another window of a batch, which may read each file as often as a separate read may.
     pub(crate) fn begin_window(&self) {
         locked(&self.reads).clear();
     }
 }
 
-/// Progress of a read of some sources of the outermost mosaic: blocks count as the share of the sources that they are.
+/// Progress of a read of some sources of the outermost mosaic: blocks count as their share of the sources.
 pub(super) struct Share {
     context: Context,
     counted: Option<Arc<Counted>>,
@@ -155,7 +156,7 @@ pub(super) struct Share {
 struct Counted {
     progress: Arc<dyn Progress>,
     sources: u64,
-    /// Blocks of all sources.
+    /// Total number of blocks of all sources.
     blocks: AtomicU64,
     done: AtomicU64,
     told: AtomicU64,
@@ -199,12 +200,12 @@ impl Share {
         Reading::new(asked, to, &self.context).inspect(|reading| self.expect(reading))
     }
 
-    /// Plans the read into memory that is leased already.
+    /// Plans the read into memory that is already leased.
     pub(super) fn reading_into_held<'b>(&'b self, asked: Asked<'b>, to: Location) -> Result<Reading<'b>> {
         Reading::into_held(asked, to, &self.context).inspect(|reading| self.expect(reading))
     }
 
-    /// Notes the blocks of all sources.
+    /// Sets the number of blocks of all sources.
     fn expect(&self, reading: &Reading<'_>) {
         if let Some(counted) = &self.counted {
             let blocks = reading.planned.blocks();
@@ -212,7 +213,7 @@ impl Share {
         }
     }
 
-    /// Counts all sources as done.
+    /// Reports all sources as done.
     pub(super) fn complete(&self) {
         if let Some(counted) = &self.counted {
             counted.tell(counted.sources);
@@ -225,7 +226,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> Call<'a> {
-    /// How files are read, whatever is asked for of the mosaic.
+    /// Returns how files are read, independent of the mosaic's own options.
     pub(super) fn execution(&self) -> &'a Execution {
         self.shared.execution
     }
@@ -234,27 +235,27 @@ impl<'a> Call<'a> {
         &self.shared.context
     }
 
-    /// Memory of the call's budget, until the lease is dropped.
+    /// Takes memory from the call's budget, until the lease is dropped.
     pub(super) fn take(&self, bytes: u64, purpose: &'static str) -> Result<Lease> {
         Ok(self.shared.context.take(bytes, purpose)?)
     }
 
-    /// The call of a mosaic that is a source of this one.
+    /// Returns the call of a mosaic that is a source of this one.
     pub(super) fn inside<'b>(&'b self, vrt: &'b Vrt) -> Call<'b> {
         Call { shared: self.shared, vrt, outer: Some(self), place: self.place }
     }
 
-    /// The same call with layers blended on the host.
+    /// Returns the same call with layers blended on the host.
     pub(super) fn on_host(&self) -> Call<'a> {
         Call { shared: self.shared, vrt: self.vrt, outer: self.outer, place: Location::Host }
     }
 
-    /// Where layers are blended.
+    /// Returns where layers are blended.
     pub(super) fn place(&self) -> Location {
         self.place
     }
 
-    /// The engine that blends layers.
+    /// Returns the engine that blends layers.
     pub(super) fn engine(&self) -> Result<Arc<dyn Engine>> {
         match self.place {
             Location::Host => Ok(Choice::cpu("layers in host memory").engine),
@@ -263,14 +264,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// New memory where layers are blended; the budget of a device lends its own.
+    /// Allocates memory where layers are blended. The budget of a device lends its own.
     pub(super) fn output(&self, spec: OutputSpec, purpose: &'static str) -> Result<(Output, Lease)> {
         let len = spec.len().map_err(|error| self.unfit(error))? as u64;
         let lease = self.take(if self.place == Location::Host { len } else { 0 }, purpose)?;
         Ok((self.engine()?.scratch(spec, self.context())?, lease))
     }
 
-    /// Pixels that are written no more.
+    /// Shares pixels that are no longer written.
     pub(super) fn pixels(&self, output: Output) -> Result<SharedPixels> {
         let spec = output.spec().clone();
         let pixels = match output.device_bytes() {
@@ -283,7 +284,7 @@ impl<'a> Call<'a> {
         pixels.map_err(|error| self.unfit(error))
     }
 
-    /// The error of pixels that memory cannot hold.
+    /// Returns the error for pixels that do not fit into memory.
     pub(super) fn unfit(&self, error: OutputError) -> Error {
         Error::output(error, |problem| self.vrt.refuse(problem))
     }
@@ -292,30 +293,31 @@ impl<'a> Call<'a> {
         self.outer.is_none()
     }
 
-    /// How many mosaics this one is in, itself included, and whether one of them is the file at `path`.
+    /// Returns the depth of this mosaic, including itself, and whether the file at `path` is this mosaic or one
+    /// around it.
     pub(super) fn chain(&self, path: &Path) -> (usize, bool) {
         let chain = std::iter::successors(Some(self), |call| call.outer);
         chain.fold((0, false), |(depth, found), call| (depth + 1, found || call.vrt.path() == Some(path)))
     }
 
-    /// Counts sources of the mosaic as done.
+    /// Reports sources of the mosaic as done.
     pub(super) fn advance(&self, sources: u64) {
         if let Some(progress) = self.shared.progress.as_ref().filter(|_| self.is_outermost()) {
             progress.advance(sources);
         }
     }
 
-    /// The source that this call has in use already.
+    /// Returns the source if this call already has it in use.
     pub(super) fn held(&self, path: &Path) -> Option<Arc<InUse>> {
         locked(&self.shared.held).get(path)?.upgrade()
     }
 
-    /// Notes a source that is in use.
+    /// Registers a source in use.
     pub(super) fn hold(&self, path: &Path, source: &Arc<InUse>) {
         locked(&self.shared.held).insert(path.to_owned(), Arc::downgrade(source));
     }
 
-    /// Adds what a source was faulty in, with the name of its file.
+    /// Adds faults of a source, with the name of its file.
     pub(super) fn found(&self, faults: impl IntoIterator<Item = (String, LocatedFault)>) {
         locked(&self.shared.faults).extend(faults);
     }
@@ -325,22 +327,22 @@ impl<'a> Call<'a> {
         self.found(faults.into_iter().map(|WindowFault { file, fault, .. }| (file, fault)));
     }
 
-    /// How many faults were found.
+    /// Returns the number of faults found.
     pub(super) fn faults(&self) -> usize {
         locked(&self.shared.faults).len()
     }
 
-    /// Forgets all faults but the first: what they were found by is read anew.
+    /// Removes all faults but the first `first`: their sources are read again.
     pub(super) fn keep_faults(&self, first: usize) {
         locked(&self.shared.faults).truncate(first);
     }
 
-    /// Files of the outermost mosaic that the call goes on without.
+    /// Returns the files that the call skips in the outermost mosaic.
     pub(super) fn set_aside(&self) -> MutexGuard<'_, BTreeMap<u32, String>> {
         locked(&self.shared.set_aside)
     }
 
-    /// Notes a source that is missing and gone on without.
+    /// Records a missing source that is skipped.
     pub(super) fn hole(&self, file: u32, name: &str, why: &str) {
         self.shared.outermost.goes_without(name, why.to_owned());
         match self.is_outermost() {
@@ -349,18 +351,18 @@ impl<'a> Call<'a> {
         };
     }
 
-    /// Allows the work for so many samples of the result, once, however often they are read anew. Those of nested mosaics
-    /// are work, not a result.
+    /// Allows the work for `samples` samples of the result, once, however often they are read again. Those of nested
+    /// mosaics are work, not a result.
     pub(super) fn allow(&self, samples: u64) {
         self.shared.work.allow(samples);
     }
 
-    /// Counts a source, before it is looked for.
+    /// Counts a source before it is looked for.
     pub(super) fn count_source(&self) -> Result<()> {
         self.count(SOURCE)
     }
 
-    /// Counts samples that are laid.
+    /// Counts samples that are placed.
     pub(super) fn count(&self, samples: u64) -> Result<()> {
         let work = self.shared.work;
         if work.add(samples) {
@@ -388,14 +390,15 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether the source at `path` was used in this call already, and was then in this state if one is given.
+    /// Returns whether this call has already used the source at `path`, and in this state, if one is given. `None` if
+    /// it was not used.
     pub(super) fn used_before(&self, path: &Path, state: Option<&Version>) -> Option<bool> {
         let keys = &self.shared.keys;
         let known = locked(&self.shared.states).get(&keys.hash_one(path)).copied()?;
         Some(state.is_none_or(|state| keys.hash_one((state.len, &state.mark)) == known))
     }
 
-    /// Notes the state of a source that is used.
+    /// Records the state of a source that is used.
     pub(super) fn uses(&self, path: &Path, state: &Version) {
         let keys = &self.shared.keys;
         let state = keys.hash_one((state.len, &state.mark));

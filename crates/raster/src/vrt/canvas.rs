@@ -1,4 +1,4 @@
-//! A window of a mosaic as `crate::read` takes it: rectangles of files that do not overlap, or pixels that were blended.
+//! A window of a mosaic in the form of `crate::read`: disjoint rectangles of files, or blended pixels.
 
 use super::Vrt;
 use super::call::Call;
@@ -20,16 +20,17 @@ use strile_engine::{Cancel, EngineError, Fill, Lease, Location, ReadAt, Sought, 
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// What a rectangle counts as, in samples that are laid.
+/// Cost of a rectangle, in samples that are placed.
 const RECTANGLE: u64 = 64;
-/// Rectangles of one block that an engine places by decoding it once, and how many pixels of them: those of the CPU.
+/// Number of rectangles of one block, and of their pixels, that an engine places by decoding the block once. The limits
+/// are those of the CPU.
 const TOGETHER: u64 = 64;
 const TOGETHER_PIXELS: u64 = 1 << 22;
-/// Bytes that a rectangle takes while it is found and planned.
+/// Memory per rectangle while it is found and planned, in bytes.
 const RECTANGLE_BYTES: u64 = 256;
 const RECTANGLES: &str = "the rectangles of a mosaic";
 
-/// A window of a mosaic that is wanted.
+/// A requested window of a mosaic.
 pub(crate) struct Wanted {
     which: Vec<Which>,
     /// Numbers of the bands, from 1.
@@ -37,33 +38,33 @@ pub(crate) struct Wanted {
     frame: Frame,
     inside: Option<Window>,
     pub(super) conversions: Conversions,
-    /// Of a mask by nodata: the samples that are missing.
+    /// For a mask by nodata: the samples that are missing.
     pub(super) missing: Vec<Sought>,
     /// `false` for a plan: nothing is blended.
     pixels: bool,
 }
 
-/// A window that can be read.
+/// A window that is ready to be read.
 pub(crate) struct Made {
     pub(crate) canvas: Canvas,
     /// Its pixels, if there are layers and they were blended.
     pub(super) blended: Option<Composed>,
-    /// Sources that it is made of.
+    /// Number of its sources.
     pub(super) sources: u64,
     _leases: Vec<Lease>,
     _expanded: Vec<Expanded>,
 }
 
-/// The files of a mosaic that rectangles come from, by their names.
+/// Files of a mosaic's rectangles, by their names.
 pub(crate) type Named = BTreeMap<String, u32>;
 
 impl Made {
-    /// The mosaic, and those of its files that may fail.
+    /// Returns the mosaic, and those of its files that may fail.
     pub(crate) fn named(&self) -> (usize, Named) {
         (self.canvas.mosaic, named(&self.canvas))
     }
 
-    /// The canvas, whose blended pixels are read like those of a file.
+    /// Completes the canvas: blended pixels are read like those of a file.
     pub(crate) fn ready(mut self) -> Result<Self> {
         if let Some(Composed { output, lease, .. }) = self.blended.take() {
             self._leases.push(lease);
@@ -81,7 +82,7 @@ impl Made {
     }
 }
 
-/// The files that rectangles of a canvas come from.
+/// Returns the files of a canvas's rectangles.
 pub(super) fn named(canvas: &Canvas) -> Named {
     let mut named = Named::new();
     for canvas in std::iter::once(canvas).chain(canvas.mask.as_ref().map(|mask| &mask.canvas)) {
@@ -92,7 +93,7 @@ pub(super) fn named(canvas: &Canvas) -> Named {
     named
 }
 
-/// The file that an error tells of.
+/// Returns the file that an error concerns.
 pub(super) fn file_of(named: &Named, error: &Error) -> Option<u32> {
     match error {
         Error::Blocks { file, .. } | Error::File { file, .. } => named.get(file).copied(),
@@ -102,7 +103,7 @@ pub(super) fn file_of(named: &Named, error: &Error) -> Option<u32> {
     }
 }
 
-/// An error of several files as errors of one file each.
+/// Splits an error of several files into one error per file.
 pub(super) fn by_file(error: Error) -> Vec<Error> {
     match error {
         Error::Blocks { file, first, count, also } => {
@@ -116,7 +117,7 @@ pub(super) fn by_file(error: Error) -> Vec<Error> {
         }
         Error::Window { window, area, error } => {
             let mut all = by_file(*error);
-            // The others may be of other windows.
+            // The other files may belong to other windows.
             if let Some(first) = all.first_mut() {
                 let error = Box::new(std::mem::replace(first, Error::Cancelled));
                 *first = Error::Window { window, area, error };
@@ -136,7 +137,7 @@ impl Vrt {
         call.allow(pixels.saturating_mul(bands as u64));
     }
 
-    /// Goes on without all sources that an error tells of, so that the rest is read anew once.
+    /// Skips all sources that an error names, so that the rest is read again only once.
     pub(super) fn go_without_all(&self, named: &Named, error: Error, call: &Call<'_>) -> Result<()> {
         if self.raises() || !call.is_outermost() {
             return Err(error);
@@ -150,7 +151,7 @@ impl Vrt {
         Ok(())
     }
 
-    /// Bands of a window; `pixels` is `false` for a plan.
+    /// Requests bands of a window. `pixels` is `false` for a plan.
     pub(crate) fn wanted(
         &self,
         bands: &[u16],
@@ -164,7 +165,7 @@ impl Vrt {
         Ok(Wanted { which, bands: bands.to_vec(), frame, inside, conversions, missing, pixels })
     }
 
-    /// The mask band of a window.
+    /// Requests the mask band of a window.
     pub(super) fn wanted_mask(&self, window: Window, pixels: bool) -> Wanted {
         let (frame, inside) = (Frame::exactly(window), Some(window));
         Wanted {
@@ -178,7 +179,7 @@ impl Vrt {
         }
     }
 
-    /// The nodata value of some bands, which must be one.
+    /// Returns the nodata value of some bands. Fails if they differ.
     pub(crate) fn one_nodata(&self, bands: &[u16]) -> Result<Option<NoData>> {
         let text = |band: u16| self.nodata(band).map(NoData::to_text);
         let mut others = bands.iter().skip(1);
@@ -191,7 +192,7 @@ impl Vrt {
         }
     }
 
-    /// Refuses bands that differ in the value of pixels outside the image.
+    /// Fails for bands that differ in the value of pixels outside the image.
     pub(crate) fn check_one_fill(&self, bands: &[u16]) -> Result<()> {
         let fill = |band: u16| self.band(Which::Band(band)).map(|(band, _)| band.fill);
         let mut others = bands.iter().skip(1);
@@ -205,7 +206,7 @@ impl Vrt {
         }
     }
 
-    /// Finds what a window and its mask are made of, and blends their layers.
+    /// Finds the parts of a window and its mask, and blends their layers.
     pub(crate) fn made(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Made> {
         let Some(by) = &wanted.conversions.mask else { return self.made_alone(wanted, call) };
         let MaskBy { which, missing, ref runs } = *by;
@@ -226,7 +227,7 @@ impl Vrt {
             let mut made = self.made_alone(wanted, call)?;
             let known = call.set_aside().len();
             let Made { canvas, sources, _leases, _expanded, .. } = self.made_alone(&mask, call)?.ready()?;
-            // Pixels and mask are of the same sources.
+            // Pixels and mask must be of the same sources.
             if call.set_aside().len() != known {
                 continue;
             }
@@ -238,8 +239,8 @@ impl Vrt {
         }
     }
 
-    /// Finds what a window is made of, and blends its layers. If sources failed and are set aside, all is done anew: none
-    /// is laid in part.
+    /// Finds the parts of a window, and blends its layers. If sources fail and are skipped, everything is repeated: no
+    /// source is placed partly.
     fn made_alone(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Made> {
         let Some(inside) = wanted.inside else {
             let canvas = self.canvas(wanted, Content::Files { tiles: Vec::new(), gaps: Vec::new() });
@@ -323,33 +324,33 @@ impl Vrt {
     }
 }
 
-/// Some of what is laid upon a group's bands.
+/// Some of the items of a group's bands.
 pub(super) struct Run<'e> {
     pub(super) group: &'e Group,
     pub(super) items: &'e [Item],
-    /// Whether nothing lies below: where none of them lies is a gap.
+    /// Whether nothing lies below: pixels without an item are a gap.
     pub(super) fills: bool,
 }
 
 impl Expanded {
-    /// Bytes of its pixels.
+    /// Returns the size of its pixels in bytes.
     pub(super) fn len(&self) -> u64 {
         let pixels = u64::from(self.size.0).saturating_mul(u64::from(self.size.1));
         pixels.saturating_mul(u64::from(self.bands)).saturating_mul(self.data_type.size() as u64)
     }
 
-    /// All of it, which has no layers, as rectangles that do not overlap; of one band each where `apart`.
+    /// Returns all of it, which has no layers, as disjoint rectangles; of one band each with `apart`.
     fn content(&self, apart: bool, call: &Call<'_>) -> Result<(Content, Lease)> {
         let run = |group| Run { group, items: &group.items, fills: true };
         self.cut(&self.groups.iter().map(run).collect::<Vec<_>>(), apart, call)
     }
 
-    /// Runs without layers as rectangles that do not overlap.
+    /// Cuts runs without layers into disjoint rectangles.
     pub(super) fn cut(&self, runs: &[Run<'_>], apart: bool, call: &Call<'_>) -> Result<(Content, Lease)> {
         let mut cut = Cut { size: self.size, call, tiles: Vec::new(), gaps: Vec::new() };
         for run in runs {
             let bands = u32::try_from(run.group.fills.len()).unwrap_or(u32::MAX);
-            // Where all sources have all bands, they are cut once for all.
+            // If all sources have all bands, they are cut once for all bands.
             let each = match !apart && run.items.iter().all(|item| item.bands == (run.group.first, bands)) {
                 true => bands.max(1),
                 false => 1,
@@ -374,12 +375,12 @@ struct Together {
 }
 
 impl Together {
-    /// Adds a rectangle; `true` if the blocks that it lies in are decoded again for it.
+    /// Adds a rectangle. Returns `true` if its blocks are decoded again for it.
     fn again(&mut self, source: usize, window: &Window, block: u64) -> bool {
         let pixels = u64::from(window.width) * u64::from(window.height);
         let is_new = self.source != Some(source);
         let (rectangles, all) = (self.rectangles + 1, self.pixels.saturating_add(pixels));
-        // Rectangles are disjoint: only a large block has so many pixels.
+        // Rectangles are disjoint: only a large block has that many pixels.
         let is_full = rectangles > TOGETHER || (block > TOGETHER_PIXELS && all > TOGETHER_PIXELS);
         let (rectangles, pixels) = if is_new || is_full { (1, pixels) } else { (rectangles, all) };
         *self = Self { source: Some(source), rectangles, pixels };
@@ -387,7 +388,7 @@ impl Together {
     }
 }
 
-/// Rectangles as they are cut.
+/// Rectangles while they are cut.
 struct Cut<'e> {
     size: (u32, u32),
     call: &'e Call<'e>,
@@ -396,7 +397,7 @@ struct Cut<'e> {
 }
 
 impl Cut<'_> {
-    /// Cuts what lies upon some bands of a group, counted from its first.
+    /// Cuts the items of some bands of a group, counted from its first.
     fn add(&mut self, run: &Run<'_>, first: u32, count: u32) -> Result<()> {
         let start = run.group.first + first;
         let on_them = |item: &&Item| item.bands.0 <= start && start < item.bands.0 + item.bands.1;
@@ -459,7 +460,7 @@ impl Cut<'_> {
     }
 }
 
-/// Pixels that a plan tells of and nobody has made.
+/// Pixels that a plan mentions but that were not computed.
 struct Unread {
     len: u64,
 }

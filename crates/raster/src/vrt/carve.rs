@@ -1,21 +1,21 @@
-//! Which pixels of sources that lie on one another are seen: rectangles cut so that none overlaps another.
+//! Finds the visible pixels of overlapping sources, as disjoint rectangles.
 //!
-//! Later sources lie on top. They are taken from the last to the first, each out of what is still free; what is free at
-//! the end is a gap.
+//! Later sources are on top. They are processed from the last to the first, each cut out of the area that is still
+//! free. The area that is free at the end is a gap.
 
 use crate::error::Result;
 use crate::window::Window;
 
-/// Rectangles that are disjoint and together are the whole.
+/// Disjoint rectangles that cover the whole.
 #[derive(Debug)]
 pub(super) struct Carved {
-    /// Those of sources, by their number, in the order of the sources.
+    /// Rectangles of sources, with the number of the source, in the order of the sources.
     pub(super) seen: Vec<(usize, Window)>,
     pub(super) gaps: Vec<Window>,
 }
 
-/// Cuts sources that lie in `whole`. `count` is told how many comparisons and how many rectangles follow, and may refuse:
-/// stripes upon stripes have many pieces.
+/// Cuts sources inside `whole`. `count` receives the number of following comparisons and rectangles, and may return an
+/// error: overlapping stripes have many pieces.
 pub(super) fn carve(
     whole: Window,
     sources: &[Window],
@@ -24,7 +24,7 @@ pub(super) fn carve(
     let (mut free, mut seen) = (vec![whole], Vec::new());
     for (number, source) in sources.iter().enumerate().rev() {
         count(free.len(), seen.len() + free.len())?;
-        // Most sources lie in few free rectangles; the others stay where they are.
+        // Most sources touch few free rectangles; the others stay in place.
         let mut at = 0;
         let mut rest = Vec::new();
         while let Some(part) = free.get(at) {
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// Rows of tiles, as most mosaics have them, stay whole, and few rectangles are free at a time.
+    /// Rows of tiles, as in most mosaics, are not cut, and few rectangles are free at a time.
     #[test]
     fn a_grid_of_tiles_is_not_cut() {
         let tile = |at: u32| Window { column: at % 40 * 8, row: at / 40 * 8, width: 8, height: 8 };

@@ -1,7 +1,8 @@
-//! Pixels of a mosaic with layers, in one memory: rectangles of files are read together, layers are blended one after the other.
+//! Composes pixels of a mosaic with layers in one memory: rectangles of files are read together, layers are blended one
+//! after the other.
 //!
-//! All of it happens where the result is wanted, by one engine. Layers that the engine of a device does not blend are blended on
-//! the host, together with all others of their window, and the pixels are copied to the device.
+//! All of it runs in the memory of the result, by one engine. Layers that the engine of a device does not blend are
+//! blended on the host, together with all others of their window, and the pixels are copied to the device.
 
 use super::Vrt;
 use super::call::{Call, Share};
@@ -29,19 +30,19 @@ const PIXELS: &str = "the decoded image";
 /// Pixels of a mosaic, band after band, contiguous.
 pub(super) struct Composed {
     pub(super) output: Output,
-    /// The value where nothing lies in the first band.
+    /// The value of pixels without a source in the first band.
     pub(super) fill: Fill,
     pub(super) lease: Lease,
 }
 
 impl Vrt {
-    /// Bands of a request, band after band: what a layer takes from a nested mosaic.
+    /// Returns bands of a request, band after band, for a layer whose source is a nested mosaic.
     pub(super) fn planes(&self, which: &[Which], request: (Part, Part), call: &Call<'_>) -> Result<Composed> {
         self.compose(self.expand(which, request, call)?, call)
     }
 
-    /// Lays all of it, where the call wants it. Sources that fail are set aside where that is allowed; then the pixels are of no
-    /// use.
+    /// Composes all items at the location of the call. Failed sources are skipped if that is allowed; then the pixels
+    /// must be discarded.
     pub(super) fn compose(&self, expanded: Expanded, call: &Call<'_>) -> Result<Composed> {
         let engine = call.engine()?;
         if expanded.refused_by(engine.as_ref()).is_none() {
@@ -53,7 +54,7 @@ impl Vrt {
         Ok(Composed { output: there, fill, lease })
     }
 
-    /// Lays all of it by the engine of the call.
+    /// Composes all items with the engine of the call.
     fn laid(&self, expanded: Expanded, call: &Call<'_>) -> Result<Composed> {
         let Expanded { data_type, size: (columns, rows), bands, .. } = expanded;
         let spec = OutputSpec::band_first(data_type, bands, rows, columns);
@@ -88,7 +89,7 @@ impl Vrt {
         Ok(Composed { output, fill: fill.unwrap_or_default(), lease })
     }
 
-    /// Reads rectangles of files into memory that is leased, all of them by one read.
+    /// Reads rectangles of files into memory that is leased, with one read.
     fn run(&self, expanded: &Expanded, runs: &[Run<'_>], output: &Output, call: &Call<'_>) -> Result<()> {
         let (content, _rectangles) = expanded.cut(runs, false, call)?;
         let sources = runs.first().map_or(0, |run| run.items.len()) as u64;
@@ -120,7 +121,7 @@ impl Vrt {
 
 fn read_into(canvas: &Canvas, output: &Output, sources: u64, call: &Call<'_>) -> Result<()> {
     let requests = [Request::of_mosaic(canvas, None)];
-    // Decoded where the output is, however fast: a detour over the host would overwrite what lies there.
+    // Decoded where the output is, even if slower: a detour via the host would overwrite existing pixels.
     let execution = match call.place() {
         Location::Host => *call.execution(),
         Location::Cuda(index) => call.execution().decode_on(Processor::Cuda(index)),
@@ -136,7 +137,7 @@ fn read_into(canvas: &Canvas, output: &Output, sources: u64, call: &Call<'_>) ->
 }
 
 impl Layer {
-    /// Lays the source upon its bands of an output. `chain`: the mosaics that are entered before.
+    /// Blends the source onto its bands of an output. `chain` are the mosaics that are entered before.
     fn lay(&self, output: &Output, chain: &[Arc<InUse>], call: &Call<'_>) -> Result<()> {
         if let Some((mosaic, rest)) = chain.split_first() {
             return match mosaic.opened.as_ref() {
@@ -169,12 +170,12 @@ impl Layer {
                 None => next..down.part.count,
             };
             let samples = match is_constant {
-                // Values count for nothing: all of them become the same.
+                // Values are irrelevant: all of them become the same.
                 true => Samples::One(data_type, Fill::default()),
                 false => opened.sample(&content, &sampling, rows.clone(), call)?,
             };
             let picked = opened.picked(&sampling, &rows, call)?;
-            // The mask of all bands, once it was read.
+            // The mask of all bands, after it was read.
             let mut shared: Option<Samples> = None;
             for (band, (onto, source)) in (0u32..).zip(&self.pairs) {
                 let nodata = nodata_of(opened, source);
@@ -216,7 +217,7 @@ fn uses_mask(source: &Source) -> bool {
     source.complex.as_ref().is_some_and(|complex| complex.uses_mask)
 }
 
-/// The validity of a source that is laid by its mask.
+/// Returns the validity of a source that is blended by its mask.
 fn mask_of(
     source: &Source,
     opened: &Opened,

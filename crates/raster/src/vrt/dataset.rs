@@ -1,4 +1,4 @@
-//! A mosaic as a dataset: requests checked, windows, bands, pieces. `doors` reads.
+//! A mosaic as a dataset: checks of requests, windows, bands, pieces. `doors` reads.
 
 use super::Vrt;
 use super::call::Work;
@@ -14,11 +14,11 @@ use strile_engine::{Context, LocatedFault};
 use strile_tiff::DataType;
 use strile_tiff::geo::GeoTransform;
 
-/// Where the first source does not say how high the rows of tiles are.
+/// Height of pieces if the first source does not say how high the rows of tiles are.
 const PIECE_ROWS: u32 = 256;
 
 impl Vrt {
-    /// The window and the bands of a request, checked.
+    /// Returns the checked window and bands of a request.
     pub(crate) fn target(&self, place: &Place) -> Result<(Window, Vec<u16>)> {
         if place.onto.is_some() {
             return Err(self.refuse(
@@ -55,7 +55,7 @@ impl Vrt {
         Ok((window, bands))
     }
 
-    /// Where the validity of pixels comes from.
+    /// Returns the source of validity of pixels.
     pub fn mask_source(&self) -> MaskSource {
         match (self.has_mask(), self.alpha()) {
             (true, _) => MaskSource::Image,
@@ -65,12 +65,12 @@ impl Vrt {
         }
     }
 
-    /// A counter for a read, or for all reads that are parts of a longer one.
+    /// Returns a counter for a read, or for all parts of a longer read.
     pub(crate) fn work(&self) -> Work {
         Work::new(self.options.max_work)
     }
 
-    /// Refuses a window of so many columns and rows that is too large.
+    /// Fails for a window that is too large.
     pub(crate) fn check_window(
         &self,
         (columns, rows): (u32, u32),
@@ -81,7 +81,7 @@ impl Vrt {
         self.check_result(self.size_of((&Place::default(), meaning), window, bands)?, execution)
     }
 
-    /// The size of a result.
+    /// Returns the size of a result.
     pub(super) fn size_of(
         &self,
         (place, meaning): (&Place, &Meaning),
@@ -96,7 +96,7 @@ impl Vrt {
         Ok(Size::new((count, window.height, window.width), data_type.size()))
     }
 
-    /// The type of the samples of a result: floats where they are masked or scaled.
+    /// Returns the sample type of a result: floats if samples are masked or scaled.
     fn type_of(&self, (place, meaning): (&Place, &Meaning), bands: &[u16]) -> Result<DataType> {
         Ok(match place.layer {
             Layer::Pixels => self
@@ -108,7 +108,7 @@ impl Vrt {
         })
     }
 
-    /// The transform of a request's own pixels.
+    /// Returns the transform of a request's own pixels.
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
         match transform_onto(&options.place) {
             Some(transform) => Ok(Some(transform)),
@@ -116,14 +116,15 @@ impl Vrt {
         }
     }
 
-    /// The transform of pixels of the mosaic.
+    /// Returns the transform of pixels of the mosaic.
     pub(crate) fn stored_transform(&self, place: &Place) -> Result<Option<GeoTransform>> {
         let (window, _) = self.target(place)?;
         let transform = self.metadata.georeference.transform;
         Ok(transform.map(|transform| transform.window(window.column.into(), window.row.into())))
     }
 
-    /// The window that covers what of a box (west, south, east, north) is in the image, or of the grid that is read onto.
+    /// Returns the window that covers the part of a box (west, south, east, north) in the image, or in the grid of a
+    /// read onto one.
     pub fn window_of_box(&self, place: &Place, sides: [f64; 4]) -> Result<Window> {
         if let Some(onto) = &place.onto {
             return window_on(&onto.grid, sides).map_err(|problem| self.refuse(problem));
@@ -132,7 +133,7 @@ impl Vrt {
             .map_err(|problem| self.refuse(problem))
     }
 
-    /// Decides how a result is cut into pieces; touches no pixel.
+    /// Decides how a result is cut into pieces, without touching a pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
         if options.place.onto.is_some() {
             return Pieces::onto(InputRef::Vrt(self), options, (limits, PIECE_ROWS), context);
@@ -158,7 +159,7 @@ impl Vrt {
         Ok(Pieces::of_rows(whole, options, limits, context))
     }
 
-    /// Reads the pieces and gives them, in order, to `give`. Returns the faults of the sources.
+    /// Reads the pieces and passes them, in order, to `give`. Returns the faults of the sources.
     pub fn read_pieces<E: From<Error>>(
         &self,
         pieces: &Pieces,

@@ -1,6 +1,6 @@
-//! Reads of one window of a mosaic, in host memory or where the engine has the pixels.
+//! Reads of one window of a mosaic, into host or GPU memory.
 //!
-//! The doors of a dataset, with one difference: a read may have to be repeated without sources that prove damaged.
+//! The entry points of a dataset, with one difference: a read may have to be repeated without damaged sources.
 
 use super::Vrt;
 use super::call::{Call, Share, Shared, Work};
@@ -20,13 +20,13 @@ use crate::window::Window;
 use strile_engine::{Context, Fill, Location, Output, Report};
 use strile_tiff::DataType;
 
-/// A request that was checked.
+/// A checked request.
 struct Checked<'a> {
     vrt: &'a Vrt,
     window: Window,
     bands: Vec<u16>,
     options: &'a ReadOptions,
-    /// What the read path is told: the options without what does not concern the layer.
+    /// The options for the read path, without those that do not apply to the layer.
     given: ReadOptions,
 }
 
@@ -51,7 +51,7 @@ impl Vrt {
         let call = shared.call();
         let (wanted, steps) = match checked.wanted(false)? {
             Some((wanted, step)) => (wanted, Vec::from_iter(step)),
-            // A mask that needs no pixel is explained by the pixels that it is of.
+            // If a mask needs no pixels, the plan is that of the masked pixels.
             None => (checked.pixels(&checked.bands, false)?, Vec::new()),
         };
         self.allow(&wanted, &call);
@@ -66,12 +66,12 @@ impl Vrt {
         })
     }
 
-    /// Reads pixels into new host memory. [`Pixels::holes`] are the sources that it went on without.
+    /// Reads pixels into new host memory. [`Pixels::holes`] are the sources that were skipped.
     pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         self.read_part(options, &self.work(), context)
     }
 
-    /// Reads a part of something longer, whose parts share one counter of work.
+    /// Reads a part of a longer read, whose parts share one counter of work.
     pub(crate) fn read_part(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<Pixels> {
         if options.place.onto.is_some() {
             return OntoRead::new(&[InputRef::Vrt(self)], options, context)?.pixels(Location::Host);
@@ -82,7 +82,7 @@ impl Vrt {
         self.told(Pixels::of_raster(raster, report, Vec::new()), options, &shared)
     }
 
-    /// Adds what is known of the read beside its pixels.
+    /// Adds the properties of the read to its pixels.
     fn told(&self, pixels: Pixels, options: &ReadOptions, shared: &Shared<'_>) -> Result<Pixels> {
         let pixels = pixels.placed(self.transform(options)?, self.metadata.georeference.crs.as_ref());
         let found = |(file, fault)| WindowFault { window: 0, file, fault };
@@ -90,8 +90,8 @@ impl Vrt {
         Ok(Pixels { faults, holes: shared.holes(), levels: vec![options.place.level], ..pixels })
     }
 
-    /// Reads pixels into new memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
-    /// pixels are then copied there.
+    /// Reads pixels into new memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU;
+    /// then the pixels are copied to the GPU.
     pub fn read_on_device(&self, device: u32, options: &ReadOptions, context: &Context) -> Result<Pixels> {
         let to = Location::Cuda(device);
         if options.place.onto.is_some() {
@@ -114,7 +114,7 @@ impl Vrt {
         self.told(pixels, options, &shared)
     }
 
-    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. The engine of a GPU
+    /// Reads pixels into the caller's output, which must have the type and shape of the result. The engine of a GPU
     /// writes an output on that GPU.
     pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
         if options.place.onto.is_some() {
@@ -158,14 +158,14 @@ impl Vrt {
 }
 
 impl Checked<'_> {
-    /// Bands of the window; `pixels` is `false` for a plan.
+    /// Requests bands of the window. `pixels` is `false` for a plan.
     fn pixels(&self, bands: &[u16], pixels: bool) -> Result<Wanted> {
         let place = (Frame::exactly(self.window), Some(self.window));
         self.vrt.wanted(bands, place, (&self.options.place, &self.options.meaning), pixels)
     }
 
-    /// What is read, pixels or a mask, and the step that makes the mask of it. `None` is a mask that needs no pixel: all of it is
-    /// valid. `pixels` is `false` for a plan.
+    /// Returns the pixels or the mask to read, and the step that computes the mask. `None` is a mask that needs no
+    /// pixels: all of it is valid. `pixels` is `false` for a plan.
     fn wanted(&self, pixels: bool) -> Result<Option<(Wanted, Option<Step>)>> {
         let vrt = self.vrt;
         if self.options.place.layer == Layer::Pixels {
@@ -186,7 +186,8 @@ impl Checked<'_> {
         })
     }
 
-    /// Makes the window and gives it to `read`: again without sources that prove damaged, if these are only to be warned of.
+    /// Prepares the window and passes it to `read`. Repeats this without damaged sources, if these should only cause
+    /// warnings.
     fn made<R>(
         &self,
         wanted: &Wanted,
@@ -206,7 +207,7 @@ impl Checked<'_> {
         }
     }
 
-    /// Reads what is asked for, pixels or a mask, with the plan that is made of it.
+    /// Reads the requested pixels or mask, with its plan.
     fn read<R>(
         &self,
         to: Location,
@@ -226,12 +227,12 @@ impl Checked<'_> {
         })
     }
 
-    /// Whether blended pixels are the result as they lie in host memory.
+    /// Returns whether blended pixels in host memory are already the result.
     fn is_stored(&self) -> bool {
         self.given.layout.interleave == Interleave::BandFirst && !self.given.meaning.is_masked()
     }
 
-    /// Pixels or a mask in host memory.
+    /// Reads pixels or a mask into host memory.
     fn host(&self, call: &Call<'_>) -> Result<(Raster, Report)> {
         let Some((wanted, None)) = self.wanted(true)?.filter(|_| self.is_stored()) else {
             return self.read(Location::Host, call, |reading| self.raster(reading));
@@ -246,7 +247,7 @@ impl Checked<'_> {
                     Ok(raster)
                 });
             };
-            // What was blended is the result.
+            // The blended pixels are the result.
             let raster = Raster::from_output(output, Interleave::BandFirst, fill)?;
             let requests = [Request::of_mosaic(&made.canvas, None)];
             let engine = Choice::cpu("pixels in host memory").engine;
@@ -263,7 +264,7 @@ impl Checked<'_> {
         Ok(((Raster::from_output(output, self.given.layout.interleave, fill)?, report), faults))
     }
 
-    /// The mask of a window without missing pixels.
+    /// Returns the mask of a window without missing pixels.
     fn all_valid(&self) -> Canvas {
         let whole = Window::full(self.window.width, self.window.height);
         let gaps = vec![Gap { at: whole, bands: (0, 1), fill: Fill([u8::MAX; 16]) }];
@@ -288,7 +289,7 @@ impl Checked<'_> {
     }
 }
 
-/// Plans the read of a window that is made of so many sources, and gives it to `read`.
+/// Plans the read of a window with `sources` sources, and passes it to `read`.
 fn planned<R>(
     (canvas, options, steps): (&Canvas, &ReadOptions, &[Step]),
     to: Location,

@@ -1,4 +1,5 @@
-//! A request for pixels of a mosaic as a list of what is laid, in order: rectangles of files, nothing, and layers.
+//! Expands a request for pixels of a mosaic to an ordered list of items: rectangles of files, empty rectangles, and
+//! layers.
 //!
 //! A source that is copied one to one is a rectangle of its file. Any other source is a layer, which `compose` blends.
 //! A mosaic that is copied one to one into another is replaced by its own list.
@@ -17,10 +18,10 @@ use strile_engine::number::{Number, reader, sample_of};
 use strile_engine::{Blend, BlendValues, BlendWay, Engine, EngineError, Fill, Lease, Support};
 use strile_tiff::DataType;
 
-/// Layers that a plan names.
+/// Number of layers that a plan names.
 const NAMED: usize = 3;
 
-/// A band from 1, or the mask of all.
+/// A band from 1, or the mask of all bands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     Band(u16),
@@ -37,19 +38,19 @@ pub(super) struct Expanded {
     _leases: Vec<Lease>,
 }
 
-/// Bands whose sources differ by nothing but the band.
+/// Bands whose sources are the same except for the band.
 pub(super) struct Group {
     /// The first of them, from 0.
     pub(super) first: u32,
-    /// For each of them the value where nothing lies.
+    /// Per band: the value of pixels without a source.
     pub(super) fills: Vec<Fill>,
     pub(super) items: Vec<Item>,
 }
 
-/// Something that is laid.
+/// An item that is placed or blended.
 pub(super) struct Item {
     pub(super) at: Window,
-    /// The first band that it is laid upon, from 0, and how many.
+    /// The first band that it is placed on, from 0, and the number of bands.
     pub(super) bands: (u32, u32),
     /// The file of the outermost mosaic that it comes from.
     pub(super) file: u32,
@@ -63,12 +64,12 @@ pub(super) enum What {
         bands: Arc<[u16]>,
         from: (u32, u32),
     },
-    /// One value: a nested mosaic where none of its sources lies, or a source that is missing.
+    /// A single value: a nested mosaic where it has no source, or a missing source.
     Nothing(Fill),
     Layer(Box<Layer>),
 }
 
-/// What samples of a band are.
+/// The sample type of a band of the mosaic.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Onto {
     pub(super) data_type: DataType,
@@ -77,7 +78,7 @@ pub(super) struct Onto {
 }
 
 impl Onto {
-    /// What becomes of samples of a source.
+    /// Returns how samples of a source are blended.
     pub(super) fn blend(&self, opened: &Opened, source: &Source) -> Blend {
         let (values, nodata) = (source.complex.clone(), nodata_of(opened, source));
         Blend { values, nodata, largest: self.largest }
@@ -92,15 +93,15 @@ impl From<&Band> for Onto {
 
 /// A source that is not copied one to one.
 pub(super) struct Layer {
-    /// The mosaics that it is in, from the outermost, which is none of them.
+    /// The mosaics that it is in, from outside to inside, without the outermost.
     pub(super) chain: Vec<Arc<InUse>>,
     pub(super) source: Arc<InUse>,
-    /// What each band of it is laid upon.
+    /// Per band: the target, and the source.
     pub(super) pairs: Vec<(Onto, Source)>,
     pub(super) placed: (Placed, Placed),
-    /// Where the request of its mosaic begins.
+    /// First column and row of the request of its mosaic.
     pub(super) corner: (u32, u32),
-    /// The first band that it is laid upon.
+    /// The first band that it is blended onto.
     pub(super) band: u32,
 }
 
@@ -111,13 +112,13 @@ struct Touched<'a> {
 }
 
 impl Expanded {
-    /// How many layers there are.
+    /// Returns the number of layers.
     pub(super) fn layers(&self) -> usize {
         let items = self.groups.iter().flat_map(|group| &group.items);
         items.filter(|item| matches!(item.what, What::Layer(_))).count()
     }
 
-    /// Why an engine does not blend one of the layers; `None` if it blends all.
+    /// Returns why an engine does not blend one of the layers; `None` if it blends all.
     pub(super) fn refused_by(&self, engine: &dyn Engine) -> Option<String> {
         let items = self.groups.iter().flat_map(|group| &group.items);
         let layers =
@@ -125,7 +126,7 @@ impl Expanded {
         layers.into_iter().find_map(|layer| layer.refused_by(engine))
     }
 
-    /// The first layers, in words: a source, and why it is blended.
+    /// Describes the first layers: each source, and why it is blended.
     pub(super) fn named_layers(&self) -> Vec<String> {
         let items = self.groups.iter().flat_map(|group| &group.items);
         let layers =
@@ -133,7 +134,7 @@ impl Expanded {
         layers.take(NAMED).map(|layer| layer.explained()).collect()
     }
 
-    /// What is laid in the place of a nested mosaic.
+    /// Returns the items that replace a nested mosaic.
     fn inlined(self, mosaic: &Arc<InUse>, at: Window, band: u32) -> (Vec<Item>, Vec<Lease>) {
         let mut items = Vec::new();
         for group in self.groups {
@@ -163,8 +164,8 @@ impl Expanded {
 }
 
 impl Group {
-    /// Makes copies of layers that are transparent by nodata alone, and lie upon nothing but the same nodata: most mosaics
-    /// of files with nodata consist of them.
+    /// Replaces layers by copies if they are transparent only by nodata, and lie on nothing but the same nodata. Most
+    /// mosaics of files with nodata consist of such layers.
     fn copy_layers(&mut self, call: &Call<'_>) -> Result<()> {
         for at in 0..self.items.len() {
             let Some((below, [item, ..])) = self.items.split_at_mut_checked(at) else { break };
@@ -186,7 +187,7 @@ impl Group {
 }
 
 impl Layer {
-    /// Why an engine does not blend it, or a source of the mosaic that it is.
+    /// Returns why an engine does not blend it, or a source of the mosaic that it is.
     fn refused_by(&self, engine: &dyn Engine) -> Option<String> {
         let opened = self.source.opened.as_ref();
         let refused = |blend: &Blend| match engine.blends(blend) {
@@ -204,7 +205,7 @@ impl Layer {
         own.or_else(nested)
     }
 
-    /// The name of its source, and why it is blended.
+    /// Describes its source, and why it is blended.
     fn explained(&self) -> String {
         let opened = self.source.opened.as_ref();
         let name = match opened {
@@ -234,7 +235,7 @@ impl Layer {
         }
     }
 
-    /// The same as a copy, which it is upon these values of its bands; `None` if it is none.
+    /// Returns the equivalent copy for these values below its bands; `None` if there is none.
     fn copied(&self, fills: &[Fill], first: u32) -> Option<What> {
         let from = copied_from(&self.placed.0, &self.placed.1)?;
         let opened = self.source.opened.as_ref();
@@ -260,7 +261,7 @@ impl Vrt {
         }
     }
 
-    /// What is laid for some bands of a request. Sources that cannot be opened are set aside where that is allowed.
+    /// Returns the items of some bands of a request. Sources that cannot be opened are skipped if that is allowed.
     pub(super) fn expand(&self, which: &[Which], request: (Part, Part), call: &Call<'_>) -> Result<Expanded> {
         let (columns, rows) = (request.0.count, request.1.count);
         let absent = || Error::Engine(EngineError::Abandoned);
@@ -295,7 +296,7 @@ impl Vrt {
         Ok(expanded)
     }
 
-    /// What is laid upon parallel bands.
+    /// Returns the items of parallel bands.
     fn group(
         &self,
         touched: &[Touched<'_>],
@@ -342,7 +343,7 @@ impl Vrt {
         Ok(group)
     }
 
-    /// Goes on without a source that failed, where the damage is its own and only to be warned of.
+    /// Skips a failed source, if the failure is its own and should only cause a warning.
     pub(crate) fn go_without(&self, file: u32, error: Error, call: &Call<'_>) -> Result<()> {
         let told = match &error {
             Error::Window { error, .. } => error.as_ref(),
@@ -359,7 +360,7 @@ impl Vrt {
         Ok(())
     }
 
-    /// One source, or what a nested mosaic consists of.
+    /// Returns the items of one source, or of a nested mosaic.
     fn item(
         &self,
         pairs: &[(&Band, &Source)],
@@ -416,7 +417,7 @@ impl Vrt {
     }
 }
 
-/// Whether samples of all bands are copied as they are, if pixels are copied one to one.
+/// Returns whether samples of all bands are copied unchanged, if pixels are copied one to one.
 fn are_copied(pairs: &[(&Band, &Source)], opened: &Opened) -> Result<bool> {
     let data_type = opened.data_type()?;
     Ok(pairs.iter().all(|(band, source)| {
@@ -426,8 +427,8 @@ fn are_copied(pairs: &[(&Band, &Source)], opened: &Opened) -> Result<bool> {
     }))
 }
 
-/// Whether samples are laid as they are but for nodata, and `below` is the same nodata: laid upon nothing else, all of them
-/// can be copied.
+/// Returns whether samples are unchanged except for nodata, and `below` is the same nodata: if nothing else lies below,
+/// all of them can be copied.
 fn is_copy_upon(below: &[u8], data_type: DataType, blend: &Blend, onto: &Onto) -> bool {
     if data_type != onto.data_type {
         return false;
@@ -439,7 +440,7 @@ fn is_copy_upon(below: &[u8], data_type: DataType, blend: &Blend, onto: &Onto) -
             let len = data_type.size();
             below.get(..len).is_some_and(|below| Some(below) == sample.0.get(..len))
         }
-        // Reals are compared but for their last digits, so that nearly equal ones would be changed. NaN is always NaN.
+        // Reals are compared approximately, so nearly equal ones would be changed. NaN is always NaN.
         BlendWay::Change(change) => {
             let is_nan = |number: Number| number.as_f64().is_nan();
             matches!(data_type, DataType::F32 | DataType::F64)
@@ -451,7 +452,7 @@ fn is_copy_upon(below: &[u8], data_type: DataType, blend: &Blend, onto: &Onto) -
     }
 }
 
-/// The pixels that a source which is not there would touch: NaN, or 0 where samples cannot be that.
+/// Returns the pixels of a missing source: NaN, or 0 if samples cannot be NaN.
 fn hole(band: &Band, source: &Source, request: (Part, Part), number: u32) -> Option<Item> {
     use DataType as D;
     let nothing = match band.data_type {
@@ -482,7 +483,7 @@ fn whole(v: f64) -> u32 {
     v as u32
 }
 
-/// Whether the bands' sources differ by nothing but the band and what is done to it.
+/// Returns whether the bands' sources are the same except for the band and its processing.
 fn are_parallel(touched: &[Touched<'_>]) -> bool {
     let Some((first, others)) = touched.split_first() else { return true };
     let same =

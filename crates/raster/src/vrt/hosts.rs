@@ -1,8 +1,8 @@
-//! Which remote objects a VRT may lead to, and how they are reached.
+//! Decides which remote objects a VRT may refer to, and how to open them.
 //!
-//! A remote VRT reaches objects in its own folder and below; with `allow_outside` all of its own host or bucket. Objects of other
-//! hosts, and those of a local VRT, have to be allowed by host (`allowed_hosts`). A remote VRT reaches no local file. What VRTs inside
-//! may reach is decided by the outermost one.
+//! A remote VRT may refer to objects in its own folder and below; with `allow_outside`, anywhere on its host or in its
+//! bucket. Objects of other hosts, and any objects of a local VRT, must be allowed by host (`allowed_hosts`). A remote
+//! VRT cannot refer to local files. The rules of the outermost VRT apply to nested VRTs.
 
 use super::VrtOptions;
 use super::parse::SourceFile;
@@ -21,7 +21,7 @@ const VIRTUAL: [(&str, &str); 5] = [
     ("/vsiadls/", "abfs://"),
 ];
 
-/// The URL that a name is, if it is one of a remote object.
+/// Returns the URL of a remote object, if the name is one.
 fn url_in(name: &str) -> Option<String> {
     let virtual_name = VIRTUAL.iter().find_map(|(folder, scheme)| {
         let (head, rest) = name.split_at_checked(folder.len())?;
@@ -30,7 +30,8 @@ fn url_in(name: &str) -> Option<String> {
     Some(virtual_name.unwrap_or_else(|| name.to_owned())).filter(|url| is_remote(url))
 }
 
-/// The URL of a source of a VRT in `folder`, as a path; `None` for a local file. `root` is the folder of the outermost VRT.
+/// Returns the URL of a source of a VRT in `folder`, as a path; `None` for a local file. `root` is the folder of the
+/// outermost VRT.
 pub(super) fn resolve(
     file: &SourceFile,
     folder: &Path,
@@ -83,7 +84,8 @@ fn may_reach(address: &Address, root: Option<&Path>, options: &VrtOptions) -> bo
     own || options.allowed_hosts.iter().any(|host| host == "*" || address.is_on(host))
 }
 
-/// How a source is opened. Headers of the caller go to the host of the VRT and to hosts that are allowed by name.
+/// Returns the options to open a source. The caller's headers are sent to the host of the VRT and to hosts that are
+/// allowed by name.
 pub(super) fn open_options(url: &str, root: Option<&Path>, options: &VrtOptions) -> OpenOptions {
     let mut open = options.open.clone();
     open.remote = open.remote.fitting(url);
@@ -94,7 +96,7 @@ pub(super) fn open_options(url: &str, root: Option<&Path>, options: &VrtOptions)
     open
 }
 
-/// The folder of the VRT at a URL, as a path.
+/// Returns the folder of the VRT at a URL, as a path.
 pub(super) fn folder_of(url: &str) -> PathBuf {
     Address::parse(url).map_or_else(|_| PathBuf::new(), |address| PathBuf::from(address.folder().url()))
 }

@@ -1,7 +1,7 @@
-//! Which sources a request touches, without looking at all of them.
+//! Finds the sources that a request touches, without checking all of them.
 //!
-//! Sources are sorted by their first row; over them lies a binary tree of the last row in each half, so that
-//! parts with nothing in reach are passed over.
+//! Sources are sorted by their first row. A binary tree holds the last row of each half, so that parts out of reach are
+//! skipped.
 
 use super::parse::Source;
 use super::place::Part;
@@ -41,7 +41,7 @@ impl Index {
         Self { starts: spans.into_iter().map(|(start, i, _)| (start, i)).collect(), ends, leaves }
     }
 
-    /// Indices of the sources that may touch the rows and columns of a request, in their order.
+    /// Returns the indices of the sources that may touch the rows and columns of a request, in order.
     pub(super) fn touched(&self, sources: &[Source], (across, down): (Part, Part)) -> Vec<u32> {
         let mut found = Vec::new();
         let last = self.starts.partition_point(|&(start, _)| start < down.start + down.size);
@@ -82,7 +82,7 @@ mod tests {
         Source { file: 0, band: 1, is_mask: false, rectangles, complex: None }
     }
 
-    /// Against a walk over all sources, for tiles of several sizes that overlap.
+    /// Compared with a scan of all sources, for overlapping tiles of several sizes.
     #[test]
     fn finds_what_a_walk_finds() {
         let place =

@@ -1,4 +1,4 @@
-//! The sources of a mosaic as it states them, and which of them were missing.
+//! The sources of a mosaic as it states them, and those that are missing.
 
 use super::Vrt;
 use super::parse::{Band, Source};
@@ -8,25 +8,26 @@ use std::sync::PoisonError;
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// What a VRT states about one band.
+/// The statements of a VRT about one band.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VrtBand {
-    /// Its type; `None` where no type is stated.
+    /// Its type; `None` if no type is stated.
     pub data_type: Option<DataType>,
     /// Its nodata value, whether samples can hold it or not.
     pub nodata: Option<NoData>,
-    /// A source scales its values, so that they have fractions whatever the type.
+    /// Whether a source scales its values, so that they have fractions whatever the type.
     pub is_scaled: bool,
 }
 
 /// One source of one band.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VrtSource {
-    /// Name of the file, as the VRT has it; of a URL without credentials.
+    /// Name of the file, as in the VRT; a URL without credentials.
     pub name: String,
-    /// The file, where it is there and may be opened; of a remote source its URL, with credentials, whether it is there or not.
+    /// The file, if it exists and may be opened; for a remote source its URL, with credentials, whether it exists or
+    /// not.
     pub path: Option<PathBuf>,
-    /// Why it may not be opened; `None` for one that is not there.
+    /// The reason why it may not be opened; `None` for one that does not exist.
     pub problem: Option<String>,
     /// Band of the mosaic, from 1.
     pub band: usize,
@@ -34,12 +35,12 @@ pub struct VrtSource {
     pub source_band: u16,
     /// Column, row, width and height in the file; `None` for all of it.
     pub source_rect: Option<[f64; 4]>,
-    /// The same in the mosaic.
+    /// Column, row, width and height in the mosaic; `None` for all of it.
     pub target_rect: Option<[f64; 4]>,
 }
 
 impl Vrt {
-    /// Returns what the file states about each band.
+    /// Returns the statements of the file about each band.
     pub fn listed_bands(&self) -> Vec<VrtBand> {
         let is_scaled = |source: &Source| source.complex.as_ref().is_some_and(|complex| complex.is_scaled());
         let stated = |band: &Band| VrtBand {
@@ -50,17 +51,17 @@ impl Vrt {
         self.bands.iter().map(stated).collect()
     }
 
-    /// Whether it is a warped VRT: its source may lie on another grid, in another reference system.
+    /// Returns whether it is a warped VRT: its source may have another grid and another reference system.
     pub fn is_warped(&self) -> bool {
         self.warp.is_some()
     }
 
-    /// Returns the `ResampleAlg` of a source that changes its size. Reads take the nearest pixel, as GDAL does.
+    /// Returns the `ResampleAlg` of a source that changes its size. Reads use the nearest pixel, as GDAL does.
     pub fn ignored_resampling(&self) -> Option<&str> {
         self.ignored_resampling.as_deref()
     }
 
-    /// Every source of every band, in their order. Looks for each file once, and opens none.
+    /// Returns every source of every band, in order. Looks for each file once, without opening it.
     pub fn listed_sources(&self) -> Vec<VrtSource> {
         let files: Vec<(Option<PathBuf>, Option<String>)> = self
             .files
@@ -93,7 +94,8 @@ impl Vrt {
         self.bands.iter().zip(1..).flat_map(of_band).collect()
     }
 
-    /// Sources that reads so far went on without, by the names the VRT has, and why: none is there, or it is damaged.
+    /// Returns the sources that reads have skipped so far, by their names in the VRT, and the reasons: missing or
+    /// damaged.
     pub fn missing_sources(&self) -> Vec<(String, String)> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         missing.iter().map(|(name, problem)| (name.clone(), problem.clone())).collect()

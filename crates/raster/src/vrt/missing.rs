@@ -1,4 +1,4 @@
-//! Which pixels of a mosaic are missing: by its mask band, else by the nodata values of its bands, else by alpha.
+//! Missing pixels of a mosaic: by its mask band, else by the nodata values of its bands, else by alpha.
 
 use super::Vrt;
 use super::expand::Which;
@@ -10,26 +10,26 @@ use strile_engine::{Convert, Fill, Sought};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// What becomes of the samples of some bands.
+/// Conversion of the samples of some bands.
 #[derive(Debug, Default)]
 pub(super) struct Conversions {
-    /// How they become floats: one for all bands, or one for each; empty if they stay as they are.
+    /// How they become floats: one for all bands, or one per band. Empty if they are unchanged.
     pub(super) unpackings: Vec<Unpacking>,
-    /// The mask of the pixels, if a value does not say which are missing.
+    /// The mask of the pixels, if missing ones are not given by a value.
     pub(super) mask: Option<MaskBy>,
 }
 
-/// A mask, and the bands that it belongs to.
+/// A mask, and the bands that it applies to.
 #[derive(Debug, Clone)]
 pub(super) struct MaskBy {
     pub(super) which: Which,
     pub(super) missing: Missing,
-    /// Which of the bands that are read, in runs: the first, from 0, and how many.
+    /// Indices among the bands that are read, in runs: the first, from 0, and their number.
     pub(super) runs: Vec<(u32, u32)>,
 }
 
 impl Vrt {
-    /// What becomes of the samples of some bands: missing pixels to NaN, scale and offset.
+    /// Returns the conversion of the samples of some bands: missing pixels to NaN, scale and offset.
     pub(super) fn conversions(&self, bands: &[u16], place: &Place, meaning: &Meaning) -> Result<Conversions> {
         if let Some(onto) = &place.onto {
             return self.conversions_onto(bands, meaning, onto.warp.nodata);
@@ -43,14 +43,14 @@ impl Vrt {
             if meaning.unpack { scaling(&self.metadata, bands, meaning).map_err(refuse)? } else { None };
         let mask = self.mask_by(bands);
         let sample = |value: NoData| value.to_sample(stored).map(Fill);
-        // Values do not count beside a mask band.
+        // A mask band takes precedence over values.
         let value =
             |band: &u16| self.nodata(*band).filter(|value| !self.has_mask() && sample(*value).is_some());
         let values: Vec<Option<NoData>> = bands.iter().map(value).collect();
         self.converted(&values, mask, scaled, meaning)
     }
 
-    /// The conversions of bands that have these nodata values, and a mask beside them.
+    /// Returns the conversions of bands with these nodata values, and a mask.
     fn converted(
         &self,
         values: &[Option<NoData>],
@@ -74,7 +74,8 @@ impl Vrt {
         Ok(Conversions { unpackings, mask })
     }
 
-    /// How all samples are converted. Values are looked for in what the mosaic gives, not in what its files store.
+    /// Returns the conversion of all samples. Values are searched for in the mosaic's samples, not in those of its
+    /// files.
     fn unpacking(
         &self,
         missing: Missing,
@@ -90,7 +91,8 @@ impl Vrt {
         }
     }
 
-    /// The same of bands that are put onto a grid. Missing pixels do not count there, so that their mask is read in any case.
+    /// Returns the conversions of bands that are warped onto a grid. Missing pixels are excluded there, so their mask
+    /// is always read.
     fn conversions_onto(
         &self,
         bands: &[u16],
@@ -104,7 +106,7 @@ impl Vrt {
         let nodata = match (given, self.one_nodata(bands)) {
             (Some(given), _) => Some(given),
             (None, Ok(nodata)) => nodata,
-            // Values of their own become NaN. Bands without one have the mask.
+            // Separate values become NaN. Bands without a value use the mask.
             (None, Err(_)) if meaning.is_masked() => {
                 let values: Vec<Option<NoData>> = bands.iter().map(|&band| self.nodata(band)).collect();
                 return self.converted(&values, self.mask_beside_values(bands), scaled()?, meaning);
@@ -128,7 +130,7 @@ impl Vrt {
         Ok(Conversions { unpackings: unpacking.into_iter().collect(), mask })
     }
 
-    /// The mask of some bands. Alpha is that of bands without a nodata value.
+    /// Returns the mask of some bands. Alpha masks the bands without a nodata value.
     fn mask_by(&self, bands: &[u16]) -> Option<MaskBy> {
         match self.has_mask() {
             true => {
@@ -139,7 +141,7 @@ impl Vrt {
         }
     }
 
-    /// The mask of those bands that have no nodata value: the mask band, or alpha, which does not mask itself.
+    /// Returns the mask of the bands that have no nodata value: the mask band, or alpha, which does not mask itself.
     fn mask_beside_values(&self, bands: &[u16]) -> Option<MaskBy> {
         let (which, missing) = match (self.has_mask(), self.alpha()) {
             (true, _) => (Which::Mask, Missing::Image),
@@ -151,8 +153,8 @@ impl Vrt {
         (!runs.is_empty()).then_some(MaskBy { which, missing, runs })
     }
 
-    /// What is missing in each band of a mask by nodata: one for all bands, or one for each. `None` if a band has no value that
-    /// its samples could have, so that all pixels are valid.
+    /// Returns the missing samples of each band of a mask by nodata: one for all bands, or one per band. `None` if a
+    /// band has no value that its samples can have, so that all pixels are valid.
     pub(super) fn missing_samples(&self) -> Option<Vec<Sought>> {
         let data_type = self.data_type();
         let of_band = |band: u16| self.nodata(band).and_then(|value| near(value, data_type));
@@ -169,7 +171,7 @@ fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// Where a list is true: the first of each run, and how many.
+/// Returns the runs of true values: the first index, and the number.
 fn runs(list: impl Iterator<Item = bool>) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for (at, _) in (0u32..).zip(list).filter(|(_, is)| *is) {
@@ -181,7 +183,7 @@ fn runs(list: impl Iterator<Item = bool>) -> Vec<(u32, u32)> {
     runs
 }
 
-/// The samples of a type that are taken for a nodata value: whole numbers that equal it, and reals that are near it, as GDAL
+/// Returns the samples of a type that count as a nodata value: integers that equal it, and reals close to it, as GDAL
 /// compares them. `None` if there are none.
 pub(super) fn near(value: NoData, data_type: DataType) -> Option<Sought> {
     let is_near = |bits: u64| {
@@ -214,7 +216,7 @@ pub(super) fn near(value: NoData, data_type: DataType) -> Option<Sought> {
     Some(Sought { low: sign | low, span: high - low, ..exact })
 }
 
-/// The type of the numbers of samples that are compared: of complex ones the real part.
+/// Returns the type of the numbers that are compared: for complex samples, that of the real part.
 fn real_of(data_type: DataType) -> DataType {
     match data_type {
         DataType::C64 => DataType::F32,
@@ -235,7 +237,7 @@ mod tests {
         assert_eq!((of(""), of("...")), (vec![], vec![]));
     }
 
-    /// The rule of GDAL, sample by sample, at both ends of the range and around them.
+    /// Compared with GDAL's rule, sample by sample, at both ends of the range and around them.
     #[test]
     fn reals_near_nodata_are_a_range_of_bits() {
         let finds = |sought: Sought, bits: u64| (bits & sought.mask).wrapping_sub(sought.low) <= sought.span;

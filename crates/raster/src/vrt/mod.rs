@@ -1,17 +1,18 @@
-//! VRT mosaics: a small XML file that lays parts of other files upon one raster.
+//! VRT mosaics: small XML files that combine parts of other files into one raster.
 //!
-//! `parse` the XML as facts; `paths` which files it may lead to, `hosts` which remote objects; `index` which sources a window touches;
-//! `place` where their pixels lie; `pool` the files that are open; `expand` a window as rectangles of files and as layers;
-//! `carve` which pixels of them are seen; `canvas` what `crate::read` takes; `dataset` and `doors` the reads. Layers are blended where
-//! the result is wanted, by `Engine::blend`: `compose` in which order, `opened` samples of one source. `call` what one read asks for and may do,
-//! `several` the calls of many mosaics; `onto` windows that are put onto a grid; `write` an index of tiles made from
-//! files.
+//! `parse` reads the XML; `paths` decides which files it may refer to, `hosts` which remote objects; `index` finds the
+//! sources of a window; `place` computes the positions of their pixels; `pool` holds the open files; `expand` splits a
+//! window into rectangles of files and layers; `carve` finds their visible pixels; `canvas` is the form for
+//! `crate::read`; `dataset` and `doors` have the reads. Layers are blended in the memory of the result, by
+//! `Engine::blend`: `compose` orders them, `opened` reads samples of one source. `call` has the requests and limits of
+//! one read, `several` the calls of many mosaics; `onto` reads windows that are warped onto a grid; `write` makes an
+//! index of tiles from files.
 //!
-//! `warped` VRTs that are one TIFF on another grid.
+//! `warped` reads VRTs that are one TIFF on another grid.
 //!
-//! The pixels are those that GDAL gives. What is not a mosaic (derived, pansharpened and processed
-//! VRTs, filters) is refused by name. A VRT is text from anywhere: it reaches no file outside its folder
-//! unless told so, and no host but that of its own URL.
+//! The pixels are the same as GDAL's. VRTs that are not mosaics (derived, pansharpened and processed VRTs, filters) are
+//! refused by name. A VRT is untrusted text: it cannot refer to files outside its folder unless allowed, nor to hosts
+//! other than that of its own URL.
 
 mod call;
 mod canvas;
@@ -63,20 +64,20 @@ use strile_tiff::gdal::{NoData, pam};
 use strile_tiff::geo::{AreaOrPoint, Georeference};
 use strile_tiff::{DataType, TiffError, Warning, Warnings};
 
-/// The problem of a source that is missing.
+/// The problem of a missing source.
 const NOT_THERE: &str = "there is no such file";
 
-/// What to do about sources that are not there.
+/// What to do about missing sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Missing {
-    /// A read that touches one fails and names it.
+    /// A read that touches a missing source fails and names it.
     #[default]
     Raise,
-    /// Nothing is laid where it would lie, and `Vrt::warnings` names it; nor of one that is damaged.
+    /// Missing and damaged sources are skipped, and `Vrt::warnings` names them.
     Warn,
 }
 
-/// Says which sources a VRT may have, how they are opened, and what bounds them.
+/// Says which sources a VRT may have, how they are opened, and their limits.
 ///
 /// ```no_run
 /// use strile::vrt::{Missing, VrtOptions};
@@ -89,31 +90,33 @@ pub enum Missing {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct VrtOptions {
-    /// Sources may lie anywhere in the file system, not only in the VRT's folder and below; those of a remote VRT anywhere on its host
-    /// or in its bucket.
+    /// Whether sources may be anywhere in the file system, not only in the VRT's folder and below. For a remote VRT:
+    /// anywhere on its host or in its bucket.
     pub allow_outside: bool,
-    /// More folders that sources may lie in. `None` also refuses absolute paths into the VRT's own folder.
+    /// More folders that sources may be in. `None` also refuses absolute paths into the VRT's own folder.
     pub allowed_roots: Option<Vec<PathBuf>>,
-    /// Hosts and buckets that sources may be on, besides that of a remote VRT itself: `example.org`, `s3://bucket`; `*` is all.
+    /// Hosts and buckets that sources may be on, besides that of a remote VRT itself: `example.org`, `s3://bucket`; `*`
+    /// is all.
     pub allowed_hosts: Vec<String>,
     /// What to do about missing sources.
     pub missing: Missing,
-    /// Fill pixels that only a skipped source covers with NaN, or 0 in integers, in place of the band's nodata.
+    /// Whether to fill pixels that only a skipped source covers with NaN, or 0 in integers, instead of the band's
+    /// nodata.
     pub empty_holes: bool,
     /// The type of every band; `None` is the type that all bands state.
     pub data_type: Option<DataType>,
-    /// How sources are opened.
+    /// Options for opening sources.
     pub open: OpenOptions,
-    /// The most sources, of all bands together.
+    /// Maximum number of sources of all bands together.
     pub max_sources: u64,
-    /// The largest size of a VRT, in bytes.
+    /// Maximum size of a VRT in bytes.
     pub max_bytes: u64,
-    /// How deep VRTs may lie in VRTs.
+    /// Maximum nesting of VRTs.
     pub max_depth: usize,
-    /// The most files that are open at once, for a VRT and all VRTs in it.
+    /// Maximum number of files that are open at once, for a VRT and all nested VRTs.
     pub max_open: usize,
-    /// The most samples of sources that one read may lay, for a VRT and all VRTs in it, beyond 64 for each sample of the result.
-    /// A source counts as at least 4,096.
+    /// Maximum number of source samples that one read may place, for a VRT and all nested VRTs, beyond 64 per sample of
+    /// the result. A source counts as at least 4,096.
     pub max_work: u64,
 }
 
@@ -137,43 +140,43 @@ impl Default for VrtOptions {
 }
 
 impl VrtOptions {
-    /// Returns the defaults: sources lie in the VRT's folder or below it.
+    /// Returns the defaults: sources are in the VRT's folder or below it.
     pub fn new() -> Self {
         Self::default()
     }
 
     setters! {
-        /// Sets whether sources may lie anywhere in the file system or on the VRT's host.
+        /// Sets whether sources may be anywhere in the file system or on the VRT's host.
         allow_outside: bool,
         /// Sets the hosts and buckets that sources may be on.
         allowed_hosts: Vec<String>,
         /// Sets what to do about missing sources.
         missing: Missing,
-        /// Fills the place of a skipped source with NaN, or 0 in integers, in place of nodata.
+        /// Fills pixels of a skipped source with NaN, or 0 in integers, instead of nodata.
         empty_holes: bool,
-        /// Sets how sources are opened.
+        /// Sets the options for opening sources.
         open: OpenOptions,
-        /// Limits the sources of all bands.
+        /// Limits the number of sources of all bands.
         max_sources: u64,
         /// Limits the size of a VRT in bytes.
         max_bytes: u64,
-        /// Limits how deep VRTs may lie in VRTs.
+        /// Limits the nesting of VRTs.
         max_depth: usize,
-        /// Limits the files that are open at once.
+        /// Limits the number of files that are open at once.
         max_open: usize,
-        /// Limits the samples of sources that one read may lay.
+        /// Limits the number of source samples that one read may place.
         max_work: u64,
     }
 
     optional! {
-        /// Sets more folders that sources may lie in.
+        /// Sets more folders that sources may be in.
         allowed_roots: Vec<PathBuf>,
-        /// Sets the type that every band is given in.
+        /// Sets the type of every band.
         data_type: DataType,
     }
 }
 
-/// An opened mosaic; its sources are opened when pixels of theirs are read.
+/// An opened mosaic. Its sources are opened when their pixels are read.
 pub struct Vrt {
     name: String,
     width: u32,
@@ -185,23 +188,23 @@ pub struct Vrt {
     metadata: Metadata,
     warnings: Warnings,
     options: VrtOptions,
-    /// Where relative names begin.
+    /// The base of relative names.
     folder: PathBuf,
-    /// The folder that sources have to be in; more of them in the options.
+    /// The folder that sources must be in. The options may allow more.
     root: Option<PathBuf>,
-    /// The file and its state; `None` for text at hand.
+    /// The file and its state; `None` for text in memory.
     path: Option<(PathBuf, Version)>,
     alpha: Option<u16>,
     ignored_resampling: Option<String>,
-    /// How its source is warped, if it is a warped VRT.
+    /// The warp of its source, if it is a warped VRT.
     warp: Option<Arc<warped::Warp>>,
     pool: Pooled,
-    /// Sources that reads went on without, and why.
+    /// Sources that reads skipped, and the reasons.
     missing: Mutex<BTreeMap<String, String>>,
     places: KnownPlaces,
 }
 
-/// Whether a file begins as a VRT does. A path that is no regular file is an error.
+/// Returns whether a file begins like a VRT. A path that is not a regular file is an error.
 pub fn is_vrt(path: &Path) -> Result<bool> {
     let fail = |error| Error::Io { path: path.to_owned(), error: Arc::new(error) };
     let mut head = Vec::new();
@@ -210,7 +213,7 @@ pub fn is_vrt(path: &Path) -> Result<bool> {
     Ok(is_vrt_text(&head))
 }
 
-/// Whether the object of a URL begins as a VRT does. Its first bytes are there once it is open.
+/// Returns whether the object of a URL begins like a VRT. Its first bytes are in memory once it is open.
 pub(crate) fn is_vrt_source(source: &dyn Source, cancel: &Cancel) -> Result<bool> {
     let range = 0..source.len().min(1024);
     let head = read_ranges(source, std::slice::from_ref(&range), cancel);
@@ -224,7 +227,7 @@ fn is_vrt_text(head: &[u8]) -> bool {
 }
 
 impl Vrt {
-    /// Opens a VRT, or that of a URL; no source is opened yet.
+    /// Opens a VRT by path or URL. Does not open its sources yet.
     pub fn open(path: impl AsRef<Path>, options: &VrtOptions) -> Result<Self> {
         let path = path.as_ref();
         if let Some(url) = url_of(path) {
@@ -236,7 +239,7 @@ impl Vrt {
         Self::open_at(path.display().to_string(), resolved, root, Pooled::new(options.max_open), options)
     }
 
-    /// A VRT whose text is at hand, read as if it were a file in `folder`.
+    /// Parses the text of a VRT, as if it were a file in `folder`.
     pub fn from_text(name: &str, text: &str, folder: impl AsRef<Path>, options: &VrtOptions) -> Result<Self> {
         let folder = folder.as_ref();
         let fail = |error| Error::Io { path: folder.to_owned(), error: Arc::new(error) };
@@ -246,7 +249,7 @@ impl Vrt {
         Self::of_text(name.to_owned(), text, (resolved, root), (None, pool), options)
     }
 
-    /// The VRT of a URL that is open.
+    /// Opens the VRT of a URL whose source is open.
     pub(crate) fn open_remote(url: &str, source: &dyn Source, options: &VrtOptions) -> Result<Self> {
         let folder = folder_of_url(url);
         Self::of_source(url, source, Some(folder), Pooled::new(options.max_open), options)
@@ -333,68 +336,68 @@ impl Vrt {
         })
     }
 
-    /// How the mosaic is placed under grids that were asked for.
+    /// Returns the cached placements of the mosaic under grids.
     pub(crate) const fn places(&self) -> &KnownPlaces {
         &self.places
     }
 
-    /// The name of the file, for messages.
+    /// Returns the name of the file, for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Columns.
+    /// Returns the number of columns.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// Number of bands.
+    /// Returns the number of bands.
     pub fn bands(&self) -> u16 {
         u16::try_from(self.bands.len()).unwrap_or(u16::MAX)
     }
 
-    /// Type of all bands.
+    /// Returns the type of all bands.
     pub fn data_type(&self) -> DataType {
         self.bands.first().map_or(DataType::U8, |band| band.data_type)
     }
 
-    /// Nodata of a band, from 1, as samples can hold it.
+    /// Returns the nodata value of a band, from 1, if samples can hold it.
     pub fn nodata(&self, band: u16) -> Option<NoData> {
         self.bands.get(usize::from(band).checked_sub(1)?)?.nodata
     }
 
-    /// Bits that the values of a band, from 1, have, if fewer than its type.
+    /// Returns the bits of a band's values, from 1, if fewer than those of its type.
     pub(crate) fn bits(&self, band: u16) -> Option<u32> {
         self.bands.get(usize::from(band).checked_sub(1)?)?.bits
     }
 
-    /// Red, green, blue and alpha of the values of a band, from 1; empty where it has no table.
+    /// Returns red, green, blue and alpha of the values of a band, from 1; empty if it has no table.
     pub fn colour_table(&self, band: u16) -> &[[u16; 4]] {
         let band = usize::from(band).checked_sub(1).and_then(|at| self.bands.get(at));
         band.map_or(&[], |band| &band.colour_table)
     }
 
-    /// Number of sources of all bands.
+    /// Returns the number of sources of all bands.
     pub fn sources(&self) -> usize {
         self.bands.iter().map(|band| band.sources.len()).sum()
     }
 
-    /// Georeference, nodata, names; those of the first band where bands differ.
+    /// Returns georeferencing, nodata and names; those of the first band if bands differ.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// What was tolerated, and which sources were found missing by reads so far.
+    /// Returns warnings about what was tolerated, and about sources that reads found missing so far.
     pub fn warnings(&self) -> Vec<Warning> {
         self.warnings.iter().cloned().chain(self.missing()).collect()
     }
 
-    /// Which sources were found missing by reads so far, in one warning.
+    /// Returns one warning about the sources that reads found missing so far.
     pub(crate) fn missing(&self) -> Option<Warning> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         let shown: Vec<&str> = missing.keys().map(String::as_str).take(20).collect();
@@ -407,7 +410,7 @@ impl Vrt {
         (!missing.is_empty()).then(|| Warning::new("missing-source", "sources", message))
     }
 
-    /// Whether a source that is missing or damaged fails the read.
+    /// Returns whether a missing or damaged source makes the read fail.
     pub(crate) fn raises(&self) -> bool {
         self.options.missing == Missing::Raise
     }
@@ -424,12 +427,12 @@ impl Vrt {
         self.path.as_ref().map(|(path, _)| path.as_path())
     }
 
-    /// The state that the file was in when it was opened; `None` for text at hand.
+    /// Returns the state of the file when it was opened; `None` for text in memory.
     pub fn version(&self) -> Option<&Version> {
         self.path.as_ref().map(|(_, version)| version)
     }
 
-    /// The path of a source, or its URL.
+    /// Returns the path of a source, or its URL.
     fn resolve(&self, file: &SourceFile) -> std::result::Result<PathBuf, paths::Refusal> {
         #[cfg(feature = "remote")]
         if let Some(found) = hosts::resolve(file, &self.folder, self.root.as_deref(), &self.options) {
@@ -443,7 +446,7 @@ impl Vrt {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), problem);
     }
 
-    /// The name of a source for messages: without credentials.
+    /// Returns the name of a source for messages: without credentials.
     fn file_name(&self, file: u32) -> String {
         self.files.get(file as usize).map_or_else(String::new, |file| crate::source::redacted(&file.name))
     }
@@ -461,7 +464,7 @@ impl Vrt {
     }
 }
 
-/// The text of a VRT, whose size is checked before it is read.
+/// Reads the text of a VRT after checking its size.
 fn text_of(name: &str, path: &Path, limit: u64) -> Result<(String, Version)> {
     let fail = |error| Error::Io { path: name.into(), error: Arc::new(error) };
     let (file, version) = open_regular(path).map_err(fail)?;
@@ -490,7 +493,7 @@ fn utf8(name: &str, bytes: Vec<u8>) -> Result<String> {
     })
 }
 
-/// The folder of the VRT at a URL, as a path.
+/// Returns the folder of the VRT at a URL, as a path.
 fn folder_of_url(url: &str) -> PathBuf {
     #[cfg(feature = "remote")]
     return hosts::folder_of(url);
@@ -507,7 +510,7 @@ fn metadata_of(mosaic: &parse::Mosaic) -> Metadata {
             .into_iter()
             .find(|kind| kind.as_str().eq_ignore_ascii_case(&item.value))
     });
-    // Bands are numbered as they come; looking for each by its number would take quadratic time.
+    // Bands are numbered in order; searching each by its number would take quadratic time.
     let bands = (0..mosaic.bands.len())
         .map(|at| told.bands.get(at).map(|band| band.metadata.clone()).unwrap_or_default());
     Metadata {

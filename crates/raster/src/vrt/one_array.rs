@@ -1,15 +1,15 @@
-//! A VRT as one array, which has one type and one nodata value.
+//! A VRT as one array, with one type and one nodata value.
 
 use super::{Vrt, VrtBand};
 use crate::error::{Error, Misstated, Result};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
-/// How the bands of a VRT become one array.
+/// Type and nodata of a VRT as one array.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct OneArray {
-    /// The type of its samples: 64-bit floats where a source is scaled.
+    /// The type of its samples: 64-bit floats if a source is scaled.
     pub data_type: DataType,
     /// The nodata value of each band of the VRT.
     pub nodata: Vec<Option<NoData>>,
@@ -18,11 +18,11 @@ pub struct OneArray {
 }
 
 impl Vrt {
-    /// Returns how the bands, or one of them (from 0), become one array.
+    /// Returns type and nodata of the bands, or of one of them (from 0), as one array.
     ///
     /// # Errors
-    /// If the bands have different types, or different nodata values that `mixed_nodata` does not allow, or if a source is resampled
-    /// by another method than nearest.
+    /// If the bands have different types, or different nodata values that `mixed_nodata` does not allow, or if a source
+    /// is resampled with a method other than nearest.
     pub fn one_array(&self, band: Option<usize>, mixed_nodata: bool) -> Result<OneArray> {
         let file = || self.name().to_owned();
         if let Some(resampling) = self.ignored_resampling() {

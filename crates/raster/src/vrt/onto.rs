@@ -1,4 +1,4 @@
-//! Windows of a mosaic that are put onto a grid: their pixels, and the mask of those that count.
+//! Windows of a mosaic that are warped onto a grid: their pixels, and the mask of valid ones.
 
 use super::Vrt;
 use super::call::Shared;
@@ -9,8 +9,8 @@ use crate::read::Frame;
 use crate::window::Window;
 
 impl Vrt {
-    /// Makes a window that is put onto a grid. `None` is a window that nothing is read of: it says what the mosaic gives.
-    /// `pixels` is `false` for a plan, `first` says whether the window is made for the first time.
+    /// Prepares a window that is warped onto a grid. With `None` nothing is read: only the types of the mosaic are
+    /// returned. `pixels` is `false` for a plan, `first` says whether the window is prepared for the first time.
     pub(crate) fn made_onto(
         &self,
         under: Option<Window>,

@@ -1,4 +1,5 @@
-//! An opened source: a TIFF, one on the grid of a warped VRT, or another VRT. It gives the samples of a request in its own type.
+//! An opened source: a TIFF, a TIFF on the grid of a warped VRT, or another VRT. Returns the samples of a request in
+//! its own type.
 
 use super::Vrt;
 use super::call::Call;
@@ -26,7 +27,7 @@ pub(super) enum Opened {
     Mosaic(Box<Vrt>),
 }
 
-/// A TIFF, with what is asked of it for every band, found once.
+/// A TIFF, with properties used by every band, computed once.
 pub(super) struct Leaf {
     pub(super) dataset: Arc<Dataset>,
     image: Arc<Image>,
@@ -47,22 +48,22 @@ impl Leaf {
         Ok(Self { dataset: Arc::new(dataset), image, has_mask, alpha, nodata })
     }
 
-    /// Columns and rows.
+    /// Returns columns and rows.
     pub(super) fn size(&self) -> (u32, u32) {
         (self.image.width, self.image.height)
     }
 
-    /// The alpha band, from 1.
+    /// Returns the alpha band, from 1.
     pub(super) fn alpha(&self) -> Option<u16> {
         self.alpha
     }
 
-    /// Pixels of a block.
+    /// Returns the number of pixels per block.
     pub(super) fn block_pixels(&self) -> u64 {
         u64::from(self.image.grid.block_width) * u64::from(self.image.grid.block_height)
     }
 
-    /// Samples of the blocks that a window of some bands touches.
+    /// Returns the number of samples in the blocks that a window of some bands touches.
     pub(super) fn decoded(&self, window: &Window, bands: usize) -> u64 {
         let grid = &self.image.grid;
         let len = |blocks: Range<u32>, size: u32| u64::from(blocks.end - blocks.start) * u64::from(size);
@@ -76,7 +77,7 @@ impl Leaf {
     }
 }
 
-/// Where the validity of one band comes from, in GDAL's order.
+/// The source of validity of one band, in GDAL's order.
 pub(super) enum Validity {
     Image,
     NoData(NoData),
@@ -84,14 +85,14 @@ pub(super) enum Validity {
     All,
 }
 
-/// What is taken from a source.
+/// The content to read from a source.
 #[derive(Clone)]
 pub(super) enum Content {
     Pixels(Vec<u16>),
     Mask(u16),
 }
 
-/// Samples where layers are blended, in memory that is taken from the budget.
+/// Samples at the place of blending, in memory that is taken from the budget.
 pub(super) enum Samples {
     /// All pixels that the samples of a request are picked from, band after band.
     Pixels(SharedPixels, Lease),
@@ -100,7 +101,7 @@ pub(super) enum Samples {
 }
 
 impl Samples {
-    /// The pixels of a band, from 0.
+    /// Returns the pixels of a band, from 0.
     pub(super) fn band(&self, band: u32) -> Option<SharedPixels> {
         match self {
             Self::Pixels(pixels, _) => pixels.band(band),
@@ -109,14 +110,14 @@ impl Samples {
     }
 }
 
-/// Which of the pixels that are read are taken.
+/// The pixels to pick from those that are read.
 pub(super) struct Picked {
     pub(super) columns: Picks,
     pub(super) rows: Picks,
     _lease: Lease,
 }
 
-/// Which pixels a request takes.
+/// The pixels of a request.
 pub(super) struct Sampling {
     pub(super) across: Placed,
     pub(super) down: Placed,
@@ -138,7 +139,7 @@ impl Sampling {
         Ok(Self { across, down, columns, rows, _lease: lease })
     }
 
-    /// Rows of the result that are sampled at once: as many as `bytes` hold of the pixels they come from.
+    /// Returns the rows of the result that are sampled at once: as many as `bytes` hold of their source pixels.
     pub(super) fn chunk(&self, first: u32, pixel: u64, bytes: u64, block_height: u32) -> Range<u32> {
         let count = self.down.part.count;
         let width =
@@ -158,7 +159,7 @@ impl Sampling {
         first..end
     }
 
-    /// The pixels of a file that some rows come from.
+    /// Returns the pixels of a file for some rows.
     fn window(&self, rows: &Range<u32>) -> Window {
         let last = |count: u32| count.saturating_sub(1);
         let (left, right) = (self.columns.get(0), self.columns.get(last(self.across.part.count)));
@@ -197,7 +198,7 @@ impl Opened {
         }
     }
 
-    /// Rows of blocks are this high; `None` if rows must not be taken apart.
+    /// Returns the height of rows of blocks; `None` if rows must not be separated.
     pub(super) fn block_height(&self) -> Option<u32> {
         match self {
             Self::File(leaf) => Some(leaf.image.grid.block_height.max(1)),
@@ -220,11 +221,11 @@ impl Opened {
         }
     }
 
-    /// What some rows of a request take of the pixels that are read for them.
+    /// Returns the pixels that some rows of a request pick from those that are read for them.
     pub(super) fn picked(&self, sampling: &Sampling, rows: &Range<u32>, call: &Call<'_>) -> Result<Picked> {
         let Window { column, row, width, height } = sampling.window(rows);
         let columns = 0..sampling.across.part.count;
-        // A mosaic gives what is asked for.
+        // A mosaic returns exactly the requested pixels.
         let is_mosaic = matches!(self, Self::Mosaic(_));
         let run = |from: &Range<u32>, size: u32| is_mosaic || from.end - from.start == size;
         let (across, down) = (run(&columns, width), run(rows, height));
@@ -239,7 +240,7 @@ impl Opened {
         Ok(Picked { columns, rows: picks(&sampling.rows, rows.clone(), row, down), _lease })
     }
 
-    /// The pixels that some rows of a request are picked from: in the source's type, masks as bytes.
+    /// Returns the pixels that some rows of a request are picked from: in the source's type, masks as bytes.
     pub(super) fn sample(
         &self,
         content: &Content,
@@ -263,7 +264,7 @@ impl Opened {
         }
     }
 
-    /// The samples of alpha as validity.
+    /// Returns the samples of alpha as validity.
     pub(super) fn own_alpha(
         &self,
         band: u16,
@@ -274,7 +275,7 @@ impl Opened {
         self.mask_of(band, Change::Alpha, sampling, rows, call)
     }
 
-    /// Makes a mask of a band.
+    /// Returns the mask of a band.
     fn mask_of(
         &self,
         band: u16,
@@ -328,7 +329,7 @@ impl Opened {
         let mut read = leaf.dataset.read_to(call.place(), &options, call.context())?;
         call.found_by(std::mem::take(&mut read.faults));
         let spec = read.spec()?;
-        // The read gives back what it took; the pixels stay.
+        // The read releases its memory; the pixels stay.
         let (pixels, need) = match read.device_bytes() {
             Some(bytes) => (SharedPixels::on_device(spec, bytes.clone()), 0),
             None => {
@@ -342,7 +343,7 @@ impl Opened {
     }
 }
 
-/// The value where what is below a source shows: its own, or by the mask of its file.
+/// Returns the transparent value of a source: its own, or that by the mask of its file.
 pub(super) fn nodata_of(opened: &Opened, source: &Source) -> Option<f64> {
     let complex = source.complex.as_ref()?;
     match complex.uses_mask && !source.is_mask {

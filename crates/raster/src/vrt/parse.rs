@@ -1,8 +1,8 @@
-//! The XML of a VRT as facts: size, bands, sources with their rectangles, metadata. No file is touched.
+//! Parses the XML of a VRT: size, bands, sources with their rectangles, metadata. Does not touch files.
 //!
-//! What GDAL would read in another way than this reader is refused with its name: what is not a mosaic, and
-//! sources that are neither simple nor complex. Sources are taken as their elements close, so that a mosaic
-//! of a million of them needs no tree of its XML.
+//! Elements that GDAL would read differently are refused by name: VRTs that are not mosaics, and sources that are
+//! neither simple nor complex. Sources are collected as their elements close, so a mosaic of a million sources needs no
+//! tree of its XML.
 
 use super::place::{Extent, Rectangles, snap};
 use super::warped::{self, Warp};
@@ -15,7 +15,7 @@ use strile_tiff::gdal::pam::Pam;
 use strile_tiff::gdal::{Element, NoData, XmlLimits};
 use strile_tiff::{DataType, Warning, Warnings};
 
-/// Why a text gives no mosaic.
+/// The reason why a text is not a mosaic.
 #[derive(Debug, PartialEq)]
 pub(super) enum Problem {
     Invalid { place: String, problem: String },
@@ -23,11 +23,11 @@ pub(super) enum Problem {
     Limit { what: &'static str, found: u64, limit: u64 },
 }
 
-/// A file that sources come from.
+/// A file that sources refer to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SourceFile {
     pub(super) name: String,
-    /// Relative to the folder of the VRT, else to the current one.
+    /// Whether the name is relative to the folder of the VRT, else to the current one.
     pub(super) relative: bool,
 }
 
@@ -38,10 +38,10 @@ pub(super) struct Source {
     pub(super) file: u32,
     /// From 1.
     pub(super) band: u16,
-    /// Of the band, its mask.
+    /// Whether it is the mask of the band.
     pub(super) is_mask: bool,
     pub(super) rectangles: Option<Rectangles>,
-    /// What is done to its values; none for a simple source.
+    /// Processing of its values; `None` for a simple source.
     pub(super) complex: Option<Arc<BlendValues>>,
 }
 
@@ -49,24 +49,24 @@ pub(super) struct Source {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Band {
     pub(super) data_type: DataType,
-    /// As the file has it; `None` where it states no type.
+    /// As stated in the file; `None` if it states no type.
     pub(super) stated_type: Option<DataType>,
-    /// As the file has it, whether samples can hold it or not.
+    /// As stated in the file, whether samples can hold it or not.
     pub(super) stated_nodata: Option<NoData>,
-    /// Where no source lies.
+    /// The value of pixels without a source.
     pub(super) fill: [u8; 16],
-    /// As told to users: none where the file hides it.
+    /// As shown to users: `None` if the file hides it.
     pub(super) nodata: Option<NoData>,
     /// The band's NBITS.
     pub(super) bits: Option<u32>,
-    /// The largest value that it allows.
+    /// The largest value that NBITS allows.
     pub(super) largest: Option<i32>,
     pub(super) is_alpha: bool,
     pub(super) colour_table: Vec<[u16; 4]>,
     pub(super) sources: Vec<Source>,
 }
 
-/// All that a VRT says.
+/// The content of a VRT.
 #[derive(Debug)]
 pub(super) struct Mosaic {
     pub(super) width: u32,
@@ -77,11 +77,11 @@ pub(super) struct Mosaic {
     pub(super) metadata: Pam,
     pub(super) warnings: Warnings,
     pub(super) ignored_resampling: Option<String>,
-    /// How the only file is warped, if it is a warped VRT.
+    /// The warp of the only file, if it is a warped VRT.
     pub(super) warp: Option<Warp>,
 }
 
-/// What is kept while the elements close.
+/// State while the elements close.
 #[derive(Default)]
 struct Reading {
     /// Sources of bands that are still open, by depth: a mask band may lie inside a band.
@@ -93,14 +93,14 @@ struct Reading {
     bands: Vec<Band>,
     mask: Option<Band>,
     warnings: Warnings,
-    /// A resampling that a source names in a way that GDAL does not follow.
+    /// A resampling method of a source that GDAL does not apply.
     ignored_resampling: Option<String>,
 }
 
-/// Other elements than sources: bands, metadata, colour tables.
+/// Largest tree of elements other than sources: bands, metadata, colour tables.
 const LARGEST_TREE: usize = 1 << 20;
 
-/// Reads a text with at most `max_sources` sources; bands are given in `data_type`, or in the one that all state.
+/// Parses a text with at most `max_sources` sources. Bands have type `data_type`, or the one that all state.
 pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -> Result<Mosaic, Problem> {
     let mut reading = Reading { data_type, ..Reading::default() };
     let mut problem = None;
@@ -157,7 +157,7 @@ pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -
     Ok(Mosaic { width, height, bands, mask, files, metadata, warnings, ignored_resampling, warp })
 }
 
-/// GDAL compares the names of elements and attributes without regard to case.
+/// Compares names of elements and attributes like GDAL: ignoring case.
 pub(super) fn is(element: &Element, name: &str) -> bool {
     element.name.eq_ignore_ascii_case(name)
 }
@@ -170,7 +170,7 @@ pub(super) fn child<'a>(element: &'a Element, name: &str) -> Option<&'a Element>
     element.children.iter().find(|c| is(c, name))
 }
 
-/// The text of an element inside, or of the attribute of that name, as GDAL looks for values.
+/// Returns the text of a child element, or of the attribute with that name, as GDAL looks up values.
 pub(super) fn value<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
     child(element, name).map(|c| c.text.as_str()).or_else(|| attribute(element, name)).map(str::trim)
 }
@@ -200,7 +200,7 @@ fn is_mosaic(root: &Element) -> Result<(), Problem> {
 }
 
 impl Reading {
-    /// An element that closed inside `open`; given back where the tree is to keep it.
+    /// Handles an element that closed inside `open`. Returns it if the tree should keep it.
     fn close(
         &mut self,
         open: &[Element],
@@ -209,7 +209,7 @@ impl Reading {
     ) -> Result<Option<Element>, Problem> {
         let (Some(root), Some(parent)) = (open.first(), open.last()) else { return Ok(Some(element)) };
         is_mosaic(root)?;
-        // Looked at when it closes: a look at all elements of the root for each that closes would be quadratic.
+        // Checked when it closes: checking all elements of the root for each closing one would be quadratic.
         if open.len() == 1 && is(&element, "Group") {
             return Err(Problem::Unsupported("a multidimensional VRT is not a mosaic of sources".into()));
         }
@@ -339,7 +339,7 @@ impl Reading {
     }
 }
 
-/// Metadata is found by number; GDAL numbers bands as they come.
+/// Sets the number of a band. Metadata is looked up by number, and GDAL numbers bands in order.
 fn numbered(mut element: Element, number: usize) -> Element {
     element.attributes.retain(|(name, _)| !name.eq_ignore_ascii_case("band"));
     element.attributes.push(("band".into(), number.to_string()));
@@ -408,7 +408,7 @@ fn band(
     })
 }
 
-/// GDAL's names of the types that strile has.
+/// GDAL's names of the types that strile supports.
 pub(super) const TYPES: [(&str, DataType); 13] = [
     ("Byte", DataType::U8),
     ("UInt8", DataType::U8),
@@ -425,12 +425,12 @@ pub(super) const TYPES: [(&str, DataType); 13] = [
     ("CFloat64", DataType::C128),
 ];
 
-/// The type with one of these names.
+/// Returns the type with one of these names.
 pub(super) fn type_named(name: &str) -> Option<DataType> {
     TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, data_type)| *data_type)
 }
 
-/// The colours of a `ColorTable`, of a VRT or a sidecar.
+/// Returns the colours of a `ColorTable`, of a VRT or a sidecar.
 pub(crate) fn table_entries(table: &Element) -> impl Iterator<Item = [u16; 4]> {
     table.children.iter().filter(|child| is(child, "Entry")).take(65_536).map(colour)
 }
@@ -440,7 +440,7 @@ fn colour(entry: &Element) -> [u16; 4] {
     [part("c1", 0), part("c2", 0), part("c3", 0), part("c4", 255)]
 }
 
-/// A number that is the whole text.
+/// Parses a number that is the whole text.
 pub(super) fn number_of(text: &str) -> Option<NoData> {
     let mut told = Warnings::new();
     NoData::parse(text, &mut told).filter(|_| told.is_empty())
@@ -471,7 +471,7 @@ fn rectangles(from: &Element, to: &Element) -> Result<Rectangles, String> {
     Ok(Rectangles { across: extent("xOff", "xSize")?, down: extent("yOff", "ySize")? })
 }
 
-/// What a complex source does; `None` where it does nothing.
+/// Returns the processing of a complex source; `None` if there is none.
 fn complex(element: &Element, place: &str) -> Result<Option<BlendValues>, Problem> {
     let number = |name: &str| {
         let text = value(element, name);

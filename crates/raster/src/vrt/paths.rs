@@ -1,31 +1,31 @@
-//! Which files a VRT may lead to: those in its own folder and below, unless more is allowed.
+//! Decides which files a VRT may refer to: those in its own folder and below, unless more is allowed.
 //!
-//! Names are judged twice: as written (absolute, URLs, where `..` leads), and as the system resolves them, so that
-//! a link in the folder does not lead out of it. What is no file of the system is refused whatever is allowed.
+//! Names are checked twice: as written (absolute paths, URLs, `..`), and as the system resolves them, so that a link in
+//! the folder cannot lead out of it. Names that are not files of the system are always refused.
 
 use super::parse::SourceFile;
 use std::path::{Component, Path, PathBuf};
 
-/// Why a name is not opened.
+/// The reason why a name is not opened.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// Nothing is there.
+    /// It does not exist.
     Missing,
-    /// It may not be opened; the reason in words.
+    /// It may not be opened. Holds the reason.
     Refused(String),
-    /// The system said no.
+    /// The system returned an error.
     Io(std::io::Error),
 }
 
 const ALLOW: &str =
     "if you trust the VRT, allow its folder with `allowed_roots` or every folder with `allow_outside`";
 
-/// Folders that sources have to be below of.
+/// Folders that sources must be in or below.
 #[derive(Clone, Copy)]
 pub(super) struct Roots<'a> {
-    /// The one of the VRT, itself resolved.
+    /// The folder of the VRT, resolved.
     pub(super) root: &'a Path,
-    /// Others; `None` if there are none and absolute paths are refused.
+    /// More folders; `None` if there are none and absolute paths are refused.
     pub(super) more: Option<&'a [PathBuf]>,
 }
 
@@ -36,7 +36,8 @@ impl Roots<'_> {
     }
 }
 
-/// The resolved path of a source of a VRT in the folder `base`. With roots, what is not below them is refused.
+/// Returns the resolved path of a source of a VRT in the folder `base`. With roots, refuses paths that are not below
+/// them.
 pub(super) fn resolve(file: &SourceFile, base: &Path, roots: Option<Roots<'_>>) -> Result<PathBuf, Refusal> {
     let name = file.name.as_str();
     let refused = |reason: String| Refusal::Refused(format!("source `{}` {reason}", shown(name)));
@@ -50,7 +51,7 @@ pub(super) fn resolve(file: &SourceFile, base: &Path, roots: Option<Roots<'_>>) 
         return Err(refused(format!("has an absolute path; {ALLOW}")));
     }
     let path = if file.relative { base.join(written) } else { written.to_owned() };
-    // Whether something is there is not told of files outside.
+    // Does not reveal whether files outside exist.
     if let Some(roots) = roots
         && written.components().any(|c| c == Component::ParentDir)
         && !without_parents(&path).is_some_and(|path| roots.hold(&path))
@@ -73,7 +74,7 @@ pub(super) fn resolve(file: &SourceFile, base: &Path, roots: Option<Roots<'_>>) 
             let more = if roots.more.is_some() { " and the folders allowed besides" } else { "" };
             return Err(refused(format!("is outside the folder of the VRT{more}; {ALLOW}")));
         }
-        // What lies beside a source is read with it.
+        // Sidecars of a source are read with it.
         for beside in ["ovr", "msk", "aux.xml"] {
             let mut sidecar = path.as_os_str().to_owned();
             sidecar.push(".");
@@ -86,7 +87,7 @@ pub(super) fn resolve(file: &SourceFile, base: &Path, roots: Option<Roots<'_>>) 
     Ok(path)
 }
 
-/// Where a path with `..` leads as it is written; `None` beyond the root of the system.
+/// Returns the target of a path with `..` as written; `None` beyond the root of the system.
 fn without_parents(path: &Path) -> Option<PathBuf> {
     let mut plain = std::path::absolute(path).ok()?;
     for component in std::mem::take(&mut plain).components() {
@@ -98,7 +99,7 @@ fn without_parents(path: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// Names that GDAL would open with something else than the file system.
+/// Returns why GDAL would not open a name with the file system; `None` for names of files.
 pub(super) fn not_a_file(name: &str) -> Option<String> {
     let lower = name.trim_start().to_ascii_lowercase().replace('\\', "/");
     if lower.starts_with("/vsi") {
@@ -113,7 +114,7 @@ pub(super) fn not_a_file(name: &str) -> Option<String> {
     None
 }
 
-/// `NETCDF` of `NETCDF:file.nc:band`; a drive letter is none.
+/// Returns `NETCDF` of `NETCDF:file.nc:band`. A drive letter is not a driver.
 fn driver_of(name: &str) -> Option<&str> {
     let (head, _) = name.split_once(':')?;
     let is_name = head.len() > 1 && head.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

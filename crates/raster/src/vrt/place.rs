@@ -1,9 +1,9 @@
-//! Where the pixels of a request lie in a source, and where they go: GDAL's arithmetic, step by step, because
-//! its epsilons decide which pixel is nearest when rectangles are fractional or of different sizes.
+//! Positions of a request's pixels in a source and in the result: GDAL's arithmetic, step by step, because its epsilons
+//! decide which pixel is nearest when rectangles are fractional or of different sizes.
 //!
-//! Across and down are the same computation, done once each.
+//! Both axes use the same computation, once each.
 
-/// `SrcRect` and `DstRect` of a source along one axis; both absent where a source lies at the origin.
+/// `SrcRect` and `DstRect` of a source along one axis; both absent for a source at the origin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Extent {
     pub(super) source: f64,
@@ -19,7 +19,7 @@ pub(super) struct Rectangles {
     pub(super) down: Extent,
 }
 
-/// Part of a raster along one axis, to be given as `count` samples.
+/// A part of a raster along one axis, to be resampled to `count` samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Part {
     pub(super) start: f64,
@@ -27,23 +27,23 @@ pub(super) struct Part {
     pub(super) count: u32,
 }
 
-/// What of a source is wanted along one axis, and the first of the request's samples that it fills.
+/// The part of a source that is requested along one axis, and the first of the request's samples that it fills.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Placed {
     pub(super) part: Part,
-    /// Whole pixels, where the part begins and ends at pixels' edges.
+    /// Whole pixels, if the part begins and ends at pixel edges.
     whole: Option<(u32, u32)>,
     pub(super) out: u32,
 }
 
-/// GDAL takes coordinates this close to a whole number for it.
+/// GDAL rounds coordinates this close to an integer.
 const CLOSE: f64 = 1e-3;
-/// Against noise of the last digits.
+/// Tolerance for rounding errors.
 const NOISE: f64 = 1e-10;
 /// GDAL's coordinates are C's `int`.
 const LARGEST: f64 = 2_147_483_647.0;
 
-/// The nearest whole number where it is close.
+/// Rounds to the nearest integer if it is close.
 pub(super) fn snap(value: f64) -> f64 {
     let nearest = (value + 0.5).floor();
     if (value - nearest).abs() < CLOSE { nearest } else { value }
@@ -54,20 +54,20 @@ impl Extent {
         [self.source, self.target].iter().all(|v| (v - v.round()).abs() <= NOISE)
     }
 
-    /// Whether its samples are copied one to one.
+    /// Returns whether its samples are copied one to one.
     pub(super) fn is_copy(&self) -> bool {
         self.is_whole() && self.source_size == self.target_size
     }
 }
 
 impl Rectangles {
-    /// Whether pixels are copied one to one.
+    /// Returns whether pixels are copied one to one.
     pub(super) fn is_copy(&self) -> bool {
         self.across.is_copy() && self.down.is_copy()
     }
 
-    /// What a request takes from a source of `size` pixels; `None` where it takes nothing. Without rectangles
-    /// the source lies at the origin, as large as it is.
+    /// Returns the parts that a request takes from a source of `size` pixels; `None` if it takes nothing. Without
+    /// rectangles the source lies at the origin, in its own size.
     pub(super) fn place(
         rectangles: Option<&Self>,
         size: (u32, u32),
@@ -81,7 +81,7 @@ impl Rectangles {
     }
 }
 
-/// One axis of GDAL's `VRTSimpleSource::GetSrcDstWindow` for nearest.
+/// Computes one axis of GDAL's `VRTSimpleSource::GetSrcDstWindow` for nearest.
 fn place(extent: Option<Extent>, size: u32, request: Part, rounds: bool) -> Option<Placed> {
     let limits = extent.is_some();
     let extent = extent.unwrap_or(Extent { source: 0.0, source_size: 1.0, target: 0.0, target_size: 1.0 });
@@ -163,38 +163,39 @@ fn index(value: f64) -> Option<u32> {
     (0.0..=LARGEST).contains(&value).then_some(value as u32)
 }
 
-/// The pixels of a source, of `size`, that the samples along one axis come from.
+/// The pixels of a source for the samples along one axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Picks {
-    /// Neighbours from this one on.
+    /// Adjacent pixels from this one on.
     Run(u32),
-    /// One for each sample, ascending.
+    /// One per sample, ascending.
     Each(Vec<u32>),
 }
 
 impl Placed {
-    /// The first pixel, if samples are neighbours copied one to one.
+    /// Returns the first pixel, if samples are adjacent and copied one to one.
     fn copied_from(&self) -> Option<u32> {
         self.whole.filter(|&(_, span)| span == self.part.count).map(|(from, _)| from)
     }
 }
 
-/// The first column and row, if pixels are neighbours along both axes, copied one to one.
+/// Returns the first column and row, if pixels are adjacent along both axes and copied one to one.
 pub(super) fn copied_from(across: &Placed, down: &Placed) -> Option<(u32, u32)> {
     across.copied_from().zip(down.copied_from())
 }
 
-/// What is picked across and down; one to one only where both axes are, as in GDAL's `IRasterIO`.
+/// Returns the picks across and down; one to one only if both axes are, as in GDAL's `IRasterIO`.
 pub(super) fn picks(across: &Placed, down: &Placed, size: (u32, u32)) -> (Picks, Picks) {
-    // Where either axis is fractional or scaled, both go the general way, which gives the same pixels for an
-    // axis that is neither.
+    // If either axis is fractional or scaled, both use the general way, which gives the same pixels for an axis that is
+    // neither.
     match copied_from(across, down) {
         Some((x, y)) => (Picks::Run(x), Picks::Run(y)),
         None => (nearest_across(&across.part, size.0), nearest_down(&down.part, size.1)),
     }
 }
 
-/// Positions are added up across and multiplied down, as GDAL does, so that noise falls to the same side.
+/// Picks nearest pixels across. Positions are added across and multiplied down, as in GDAL, so that rounding errors
+/// have the same sign.
 fn nearest_across(part: &Part, size: u32) -> Picks {
     let step = part.size / f64::from(part.count);
     let mut at = 0.5 * step + part.start + NOISE;
@@ -217,7 +218,7 @@ fn clamped(at: f64, size: u32) -> u32 {
 }
 
 impl Picks {
-    /// The pixel of the `i`-th sample.
+    /// Returns the pixel of the `i`-th sample.
     pub(super) fn get(&self, i: u32) -> u32 {
         match self {
             Self::Run(from) => from.saturating_add(i),

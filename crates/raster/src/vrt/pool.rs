@@ -1,8 +1,8 @@
-//! The files behind a mosaic and the mosaics in it: opened when first needed, a bounded number kept for all of them.
+//! The files of a mosaic and its nested mosaics: opened when first needed; a bounded number is kept for all of them.
 //!
-//! A file may be replaced while the mosaic is open. What is kept is used only if the file, and each file beside it, is in
-//! the state it was opened in (`Version`). Within one call a source is checked once, and one that changes meanwhile is an
-//! error.
+//! A file may be replaced while the mosaic is open. A kept source is used only if the file, and each of its sidecars,
+//! is in the state in which it was opened (`Version`). Within one call a source is checked once; a source that changes
+//! meanwhile is an error.
 
 use super::call::Call;
 use super::opened::{Leaf, Opened};
@@ -23,20 +23,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_engine::{Cancel, Lease};
 use strile_tiff::TiffError;
 
-/// Bytes of XML whose mosaics are kept.
+/// Maximum bytes of XML whose mosaics are kept.
 const MOST_TEXT: u64 = 16 << 20;
-/// Memory that a byte of XML takes, about, while and after it is parsed.
+/// Approximate memory per byte of XML, while and after it is parsed.
 const PARSED: u64 = 8;
 /// Memory of an open remote object: its first bytes.
 const REMOTE: u64 = 32 << 10;
-/// Remote sources that are opened at once.
+/// Number of remote sources that are opened at once.
 pub(super) const AHEAD: usize = 32;
 
-/// Opened sources, by the paths that mosaics have for them, and the files that are open.
+/// Opened sources, by their paths in mosaics, and the open files.
 pub(super) struct Pool {
     kept: Mutex<Kept>,
     files: Arc<FilePool>,
-    /// Remote objects that were looked at before any read, by URL: the first read does not ask for them again.
+    /// Remote objects that were examined before any read, by URL: the first read does not request them again.
     looked_at: Mutex<HashMap<String, Arc<dyn Source>>>,
 }
 
@@ -51,16 +51,16 @@ struct Entry {
     used: u64,
 }
 
-/// An opened source with the states of its files, the main one first; `None` for a file that is not there.
+/// An opened source with the states of its files, the main one first; `None` for a file that does not exist.
 #[derive(Clone)]
 struct Found {
     opened: Arc<Opened>,
     states: Arc<[State]>,
-    /// Bytes of XML; 0 for a TIFF.
+    /// Bytes of its XML; 0 for a TIFF.
     text: u64,
-    /// Bytes of memory that it takes.
+    /// Its memory in bytes.
     memory: u64,
-    /// Each of its reads names the state that was opened: it is not asked whether that is current.
+    /// Whether each of its reads names the opened state, so that it need not be checked.
     is_remote: bool,
 }
 
@@ -71,7 +71,7 @@ impl Found {
         self.states.first().and_then(|(_, version)| version.as_ref())
     }
 
-    /// Whether all its files are as they were.
+    /// Returns whether all its files are unchanged.
     fn is_current(&self) -> bool {
         self.is_remote
             || self.states.iter().all(|(path, version)| match version {
@@ -85,22 +85,22 @@ impl Found {
     }
 }
 
-/// The pool as a mosaic has it. Mosaics that the pool keeps have it, too: it is emptied with the outermost one, or these would keep
-/// each other for ever.
+/// A mosaic's handle of the pool. Mosaics in the pool also have a handle: the pool is emptied with the outermost one,
+/// or they would keep each other alive for ever.
 pub(super) struct Pooled {
     pool: Arc<Pool>,
     is_outermost: bool,
 }
 
 impl Pooled {
-    /// A pool that keeps so many files open at most, for the outermost mosaic.
+    /// Creates a pool that keeps at most `most` files open, for the outermost mosaic.
     pub(super) fn new(most: usize) -> Self {
         let files = Arc::new(FilePool::new(most.max(1)));
         let pool = Arc::new(Pool { kept: Mutex::default(), files, looked_at: Mutex::default() });
         Self { pool, is_outermost: true }
     }
 
-    /// The same pool for a mosaic inside.
+    /// Returns the same pool for a nested mosaic.
     fn inside(&self) -> Self {
         Self { pool: Arc::clone(&self.pool), is_outermost: false }
     }
@@ -146,7 +146,7 @@ impl Pool {
         drop(gone);
     }
 
-    /// Keeps one more source. Those not used for longest go, until there are at most so many files.
+    /// Keeps one more source. Removes the least recently used ones, until there are at most `most_files` files.
     fn keep(&self, path: PathBuf, found: Found, most_files: usize) {
         let mut gone = Vec::new();
         let mut kept = self.kept();
@@ -170,7 +170,7 @@ impl Pool {
     }
 }
 
-/// Files of the disk, which are opened again when they are read; their states are noted.
+/// Files of the disk, which are reopened when they are read; records their states.
 struct Noted<'a> {
     files: &'a Arc<FilePool>,
     states: Mutex<Vec<State>>,
@@ -201,7 +201,7 @@ impl Files for Noted<'_> {
         let found = OnDisk.text(path)?;
         match &found {
             Some((_, version)) => self.note(path, Some(version.clone())),
-            // Of world files there are too many names to look for each before every read.
+            // There are too many names of world files to look for each before every read.
             None if path.extension().is_some_and(|end| end == "xml") => self.note(path, None),
             None => {}
         }
@@ -213,14 +213,14 @@ impl Files for Noted<'_> {
     }
 }
 
-/// A source that may be used, and memory that it takes.
+/// A source in use, and its memory.
 pub(super) struct InUse {
     pub(super) opened: Arc<Opened>,
     _lease: Lease,
 }
 
 impl InUse {
-    /// The same on the grid of a warped VRT.
+    /// Returns the source on the grid of a warped VRT.
     pub(super) fn warped(self: Arc<Self>, warp: &Arc<Warp>, call: &Call<'_>) -> Result<Self> {
         let opened = Arc::new(Opened::Warped(Warped::new(warp, self)?));
         Ok(Self { opened, _lease: call.take(0, "a warped source")? })
@@ -228,7 +228,7 @@ impl InUse {
 }
 
 impl Vrt {
-    /// The opened source; `None` if it is missing and only to be warned of.
+    /// Returns the opened source; `None` if it is missing and should only cause a warning.
     pub(super) fn source(&self, file: u32, call: &Call<'_>) -> Result<Option<Arc<InUse>>> {
         let Some(named) = self.files.get(file as usize) else { return Ok(None) };
         let written = self.written(named);
@@ -292,7 +292,7 @@ impl Vrt {
         self.fresh(written, found, call).map(Some)
     }
 
-    /// A source that was opened anew.
+    /// Registers a source that was opened just now.
     fn fresh(&self, written: PathBuf, found: Found, call: &Call<'_>) -> Result<Arc<InUse>> {
         if call.used_before(&written, found.version()) == Some(false) {
             let problem = "the file changed while the mosaic was read; read it again";
@@ -306,7 +306,7 @@ impl Vrt {
         self.in_use(&written, found, call)
     }
 
-    /// The source at a URL; `None` if the server has no such object.
+    /// Returns the source at a URL; `None` if the server has no such object.
     fn remote(&self, url: &str, written: &Path, call: &Call<'_>) -> Result<Option<Found>> {
         // Overviews of sources are not read.
         let open = self.open_options(url).overviews(false).cancel(call.context().cancel.clone());
@@ -333,8 +333,8 @@ impl Vrt {
         Ok(Some(Found { opened, states, text: version.len, memory, is_remote: true }))
     }
 
-    /// Opens the file of a source, by the path that [`listed_sources`](Self::listed_sources) has for it, as reads do, but without what
-    /// lies beside it.
+    /// Opens the file of a source like reads do, by its path in [`listed_sources`](Self::listed_sources), but without
+    /// sidecars.
     pub fn open_source(&self, path: &Path, cancel: &Cancel) -> Result<Dataset> {
         let Some(url) = url_of(path) else {
             return Dataset::open_with(
@@ -353,7 +353,7 @@ impl Vrt {
         Ok(dataset)
     }
 
-    /// How the object of a URL is opened.
+    /// Returns the options to open the object of a URL.
     fn open_options(&self, url: &str) -> OpenOptions {
         #[cfg(feature = "remote")]
         return super::hosts::open_options(url, self.root.as_deref(), &self.options);
@@ -361,8 +361,8 @@ impl Vrt {
         return (self.options.open.clone(), url).0;
     }
 
-    /// Opens remote sources that are needed next, all at once: a round trip is paid once. What fails here fails again when it is
-    /// its turn.
+    /// Opens the remote sources that are needed next at once, so that a round trip is paid once. A failure here occurs
+    /// again when the source is used.
     pub(super) fn open_ahead(&self, files: impl Iterator<Item = u32>, call: &Call<'_>) -> Result<()> {
         let mut wanted: Vec<(PathBuf, String)> = Vec::new();
         for file in files {
@@ -390,7 +390,7 @@ impl Vrt {
         Ok(())
     }
 
-    /// What a source is known by.
+    /// Returns the path that identifies a source.
     fn written(&self, named: &SourceFile) -> PathBuf {
         match named.relative {
             true => self.folder.join(&named.name),
@@ -406,7 +406,7 @@ impl Vrt {
         Ok(in_use)
     }
 
-    /// Refuses a nested mosaic that may not be entered from here.
+    /// Fails for a nested mosaic that may not be entered from here.
     fn enter(&self, opened: &Opened, call: &Call<'_>) -> Result<()> {
         match opened {
             Opened::Mosaic(vrt) => self.check_chain(vrt.path().unwrap_or(Path::new("")), call),
@@ -414,14 +414,14 @@ impl Vrt {
         }
     }
 
-    /// A VRT that is a source of this one; what this one may not reach it may not either.
+    /// Opens a VRT that is a source of this one. It has the same restrictions as this one.
     fn nested(&self, path: PathBuf, call: &Call<'_>) -> Result<Self> {
         self.check_chain(&path, call)?;
         let options = VrtOptions { data_type: None, ..self.options.clone() };
         Self::open_at(path.display().to_string(), path, self.root.clone(), self.pool.inside(), &options)
     }
 
-    /// Refuses a mosaic inside itself, and one that lies too deep.
+    /// Fails for a mosaic inside itself, and for one that is nested too deep.
     fn check_chain(&self, path: &Path, call: &Call<'_>) -> Result<()> {
         let (depth, is_inside_itself) = call.chain(path);
         if is_inside_itself {

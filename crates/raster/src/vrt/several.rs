@@ -1,4 +1,4 @@
-//! The mosaics of a read of many files: one call each, and what is done about sources that prove damaged.
+//! The mosaics of a read of many files: one call each, and the handling of damaged sources.
 
 use super::Vrt;
 use super::call::{Shared, Work};
@@ -15,7 +15,7 @@ pub(crate) struct Mosaics<'a>(BTreeMap<usize, (&'a Vrt, Work)>);
 /// The call of each mosaic.
 pub(crate) struct Calls<'a>(BTreeMap<usize, Shared<'a>>);
 
-/// What tells mosaics apart.
+/// Returns a number that identifies a mosaic.
 fn key(vrt: &Vrt) -> usize {
     std::ptr::from_ref(vrt).addr()
 }
@@ -31,7 +31,7 @@ impl<'a> Mosaics<'a> {
         Self(found)
     }
 
-    /// One call for each, for a result in the memory `to`.
+    /// Creates one call per mosaic, for a result in the memory `to`.
     pub(crate) fn calls<'b>(
         &'b self,
         (execution, to): (&'b Execution, Location),
@@ -45,23 +45,23 @@ impl<'a> Mosaics<'a> {
 }
 
 impl<'a> Calls<'a> {
-    /// The call of a mosaic.
+    /// Returns the call of a mosaic.
     pub(crate) fn of(&self, vrt: &Vrt) -> Option<&Shared<'a>> {
         self.0.get(&key(vrt))
     }
 
-    /// Sources that were gone on without, and why.
+    /// Returns the sources that were skipped, and the reasons.
     pub(crate) fn holes(&self) -> Vec<(String, String)> {
         self.0.values().flat_map(Shared::holes).collect()
     }
 
-    /// Faults of sources that were blended since the last time, each with the name of its file.
+    /// Returns and removes the faults of blended sources so far, each with the name of its file.
     pub(crate) fn take_faults(&self) -> Vec<(String, LocatedFault)> {
         self.0.values().flat_map(Shared::take_faults).collect()
     }
 
-    /// Goes on without the sources that an error tells of, where these are only to be warned of: all is then read anew.
-    /// `named` are the files of each window of a mosaic. Any other error is returned.
+    /// Skips the sources that an error names, if these should only cause warnings: everything is then read again.
+    /// `named` are the files of each window of a mosaic. Returns any other error.
     pub(crate) fn go_without(&self, named: &[(usize, Named)], error: Error) -> Result<()> {
         if self.0.values().all(|call| call.vrt().raises()) {
             return Err(error);

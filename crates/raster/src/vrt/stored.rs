@@ -1,4 +1,4 @@
-//! How many bytes a mosaic is stored in: those of its sources, as far as they are there.
+//! Stored size of a mosaic: that of its existing sources.
 
 use super::Vrt;
 use super::call::{Call, Shared};
@@ -10,18 +10,18 @@ use crate::source::url_of;
 use std::path::Path;
 use strile_engine::{Context, Location};
 
-/// Sources that are looked at; of more the rest is taken to be as large.
+/// Maximum number of sources that are examined. The others are assumed to be as large on average.
 const LOOKED_AT: u32 = 4096;
-/// The same of remote ones.
+/// The same for remote sources.
 const REMOTE_LOOKED_AT: u32 = 64;
 
 impl Vrt {
-    /// Refuses a result of so many samples and bytes by the rule of every read; see `ReadOptions::max_pixels`.
+    /// Checks the size of a result by the rule of every read; see `ReadOptions::max_pixels`.
     pub fn check_size(&self, samples: u64, bytes: u64, max_pixels: Option<u64>) -> Result<()> {
         check_result((&self.name, "its sources"), Size { samples, bytes }, max_pixels, || self.stored())
     }
 
-    /// Bytes of all sources.
+    /// Returns the bytes of all sources.
     pub(crate) fn stored(&self) -> u64 {
         let (execution, context, work) = (Execution::default(), Context::default(), self.work());
         let shared = Shared::new(self, (&execution, Location::Host), &context, &work);
@@ -32,7 +32,7 @@ impl Vrt {
         self.check_size(size.samples, size.bytes, execution.max_pixels)
     }
 
-    /// Bytes of all sources; at most `left` of them, and of those they name, are looked at.
+    /// Returns the bytes of all sources. Examines at most `left` of them and their own sources.
     fn stored_len(&self, left: &mut u32, call: &Call<'_>) -> u64 {
         let (mut sum, mut seen) = (0u64, 0u64);
         for (file, named) in (0u32..).zip(&self.files) {
@@ -42,7 +42,7 @@ impl Vrt {
             let Ok(path) = self.resolve(named) else { continue };
             let is_remote = url_of(&path).is_some();
             if is_remote {
-                // Each costs a request.
+                // Each takes a request.
                 *left = (*left).saturating_sub(LOOKED_AT / REMOTE_LOOKED_AT);
             }
             let len = match is_remote || is_named_as_mosaic(&path) {

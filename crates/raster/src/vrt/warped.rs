@@ -1,9 +1,9 @@
-//! Warped VRTs, as gdalwarp and rasterio's `WarpedVRT` write them: one TIFF, put onto the grid of the VRT.
+//! Warped VRTs, as written by gdalwarp and rasterio's `WarpedVRT`: one TIFF, warped onto the grid of the VRT.
 //!
-//! Such a VRT is read as a mosaic with one source that covers all of it (`Opened::Warped`). The warp is that of every read onto a
-//! grid (`read/onto`), of the full resolution of the source. What this reader would do in another way than GDAL is refused by name:
-//! alpha bands, cutlines, sources that are placed by anything but a transform, options that change pixels. What `docs/correctness.md` says of
-//! reads onto a grid holds here, too.
+//! Such a VRT is read as a mosaic with one source that covers all of it (`Opened::Warped`). The warp is that of every
+//! read onto a grid (`read/onto`), from the full resolution of the source. Features that would give other pixels than
+//! GDAL are refused by name: alpha bands, cutlines, sources that are placed by anything but a transform, options that
+//! change pixels. The notes in `docs/correctness.md` on reads onto a grid apply here, too.
 
 use super::opened::{Leaf, Opened};
 use super::parse::{
@@ -21,7 +21,7 @@ use strile_tiff::DataType;
 use strile_tiff::gdal::{Element, NoData};
 use strile_tiff::geo::GeoTransform;
 
-/// Options of GDAL's warper that say how it works, and not what comes out; but `INIT_DEST`, which is followed, and
+/// Options of GDAL's warper that do not change the result, except `INIT_DEST`, which is applied, and
 /// `UNIFIED_SRC_NODATA`: bands are warped one by one (`docs/correctness.md`).
 const KNOWN: [&str; 9] = [
     "ERROR_OUT_IF_EMPTY_SOURCE_WINDOW",
@@ -35,7 +35,7 @@ const KNOWN: [&str; 9] = [
     "WRITE_FLUSH",
 ];
 
-/// Elements that place a source by something else than its transform.
+/// Elements that place a source by something other than its transform.
 const OTHER_PLACES: [&str; 5] = [
     "SrcGCPTransformer",
     "SrcTPSTransformer",
@@ -44,21 +44,21 @@ const OTHER_PLACES: [&str; 5] = [
     "SrcApproxTransformer",
 ];
 
-/// How far the transform that a VRT states for its source may be from the one of the file, in pixels of it.
+/// Largest difference between the source transform in the VRT and that of the file, in source pixels.
 const SAME_PLACE: f64 = 1e-6;
 
-/// Something that a warped VRT states, or why it is not read.
+/// A parsed value of a warped VRT, or the reason why it is not read.
 type Parsed<T> = std::result::Result<T, Problem>;
 
-/// What a warped VRT states.
+/// The settings of a warped VRT.
 #[derive(Debug, PartialEq)]
 pub(super) struct Warp {
     onto: Arc<Onto>,
     /// The transform of the source.
     from: GeoTransform,
-    /// After how many units coordinates repeat, where there is no reprojection: GDAL takes no pixel from the other end then.
+    /// The period of coordinates without reprojection: GDAL then takes no pixel from the other end.
     period: Option<f64>,
-    /// The type that pixels are computed in. The bands may have another.
+    /// The type in which pixels are computed. The bands may have another.
     working: DataType,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Warped {
     pub(super) of: Arc<InUse>,
 }
 
-/// Whether the root of a VRT is that of a warped one.
+/// Returns whether a root element is that of a warped VRT.
 pub(super) fn is_warped(root: &Element) -> bool {
     attribute(root, "subClass").is_some_and(|kind| kind.eq_ignore_ascii_case("VRTWarpedDataset"))
 }
@@ -81,7 +81,7 @@ fn missing(name: &str) -> Problem {
     Problem::Unsupported(format!("a VRT of kind `VRTWarpedDataset` without `{name}` is not read"))
 }
 
-/// Refuses a root without a warp, or with bands that are not warped.
+/// Fails for a root without a warp, or with bands that are not warped.
 pub(super) fn check(root: &Element) -> Parsed<()> {
     child(root, "GDALWarpOptions").ok_or_else(|| missing("GDALWarpOptions"))?;
     if child(root, "VerticalShiftGrids").is_some() {
@@ -97,7 +97,7 @@ pub(super) fn check(root: &Element) -> Parsed<()> {
     }
 }
 
-/// Takes the warp of a VRT of this size, and gives each band its source, which is file 0.
+/// Parses the warp of a VRT of this size, and sets the source of each band, which is file 0.
 pub(super) fn parse(
     root: &Element,
     (width, height): (u32, u32),
@@ -186,10 +186,10 @@ pub(super) fn parse(
     Ok((Warp { onto: Arc::new(Onto { grid, warp }), from, period, working }, file))
 }
 
-/// What the list of bands states of all of them.
+/// Statements of the band list that apply to all bands.
 struct Lists {
     nodata: Option<NoData>,
-    /// What no value becomes.
+    /// The value that valid pixels must not get.
     fill: Option<NoData>,
 }
 
@@ -198,12 +198,12 @@ fn is_whole(data_type: DataType) -> bool {
     matches!(data_type, D::U8 | D::I8 | D::U16 | D::I16 | D::U32 | D::I32 | D::U64 | D::I64)
 }
 
-/// Whether a sample of a type can be equal to a value, without rounding it.
+/// Returns whether a sample of a type can equal a value without rounding.
 fn is_exact(value: NoData, data_type: DataType) -> bool {
     value.for_type(data_type).is_some_and(|rounded| rounded.as_f64() == value.as_f64())
 }
 
-/// Whether each sample of a type is one of another type, too.
+/// Returns whether another type holds every sample of a type.
 fn is_held(stored: DataType, working: DataType) -> bool {
     use DataType as D;
     match stored {
@@ -220,12 +220,12 @@ fn is_held(stored: DataType, working: DataType) -> bool {
     }
 }
 
-/// Gives each band its source.
+/// Sets the source of each band.
 fn mapped(options: &Element, bands: &mut [Band]) -> Parsed<Lists> {
     const PLACE: &str = "BandList";
     let list = child(options, PLACE).ok_or_else(|| missing(PLACE))?;
     let mappings: Vec<&Element> = list.children.iter().filter(|one| is(one, "BandMapping")).collect();
-    // GDAL looks for no sources in warped bands, and keeps no values within their NBITS.
+    // GDAL ignores sources in warped bands, and does not limit values to NBITS.
     for band in bands.iter_mut() {
         band.sources.clear();
         (band.bits, band.largest) = (None, None);
@@ -256,7 +256,7 @@ fn mapped(options: &Element, bands: &mut [Band]) -> Parsed<Lists> {
     Ok(Lists { nodata: each("SrcNoDataReal")?, fill: each("DstNoDataReal")? })
 }
 
-/// The number that all texts are.
+/// Returns the number that all texts have in common. Fails if they differ.
 fn one_of<'a>(texts: impl Iterator<Item = &'a str>, name: &str) -> Parsed<Option<NoData>> {
     let mut one: Option<NoData> = None;
     for text in texts {
@@ -271,7 +271,7 @@ fn one_of<'a>(texts: impl Iterator<Item = &'a str>, name: &str) -> Parsed<Option
     Ok(one)
 }
 
-/// The element that places source and target, and how far places may be from it, in pixels of the source.
+/// Returns the element that places source and target, and the tolerance of places, in source pixels.
 fn transformer(options: &Element) -> Parsed<(&Element, f64)> {
     let missing = || missing("GenImgProjTransformer");
     let found = child(options, "Transformer").ok_or_else(missing)?;
@@ -285,7 +285,8 @@ fn transformer(options: &Element) -> Parsed<(&Element, f64)> {
     Ok((base.ok_or_else(missing)?, error.ok_or_else(wrong)?))
 }
 
-/// The reference systems of source and target, and whether there is a reprojection; without one both are that of the VRT.
+/// Returns the reference systems of source and target, and whether there is a reprojection; without one both are that
+/// of the VRT.
 fn systems(transformer: &Element, srs: Option<&Crs>) -> Parsed<(Crs, Crs, bool)> {
     let reprojection = child(transformer, "ReprojectTransformer");
     let Some(reprojection) = reprojection.and_then(|found| child(found, "ReprojectionTransformer")) else {
@@ -307,7 +308,7 @@ fn systems(transformer: &Element, srs: Option<&Crs>) -> Parsed<(Crs, Crs, bool)>
     Ok((system("SourceSRS")?, system("TargetSRS")?, true))
 }
 
-/// The method by the name that GDAL has for it in this place.
+/// Returns the method with GDAL's name in this element.
 fn resampling(name: Option<&str>) -> Parsed<WarpSampling> {
     let name = name.unwrap_or("NearestNeighbour");
     if name.eq_ignore_ascii_case("NearestNeighbour") || name.eq_ignore_ascii_case("Default") {
@@ -325,7 +326,7 @@ fn resampling(name: Option<&str>) -> Parsed<WarpSampling> {
 }
 
 impl Warped {
-    /// The source of a warped VRT, which must be what the VRT takes it for.
+    /// Creates the source of a warped VRT. Fails if it does not match the VRT.
     pub(super) fn new(warp: &Arc<Warp>, of: Arc<InUse>) -> Result<Self> {
         let warped = Self { warp: Arc::clone(warp), of };
         let leaf = warped.leaf()?;
@@ -370,7 +371,7 @@ impl Warped {
         Ok(warped)
     }
 
-    /// Whether a part of the grid that is beside the source is in it after a turn.
+    /// Returns whether a part of the grid beside the source lies in it after a turn.
     fn reaches_around(&self, period: f64) -> bool {
         let (width, height) = self.leaf().map_or((0, 0), Leaf::size);
         let source = self.warp.from.bounds(0.0, 0.0, width.into(), height.into());
@@ -380,7 +381,7 @@ impl Warped {
         left || right
     }
 
-    /// The source.
+    /// Returns the source.
     pub(super) fn leaf(&self) -> Result<&Leaf> {
         match self.of.opened.as_ref() {
             Opened::File(leaf) => Ok(leaf),
@@ -391,7 +392,7 @@ impl Warped {
         }
     }
 
-    /// Columns and rows of the grid.
+    /// Returns columns and rows of the grid.
     pub(super) fn size(&self) -> (u32, u32) {
         (self.warp.onto.grid.width(), self.warp.onto.grid.height())
     }
@@ -400,7 +401,7 @@ impl Warped {
         self.warp.working
     }
 
-    /// What is read for a window of the grid.
+    /// Returns the place to read for a window of the grid.
     pub(super) fn place(&self, window: Window, bands: &[u16]) -> Place {
         let onto = Some(Arc::clone(&self.warp.onto));
         Place { window: Some(window), bands: Some(bands.to_vec()), onto, ..Place::default() }

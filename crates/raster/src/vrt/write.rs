@@ -1,9 +1,10 @@
-//! Writes a VRT that lays files side by side, or each in bands of its own, as `gdalbuildvrt` does.
+//! Writes a VRT that places files side by side, or each in separate bands, as `gdalbuildvrt` does.
 //!
-//! `tile` what is known of a file; `agree` what all files say alike, and what is lost; `place` where each file lies;
-//! `text` the XML; `tiles` the VRT of tiles that one raster was cut into. The files have one reference system and type and are not rotated. A file that contradicts the others
-//! in what its values mean is an error that names it; what a VRT cannot hold is told in a warning. The VRT is written
-//! whole or not at all.
+//! `tile` reads the properties of a file; `agree` finds the properties common to all files, and those that are lost;
+//! `place` computes the position of each file; `text` writes the XML; `tiles` writes the VRT of tiles that one raster
+//! was cut into. The files must have one reference system and type and must not be rotated. A file that contradicts the
+//! others in the meaning of its values is an error that names it; properties that a VRT cannot hold cause a warning.
+//! The VRT is written atomically.
 
 mod agree;
 mod place;
@@ -24,20 +25,20 @@ pub use tiles::write_tiles;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct IndexOptions {
-    /// How the files are opened.
+    /// Options for opening the files.
     pub open: OpenOptions,
-    /// The value that is transparent in the files and fills what no file covers: `None` keeps those of the files,
-    /// `Some(None)` takes none.
+    /// The value that is transparent in the files and fills areas that no file covers. `None` keeps those of the files,
+    /// `Some(None)` uses none.
     pub nodata: Option<Option<NoData>>,
-    /// Replace an existing file.
+    /// Whether to replace an existing file.
     pub overwrite: bool,
-    /// Store absolute paths, not paths relative to the VRT's folder.
+    /// Whether to store absolute paths instead of paths relative to the VRT's folder.
     pub absolute: bool,
-    /// Put every band of every file into a band of its own.
+    /// Whether to put every band of every file into a separate band.
     pub separate: bool,
-    /// West, south, east and north of the VRT, in its reference system; `None` takes all files.
+    /// West, south, east and north of the VRT, in its reference system. `None` covers all files.
     pub extent: Option<[f64; 4]>,
-    /// Width and height of a pixel; `None` takes those of the files, which must then be the same.
+    /// Width and height of a pixel. `None` uses that of the files, which must then be the same.
     pub resolution: Option<(f64, f64)>,
 }
 
@@ -48,7 +49,7 @@ impl IndexOptions {
     }
 
     setters! {
-        /// Sets how the files are opened.
+        /// Sets the options for opening the files.
         open: OpenOptions,
         /// Replaces an existing file.
         overwrite: bool,
@@ -65,7 +66,7 @@ impl IndexOptions {
         resolution: (f64, f64),
     }
 
-    /// Sets the value that is transparent in the files and fills what no file covers; `None` takes none.
+    /// Sets the value that is transparent in the files and fills areas that no file covers; `None` uses none.
     #[must_use]
     pub fn nodata(mut self, nodata: impl Into<Option<NoData>>) -> Self {
         self.nodata = Some(nodata.into());
@@ -73,12 +74,13 @@ impl IndexOptions {
     }
 }
 
-/// What `write_index` has to say.
+/// The result of [`write_index`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WrittenIndex {
-    /// What the files say and the VRT does not, in words.
+    /// Warnings about properties of the files that the VRT does not have.
     pub warnings: Vec<String>,
-    /// Folders outside of the VRT's own that sources lie in: readers of strile need `VrtOptions::allowed_roots`.
+    /// Folders outside of the VRT's own that contain sources. To read the VRT, strile needs them in
+    /// `VrtOptions::allowed_roots`.
     pub outside: Vec<PathBuf>,
 }
 
@@ -135,7 +137,7 @@ pub fn write_index<P: AsRef<Path>>(
     Ok(written)
 }
 
-/// How a file is named in a VRT in `folder`, and whether that is relative to it.
+/// Returns the name of a file in a VRT in `folder`, and whether it is relative to the folder.
 fn name_in(file: &Path, folder: &Path, absolute: bool) -> (PathBuf, bool) {
     let relative = (!absolute).then(|| relative(file, folder)).flatten();
     match relative {
@@ -144,7 +146,8 @@ fn name_in(file: &Path, folder: &Path, absolute: bool) -> (PathBuf, bool) {
     }
 }
 
-/// The way from a folder to a file, both resolved; `None` if there is none, as between drives.
+/// Returns the relative path from a folder to a file, both resolved; `None` if there is none, for example between
+/// drives.
 fn relative(file: &Path, folder: &Path) -> Option<PathBuf> {
     let (mut file, mut folder) = (file.components().peekable(), folder.components().peekable());
     if file.peek() != folder.peek() {

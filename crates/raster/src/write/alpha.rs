@@ -1,8 +1,8 @@
-//! Alpha as a mask of what is reduced: colours of transparent pixels are nobody's, and must not run into their
-//! neighbours.
+//! Uses alpha as a mask when pixels are reduced: the colours of transparent pixels are arbitrary and must not affect
+//! their neighbours.
 //!
-//! As in GDAL, nodata and masks come first: alpha says which pixels count only where there is neither. Then neither
-//! its own samples nor those of the colours count where it is 0.
+//! As in GDAL, nodata and masks take precedence: alpha marks valid pixels only if there is neither. Then neither its
+//! own samples nor those of the colours count where it is 0.
 
 use super::cells::refused;
 use super::spec::RasterSpec;
@@ -10,8 +10,8 @@ use crate::error::Result;
 use strile_engine::{Assembly, Context, Engine, Given, OutputSpec, Patch, SharedPixels};
 use strile_tiff::{DataType, ExtraSample};
 
-/// The band that is alpha and says which pixels count. Floats have none: where nothing counts they become NaN, which
-/// is no alpha.
+/// Returns the band that is alpha and marks valid pixels. Floats have none: pixels without a valid sample become NaN,
+/// which is not an alpha value.
 pub(crate) fn alpha_band(spec: &RasterSpec) -> Option<u32> {
     use DataType as D;
     let whole = !matches!(spec.data_type, D::F16 | D::F32 | D::F64 | D::C64 | D::C128);
@@ -25,7 +25,7 @@ pub(crate) fn alpha_band(spec: &RasterSpec) -> Option<u32> {
     u32::from(photometric.colour_samples()).checked_add(at)
 }
 
-/// Masks that are 0 where a band is, else 1, one for each of some pixels.
+/// Returns masks that are 0 where a band is, else 1, one per given pixels.
 pub(crate) fn masks_of_band(
     all: &[&SharedPixels],
     band: u32,

@@ -1,4 +1,4 @@
-//! Pixels that a part of a raster gives to the level above those it encodes: collected in host memory, to travel.
+//! Pixels that a part of a raster passes to the level above those it encodes, collected in host memory for transfer.
 
 use super::cells::{Deposit, refused};
 use super::spec::RasterSpec;
@@ -9,7 +9,7 @@ use strile_engine::memory::try_zeroed;
 use strile_engine::{Arena, Context, Engine, Given, Lease, Location, OutputError, OutputSpec, Patch};
 use strile_tiff::{DataType, Planar};
 
-/// What the memory is for.
+/// Purpose of the memory.
 const PURPOSE: &str = "reduced pixels of a part";
 
 /// Pixels that a part passes on to the level above those it encodes.
@@ -23,7 +23,7 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// Room for a window, its samples in the order of the file.
+    /// Allocates memory for a window, with samples in the order of the file.
     pub(crate) fn new(window: Window, spec: &RasterSpec, planar: Planar, context: &Context) -> Result<Self> {
         let wrong = |error: OutputError| refused(error.to_string());
         let (bands, rows, columns) = (u32::from(spec.bands), window.height, window.width);
@@ -44,7 +44,7 @@ impl Collected {
         Ok(Self { window, spec, pixels: try_zeroed(len, PURPOSE)?, mask, _lease: lease })
     }
 
-    /// Takes pixels in.
+    /// Copies pixels in.
     pub(crate) fn put(&mut self, given: &Deposit<'_>, engine: &dyn Engine, context: &Context) -> Result<()> {
         let outside = || refused(format!("{} is not in {}", given.window, self.window));
         let Some(part) = given.window.intersection(&self.window) else { return Err(outside()) };
@@ -64,7 +64,7 @@ impl Collected {
     }
 }
 
-/// A copy of pixels that are on a device.
+/// Returns a copy of pixels that are on a device.
 fn fetch(given: &Given<'_>, engine: &dyn Engine, context: &Context) -> Result<Option<Arena>> {
     match given {
         Given::There(pixels) if pixels.location() != Location::Host => {

@@ -1,9 +1,9 @@
-//! Pixels of a level on their way: pieces of any shape in, whole cells out.
+//! Gathers pixels of a level: takes pieces of any shape, and returns whole cells.
 //!
-//! A cell is a tile, or a few strips. It is opened when its first pixel comes and leaves when its last has come, so
-//! memory holds the parts of cells that are begun and not complete: none for pieces cut along cells, one row of them
-//! for rows of pixels from top to bottom. A cell that lies in one piece in the memory of the engine is a view of it;
-//! others are put together there by the engine.
+//! A cell is a tile, or a few strips. It is opened when its first pixel arrives and leaves when its last one has
+//! arrived, so memory holds the parts of incomplete cells: none for pieces cut along cells, one row of them for rows of
+//! pixels from top to bottom. A cell that lies in one piece in the memory of the engine is a view of it; the engine
+//! assembles the others.
 
 use super::coverage::Coverage;
 use super::plan::LevelPlan;
@@ -19,12 +19,12 @@ use strile_engine::{
 };
 use strile_tiff::{DataType, Planar};
 
-/// Pixels of a level to be taken in.
+/// Pixels of a level to take in.
 pub(crate) struct Deposit<'a> {
     pub(crate) window: Window,
     pub(crate) pixels: Given<'a>,
     pub(crate) mask: Option<Given<'a>>,
-    /// Nobody else changes them: parts may be kept as they are.
+    /// Whether nothing else changes them: then parts may be kept in place.
     pub(crate) lasting: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Cell {
     pub(crate) pixels: SharedPixels,
     /// 1 for valid pixels, 0 for others.
     pub(crate) mask: Option<SharedPixels>,
-    /// Bytes that it takes beside what it is a view of.
+    /// Bytes that it takes in addition to the memory it is a view of.
     pub(crate) bytes: u64,
     _leases: (Option<Lease>, Option<Lease>),
 }
@@ -45,7 +45,7 @@ pub(crate) struct Cell {
 /// The cells of one level, or of a part of it.
 pub(crate) struct Cells {
     level: usize,
-    /// Pixels that come; cells end where it ends.
+    /// Pixels that arrive. Cells end at its edges.
     extent: Window,
     cell: (u32, u32),
     columns: Range<u32>,
@@ -57,17 +57,17 @@ pub(crate) struct Cells {
     left: u64,
 }
 
-/// A cell of which some has come.
+/// An incomplete cell.
 #[derive(Default)]
 struct Open {
     covered: Coverage,
-    /// What came from the host, in its place.
+    /// Pixels from the host, in place.
     begun: Option<Begun>,
-    /// What stays where it is, on a device or as it was made.
+    /// Pixels that stay in their memory, on a device or as produced.
     parts: Vec<Part>,
 }
 
-/// A cell in host memory with some of its pixels.
+/// An incomplete cell in host memory.
 struct Begun {
     spec: OutputSpec,
     pixels: Vec<u8>,
@@ -84,22 +84,22 @@ struct Part {
     mask: Option<SharedPixels>,
 }
 
-/// A cell that a deposit completes: what it is made of. It leaves by `Cells::close`.
+/// A completed cell with its parts. `Cells::close` assembles it.
 pub(crate) struct Whole {
     column: u32,
     row: u32,
     window: Window,
     parts: Vec<Part>,
-    /// The rectangle of the cell that the deposit itself has; `None` where it was taken in already.
+    /// The rectangle of the cell that comes from the deposit itself; `None` if it was taken in already.
     rest: Option<Window>,
-    /// Bytes of its parts in host memory, and what lends them.
+    /// Bytes of its parts in host memory, and their lease.
     lease: Option<(u64, Lease)>,
-    /// Whether masks of its parts are as they were given: those of cells are made of ones and zeros.
+    /// Whether masks of its parts are as given: those of cells consist of ones and zeros.
     raw_masks: bool,
 }
 
 impl Cells {
-    /// Cells of `cell` columns and rows: those of the plan's level, or larger ones where none of them is encoded.
+    /// Creates cells of `cell` columns and rows: those of the plan's level, or larger ones if none of them is encoded.
     pub(crate) fn new(
         (level, plan): (usize, &LevelPlan),
         cell: (u32, u32),
@@ -125,12 +125,12 @@ impl Cells {
         }
     }
 
-    /// The level they are of.
+    /// Returns their level.
     pub(crate) fn level(&self) -> usize {
         self.level
     }
 
-    /// Columns and rows of cells.
+    /// Returns the columns and rows of cells.
     pub(crate) fn places(&self) -> (Range<u32>, Range<u32>) {
         (self.columns.clone(), self.rows.clone())
     }
@@ -145,7 +145,7 @@ impl Cells {
         Window::new(x, y, width, height)
     }
 
-    /// The cells that share pixels with a window, in row-major order.
+    /// Returns the cells that share pixels with a window, in row-major order.
     pub(crate) fn touched(&self, window: &Window) -> impl Iterator<Item = (u32, u32)> + use<> {
         let Window { column: x, row: y, width, height } = *window;
         let (across, down) = self.cell;
@@ -154,7 +154,7 @@ impl Cells {
         rows.flat_map(move |row| columns.clone().map(move |column| (column, row)))
     }
 
-    /// Takes in the pixels that lie in one cell. Where they complete it, what it is made of; else they are kept.
+    /// Takes in the pixels of one cell. Returns the parts of the cell if they complete it; otherwise keeps them.
     pub(crate) fn add(
         &mut self,
         (column, row): (u32, u32),
@@ -178,18 +178,18 @@ impl Cells {
         if complete && self.open.get(&(column, row)).is_none_or(|open| open.begun.is_none()) {
             self.set_done(column, row);
             let mut parts = self.open.remove(&(column, row)).map_or_else(Vec::new, |open| open.parts);
-            // One that holds on to what it is made of outlives the deposit: cells of many deposits are made at once.
+            // A cell that keeps its parts alive outlives the deposit: cells of many deposits are assembled at once.
             let last = if given.lasting { self.view(given, part, local) } else { None };
             let (rest, raw_masks) = (last.is_none().then_some(part), last.is_some());
             parts.extend(last);
             return Ok(Some(Whole { column, row, window, parts, rest, lease: None, raw_masks }));
         }
-        // Nothing is changed before it has worked: who has no memory now tries again.
+        // Nothing is changed before this has succeeded, so the caller can retry if memory is short.
         self.keep((column, row), &window, given, (part, local), engine, context)?;
         Ok(if complete { self.complete((column, row), window) } else { None })
     }
 
-    /// A rectangle of a deposit where it lies, if it is not the caller's.
+    /// Returns a view of a rectangle of a deposit, if it is not the caller's memory.
     fn view(&self, given: &Deposit<'_>, part: Window, local: Window) -> Option<Part> {
         let first = (part.column - given.window.column, part.row - given.window.row);
         let view = |given: Given<'_>| match given {
@@ -203,7 +203,7 @@ impl Cells {
         Some(Part { window: local, pixels: view(given.pixels)?, mask })
     }
 
-    /// Keeps a part of a deposit: one on a device in memory of its own there, others in their place in a cell.
+    /// Keeps a part of a deposit: on a device in separate memory there, otherwise in place in a cell.
     fn keep(
         &mut self,
         at: (u32, u32),
@@ -292,7 +292,7 @@ impl Cells {
         })
     }
 
-    /// A cell of which all has been kept.
+    /// Returns a cell whose pixels were all kept.
     fn complete(&mut self, (column, row): (u32, u32), window: Window) -> Option<Whole> {
         let open = self.open.remove(&(column, row))?;
         self.set_done(column, row);
@@ -318,7 +318,7 @@ impl Cells {
         Some(Whole { column, row, window, parts, rest: None, lease, raw_masks: false })
     }
 
-    /// Makes cells of what completes them, all at once.
+    /// Assembles the completed cells, all at once.
     pub(crate) fn close(
         &self,
         wholes: &mut [Whole],
@@ -372,8 +372,8 @@ impl Cells {
         Ok(cells)
     }
 
-    /// The shape of a cell: as the file stores samples, or, on the host, as they are given. The threads that encode
-    /// there interleave bands row by row; whoever gathers cells is one thread and copies whole rows.
+    /// Returns the shape of a cell: as the file stores samples, or, on the host, as they are given. The threads that
+    /// encode there interleave bands row by row, whereas one thread gathers cells and copies whole rows.
     fn spec(&self, given: &OutputSpec, (columns, rows): (u32, u32), place: Location) -> Result<OutputSpec> {
         let given_by_bands = given.bands > 1 && given.strides.column < given.strides.band;
         let by_bands = match self.planar {
@@ -406,7 +406,7 @@ impl Cells {
         self.left -= 1;
     }
 
-    /// The window of the first cell that is not complete.
+    /// Returns the window of the first incomplete cell.
     pub(crate) fn missing(&self) -> Option<Window> {
         if self.left == 0 {
             return None;
@@ -417,13 +417,13 @@ impl Cells {
 }
 
 impl Whole {
-    /// Bytes of its pixels and its mask.
+    /// Returns the bytes of its pixels and its mask.
     pub(crate) fn bytes(&self, given: &OutputSpec) -> u64 {
         let pixel = given.data_type.size() as u64 * u64::from(given.bands) + 1;
         pixels_of(&self.window) * pixel
     }
 
-    /// Its pixels and its mask, where they lie whole in memory of this place, to stay.
+    /// Returns its pixels and its mask, if they are completely in memory of this location and stay there.
     fn sole(&self, given: &Deposit<'_>, place: Location) -> (Option<SharedPixels>, Option<SharedPixels>) {
         let whole =
             |window: &Window| (window.width, window.height) == (self.window.width, self.window.height);
@@ -438,11 +438,11 @@ impl Whole {
             return (None, None);
         }
         let at = (self.window.column - given.window.column, self.window.row - given.window.row);
-        // Masks are made of ones and zeros first.
+        // Masks are converted to ones and zeros first.
         (pixels.part(at, (self.window.width, self.window.height)), None)
     }
 
-    /// What its pixels, or its mask, are put together of: the parts that were kept and the rest.
+    /// Returns the parts of its pixels, or of its mask: those that were kept and the rest.
     fn assembly<'a>(&'a self, spec: OutputSpec, mask: bool, given: &Deposit<'a>) -> Result<Assembly<'a>> {
         let missing = || refused(format!("the mask of {} is missing", self.window));
         let mut patches = Vec::with_capacity(self.parts.len() + 1);
@@ -477,7 +477,7 @@ fn bytes_of(wanted: &[Assembly<'_>]) -> Result<u64> {
     lens.sum::<std::result::Result<u64, _>>().map_err(|error| refused(error.to_string()))
 }
 
-/// A request that cannot be met; the writer adds the name of the file.
+/// Returns an error about a request. The writer adds the name of the file.
 pub(crate) fn refused(problem: String) -> Error {
     Error::Request { file: String::new(), problem }
 }

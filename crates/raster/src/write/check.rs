@@ -1,11 +1,11 @@
-//! Wishes that contradict each other or the raster, found before anything is planned: an option that would change
-//! nothing is refused, not ignored.
+//! Detects options that contradict each other or the raster, before anything is planned. An option without effect is an
+//! error, not ignored.
 
 use super::options::WriteOptions;
 use super::spec::RasterSpec;
 use strile_tiff::{Compression as C, LercWrapper, Photometric};
 
-/// Checks what a codec is asked for.
+/// Checks the options of a codec.
 pub(crate) fn check_options(options: &WriteOptions) -> Result<(), String> {
     let codec = options.compression;
     let wrapped = codec == C::Lerc && options.lerc != LercWrapper::None;
@@ -26,7 +26,7 @@ pub(crate) fn check_options(options: &WriteOptions) -> Result<(), String> {
     }
 }
 
-/// What can be said of nvJPEG2000 without a device.
+/// Checks the use of nvJPEG2000, as far as possible without a device.
 fn check_nvjpeg2000(options: &WriteOptions) -> Result<(), String> {
     if options.compression != C::Jpeg2000 {
         return Err(format!("nvJPEG2000 writes jpeg2000 alone, not {}", options.compression.name()));
@@ -39,7 +39,7 @@ fn check_nvjpeg2000(options: &WriteOptions) -> Result<(), String> {
     }
 }
 
-/// What can be said of nvCOMP without a device.
+/// Checks the use of nvCOMP, as far as possible without a device.
 fn check_nvcomp(options: &WriteOptions, effort: u8) -> Result<(), String> {
     let codec = options.compression;
     let most = match codec {
@@ -61,7 +61,7 @@ fn check_nvcomp(options: &WriteOptions, effort: u8) -> Result<(), String> {
     }
 }
 
-/// Checks what is said of the raster's samples and of its tags.
+/// Checks the meaning of the raster's samples and its tags.
 pub(crate) fn check_spec(spec: &RasterSpec) -> Result<(), String> {
     let (photometric, _) = spec.colours();
     if photometric == Photometric::YCbCr {

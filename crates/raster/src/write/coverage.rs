@@ -1,4 +1,4 @@
-//! Which pixels of a cell have been given, and that none is given twice.
+//! Records which pixels of a cell have been given, and detects those given twice.
 
 use crate::Window;
 
@@ -10,15 +10,15 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    /// Whether some of a rectangle is covered already.
+    /// Returns whether some of a rectangle is already covered.
     pub(crate) fn meets(&self, part: &Window) -> bool {
         self.parts.iter().any(|held| held.intersection(part).is_some())
     }
 
-    /// Adds a rectangle that meets none before.
+    /// Adds a rectangle that overlaps no previous one.
     pub(crate) fn add(&mut self, part: Window) {
         self.pixels += u64::from(part.width) * u64::from(part.height);
-        // What comes by rows or by columns, were it pixel by pixel, stays a few rectangles.
+        // Input by rows or by columns, even pixel by pixel, stays a few rectangles.
         let mut grown = part;
         while let Some(joined) = self.parts.last().and_then(|last| joined(last, &grown)) {
             self.parts.pop();
@@ -27,18 +27,18 @@ impl Coverage {
         self.parts.push(grown);
     }
 
-    /// What is covered, as few rectangles.
+    /// Returns the covered area as few rectangles.
     pub(crate) fn parts(&self) -> &[Window] {
         &self.parts
     }
 
-    /// Pixels covered.
+    /// Returns the number of covered pixels.
     pub(crate) fn pixels(&self) -> u64 {
         self.pixels
     }
 }
 
-/// The rectangle that two make where the second lies right of the first, or below it, side by side.
+/// Returns the union of two rectangles if the second lies directly right of the first, or directly below it.
 fn joined(first: &Window, second: &Window) -> Option<Window> {
     let below = first.column == second.column
         && first.width == second.width
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(coverage.pixels(), 56);
     }
 
-    /// Were every pixel kept apart, a cell given pixel by pixel would take time that grows with its square.
+    /// If every pixel were kept separately, the time for a cell given pixel by pixel would grow quadratically.
     #[test]
     fn single_pixels_merge() {
         let pixel = |x, y| Window::new(x, y, 1, 1);

@@ -1,4 +1,4 @@
-//! What is said about a raster besides its pixels: tags of the full image, and a sidecar for what has no tag.
+//! Describes a raster besides its pixels: tags of the full image, and a sidecar for properties without a tag.
 
 use super::cells::refused;
 use super::spec::RasterSpec;
@@ -7,21 +7,22 @@ use strile_tiff::gdal::{BandMetadata, Element, Metadata as Items, MetadataItem, 
 use strile_tiff::geo::tags_of;
 use strile_tiff::{FieldType, FieldValue, Tag, Warnings};
 
-/// What a new file says besides its pixels: tags of the full image and a sidecar.
+/// The description of a new file: tags of the full image and a sidecar.
 #[derive(Debug, Default)]
 pub(crate) struct Described {
     /// Tags of the full image.
     pub(crate) fields: Vec<(Tag, FieldValue)>,
-    /// The tag that every level has.
+    /// The nodata tag, which every level has.
     pub(crate) nodata: Option<(Tag, FieldValue)>,
     /// Text of `.aux.xml`.
     pub(crate) aux_xml: Option<String>,
-    /// What could not be said, or is said elsewhere.
+    /// Warnings about properties that could not be stored, or are stored elsewhere.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Described {
-    /// Makes 32-bit numbers of 64-bit ones, which a classic TIFF does not have; what does not fit is left out and told.
+    /// Converts 64-bit numbers to 32-bit ones, because a classic TIFF does not have the former. Numbers that do not fit
+    /// are omitted with a warning.
     pub(crate) fn narrow(&mut self) {
         let warnings = &mut self.warnings;
         self.fields.retain_mut(|(tag, value)| {
@@ -43,10 +44,10 @@ impl Described {
     }
 }
 
-/// What is added to a file's name for what GDAL says of it.
+/// Suffix of GDAL's metadata sidecar.
 pub(crate) const AUX_XML: &str = ".aux.xml";
 
-/// What an own sidecar and a given one say, in one: the given one's elements follow.
+/// Merges the writer's sidecar and a given one: the given one's elements follow.
 pub(crate) fn merged(own: &str, given: &[u8]) -> std::result::Result<String, String> {
     const END: &str = "</PAMDataset>";
     let wrong = || format!("`{AUX_XML}`: expected text with the root element `PAMDataset`");
@@ -58,14 +59,14 @@ pub(crate) fn merged(own: &str, given: &[u8]) -> std::result::Result<String, Str
     Ok(format!("{head}{}\n{END}{tail}", inner.trim_matches('\n')))
 }
 
-/// Describes a raster. `by_tile`: it is a cloud-optimized file whose planes take turns, tile by tile, which GDAL and
-/// its validator know from an item alone. The error says what no file could hold.
+/// Describes a raster. `by_tile` marks a cloud-optimized file whose planes alternate tile by tile; GDAL and its
+/// validator recognise this only by an item. Fails for properties that no file can hold.
 pub(crate) fn describe(spec: &RasterSpec, by_tile: bool) -> Result<Described> {
     let metadata = &spec.metadata;
     let mut warnings = Warnings::new();
     let geo = tags_of(&metadata.georeference).map_err(|problem| refused(problem.into()))?;
     warnings.append(geo.warnings);
-    // Tags given by name come first, so that what is known otherwise replaces them.
+    // Tags given by name come first, so that known properties replace them.
     let mut fields = spec.extra_fields.clone();
     let mut items = Items::from_parts(&metadata.items, &metadata.bands);
     fields.extend(items.take_tags());
@@ -74,7 +75,7 @@ pub(crate) fn describe(spec: &RasterSpec, by_tile: bool) -> Result<Described> {
         _ => None,
     });
     match given {
-        // Items as text, which stays as it is but for what has to be added.
+        // Items as text, unchanged except for additions.
         Some(xml) if by_tile => *xml = with_interleave(xml).map_err(refused)?,
         None if by_tile => items.items.push(MetadataItem {
             name: "INTERLEAVE".into(),
@@ -89,7 +90,7 @@ pub(crate) fn describe(spec: &RasterSpec, by_tile: bool) -> Result<Described> {
     fields.extend(geo.fields);
     let mut sidecar = geo.sidecar;
     for (number, band) in (1..).zip(&metadata.bands) {
-        // A colour table of the file says the same as one beside it.
+        // A colour table in the file is equivalent to one beside it.
         let kept =
             |element: &&Element| element.name != "ColorTable" || number > 1 || spec.colour_map.is_none();
         let elements: Vec<Element> = band.sidecar.iter().filter(kept).cloned().collect();

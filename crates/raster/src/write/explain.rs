@@ -1,4 +1,4 @@
-//! A write plan in words.
+//! Describes a write plan in words.
 
 use super::options::Format;
 use super::plan::WritePlan;

@@ -1,4 +1,4 @@
-//! The tags of a level and of its mask, out of the plan.
+//! The tags of a level and of its mask, derived from the plan.
 
 use super::plan::{LevelPlan, WritePlan};
 use super::spec::RasterSpec;
@@ -7,11 +7,11 @@ use strile_tiff::{
     Planar, Predictor, SampleFormat, Tag,
 };
 
-/// What a subfile is: tag NewSubfileType.
+/// Values of the tag NewSubfileType.
 const REDUCED: u32 = 1;
 const MASK: u32 = 4;
 
-/// The directory of level `index`, and that of its mask. `described` are the tags of the full image alone.
+/// Returns the directory of level `index`, and that of its mask. `described` has the tags that only the full image has.
 pub(crate) fn directories_of(
     plan: &WritePlan,
     spec: &RasterSpec,
@@ -38,7 +38,7 @@ pub(crate) fn directories_of(
     Some((image, mask))
 }
 
-/// A size as SHORT where it fits, as other writers do.
+/// Returns a size as SHORT if it fits, as other writers do.
 fn size(value: u32) -> V {
     u16::try_from(value).map_or_else(|_| V::long(value), V::short)
 }
@@ -101,7 +101,7 @@ fn image_fields(plan: &WritePlan, spec: &RasterSpec, level: &LevelPlan) -> Vec<(
     if let Some(ycbcr) = &layout.extras.ycbcr {
         let (across, down) = ycbcr.subsampling;
         fields.push((Tag::YCbCrSubSampling, V::Shorts(vec![u16::from(across), u16::from(down)])));
-        // What libtiff states for JPEG: the full range of codes.
+        // As libtiff for JPEG: the full range of codes.
         let range = [0u32, 255, 128, 255, 128, 255];
         fields.push((Tag::ReferenceBlackWhite, V::Rationals(range.iter().map(|&v| (v, 1)).collect())));
     }
@@ -121,7 +121,7 @@ fn image_fields(plan: &WritePlan, spec: &RasterSpec, level: &LevelPlan) -> Vec<(
     fields
 }
 
-/// Reds, greens, blues, for every value a sample can have; those without a colour are black.
+/// Returns reds, greens and blues for every value of a sample. Values without a colour are black.
 fn colour_map(map: &[[u16; 3]], bits: u16) -> V {
     let entries = 1usize << bits.min(16);
     let channel = |at: usize| {

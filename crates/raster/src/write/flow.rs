@@ -1,9 +1,8 @@
-//! Pixels on their way to encoded blocks, of a whole raster or of a part of it.
+//! Turns pixels of a whole raster, or of a part of it, into encoded blocks.
 //!
-//! Pieces become cells (`cells`); full cells are encoded in batches by the engine and go to whoever takes blocks, and
-//! are reduced into the cells of the next level (`halo`), all overlapped: while a batch is encoded the next one is
-//! gathered. What becomes of the blocks is the taker's. Which levels pass: `course`. What is reduced, and overviews that wait
-//! for all of them: `kept`.
+//! Pieces become cells (`cells`). The engine encodes full cells in batches, which go to a `Taker`, and reduces them to
+//! the cells of the next level (`halo`). All of this overlaps: while a batch is encoded the next one is gathered.
+//! `course` decides which levels pass; `kept` holds reduced pixels, and overviews that wait for all of them.
 
 mod course;
 mod kept;
@@ -29,26 +28,26 @@ use strile_engine::{
 };
 use strile_tiff::{BlockKind, Compression, DataType};
 
-/// Batches that are encoded or wait for it at one time.
+/// Number of batches that are encoded or wait for it at a time.
 const IN_FLIGHT: usize = 2;
 
-/// A batch is this part of the buffer: one is gathered while two are encoded, and one is reduced.
+/// A batch is this fraction of the buffer: one is gathered while two are encoded, and one is reduced.
 const BATCHES: u64 = 4;
 
-/// The most bytes of a batch of blocks that are stored as they are: encoding them is copying, and what was copied is
-/// still in the caches when it is written.
+/// Maximum bytes of a batch of uncompressed blocks: encoding them is copying, and the copy should still be in the
+/// caches when it is written.
 const STORED_BATCH: u64 = 8 << 20;
 
-/// Who takes encoded blocks.
+/// Receives encoded blocks.
 pub(crate) trait Taker {
-    /// For messages.
+    /// Returns the name for messages.
     fn name(&self) -> &str;
 
-    /// Takes the blocks of a batch, of layouts numbered by level, image and mask in turn.
+    /// Takes the blocks of a batch. Layouts are numbered by level, image and mask alternating.
     fn put_all(&mut self, encoded: EncodedBlocks) -> Result<()>;
 }
 
-/// Collects pieces into blocks, makes overviews and encodes both in batches.
+/// Collects pieces into blocks, computes overviews and encodes both in batches.
 pub(crate) struct Flow<T> {
     pub(crate) plan: Arc<WritePlan>,
     pub(crate) spec: Arc<RasterSpec>,
@@ -56,19 +55,19 @@ pub(crate) struct Flow<T> {
     pub(crate) context: Context,
     pub(crate) taker: T,
     first: usize,
-    /// From `first` on.
+    /// Levels from `first` on.
     levels: Vec<LevelWork>,
     beyond: Option<Collected>,
     /// Complete cells that are not encoded yet.
     ready: Vec<Arc<Cell>>,
     ready_bytes: u64,
-    /// Cells that are, or are being, reduced and wait to be encoded: few of them are not worth a batch.
+    /// Cells that are, or are being, reduced and wait to be encoded: a few are not worth a batch.
     held: Vec<Arc<Cell>>,
     held_bytes: u64,
-    /// Whether cells are held until all have come, to be encoded in the order of the file.
+    /// Whether cells are held until all have arrived, to be encoded in the order of the file.
     keeps: bool,
     batch: u64,
-    /// One job at a time: each takes the threads the call may use, and two would take twice as many.
+    /// Whether only one job runs at a time: each takes the threads the call may use, and two would take twice as many.
     alone: bool,
     encoding: VecDeque<Encoding>,
     encoding_bytes: u64,
@@ -80,9 +79,9 @@ pub(crate) struct Flow<T> {
 struct LevelWork {
     cells: Cells,
     extent: Extent,
-    /// Absent in the smallest level.
+    /// `None` for the smallest level.
     waiting: Option<Waiting>,
-    /// Whether cells take memory only by what they are reduced to.
+    /// Whether only the reduced pixels of cells take memory.
     lent: bool,
 }
 
@@ -143,17 +142,17 @@ impl<T: Taker> Flow<T> {
         level.checked_sub(self.first).and_then(|at| self.levels.get_mut(at))
     }
 
-    /// Takes pixels anew, along another course that collects nothing beyond it. All of the one before is settled.
+    /// Takes pixels again, along another course that collects nothing beyond it. The previous course is settled.
     pub(crate) fn follow(&mut self, course: &Course) {
         (self.first, self.levels) = (course.first, levels_of(&self.plan, course));
     }
 
-    /// The first pixels that were not given.
+    /// Returns the first pixels that were not given.
     pub(crate) fn missing(&self) -> Option<Window> {
         self.levels.first().and_then(|level| level.cells.missing())
     }
 
-    /// Encodes and reduces all that has been given.
+    /// Encodes and reduces everything that was given.
     pub(crate) fn drain(&mut self) -> Result<()> {
         self.settle()?;
         while !self.encoding.is_empty() {
@@ -162,8 +161,8 @@ impl<T: Taker> Flow<T> {
         Ok(())
     }
 
-    /// Reduces all that has been given, and starts to encode the rest of it, unless that is kept. What has come of it is
-    /// taken before what comes of pixels that are given later.
+    /// Reduces everything that was given, and starts to encode the rest of it, unless it is kept. Its results are taken
+    /// before those of pixels that are given later.
     pub(crate) fn settle(&mut self) -> Result<()> {
         while !self.ready.is_empty() || self.reducing.is_some() {
             self.flush()?;
@@ -171,7 +170,7 @@ impl<T: Taker> Flow<T> {
         if self.keeps { Ok(()) } else { self.encode_held() }
     }
 
-    /// Lets go of all pixels. What is still being encoded or reduced is lost.
+    /// Releases all pixels. Pixels that are still being encoded or reduced are lost.
     pub(crate) fn let_go(&mut self) {
         if !self.encoding.is_empty() || self.reducing.is_some() {
             self.context.cancel.cancel();
@@ -183,13 +182,13 @@ impl<T: Taker> Flow<T> {
         self.levels.iter_mut().filter_map(|level| level.waiting.as_mut()).for_each(Waiting::let_go);
     }
 
-    /// What was reduced and is not encoded here; once.
+    /// Takes the reduced pixels that are not encoded here, once.
     pub(crate) fn take_beyond(&mut self) -> Option<Collected> {
         self.beyond.take()
     }
 
-    /// Whether the engine reads pixels of this shape where they are, in host memory that is shared with it: rows that lie
-    /// there as in a cell.
+    /// Returns whether the engine can read pixels of this shape in place, in host memory that is shared with it: their
+    /// rows are laid out as in a cell.
     pub(crate) fn reads_in_place(&self, spec: &OutputSpec) -> bool {
         let (size, strides) = (spec.data_type.size(), spec.strides);
         let by_bands = strides.column == size && (spec.bands == 1 || strides.band > size);
@@ -197,7 +196,7 @@ impl<T: Taker> Flow<T> {
         self.engine.engine.location() == Location::Host && (by_bands || by_pixels)
     }
 
-    /// Takes pixels of the first level. `shared` are those of the piece again, to be read in place after the call, too.
+    /// Takes pixels of the first level. `shared` are the same pixels, if they can also be read in place after the call.
     pub(crate) fn write(&mut self, piece: &Piece<'_>, shared: Option<&SharedPixels>) -> Result<()> {
         let Piece { window, spec, pixels, mask } = piece;
         self.check_place(window)?;
@@ -268,7 +267,7 @@ impl<T: Taker> Flow<T> {
         }
     }
 
-    /// Takes pixels of a level in, and encodes where a batch is complete and `may_flush`.
+    /// Takes in pixels of a level, and encodes if a batch is complete and `may_flush`.
     fn deposit(&mut self, level: usize, given: &Deposit<'_>, may_flush: bool) -> Result<()> {
         let Some(touched) = self.level(level).map(|work| work.cells.touched(&given.window)) else {
             return match &mut self.beyond {
@@ -290,7 +289,7 @@ impl<T: Taker> Flow<T> {
         self.close(level, wholes, given, may_flush)
     }
 
-    /// Takes in what a deposit has of a cell, and returns what the cell is made of if that completes it.
+    /// Takes in the pixels of a deposit in one cell. Returns the parts of the cell if that completes it.
     fn add(&mut self, level: usize, at: (u32, u32), given: &Deposit<'_>) -> Result<Option<Whole>> {
         let number = level - self.first;
         self.with_memory(|work| match work.levels.get_mut(number) {
@@ -299,7 +298,7 @@ impl<T: Taker> Flow<T> {
         })
     }
 
-    /// Makes cells of what a deposit completed, or several that last.
+    /// Assembles the cells that a deposit completed, or several deposits that last.
     fn close(
         &mut self,
         level: usize,
@@ -327,7 +326,7 @@ impl<T: Taker> Flow<T> {
         self.with_memory(|flow| Ok(flow.context.take_kept(bytes, "pixels waiting to be encoded")?))
     }
 
-    /// Does what takes memory; where there is none, again after the batches under way have given theirs back.
+    /// Runs a step that takes memory. If there is none, repeats it after batches in flight have released theirs.
     fn with_memory<R>(&mut self, mut step: impl FnMut(&mut Self) -> Result<R>) -> Result<R> {
         loop {
             match step(self) {
@@ -341,9 +340,10 @@ impl<T: Taker> Flow<T> {
         }
     }
 
-    /// What a cell counts in a batch: on the host its pixels, or, where they are lent, what they are reduced to; on a device
-    /// the memory that it and the encoder of its blocks take there. A level that is not in the file counts like one that is: what waits to be reduced is bounded too. One
-    /// that is only reduced, since cells are kept, counts what comes of it, twice: reduced, and put together.
+    /// Returns the weight of a cell in a batch: on the host its pixels or, if they are lent, its reduced pixels; on a
+    /// device the memory that it and the encoder of its blocks take there. A level that is not in the file counts like
+    /// one that is, to bound the pixels that wait to be reduced. A cell that is only reduced, because cells are kept,
+    /// counts its reduced pixels twice: reduced, and assembled.
     fn weight(&self, cell: &Cell) -> u64 {
         let Some(level) = self.plan.levels.get(cell.level) else { return 0 };
         let spec = cell.pixels.spec();
@@ -362,7 +362,7 @@ impl<T: Taker> Flow<T> {
         cell.bytes.saturating_add(all.saturating_mul(u64::from(level.block_rows)))
     }
 
-    /// Takes in what was reduced, then starts reducing all that is ready, and encoding it where it is worth a batch.
+    /// Takes in reduced pixels, then starts to reduce all ready cells, and to encode them if they are worth a batch.
     fn flush(&mut self) -> Result<()> {
         self.collect_reduced()?;
         let cells = std::mem::take(&mut self.ready);
@@ -373,7 +373,7 @@ impl<T: Taker> Flow<T> {
         if self.context.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        // Reduced first: the levels above wait for it, the encoded blocks only fill the file.
+        // Reduced first: the levels above wait for it, whereas encoded blocks only go to the file.
         self.start_reducing(&cells)?;
         if self.alone {
             self.collect_reduced()?;
@@ -387,7 +387,7 @@ impl<T: Taker> Flow<T> {
         if self.held_bytes >= self.batch / 2 && !self.keeps { self.encode_held() } else { Ok(()) }
     }
 
-    /// Starts encoding what was held, and waits for batches before it where there are too many.
+    /// Starts to encode held cells, and waits for earlier batches if there are too many.
     fn encode_held(&mut self) -> Result<()> {
         let (cells, bytes) = (std::mem::take(&mut self.held), std::mem::take(&mut self.held_bytes));
         if cells.is_empty() {
@@ -397,7 +397,7 @@ impl<T: Taker> Flow<T> {
         let ticket = self.engine.engine.encode(job, &pixels, &self.context)?;
         self.encoding.push_back(Encoding { ticket, bytes, cells });
         self.encoding_bytes += bytes;
-        // Small batches, as of the last levels of a pyramid, are not waited for one by one.
+        // Small batches, as for the last levels of a pyramid, are not waited for one by one.
         let most = self.batch.saturating_mul(IN_FLIGHT as u64);
         let too_many = |flow: &Self| match flow.alone {
             true => !flow.encoding.is_empty(),
@@ -445,19 +445,19 @@ impl<T: Taker> Flow<T> {
         Ok(())
     }
 
-    /// Does some work of the thread that calls, and keeps when.
+    /// Runs work of the calling thread, and records its time.
     fn timed<R>(&mut self, name: &'static str, work: impl FnOnce(&mut Self) -> R) -> R {
         let trace = self.context.trace.clone();
         Trace::time(trace.as_deref(), ("call", name), || work(self))
     }
 
-    /// The work on the level of a cell.
+    /// Returns the work on the level of a cell.
     fn work(&self, cell: &Cell) -> Option<&LevelWork> {
         cell.level.checked_sub(self.first).and_then(|at| self.levels.get(at))
     }
 
-    /// Whether blocks of a cell are encoded here: its level is in the file, the cell in what is encoded, and not all of
-    /// its blocks come from elsewhere.
+    /// Returns whether blocks of a cell are encoded here: its level is in the file, the cell in the encoded area, and
+    /// not all of its blocks come from elsewhere.
     fn is_encoded(&self, cell: &Cell) -> bool {
         let is_own = |work: &LevelWork| work.extent.own.intersection(&cell.window) == Some(cell.window);
         let own = self.work(cell).is_some_and(is_own);
@@ -466,8 +466,8 @@ impl<T: Taker> Flow<T> {
         own && stored && !(adopted && cell.mask.is_none())
     }
 
-    /// The blocks of some cells that are encoded, at each place the planes and then the mask. Layouts are numbered by
-    /// level, image and mask in turn.
+    /// Returns the job that encodes the blocks of some cells: per place the planes and then the mask. Layouts are
+    /// numbered by level, image and mask alternating.
     fn encode_job(&self, cells: &[Arc<Cell>]) -> (EncodeJob, Vec<SharedPixels>) {
         let mask_of = |level: &LevelPlan| level.mask.clone().unwrap_or_else(|| level.image.clone());
         let layouts: Vec<EncodeLayout> =
@@ -526,7 +526,7 @@ impl<T: Taker> Flow<T> {
     }
 }
 
-/// The work on each level of a course, nothing of it begun.
+/// Returns the work on each level of a course, not started yet.
 fn levels_of(plan: &WritePlan, course: &Course) -> Vec<LevelWork> {
     let Course { first, extents, beyond, lent } = course;
     let mut levels = Vec::with_capacity(extents.len());
@@ -534,7 +534,7 @@ fn levels_of(plan: &WritePlan, course: &Course) -> Vec<LevelWork> {
         let next = extents.get(at + 1).map(|next| next.need).or(*beyond);
         let Some(level) = plan.levels.get(first + at) else { continue };
         let lent = *lent && at == 0;
-        // A cell that is reduced to a whole one of the next level: nothing is put together there.
+        // A cell that is reduced to a whole one of the next level: nothing has to be assembled there.
         let above = plan.levels.get(first + at + 1).filter(|_| lent).map(LevelPlan::cell);
         let twice = |(columns, rows): (u32, u32)| (columns.saturating_mul(2), rows.saturating_mul(2));
         let cell = above.map_or(level.cell(), twice);
@@ -546,7 +546,7 @@ fn levels_of(plan: &WritePlan, course: &Course) -> Vec<LevelWork> {
     levels
 }
 
-/// A piece as engines take it: where it is on a device, as pixels there.
+/// Returns a piece in the form of engines: on a device, as pixels there.
 fn given<'a>(bytes: &PieceBytes<'a>, spec: &'a OutputSpec, there: Option<&'a SharedPixels>) -> Given<'a> {
     match (bytes, there) {
         (_, Some(pixels)) => Given::There(pixels),

@@ -1,7 +1,7 @@
-//! Which cells can be reduced, and out of which pixels.
+//! Decides which cells can be reduced, and from which pixels.
 //!
-//! Methods that look no further than the two by two pixels below take a cell by itself. Others need some pixels
-//! around it: a cell then waits for its neighbours, and stays until they need it no more.
+//! Methods that only use the two by two pixels below take a cell on its own. Others need some pixels around it: a cell
+//! then waits for its neighbours, and stays until they no longer need it.
 
 use super::cells::{Cell, Cells, refused};
 use crate::Window;
@@ -12,21 +12,21 @@ use std::sync::Arc;
 use strile_engine::{Assembly, Context, Engine, Given, OutputSpec, Patch, ReduceTask, SharedPixels};
 use strile_tiff::DataType;
 
-/// Pixels to reduce and where they lie.
+/// Pixels to reduce, and their position.
 pub(crate) struct Below {
     /// Their level.
     pub(crate) level: usize,
     pub(crate) pixels: SharedPixels,
     pub(crate) mask: Option<SharedPixels>,
-    /// Where the result lies in the next level.
+    /// Position of the result in the next level.
     pub(crate) target: Window,
-    /// Where the first of those pixels lies.
+    /// Position of the first of those pixels.
     origin: (u32, u32),
     image: (u32, u32),
 }
 
 impl Below {
-    /// The task, given where its pixels and its mask are in the job.
+    /// Returns the task, for the positions of its pixels and its mask in the job.
     pub(crate) fn task(&self, pixels: u32, mask: Option<u32>) -> ReduceTask {
         let Window { column: x, row: y, width, height } = self.target;
         let (origin, image) = (self.origin, self.image);
@@ -40,7 +40,7 @@ pub(crate) struct Waiting {
     halo: u32,
     places: (Range<u32>, Range<u32>),
     image: (u32, u32),
-    /// What is wanted of the next level.
+    /// The requested pixels of the next level.
     next: Window,
     kept: HashMap<(u32, u32), Kept>,
 }
@@ -51,22 +51,23 @@ struct Kept {
 }
 
 impl Waiting {
-    /// `image`: the size of the level. What is wanted of the `next` one lies, with its halo, in the extent of the cells.
+    /// Creates the list. `image` is the size of the level. The requested pixels of the `next` level lie, with their
+    /// halo, in the extent of the cells.
     pub(crate) fn new(image: (u32, u32), halo: u32, cells: &Cells, next: Window) -> Self {
         Self { level: cells.level(), halo, places: cells.places(), image, next, kept: HashMap::new() }
     }
 
-    /// Lets go of all cells.
+    /// Releases all cells.
     pub(crate) fn let_go(&mut self) {
         self.kept.clear();
     }
 
-    /// What comes of a cell in the next level, where something of it is wanted.
+    /// Returns the pixels of a cell in the next level, if some of them are requested.
     fn target(&self, cell: &Cell) -> Option<Window> {
         halved(&cell.window).intersection(&self.next)
     }
 
-    /// Adds a cell and gives what can be reduced now.
+    /// Adds a cell and returns the pixels that can be reduced now.
     pub(crate) fn add(
         &mut self,
         cell: &Arc<Cell>,
@@ -101,7 +102,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// The cells within one of `at`, itself included.
+    /// Returns the cells at distance one of `at`, including itself.
     fn around(&self, at: (u32, u32)) -> impl Iterator<Item = (u32, u32)> + use<> {
         let (columns, rows) = self.places.clone();
         let near = |v: u32, all: &Range<u32>| v.saturating_sub(1).max(all.start)..(v + 2).min(all.end);
@@ -109,10 +110,10 @@ impl Waiting {
         near(at.1, &rows).flat_map(move |row| columns.clone().map(move |column| (column, row)))
     }
 
-    /// Lets go of cells that nobody around them needs any more, now that `at` has been reduced.
+    /// Releases cells that no neighbour needs any more, after `at` was reduced.
     fn release(&mut self, at: (u32, u32)) {
         for candidate in self.around(at) {
-            // All neighbours of a reduced cell have come; one that is gone by now was reduced before.
+            // All neighbours of a reduced cell have arrived; one that is gone by now was reduced before.
             let own = self.kept.get(&candidate).is_some_and(|kept| kept.reduced);
             let used =
                 self.around(candidate).all(|near| self.kept.get(&near).is_none_or(|kept| kept.reduced));
@@ -165,14 +166,14 @@ impl Waiting {
     }
 }
 
-/// What has some of these pixels below it in the next level.
+/// Returns the pixels of the next level that have some of these pixels below them.
 pub(crate) fn halved(window: &Window) -> Window {
     let half = |start: u32, len: u32| (start / 2, (start + len).div_ceil(2) - start / 2);
     let ((x, width), (y, height)) = (half(window.column, window.width), half(window.row, window.height));
     Window::new(x, y, width, height)
 }
 
-/// The pixels that a part of the next level is computed from, in an image of this size.
+/// Returns the pixels that a part of the next level is computed from, in an image of this size.
 pub(crate) fn below(part: &Window, halo: u32, image: (u32, u32)) -> Window {
     let doubled = |start: u32, len: u32, size: u32| {
         let first = start.saturating_mul(2).saturating_sub(halo);

@@ -1,5 +1,5 @@
-//! Encoded blocks until their places in the file are known: in memory as the batches in which they came, of which none is
-//! copied, in a spool, or in the parts of a raster.
+//! Encoded blocks until their places in the file are known: in memory as the batches in which they arrived, without a
+//! copy, in a spool, or in the parts of a raster.
 
 use super::cells::refused;
 use super::parts::PartFiles;
@@ -12,17 +12,17 @@ use std::ops::Range;
 use std::path::Path;
 use strile_engine::EncodedBlocks;
 
-/// Where blocks wait.
+/// Where blocks are kept.
 pub(super) enum Kept {
     /// In memory.
     Held(Held),
     Spool(Spool),
-    /// Where the parts of a raster were encoded.
+    /// In the files of a raster's parts.
     Parts(PartFiles),
 }
 
 impl Kept {
-    /// Bytes in it.
+    /// Returns the number of bytes.
     pub(super) fn len(&self) -> u64 {
         match self {
             Self::Held(held) => held.len,
@@ -31,7 +31,7 @@ impl Kept {
         }
     }
 
-    /// Gives a range of its bytes to a sink.
+    /// Passes a range of its bytes to a sink.
     pub(super) fn copy(&mut self, range: Range<u64>, sink: &mut dyn Sink) -> Result<()> {
         let copied = match self {
             Self::Held(held) => held.copy(&range, sink),
@@ -42,25 +42,25 @@ impl Kept {
     }
 }
 
-/// Batches of blocks, one behind the other.
+/// Batches of blocks, in order.
 #[derive(Default)]
 pub(super) struct Held {
     batches: Vec<Batch>,
-    /// Bytes of all blocks, with what the file has around them.
+    /// Bytes of all blocks, including the surrounding bytes in the file.
     len: u64,
     /// Bytes of memory.
     bytes: u64,
 }
 
 struct Batch {
-    /// Where its first block begins.
+    /// Start of its first block.
     start: u64,
     run: Run,
     encoded: EncodedBlocks,
 }
 
 impl Held {
-    /// Bytes of memory that are taken with one more batch.
+    /// Returns the bytes of memory with one more batch.
     pub(super) fn bytes_with(&self, encoded: &EncodedBlocks) -> u64 {
         self.bytes.saturating_add(encoded.slab.bytes().len() as u64)
     }
@@ -73,7 +73,7 @@ impl Held {
         self.batches.push(Batch { start, run, encoded });
     }
 
-    /// Gives each batch to `take`, in order.
+    /// Passes each batch to `take`, in order.
     pub(super) fn each(&self, mut take: impl FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
         self.batches.iter().try_for_each(|batch| {
             let parts = batch.run.parts(&batch.encoded);
@@ -81,7 +81,7 @@ impl Held {
         })
     }
 
-    /// Gives a range of the bytes to a sink.
+    /// Passes a range of the bytes to a sink.
     pub(super) fn copy(&self, range: &Range<u64>, sink: &mut dyn Sink) -> io::Result<()> {
         let first = self.batches.partition_point(|batch| batch.start <= range.start).saturating_sub(1);
         let mut found: Vec<&[u8]> = Vec::new();
@@ -108,7 +108,7 @@ mod tests {
     use crate::write::Format;
     use strile_engine::{Arena, Span};
 
-    /// Batches of blocks with what a cloud-optimized file has around them, and all of their bytes.
+    /// Batches of blocks with the surrounding bytes of a cloud-optimized file, and all of their bytes.
     fn held() -> (Held, Vec<u8>) {
         let (mut held, mut all) = (Held::default(), Vec::new());
         for (number, lens) in (1_u8..).zip([&[5_usize, 1][..], &[], &[300, 7, 2]]) {

@@ -1,29 +1,29 @@
-//! Where the encoded blocks of a level are: in the sink or in the spool, and at last in the file.
+//! Positions of the encoded blocks of a level: in the sink or in the spool, and finally in the file.
 //!
-//! Blocks are numbered in the order of the file: by place (row, then column), and at one place the planes, then
-//! the mask. A number never depends on when its block came.
+//! Blocks are numbered in the order of the file: by place (row, then column), and per place the planes, then the mask.
+//! A number does not depend on when its block arrived.
 
 use super::plan::LevelPlan;
 use strile_engine::BlockAddress;
 use strile_tiff::BlockSpans;
 
-/// A block that has not come.
+/// Position of a block that has not arrived.
 const MISSING: u64 = u64::MAX;
 
 /// The blocks of one level.
 pub(crate) struct LevelIndex {
     across: u32,
     planes: usize,
-    /// Blocks at one place: planes, and the mask's.
+    /// Number of blocks per place: planes, and the mask's.
     items: usize,
-    /// Where each block's record begins.
+    /// Start of each block's record.
     positions: Vec<u64>,
     /// Bytes of each block; 0 for a sparse one.
     sizes: Vec<u32>,
 }
 
 impl LevelIndex {
-    /// `None` for a level that is not in the file.
+    /// Creates the index; `None` for a level that is not in the file.
     pub(crate) fn new(plan: &LevelPlan) -> Option<Self> {
         let planes = usize::from(plan.grid.planes);
         let items = planes + usize::from(plan.mask.is_some());
@@ -38,23 +38,23 @@ impl LevelIndex {
         })
     }
 
-    /// Bytes of memory that the index of a level takes.
+    /// Returns the bytes of memory for the index of a level.
     pub(crate) fn cost(plan: &LevelPlan) -> u64 {
         if !plan.stored {
             return 0;
         }
         let items = u64::from(plan.grid.planes) + u64::from(plan.mask.is_some());
-        // Positions and sizes here, places and sizes in the file, and both again as they are written.
+        // Positions and sizes here, offsets and sizes in the file, and both again while they are written.
         (u64::from(plan.grid.across) * u64::from(plan.grid.down)).saturating_mul(items).saturating_mul(36)
     }
 
-    /// The number of a block.
+    /// Returns the number of a block.
     pub(crate) fn number(&self, address: BlockAddress, is_mask: bool) -> u64 {
         let place = u64::from(address.row) * u64::from(self.across) + u64::from(address.column);
         place * self.items as u64 + if is_mask { self.planes as u64 } else { u64::from(address.plane) }
     }
 
-    /// Notes where the record of a block begins, and how many bytes the block has.
+    /// Records the start of a block's record, and the bytes of the block.
     pub(crate) fn set(&mut self, number: u64, position: u64, size: u32) -> Option<()> {
         let at = usize::try_from(number).ok()?;
         *self.positions.get_mut(at)? = position;
@@ -62,14 +62,14 @@ impl LevelIndex {
         Some(())
     }
 
-    /// Records of blocks that are stored, in the order of the file: where they begin and the bytes of the block.
+    /// Returns the records of stored blocks, in the order of the file: start, and bytes of the block.
     pub(crate) fn records(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let stored = self.positions.iter().zip(&self.sizes).map(|(&position, &size)| (position, size));
         stored.filter(|&(_, size)| size > 0)
     }
 
-    /// The tables of the image and of its mask, where records begin as `start_of` says, in the order of the file,
-    /// and a block `before` bytes later.
+    /// Returns the tables of the image and of its mask. `start_of` returns the start of each record in the order of the
+    /// file; its block begins `before` bytes later.
     pub(crate) fn spans(
         &self,
         before: u64,
@@ -95,7 +95,8 @@ impl LevelIndex {
         (image, mask)
     }
 
-    /// Whether a block of the mask follows that of the image wherever there is one, and nowhere else.
+    /// Returns whether each stored block of the image is followed by one of the mask, and no other mask block is
+    /// stored.
     pub(crate) fn masks_follow(&self) -> bool {
         let items = self.items;
         let stored = |size: Option<&u32>| size.is_some_and(|&size| size > 0);
@@ -103,17 +104,17 @@ impl LevelIndex {
             && self.sizes.chunks(items).all(|place| stored(place.first()) == stored(place.get(1)))
     }
 
-    /// Whether a block of the mask follows each of the image, if none is sparse.
+    /// Returns whether each block of the image is followed by one of the mask, if none is sparse.
     pub(crate) fn masks_may_follow(&self) -> bool {
         (self.planes, self.items) == (1, 2)
     }
 
-    /// All blocks.
+    /// Returns the number of blocks.
     pub(crate) fn count(&self) -> u64 {
         self.positions.len() as u64
     }
 
-    /// Blocks that have not come.
+    /// Returns the number of blocks that have not arrived.
     pub(crate) fn missing(&self) -> usize {
         self.positions.iter().filter(|&&position| position == MISSING).count()
     }
@@ -137,7 +138,7 @@ mod tests {
     fn tables_are_by_plane_and_the_file_is_by_place() {
         let mut index = LevelIndex::bare(2, 2, 2, true);
         let at = |column, plane| BlockAddress { column, plane, ..BlockAddress::default() };
-        // They come in another order than that of the file.
+        // They arrive in another order than that of the file.
         for (column, plane, mask, position, size) in [
             (1, 0, false, 0, 10),
             (1, 1, false, 10, 20),
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(mask.sizes, [3, 5]);
     }
 
-    /// A reader that trusts the promise takes what lies behind a block of the image for the mask.
+    /// A reader that trusts the promise takes the bytes behind a block of the image for the mask.
     #[test]
     fn masks_follow_where_both_or_none_are_stored() {
         let mut index = LevelIndex::bare(2, 2, 1, true);

@@ -1,8 +1,10 @@
-//! Writing: pieces of pixels to a file.
+//! Writes pieces of pixels to a file.
 //!
-//! `options`, `spec` what is asked for, `stated` what is taken over from another file; `check` whether it makes sense, `plan` what will be done, `explain` in words; `piece`, `coverage`, `cells`
-//! pixels on their way in; `halo`, `alpha`, `beyond` what is reduced; `flow` the loop, `writer` a file by it, `report` what it tells; `index`, `store`, `held`
-//! encoded blocks on their way out; `parts` a file by several of them; `fields`, `describe` the tags; `creation` GDAL's names for the options.
+//! `options` and `spec` are the request, `stated` the properties taken over from another file; `check` validates them,
+//! `plan` plans the write, `explain` describes it in words. `piece`, `coverage` and `cells` handle incoming pixels;
+//! `halo`, `alpha` and `beyond` reduced ones. `flow` is the loop, `writer` writes a file with it, `report` is the
+//! result. `index`, `store` and `held` handle encoded blocks; `parts` writes a file in several parts; `fields` and
+//! `describe` make the tags; `creation` has GDAL's names of the options.
 
 mod alpha;
 mod beyond;

@@ -1,4 +1,4 @@
-//! The options of writing, with all defaults.
+//! Options of writing, and their defaults.
 
 use crate::Processor;
 use crate::options::{optional, setters};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use strile_engine::{Encoder, Location, Resampling};
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Planar, Predictor};
 
-/// Libraries of GPUs that encode, by the names that the CUDA engine knows.
+/// GPU libraries that encode, by their names in the CUDA engine.
 const NVCOMP: &str = "nvcomp";
 const NVJPEG2000: &str = "nvjpeg2000";
 
@@ -34,7 +34,7 @@ pub enum BigTiff {
     No,
 }
 
-/// Which predictor.
+/// The predictor of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PredictorChoice {
     /// 3 for floats and 2 for integers of whole bytes, if the codec has predictors; none for palette indices.
@@ -44,7 +44,7 @@ pub enum PredictorChoice {
     Fixed(Predictor),
 }
 
-/// How an image is cut.
+/// How an image is divided into blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BlockChoice {
     /// Tiles of 512 × 512 pixels.
@@ -67,7 +67,7 @@ pub enum BlockChoice {
 /// Which overviews the file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overviews {
-    /// None in a plain file; in a cloud-optimized one, halved until the image fits into one block.
+    /// None in a plain file. In a cloud-optimized one, halved until the image fits into one block.
     #[default]
     Auto,
     /// None.
@@ -76,20 +76,21 @@ pub enum Overviews {
     UntilOneBlock,
     /// This many, each half of the one above.
     Count(u32),
-    /// Those of the halvings whose bits are set, bit 0 the image at half its size. The others are made, because the
-    /// next is half of them, and are not in the file. See [`Overviews::factors`].
+    /// The halvings whose bits are set; bit 0 is the image at half its size. The others are computed, because each is
+    /// half of the previous one, but not stored. See [`Overviews::factors`].
     Halvings(u32),
 }
 
 impl Overviews {
-    /// Those that are smaller than the image by these factors: powers of two from 2 on, each larger than the one before.
+    /// Returns the overviews that are smaller than the image by these factors: powers of two from 2 on, each larger
+    /// than the one before.
     pub fn factors(factors: &[u32]) -> Option<Self> {
         let rise = factors.is_sorted_by(|one, next| one < next);
         let halve = factors.iter().all(|&factor| factor > 1 && factor.is_power_of_two());
         (rise && halve).then(|| Self::Halvings(factors.iter().fold(0, |bits, factor| bits | factor >> 1)))
     }
 
-    /// Whether the image after this many halvings, at least one, is in the file.
+    /// Returns whether the image after this many halvings, at least one, is in the file.
     pub(crate) fn has(self, halvings: usize) -> bool {
         match self {
             Self::Halvings(bits) => {
@@ -116,7 +117,7 @@ pub struct OverviewStorage {
 }
 
 impl OverviewStorage {
-    /// Returns options that store overviews as the image is stored.
+    /// Returns the options that store overviews like the image.
     pub fn new() -> Self {
         Self::default()
     }
@@ -133,7 +134,7 @@ impl OverviewStorage {
     }
 }
 
-/// How to write: the arrangement of the file, codec, blocks, overviews and engine.
+/// Says how to write a file: its arrangement, codec, blocks, overviews and engine.
 ///
 /// ```
 /// use strile::write::{BlockChoice, Format};
@@ -163,45 +164,45 @@ pub struct WriteOptions {
     pub lossless: Option<bool>,
     /// LERC: the largest change of a value.
     pub max_error: f64,
-    /// Which predictor.
+    /// The predictor.
     pub predictor: PredictorChoice,
-    /// How the image is cut.
+    /// How the image is divided into blocks.
     pub blocks: BlockChoice,
     /// How samples are stored.
     pub planar: Planar,
     /// Order of bytes.
     pub byte_order: ByteOrder,
-    /// Leave out blocks that hold nothing but nodata (0 if there is no nodata value).
+    /// Whether to omit blocks with nothing but nodata (0 if there is no nodata value).
     pub sparse: bool,
     /// When the file has 64-bit offsets.
     pub big_tiff: BigTiff,
     /// Stored bits of a sample, if fewer than its type has. A value that does not fit is an error.
     pub bits: Option<u16>,
-    /// JPEG: store RGB as YCbCr with this subsampling of chroma; `None` stores it as it is.
+    /// JPEG: store RGB as YCbCr with this subsampling of chroma. `None` stores it unchanged.
     pub ycbcr: Option<(u8, u8)>,
     /// Which overviews the file has.
     pub overviews: Overviews,
     /// How overviews are stored if they differ from the image.
     pub overview_storage: OverviewStorage,
-    /// How overviews are computed. `None` takes the average, or the nearest pixel for palettes and named categories.
+    /// How overviews are computed. `None` is the average, or the nearest pixel for palettes and named categories.
     pub resampling: Option<Resampling>,
-    /// Write NaN as nodata, if nodata is a number. The caller's pixels are not changed.
+    /// Whether to write NaN as nodata, if nodata is a number. The caller's pixels are not changed.
     pub nan_to_nodata: bool,
-    /// Take pieces in any order. Encoded blocks wait in a temporary file.
+    /// Whether to accept pieces in any order. Encoded blocks are kept in a temporary file.
     pub spooled: bool,
-    /// The folder of the temporary file; `None` puts it beside the target.
+    /// The folder of the temporary file. `None` puts it beside the target.
     pub spool_dir: Option<PathBuf>,
-    /// Bytes that the blocks being encoded may take where the engine is: on a GPU pixels, scratch and what is encoded,
-    /// all of it; on the CPU pixels that wait, beyond the blocks that are not complete. One piece is the least. `None`:
-    /// 64 MiB on the CPU, 1 GiB on a GPU.
+    /// Memory limit in bytes of blocks being encoded, at the engine's location. On a GPU, this includes pixels, scratch
+    /// and encoded bytes; on the CPU, waiting pixels other than those of incomplete blocks. At least one piece is
+    /// allowed. `None` is 64 MiB on the CPU, 1 GiB on a GPU.
     pub buffer: Option<u64>,
-    /// Write the same bytes on every device.
+    /// Whether to write the same bytes on every device.
     pub reproducible: bool,
-    /// Compress the image with nvCOMP on a GPU, with this effort (Deflate 0 to 5, ZSTD 0). It is an error if nvCOMP cannot.
+    /// Compresses the image with nvCOMP on a GPU, with this effort (Deflate 0 to 5, ZSTD 0). Fails if nvCOMP cannot.
     /// Masks of one bit are compressed by strile's own encoders.
     pub nvcomp_effort: Option<u8>,
-    /// Encode JPEG 2000 with nvJPEG2000 on a GPU, not with strile's own encoder on the CPU. It is an error if nvJPEG2000
-    /// cannot. Quality has the same unit, dB, but nvJPEG2000 may miss it by some.
+    /// Whether to encode JPEG 2000 with nvJPEG2000 on a GPU instead of strile's own encoder on the CPU. Fails if
+    /// nvJPEG2000 cannot. The quality has the same unit, dB, but nvJPEG2000 may miss it slightly.
     pub nvjpeg2000: bool,
     /// The processor that encodes.
     pub encode_on: Processor,
@@ -257,23 +258,23 @@ impl WriteOptions {
         max_error: f64,
         /// Sets the predictor.
         predictor: PredictorChoice,
-        /// Sets how the image is cut into blocks.
+        /// Sets how the image is divided into blocks.
         blocks: BlockChoice,
         /// Stores the samples of a pixel together or each band separately.
         planar: Planar,
         /// Sets the byte order.
         byte_order: ByteOrder,
-        /// Leaves out blocks that hold nothing but nodata.
+        /// Omits blocks with nothing but nodata.
         sparse: bool,
         /// Sets when the file has 64-bit offsets.
         big_tiff: BigTiff,
         /// Sets which overviews the file has.
         overviews: Overviews,
-        /// Sets how overviews are stored where they differ from the image.
+        /// Sets how overviews are stored if they differ from the image.
         overview_storage: OverviewStorage,
         /// Writes NaN as nodata.
         nan_to_nodata: bool,
-        /// Takes pieces in any order; encoded blocks wait in a temporary file.
+        /// Accepts pieces in any order. Encoded blocks are kept in a temporary file.
         spooled: bool,
         /// Makes the bytes of the file independent of the engine.
         reproducible: bool,
@@ -304,7 +305,7 @@ impl WriteOptions {
         nvcomp_effort: u8,
     }
 
-    /// Bytes that may be taken where the engine is.
+    /// Returns the memory limit at the engine's location, in bytes.
     pub(crate) fn room(&self, place: Location) -> u64 {
         self.buffer.unwrap_or(match place {
             Location::Host => 64 << 20,
@@ -312,7 +313,7 @@ impl WriteOptions {
         })
     }
 
-    /// Which encoders.
+    /// Returns the encoders to use.
     pub(crate) fn encoder(&self) -> Encoder {
         match self.nvcomp_effort {
             Some(effort) => Encoder::Library { name: NVCOMP, effort },
@@ -322,14 +323,14 @@ impl WriteOptions {
         }
     }
 
-    /// The options by which overviews are stored.
+    /// Returns the options with which overviews are stored.
     pub(crate) fn for_overviews(&self) -> Self {
         let OverviewStorage { compression, predictor, quality, max_error } = self.overview_storage;
         let mut options = self.clone();
         if let Some((codec, lerc)) = compression
             && (codec, lerc) != (self.compression, self.lerc)
         {
-            // What was chosen for another codec means nothing to this one.
+            // Settings for another codec do not apply to this one.
             (options.compression, options.lerc) = (codec, lerc);
             (options.level, options.quality, options.lossless, options.max_error) = (None, None, None, 0.0);
             options.predictor = PredictorChoice::Auto;

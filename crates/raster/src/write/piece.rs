@@ -1,17 +1,17 @@
-//! Pixels given to a writer: a rectangle of the full image, in the caller's memory.
+//! Pixels passed to a writer: a rectangle of the full image, in the caller's memory.
 
 use crate::Window;
 use crate::read::Interleave;
 use strile_engine::{DeviceBytes, OutputError, OutputSpec};
 use strile_tiff::DataType;
 
-/// Where the bytes of a piece are.
+/// The bytes of a piece.
 #[derive(Debug, Clone)]
 pub enum PieceBytes<'a> {
-    /// In host memory, native order.
+    /// In host memory, in native byte order.
     Host(&'a [u8]),
-    /// In the memory of a device. Work queued on them must be done, and they must stay as they are until the writer
-    /// has finished: blocks are encoded out of them while the next piece is made. They are kept as long as they are
+    /// In the memory of a device. Work queued on them must be done, and they must not change until the writer has
+    /// finished: blocks are encoded from them while the next piece is made. They are kept alive as long as they are
     /// needed.
     Device(DeviceBytes),
 }
@@ -28,18 +28,18 @@ impl PieceBytes<'_> {
 /// A rectangle of pixels, all bands, any size, any strides.
 #[derive(Debug, Clone)]
 pub struct Piece<'a> {
-    /// Where it lies in the image.
+    /// Its position in the image.
     pub window: Window,
     /// Its shape in memory.
     pub spec: OutputSpec,
     /// The bytes.
     pub pixels: PieceBytes<'a>,
-    /// A byte for each pixel, row after row: 0 where it is not valid.
+    /// A byte per pixel, row by row: 0 for invalid pixels.
     pub mask: Option<PieceBytes<'a>>,
 }
 
 impl<'a> Piece<'a> {
-    /// Contiguous pixels in host memory.
+    /// Creates a piece of contiguous pixels in host memory.
     pub fn contiguous(
         window: Window,
         bands: u16,
@@ -55,12 +55,12 @@ impl<'a> Piece<'a> {
         Ok(Self { window, spec, pixels: PieceBytes::Host(pixels), mask: None })
     }
 
-    /// Pixels in the memory of a device.
+    /// Creates a piece of pixels in the memory of a device.
     pub fn on_device(window: Window, spec: OutputSpec, pixels: DeviceBytes) -> Self {
         Self { window, spec, pixels: PieceBytes::Device(pixels), mask: None }
     }
 
-    /// The same with a mask in host memory.
+    /// Adds a mask in host memory.
     pub fn with_mask(self, mask: &'a [u8]) -> Self {
         Self { mask: Some(PieceBytes::Host(mask)), ..self }
     }

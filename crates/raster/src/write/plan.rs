@@ -1,5 +1,5 @@
-//! Decides how a raster is written, before any pixel is touched: a pure function of the raster, the options
-//! and what the engine can do.
+//! Decides how a raster is written, before any pixel is touched: a pure function of the raster, the options and the
+//! abilities of the engine.
 
 use super::check::{check_options, check_spec};
 use super::options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice, WriteOptions};
@@ -24,78 +24,78 @@ pub(crate) struct LevelPlan {
     pub(crate) height: u32,
     /// Its blocks.
     pub(crate) grid: BlockGrid,
-    /// Whether it is in the file. A level that is not is made only for the next.
+    /// Whether it is in the file. A level that is not is only computed for the next one.
     pub(crate) stored: bool,
-    /// Rows of blocks that are gathered and encoded together: 1 for tiles. A cell has an even number of rows, so
-    /// that it reduces by itself.
+    /// Rows of blocks that are gathered and encoded together: 1 for tiles. A cell has an even number of rows, so that
+    /// it can be reduced on its own.
     pub(crate) block_rows: u32,
     /// How its blocks are encoded.
     pub(crate) image: EncodeLayout,
-    /// How those of its mask are.
+    /// How the blocks of its mask are encoded.
     pub(crate) mask: Option<EncodeLayout>,
-    /// Why the host encodes its blocks, where the engine is a device and does not.
+    /// The reason why the host encodes its blocks, if the engine is a device that does not.
     pub(crate) by_host: Option<String>,
 }
 
-/// Where the blocks of the full image come from.
+/// The origin of the full image's blocks.
 #[derive(Debug, Clone)]
 pub(crate) enum FullImage {
     /// They are encoded from pixels.
     Encoded,
-    /// They come encoded already, stored like this, out of another file.
+    /// They are already encoded, stored like this, in another file.
     Adopted(Arc<BlockLayout>),
-    /// They are in another file, or in the one that overviews are appended to: overviews alone are written.
+    /// They are in another file, or in the one that overviews are appended to: only overviews are written.
     Elsewhere(Option<Appended>),
 }
 
-/// Where overviews go in a file that is there already.
+/// Position of overviews that are appended to an existing file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Appended {
-    /// The end of the file: the first byte that is written, an even one.
+    /// The end of the file: the offset of the first byte written, which is even.
     pub(crate) at: u64,
-    /// Where the pointer to the next directory is that will lead to them.
+    /// Position of the pointer to the next directory, which will lead to them.
     pub(crate) pointer: u64,
-    /// Where it leads now.
+    /// Current value of that pointer.
     pub(crate) then: u64,
 }
 
-/// How a raster is written. The encoder is fixed here and never changes in mid-file.
+/// How a raster is written. The encoder is fixed here and never changes within a file.
 #[derive(Debug, Clone)]
 pub(crate) struct WritePlan {
     /// Byte order, classic or Big.
     pub(crate) form: FileForm,
-    /// The arrangement.
+    /// The arrangement of the file.
     pub(crate) format: Format,
     /// How samples are stored.
     pub(crate) planar: Planar,
-    /// The full image, then each half of the one before.
+    /// The full image, then halvings of each previous level.
     pub(crate) levels: Vec<LevelPlan>,
-    /// How overviews are made.
+    /// How overviews are computed.
     pub(crate) resampling: Resampling,
-    /// Where the blocks of the full image come from.
+    /// The origin of the full image's blocks.
     pub(crate) full: FullImage,
     /// Samples with this value are not valid.
     pub(crate) nodata: Option<Fill>,
-    /// The most bytes that the file can have.
+    /// Maximum size of the file in bytes.
     pub(crate) bound: u64,
-    /// Name of the engine, why it was chosen, name of its encoders.
+    /// Name of the engine, reason for choosing it, name of its encoders.
     pub(crate) engine: (String, String, String),
 }
 
 impl LevelPlan {
-    /// Columns and rows of a cell.
+    /// Returns columns and rows of a cell.
     pub(crate) fn cell(&self) -> (u32, u32) {
         (self.grid.block_width, self.grid.block_height.saturating_mul(self.block_rows))
     }
 }
 
 impl WritePlan {
-    /// Levels of the raster: the full image, wherever it is, and the overviews that are written.
+    /// Returns the number of levels of the raster: the full image, wherever it is, and the overviews that are written.
     pub(crate) fn count(&self) -> usize {
         1 + self.levels.iter().skip(1).filter(|level| level.stored).count()
     }
 
-    /// Blocks of all levels and masks that are written.
+    /// Returns the number of blocks of all levels and masks that are written.
     pub(crate) fn blocks(&self) -> u64 {
         let blocks = |level: &LevelPlan| {
             let places = u64::from(level.grid.across) * u64::from(level.grid.down);
@@ -105,17 +105,17 @@ impl WritePlan {
     }
 }
 
-/// Rows of blocks are gathered into cells of at least this many bytes, so that strips of a row or two do not
-/// make a job each.
+/// Rows of blocks are gathered into cells of at least this many bytes, so that strips of a row or two do not make a job
+/// each.
 const CELL_BYTES: u64 = 1 << 18;
 
-/// The side of a tile that nobody chose.
+/// Default side of a tile.
 pub(crate) const TILE: u32 = 512;
 
-/// Bytes of a strip that nobody chose.
+/// Default bytes of a strip.
 const STRIP_BYTES: u64 = 64 << 10;
 
-/// Plans, or says in words what cannot be written.
+/// Plans a write. The error says in words what cannot be written.
 pub(crate) fn plan_write(
     spec: &RasterSpec,
     options: &WriteOptions,
@@ -130,7 +130,7 @@ pub(crate) fn plan_write(
     check_spec(spec)?;
     let sample = sample_of(spec.data_type, options.bits)?;
     let nodata = nodata_of(spec)?;
-    // Readers fill blocks that are not there with nodata: one that no sample has is no fill.
+    // Readers fill missing blocks with nodata: a nodata value that no sample has cannot fill.
     let fill = match (nodata, spec.metadata.nodata) {
         (None, Some(_)) => None,
         (nodata, _) => Some(nodata.unwrap_or_default()),
@@ -150,7 +150,7 @@ pub(crate) fn plan_write(
         return Err(format!("{reason}; choose another resampling, or no overviews"));
     }
     let reduced = options.for_overviews();
-    // A device's own encoders are the portable ones; what it leaves to the host is encoded by the same.
+    // A device's own encoders are the portable ones; blocks that it leaves to the host are encoded by the same.
     let encoder = match (engine.location(), options.encoder()) {
         (Location::Host, encoder) | (Location::Cuda(_), encoder @ Encoder::Library { .. }) => encoder,
         (Location::Cuda(_), Encoder::Fast | Encoder::Portable) => Encoder::Portable,
@@ -170,7 +170,7 @@ pub(crate) fn plan_write(
                 let block = (base_grid.block_width, base_grid.block_height);
                 BlockGrid::new(BlockKind::Tile, (width, height), block, base_grid.planes)
             }
-            // Overviews of an image in strips are tiled, as GDAL's are.
+            // Overviews of an image in strips are tiled, as in GDAL.
             (_, BlockKind::Strip) => {
                 BlockGrid::new(BlockKind::Tile, (width, height), (TILE, TILE), base_grid.planes)
             }
@@ -222,12 +222,12 @@ pub(crate) fn plan_write(
     })
 }
 
-/// Columns and rows of a block of the full image.
+/// Returns columns and rows of a block of the full image.
 pub(crate) fn block_size(spec: &RasterSpec, options: &WriteOptions) -> Result<(u32, u32), String> {
     grid_of(spec, options).map(|grid| (grid.block_width, grid.block_height))
 }
 
-/// Columns and rows of the overviews that are in the file.
+/// Returns columns and rows of the overviews in the file.
 pub(crate) fn overview_sizes(spec: &RasterSpec, options: &WriteOptions) -> Result<Vec<(u32, u32)>, String> {
     let sizes = level_sizes(spec, options, &grid_of(spec, options)?)?;
     let stored =
@@ -235,13 +235,13 @@ pub(crate) fn overview_sizes(spec: &RasterSpec, options: &WriteOptions) -> Resul
     Ok(stored.map(|(_, size)| size).collect())
 }
 
-/// How blocks of the full image would be stored, as far as the options decide it.
+/// Returns how blocks of the full image would be stored, as far as the options decide it.
 pub(crate) fn chosen_layout(spec: &RasterSpec, options: &WriteOptions) -> Result<BlockLayout, String> {
     let sample = sample_of(spec.data_type, options.bits)?;
     image_layout(spec, options, sample, &grid_of(spec, options)?, None)
 }
 
-/// The sample that is nodata. A value between the samples of a type, which GDAL keeps too, is none of them.
+/// Returns the nodata sample. A value between the samples of a type, which GDAL keeps too, has none.
 fn nodata_of(spec: &RasterSpec) -> Result<Option<Fill>, String> {
     let Some(value) = spec.metadata.nodata else { return Ok(None) };
     match (value.to_sample(spec.data_type), value.for_type(spec.data_type)) {
@@ -437,7 +437,7 @@ fn predictor_of(options: &WriteOptions, sample: SampleType, photometric: Photome
     }
 }
 
-/// Masks are one bit a pixel in Deflate, which every reader has.
+/// Returns the layout of masks: one bit per pixel in Deflate, which every reader supports.
 fn mask_layout(grid: &BlockGrid, options: &WriteOptions, encoder: Encoder) -> EncodeLayout {
     let block = BlockLayout {
         width: grid.block_width,
@@ -471,7 +471,7 @@ fn block_rows_of_cell(grid: &BlockGrid, spec: &RasterSpec) -> u32 {
     }
     let row = u64::from(spec.width) * u64::from(spec.bands) * spec.data_type.size() as u64;
     let block = row.saturating_mul(u64::from(grid.block_height)).max(1);
-    // Enough rows for the widest halo, too.
+    // Also enough rows for the widest halo.
     let enough = CELL_BYTES.div_ceil(block).max(u64::from(16u32.div_ceil(grid.block_height)));
     let wanted = u32::try_from(enough).unwrap_or(u32::MAX).clamp(1, grid.down);
     match (grid.block_height % 2, wanted % 2) {
@@ -480,8 +480,8 @@ fn block_rows_of_cell(grid: &BlockGrid, spec: &RasterSpec) -> u32 {
     }
 }
 
-/// Refuses tiles that are almost all padding: a pixel of 65,535 planes in tiles of 512 × 512 would take half a minute to
-/// encode.
+/// Fails for tiles that are almost entirely padding: a pixel of 65,535 planes in tiles of 512 × 512 would take half a
+/// minute to encode.
 fn check_padding(level: &LevelPlan) -> Result<(), String> {
     const LITTLE: u64 = 256 << 20;
     const MUCH: u64 = 1024;
@@ -503,7 +503,7 @@ fn check_padding(level: &LevelPlan) -> Result<(), String> {
 }
 
 fn bound_of(levels: &[LevelPlan], engine: &dyn Engine) -> Result<u64, String> {
-    // Entries, values and arrays of directories are less than this, whatever is in them: 20 bytes a block.
+    // Entries, values and arrays of directories are less than this, whatever their content: 20 bytes per block.
     const DIRECTORIES: u64 = 64 << 20;
     let mut bound = DIRECTORIES;
     for level in levels.iter().filter(|level| level.stored) {

@@ -1,22 +1,22 @@
-//! What a writer tells when a file is complete.
+//! The result of writing a file.
 
 use strile_engine::LocatedFault;
 
-/// What was written.
+/// Report of a written file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteReport {
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub file_len: u64,
     /// Bytes that went through the spool.
     pub spooled: u64,
-    /// Blocks of all levels and masks.
+    /// Number of blocks of all levels and masks.
     pub blocks: u64,
-    /// Blocks that were left out because they hold nothing.
+    /// Number of blocks that were omitted because they are empty.
     pub sparse: u64,
-    /// Levels, the full image included.
+    /// Number of levels, including the full image.
     pub levels: usize,
-    /// What could not be said in the file, and where it is said instead.
+    /// Warnings about properties that could not be stored in the file, and where they are stored instead.
     pub warnings: Vec<String>,
-    /// Blocks of an input that could not be decoded, where they were to be filled; empty otherwise.
+    /// Blocks of an input that could not be decoded and were filled as requested; empty otherwise.
     pub faults: Vec<LocatedFault>,
 }

@@ -1,4 +1,4 @@
-//! Blocks of a batch that are stored one after the other, to be written as one.
+//! Adjacent blocks of a batch, to be written at once.
 
 use super::options::Format;
 use super::store::trailer;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use strile_engine::{EncodedBlocks, Span};
 use strile_tiff::layout::{LEADER, TRAILER};
 
-/// Blocks of one batch, with what the file has around each.
+/// Blocks of one batch, with the surrounding bytes in the file.
 pub(crate) struct Run {
     cog: bool,
     parts: Vec<Part>,
@@ -26,7 +26,7 @@ impl Run {
         Self { cog: format == Format::Cog, parts: Vec::new(), len: 0 }
     }
 
-    /// Bytes collected.
+    /// Returns the number of bytes collected.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -40,7 +40,7 @@ impl Run {
         self.len = 0;
     }
 
-    /// Adds a block of the batch and says where in the run its record begins; `None` of a span that is not in it.
+    /// Adds a block of the batch and returns the start of its record in the run; `None` for a span outside the batch.
     pub(crate) fn add(&mut self, span: Span, encoded: &EncodedBlocks) -> Option<u64> {
         let start = self.len;
         let range = usize::try_from(span.offset).ok()?..usize::try_from(span.end()?).ok()?;
@@ -61,7 +61,7 @@ impl Run {
         Some(start)
     }
 
-    /// The bytes, in order.
+    /// Returns the bytes, in order.
     pub(crate) fn parts<'a>(&'a self, encoded: &'a EncodedBlocks) -> Option<Vec<&'a [u8]>> {
         let slab = encoded.slab.bytes();
         let bytes = |part: &'a Part| match part {

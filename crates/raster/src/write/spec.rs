@@ -1,4 +1,4 @@
-//! What is written: the shape, type and meaning of a raster.
+//! The raster to write: its shape, type and meaning.
 
 use crate::Window;
 use crate::file::metadata::Metadata;
@@ -25,22 +25,22 @@ pub struct RasterSpec {
     pub bands: u16,
     /// Type of a sample.
     pub data_type: DataType,
-    /// Whether pieces come with a mask.
+    /// Whether pieces have a mask.
     pub mask: bool,
-    /// Meaning of the samples; `None`: RGB for three or four bands of `uint8` (the fourth is alpha), else grey.
+    /// Meaning of the samples. `None` is RGB for three or four bands of `uint8` (the fourth is alpha), else grey.
     pub photometric: Option<Photometric>,
-    /// Meaning of the samples beyond the colours; `None`: unspecified, but for the alpha above.
+    /// Meaning of the samples beyond the colours. `None` is unspecified, except for the alpha above.
     pub extra_samples: Option<Vec<ExtraSample>>,
     /// Colours of a palette, by index.
     pub colour_map: Option<Vec<[u16; 3]>>,
-    /// Georeference, nodata, names, scales, items.
+    /// Georeferencing, nodata, names, scales, items.
     pub metadata: Metadata,
-    /// Further tags, written as they are.
+    /// Further tags, written unchanged.
     pub extra_fields: Vec<(Tag, FieldValue)>,
 }
 
 impl RasterSpec {
-    /// A raster of this shape, without georeference.
+    /// Returns the description of a raster of this shape, without georeferencing.
     pub fn new(width: u32, height: u32, bands: u16, data_type: DataType) -> Self {
         Self {
             width,
@@ -57,11 +57,11 @@ impl RasterSpec {
     }
 
     setters! {
-        /// Sets whether pieces come with a mask.
+        /// Sets whether pieces have a mask.
         mask: bool,
-        /// Sets georeference, nodata, names, scales and items.
+        /// Sets georeferencing, nodata, names, scales and items.
         metadata: Metadata,
-        /// Sets further tags, which are written as they are.
+        /// Sets further tags, which are written unchanged.
         extra_fields: Vec<(Tag, FieldValue)>,
     }
 
@@ -74,7 +74,7 @@ impl RasterSpec {
         colour_map: Vec<[u16; 3]>,
     }
 
-    /// Returns the part of the raster inside a window: all but its size and its place is the same.
+    /// Returns the part of the raster inside a window: everything but its size and its position is the same.
     pub fn part(&self, window: &Window) -> Self {
         let mut part = Self { width: window.width, height: window.height, ..self.clone() };
         let (column, row) = (f64::from(window.column), f64::from(window.row));
@@ -86,7 +86,7 @@ impl RasterSpec {
         part
     }
 
-    /// Meaning of the samples and of those beyond the colours, decided.
+    /// Returns the meaning of the samples and of those beyond the colours, with defaults applied.
     pub(crate) fn colours(&self) -> (Photometric, Vec<ExtraSample>) {
         let picture = self.data_type == DataType::U8 && matches!(self.bands, 3 | 4);
         let photometric = self.photometric.unwrap_or(match (&self.colour_map, picture) {

@@ -1,38 +1,39 @@
-//! What a raster takes over from the file that its pixels come from: items of GDAL's metadata, tags, colours.
+//! Properties that a raster takes over from the file of its pixels: items of GDAL's metadata, tags, colours.
 //!
-//! The raster may have other bands than that file, and may state some of it anew. Its own statements come first.
+//! The raster may have other bands than that file, and may state some properties itself. Its own statements take
+//! precedence.
 
 use super::spec::RasterSpec;
 use strile_tiff::gdal::{BandMetadata, Metadata as Items, MetadataItem};
 use strile_tiff::{DataType, ExtraSample, FieldValue, Photometric, Tag, Warnings};
 
-/// Items of the file that pixels come from, and which of them hold for the raster.
+/// Items of the file of the pixels, and which of them apply to the raster.
 #[derive(Debug, Clone)]
 pub struct StatedItems {
     items: Items,
-    /// The tag's text, which is written unchanged where the raster takes all items.
+    /// The tag's text, which is written unchanged if the raster takes all items.
     text: String,
-    /// The bands of that file that the raster has, from 0; `None` if that is not known.
+    /// The bands of that file that the raster has, from 0; `None` if unknown.
     pub bands: Option<Vec<u32>>,
-    /// Names of items that are left out.
+    /// Names of items to omit.
     pub dropped: Vec<String>,
-    /// Whether stored statistics hold.
+    /// Whether stored statistics apply.
     pub statistics: bool,
-    /// Whether scales and offsets hold.
+    /// Whether scales and offsets apply.
     pub scaling: bool,
 }
 
 impl StatedItems {
-    /// All items in the text of the tag GDAL_METADATA.
+    /// Parses all items in the text of the tag GDAL_METADATA.
     pub fn from_text(text: &str) -> Self {
         let items = Items::parse(text, &mut Warnings::new());
         Self::new(items, text.trim_end_matches('\0').to_owned())
     }
 
-    /// Items by name, of a band (from 0) or of the whole raster.
+    /// Creates items by name, of a band (from 0) or of the whole raster.
     pub fn from_items(items: impl IntoIterator<Item = (String, Option<u32>, String)>) -> Self {
         let item = |(name, sample, value): (String, Option<u32>, String)| {
-            // GDAL knows what these are for by their role.
+            // GDAL identifies these by their role.
             let roles = ["scale", "offset", "description", "unittype"];
             let role = roles.into_iter().find(|role| sample.is_some() && role.to_ascii_uppercase() == name);
             MetadataItem { name, domain: String::new(), sample, role: role.map(str::to_owned), value }
@@ -57,8 +58,8 @@ impl StatedItems {
             || (!self.scaling && is_scaling(item))
     }
 
-    /// Adds the items to those of a raster, which come first. Returns `false` if items of bands are left out because it is not
-    /// known which bands the raster has.
+    /// Adds the items to those of a raster, which take precedence. Returns `false` if items of bands are omitted
+    /// because it is not known which bands the raster has.
     pub fn apply(mut self, spec: &mut RasterSpec) -> bool {
         if self.text.is_empty() {
             return true;
@@ -103,7 +104,7 @@ fn is_scaling(item: &MetadataItem) -> bool {
     item.sample.is_some() && (means(&item.name) || item.role.as_deref().is_some_and(means))
 }
 
-/// Adds what a band of the file says and the raster's band does not.
+/// Adds properties of the file's band that the raster's band does not have.
 fn put_below(band: &mut BandMetadata, below: &BandMetadata) {
     let own = std::mem::replace(band, below.clone());
     band.description = own.description.or(band.description.take());
@@ -115,8 +116,8 @@ fn put_below(band: &mut BandMetadata, below: &BandMetadata) {
     band.domain_items.extend(own.domain_items);
 }
 
-/// Returns whether a raster does not take a tag over from another file: it says where pixels and other directories are or how
-/// they are stored, or the raster states it otherwise (georeferencing, nodata, items).
+/// Returns whether a raster does not take a tag over from another file: the tag says where pixels and other directories
+/// are or how they are stored, or the raster states it in another way (georeferencing, nodata, items).
 pub fn is_own_tag(tag: Tag) -> bool {
     let colours = [Tag::PhotometricInterpretation, Tag::ColorMap, Tag::ExtraSamples];
     let others = [
@@ -150,38 +151,38 @@ pub fn is_own_tag(tag: Tag) -> bool {
     (tag.is_of_layout() && !colours.contains(&tag)) || others.contains(&tag)
 }
 
-/// What is known of a raster's colours, from which its photometric interpretation follows.
+/// The colours of a raster, which determine its photometric interpretation.
 #[derive(Debug, Clone, Default)]
 pub struct StatedColours {
-    /// The interpretation that a tag of the file states, which comes first.
+    /// The interpretation in a tag of the file, which takes precedence.
     pub tag: Option<u16>,
     /// The interpretation that the caller chooses.
     pub chosen: Option<u16>,
     /// The interpretation of the file that the pixels come from, if it has colours.
     pub kept: Option<Photometric>,
-    /// The fourth band is alpha.
+    /// Whether the fourth band is alpha.
     pub alpha: bool,
     /// Meanings of the bands of that file beyond its colours, as TIFF's numbers.
     pub extra: Option<Vec<u16>>,
     /// Its colour table: all reds, then greens, then blues.
     pub table: Option<Vec<u16>>,
-    /// The bands of that file that the raster has, from 0; `None` if that is not known.
+    /// The bands of that file that the raster has, from 0; `None` if unknown.
     pub bands: Option<Vec<u32>>,
-    /// Overviews are made.
+    /// Whether overviews are computed.
     pub overviews: bool,
 }
 
-/// Why colours cannot be written.
+/// The reason why colours cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColoursError {
     /// They contradict the raster.
     Invalid(String),
-    /// The writer cannot do it.
+    /// The writer does not support them.
     Unsupported(String),
 }
 
 impl StatedColours {
-    /// Sets the colours of a raster. Returns `false` if a colour table is left out because it does not fit the raster.
+    /// Sets the colours of a raster. Returns `false` if a colour table is omitted because it does not fit the raster.
     pub fn apply(self, spec: &mut RasterSpec) -> Result<bool, ColoursError> {
         use ColoursError::{Invalid, Unsupported};
         let bands: Vec<u32> = self.bands.unwrap_or_else(|| (0..u32::from(spec.bands)).collect());
@@ -271,7 +272,8 @@ fn extra_sample(code: u16) -> ExtraSample {
     }
 }
 
-/// The colours by value; `None` if the raster has no palette of that size. A file of fewer bits has a shorter table.
+/// Returns the colours by value; `None` if the raster has no palette of that size. A file with fewer bits has a shorter
+/// table.
 fn palette(table: &[u16], spec: &RasterSpec) -> Option<Vec<[u16; 3]>> {
     let most = match spec.data_type {
         DataType::U8 => 1 << 8,

@@ -1,8 +1,9 @@
-//! Encoded blocks on their way to the file: straight to the sink, or by the spool.
+//! Writes encoded blocks to the file: directly to the sink, or via the spool.
 //!
-//! The full image goes straight to the sink where the sink can patch what is before it at the end: in a plain file at
-//! once, in a cloud-optimized one after its overviews (`place_overviews`), or with them if they come in the order of the file
-//! (`expect_in_order`). All else is spooled until every size is known. Blocks that go straight must come in the order of the file; those that come a little early wait in memory.
+//! The full image is written directly if the sink can patch earlier bytes at the end: in a plain file immediately, in a
+//! cloud-optimized one after its overviews (`place_overviews`), or with them if they come in the order of the file
+//! (`expect_in_order`). Everything else is spooled until every size is known. Blocks that are written directly must
+//! come in the order of the file; those that come slightly early wait in memory.
 
 use super::cells::refused;
 use super::flow::Taker;
@@ -29,7 +30,7 @@ pub(crate) struct Arrived<'a> {
     pub(crate) bytes: Option<&'a [u8]>,
 }
 
-/// What became of the bytes.
+/// Sizes after the file was written.
 pub(crate) struct Stored {
     pub(crate) file_len: u64,
     pub(crate) spooled: u64,
@@ -43,23 +44,23 @@ pub(crate) struct Store {
     format: Format,
     form: strile_tiff::FileForm,
     planar: Planar,
-    /// Of each level of the plan; `None` for one that is not in the file.
+    /// Per level of the plan; `None` for one that is not in the file.
     levels: Vec<Option<LevelIndex>>,
-    /// Of each level whose blocks go to the sink as they come, how many of such blocks the file has before its own.
+    /// Per level whose blocks are written directly: the number of such blocks in the file before its own.
     straight: Vec<Option<u64>>,
-    /// The directories of a file whose overviews have to be put into it before the first block of its full image.
+    /// The directories of a file whose overviews must be placed before the first block of its full image.
     overviews_first: Option<Vec<(NewDirectory, Option<NewDirectory>)>>,
     appended: Option<Appended>,
-    /// Bytes that went through a spool that is no more.
+    /// Bytes that went through a spool that no longer exists.
     spooled: u64,
-    /// Bytes of encoded blocks that may wait in memory before a spool is begun, and what lends them.
+    /// Bytes of encoded blocks that may wait in memory before a spool is created, and their lease.
     room: Option<(u64, Lease)>,
-    /// Bytes given to the sink, and those that were in the file before.
+    /// Bytes passed to the sink, and those that were in the file before.
     written: u64,
     early: Early,
 }
 
-/// Blocks that came before their turn, by their place among all that go straight to the sink.
+/// Blocks that came early, by their place among all that are written directly.
 struct Early {
     next: u64,
     waiting: BTreeMap<u64, Waiting>,
@@ -67,7 +68,7 @@ struct Early {
     limit: u64,
 }
 
-/// A block before its turn: its level, its number there and its bytes; without any if it is sparse.
+/// An early block: its level, its number there and its bytes; no bytes if it is sparse.
 struct Waiting {
     level: usize,
     number: u64,
@@ -98,14 +99,14 @@ impl Store {
             early: Early { next: 0, waiting: BTreeMap::new(), bytes: 0, limit: options.room(Location::Host) },
         };
         if straight {
-            // Where the first directory is, is not known yet.
+            // The position of the first directory is not known yet.
             let header = store.form.header(0).map_err(past_classic)?;
             store.append(&header)?;
         }
         Ok(store)
     }
 
-    /// A store whose blocks all lie in parts; see `adopt`.
+    /// Creates a store whose blocks are all in parts; see `adopt`.
     pub(crate) fn of_parts(
         sink: Box<dyn Sink>,
         plan: &WritePlan,
@@ -144,7 +145,7 @@ impl Store {
         self.count(bytes.len() as u64)
     }
 
-    /// Counts bytes that the sink was given.
+    /// Counts bytes that were passed to the sink.
     fn count(&mut self, bytes: u64) -> Result<()> {
         self.written += bytes;
         if self.form.variant == Variant::Classic && self.written > u64::from(u32::MAX) {
@@ -153,13 +154,13 @@ impl Store {
         Ok(())
     }
 
-    /// Lets encoded blocks of this many bytes wait in memory before a spool is begun.
+    /// Lets encoded blocks of this many bytes wait in memory before a spool is created.
     pub(crate) fn hold(&mut self, bytes: u64, lease: Lease) {
         self.room = Some((bytes.max(BUFFER as u64), lease));
     }
 
-    /// Whether the overviews of a cloud-optimized file can be put into it before its full image comes: what is before
-    /// them is patched in at the end, so its length has to be known.
+    /// Returns whether the overviews of a cloud-optimized file can be placed before its full image arrives: the bytes
+    /// before them are patched at the end, so their length must be known.
     pub(crate) fn takes_overviews_first(&self, plan: &WritePlan) -> bool {
         let levels = || plan.levels.iter();
         let masked = levels().any(|level| level.mask.is_some());
@@ -173,13 +174,13 @@ impl Store {
         self.format == Format::Cog && known && self.sink.can_patch()
     }
 
-    /// Says that blocks of the full image of a cloud-optimized file come next, after the last of its overviews.
+    /// Declares that blocks of the full image of a cloud-optimized file come next, after the last of its overviews.
     pub(crate) fn expect_image(&mut self, directories: Vec<(NewDirectory, Option<NewDirectory>)>) {
         self.overviews_first = Some(directories);
     }
 
-    /// Says that all blocks of a cloud-optimized file come in its order from here on, the smallest overview first: none of
-    /// them has to wait.
+    /// Declares that all blocks of a cloud-optimized file come in its order from now on, the smallest overview first,
+    /// so that none of them has to wait.
     pub(crate) fn expect_in_order(
         &mut self,
         directories: &[(NewDirectory, Option<NewDirectory>)],
@@ -196,7 +197,7 @@ impl Store {
         Ok(())
     }
 
-    /// Leaves room for the directories of a cloud-optimized file, which are patched in at the end.
+    /// Leaves room for the directories of a cloud-optimized file, which are patched at the end.
     fn leave_room(&mut self, directories: &[(NewDirectory, Option<NewDirectory>)]) -> Result<()> {
         let follow = self.levels.iter().flatten().all(LevelIndex::masks_may_follow);
         let mut left = self.head_len(self.ghost(follow), directories);
@@ -209,13 +210,13 @@ impl Store {
         Ok(())
     }
 
-    /// Blocks that go straight to the sink before the first of a level; `None` for a level that is spooled.
+    /// Returns the number of directly written blocks before the first of a level; `None` for a level that is spooled.
     fn straight(&self, level: usize) -> Option<u64> {
         self.straight.get(level).copied().flatten()
     }
 
-    /// Puts the overviews, all of which have come, into a cloud-optimized file behind room for its directories, if they
-    /// are not there yet. From here on the full image goes straight.
+    /// Places the overviews, all of which have arrived, behind room for the directories of a cloud-optimized file, if
+    /// this has not been done yet. From then on the full image is written directly.
     fn place_overviews(&mut self) -> Result<()> {
         let Some(directories) = self.overviews_first.take() else { return Ok(()) };
         let missing: usize = self.levels.iter().skip(1).flatten().map(LevelIndex::missing).sum();
@@ -232,7 +233,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the blocks of a batch. Those that go to one place, one after the other, are given to it as one.
+    /// Takes the blocks of a batch. Consecutive blocks with the same destination are written at once.
     fn put_batch(&mut self, encoded: EncodedBlocks) -> Result<()> {
         if encoded.blocks.iter().any(|block| block.address.level == 0) {
             self.place_overviews()?;
@@ -274,7 +275,7 @@ impl Store {
         spool.append_all(&parts).map(drop).map_err(|error| Error::io(spool.folder(), error))
     }
 
-    /// The batches that wait in memory, where one more may.
+    /// Returns the batches that wait in memory, if one more may.
     fn held(&mut self, encoded: &EncodedBlocks) -> Option<&mut Held> {
         let (room, _) = self.room.as_ref()?;
         match self.kept.get_or_insert_with(|| Kept::Held(Held::default())) {
@@ -283,7 +284,7 @@ impl Store {
         }
     }
 
-    /// Gives the sink what was collected, if anything was.
+    /// Writes the collected bytes to the sink, if there are any.
     fn append_run(&mut self, run: &mut Run, encoded: &EncodedBlocks) -> Result<()> {
         let parts = run.parts(encoded).ok_or_else(wrong)?;
         self.sink.append_all(&parts).map_err(|error| Error::io(Path::new(self.sink.name()), error))?;
@@ -316,7 +317,7 @@ impl Store {
         self.set(level, number, position, size)
     }
 
-    /// What the file has before a block and after it.
+    /// Returns the bytes before and after a block in the file.
     fn around(&self, bytes: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
         let size = u32::try_from(bytes.len()).map_err(|_| wrong())?;
         Ok(match self.format {
@@ -334,7 +335,7 @@ impl Store {
         index.and_then(|index| index.set(number, position, size)).ok_or_else(wrong)
     }
 
-    /// The spool, begun with what waited in memory.
+    /// Returns the spool, which begins with the blocks that waited in memory.
     fn spool(&mut self) -> Result<&mut Spool> {
         if matches!(self.kept, Some(Kept::Held(_)) | None) {
             let mut spool = Spool::create(self.spool_dir.as_deref(), self.sink.beside())?;
@@ -391,7 +392,7 @@ impl Store {
         self.sink.takes_sidecars()
     }
 
-    /// Gives the sink a file to stand beside, or says that it has no place for one.
+    /// Passes a sidecar to the sink, or warns that the sink cannot have one.
     pub(crate) fn sidecar(&mut self, suffix: &str, bytes: Vec<u8>, warnings: &mut Vec<String>) -> Result<()> {
         if !self.sink.takes_sidecars() {
             warnings.push(format!("no `{suffix}` beside {}: what it would say is lost", self.sink.name()));
@@ -400,8 +401,8 @@ impl Store {
         self.sink.sidecar(suffix, bytes).map_err(|error| Error::io(Path::new(self.sink.name()), error))
     }
 
-    /// Lays the file out and gives the sink what it has not got. `directories` gives, for each level that is
-    /// stored, the directory of its image and that of its mask.
+    /// Lays out the file and writes the remaining bytes to the sink. `directories` has, for each stored level, the
+    /// directory of its image and that of its mask.
     pub(crate) fn finish(
         &mut self,
         directories: Vec<(NewDirectory, Option<NewDirectory>)>,
@@ -423,7 +424,7 @@ impl Store {
         NewGhostArea { planar: self.planar, masks_follow: self.planar == Planar::Chunky && masks_follow }
     }
 
-    /// Bytes before the first block of a cloud-optimized file.
+    /// Returns the bytes before the first block of a cloud-optimized file.
     fn head_len(&self, ghost: NewGhostArea, directories: &[(NewDirectory, Option<NewDirectory>)]) -> u64 {
         let all = directories.iter().flat_map(|(image, mask)| [Some(image), mask.as_ref()]).flatten();
         let len =
@@ -432,7 +433,7 @@ impl Store {
     }
 
     fn finish_cog(&mut self, directories: Vec<(NewDirectory, Option<NewDirectory>)>) -> Result<()> {
-        // A promise is made only where it holds for every block: sparse ones may break it.
+        // A promise is only made if it holds for every block: sparse ones may break it.
         let ghost = self.ghost(self.levels.iter().flatten().all(LevelIndex::masks_follow));
         let first = ghost.first_directory(self.form);
         let mut at = self.head_len(ghost, &directories);
@@ -453,7 +454,7 @@ impl Store {
         head.resize(usize::try_from(first).unwrap_or(usize::MAX), 0);
         head.extend_from_slice(&placed.bytes);
         if self.straight(0).is_some() {
-            // The blocks are there already, where the tables say.
+            // The blocks are already there, at the positions in the tables.
             if at != self.written {
                 return Err(refused(format!("expected a file of {at} bytes, got {}", self.written)));
             }
@@ -510,7 +511,7 @@ impl Store {
         patched.map_err(|error| Error::io(Path::new(self.sink.name()), error))
     }
 
-    /// Copies the records of a level from where they wait, as few runs as their order allows.
+    /// Copies the records of a level from where they wait, in as few runs as their order allows.
     fn copy_level(&mut self, level: usize, around: u64) -> Result<()> {
         let (Some(Some(index)), Some(kept)) = (self.levels.get(level), &mut self.kept) else { return Ok(()) };
         let (sink, written) = (&mut self.sink, &mut self.written);
@@ -544,7 +545,7 @@ impl Taker for Store {
     }
 }
 
-/// Directories in the order in which they are chained: the full image and its mask, the overviews, their masks.
+/// Returns directories in the order of the chain: the full image and its mask, the overviews, their masks.
 fn in_order(
     directories: Vec<(NewDirectory, Option<NewDirectory>)>,
     tables: Vec<(BlockSpans, BlockSpans)>,
@@ -564,7 +565,7 @@ fn in_order(
     images
 }
 
-/// The last four bytes of a block; a shorter block has zeros before its own.
+/// Returns the last four bytes of a block. A shorter block is preceded by zeros.
 pub(crate) fn trailer(bytes: &[u8]) -> [u8; 4] {
     let mut last = [0; 4];
     for (to, from) in last.iter_mut().rev().zip(bytes.iter().rev()) {

@@ -1,5 +1,5 @@
-//! Writes a raster given in pieces: they pass a `flow`, whose blocks go to the file (`store`). The bytes of the file
-//! depend on the pixels, the options and the encoder alone.
+//! Writes a raster given in pieces: a `flow` encodes them, and `store` writes its blocks to the file. The bytes of the
+//! file depend only on the pixels, the options and the encoder.
 
 use super::cells::refused;
 use super::describe::{AUX_XML, Described, describe, merged};
@@ -24,15 +24,14 @@ use strile_engine::{
 };
 use strile_tiff::{NewDirectory, Planar, Variant};
 
-/// Encoded overviews that wait in memory may have this part of the bytes of a raster that is in memory. They are a third
-/// of its blocks, whatever those are encoded to.
+/// Fraction of the bytes of a raster in memory that encoded overviews may take while they wait in memory. They are a
+/// third of its blocks, whatever their encoded size.
 const OVERVIEWS_SHARE: u64 = 4;
 
 /// Writes a GeoTIFF or COG piece by piece, in bounded memory.
 ///
-/// Pieces may arrive in any order and any size. Nothing is at the target before [`finish`](Writer::finish); a writer
-/// that is
-/// dropped leaves no file.
+/// Pieces may arrive in any order and any size. The target does not exist before [`finish`](Writer::finish); a writer
+/// that is dropped leaves no file.
 pub struct Writer {
     work: Option<Work>,
 }
@@ -45,21 +44,21 @@ struct Work {
     _index: Lease,
 }
 
-/// What pixels that are given are for.
+/// The purpose of the given pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
     /// None was given yet.
     Open,
     /// All levels.
     Whole,
-    /// The overviews, which are in the file before the full image; all of it is given again.
+    /// The overviews, which precede the full image in the file. The whole image is given again later.
     Overviews,
     /// The full image, after the overviews.
     Image,
 }
 
 impl Writer {
-    /// Begins a file in `sink`. Nothing is at the target before `finish`.
+    /// Starts a file in `sink`. The target does not exist before `finish`.
     pub fn create(
         sink: Box<dyn Sink>,
         spec: RasterSpec,
@@ -69,7 +68,7 @@ impl Writer {
         Self::create_from(sink, spec, options, FullImage::Encoded, context)
     }
 
-    /// The same for a file whose full image comes from elsewhere.
+    /// Like [`create`](Self::create), for a file whose full image comes from elsewhere.
     pub(crate) fn create_from(
         sink: Box<dyn Sink>,
         spec: RasterSpec,
@@ -83,40 +82,40 @@ impl Writer {
             .map_err(|error| named(error, &name))
     }
 
-    /// What will be done, in words.
+    /// Describes the plan in words.
     pub fn explain(&self) -> String {
         self.work.as_ref().map(|work| work.flow.plan.to_string()).unwrap_or_default()
     }
 
-    /// Names of the engine and of its encoder.
+    /// Returns the names of the engine and of its encoder.
     pub fn encoder(&self) -> (String, String) {
         let named = self.work.as_ref().map(|work| &work.flow.plan.engine);
         named.map(|(engine, _, encoder)| (engine.clone(), encoder.clone())).unwrap_or_default()
     }
 
-    /// Blocks of all levels and masks that are written.
+    /// Returns the number of blocks to write, of all levels and masks.
     pub fn blocks(&self) -> u64 {
         self.work.as_ref().map_or(0, |work| work.flow.plan.blocks())
     }
 
-    /// Where pixels are encoded, until the file is given up.
+    /// Returns where pixels are encoded; `None` after the file was abandoned.
     pub fn location(&self) -> Option<Location> {
         self.work.as_ref().map(|work| work.flow.engine.engine.location())
     }
 
-    /// The raster that is written, until the file is given up.
+    /// Returns the raster to write; `None` after the file was abandoned.
     pub(crate) fn spec(&self) -> Option<&RasterSpec> {
         self.work.as_ref().map(|work| work.flow.spec.as_ref())
     }
 
-    /// Whether pixels are to be given: not where all that is written comes encoded.
+    /// Returns whether pixels are needed: not if all blocks are already encoded.
     pub(crate) fn needs_pixels(&self) -> bool {
         self.work.as_ref().is_some_and(Work::needs_pixels)
     }
 
-    /// Begins a file whose pixels are given twice, first for its overviews and then, after `begin_image`, for its full
-    /// image, each time from top to bottom: nothing of the full image is spooled. `false` where that is not possible or
-    /// without use, and pixels are given once.
+    /// Starts a file whose pixels are given twice, first for its overviews and then, after `begin_image`, for its full
+    /// image, from top to bottom each time: nothing of the full image is spooled. Returns `false` if that is impossible
+    /// or useless; then pixels are given once.
     pub(crate) fn begin_overviews(&mut self) -> Result<bool> {
         self.attempt(|work| {
             let twice = work.has_overviews() && work.takes_overviews_first();
@@ -132,26 +131,26 @@ impl Writer {
         self.attempt(Work::begin_image)
     }
 
-    /// Rows of the full image that are encoded together.
+    /// Returns the rows of the full image that are encoded together.
     pub(crate) fn rows_of_cell(&self) -> u32 {
         let level = self.work.as_ref().and_then(|work| work.flow.plan.levels.first());
         level.map_or(0, |level| level.cell().1)
     }
 
-    /// Takes a block of the full image as it is stored; `None` for a sparse one.
+    /// Takes a stored block of the full image; `None` for a sparse one.
     pub(crate) fn adopt(&mut self, address: BlockAddress, bytes: Option<&[u8]>) -> Result<()> {
         self.attempt(|work| work.put(address, false, bytes))
     }
 
-    /// Takes a piece. Pieces may have any size and must not overlap; those of a file that is neither
-    /// cloud-optimized nor spooled come in row-major order.
+    /// Writes a piece. Pieces may have any size and must not overlap. If the file is neither cloud-optimized nor
+    /// spooled, they must come in row-major order.
     ///
-    /// After an error the file is given up: nothing is left of it.
+    /// After an error the file is abandoned, and nothing is left of it.
     pub fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
         self.attempt(|work| work.write(piece))
     }
 
-    /// Takes a piece in host memory that nobody else needs: blocks are encoded out of it after the call, too.
+    /// Writes a piece in host memory and takes its memory: blocks may be encoded from it after the call, too.
     pub(crate) fn write_owned(
         &mut self,
         (window, spec): (Window, OutputSpec),
@@ -161,8 +160,8 @@ impl Writer {
         self.attempt(|work| work.write_owned((window, spec), pixels, mask))
     }
 
-    /// Takes a small file that comes to stand beside the target with it, at its name with `suffix` added; the last
-    /// one of a suffix counts. What the writer itself says in `.aux.xml` is said there too.
+    /// Adds a small file that is placed beside the target with it, with `suffix` appended to its name. The last one per
+    /// suffix counts. The writer's own metadata in `.aux.xml` is merged into it.
     pub fn sidecar(&mut self, suffix: &str, bytes: Vec<u8>) -> Result<()> {
         self.attempt(|work| add_sidecar(&mut work.flow.taker, &mut work.described, suffix, bytes))
     }
@@ -177,7 +176,7 @@ impl Writer {
         Ok(report)
     }
 
-    /// Gives the file up; the same as dropping the writer.
+    /// Abandons the file, like dropping the writer.
     pub fn abort(mut self) {
         self.give_up();
     }
@@ -196,7 +195,7 @@ impl Writer {
 
     fn give_up(&mut self) {
         if let Some(work) = self.work.take() {
-            // What is still being encoded or reduced is for nobody.
+            // Pixels that are still being encoded or reduced are not needed.
             work.flow.context.cancel.cancel();
             work.flow.taker.into_sink().abort();
         }
@@ -209,7 +208,7 @@ impl Drop for Writer {
     }
 }
 
-/// The error of a sink that stopped waiting because the call was cancelled is not one of the sink.
+/// Replaces the error of a sink that stopped waiting because the call was cancelled: it is not an error of the sink.
 fn stopped(cancel: &Cancel, error: Error) -> Error {
     match &error {
         Error::Io { error: io, .. } if io.kind() == ErrorKind::Interrupted && cancel.is_cancelled() => {
@@ -219,7 +218,7 @@ fn stopped(cancel: &Cancel, error: Error) -> Error {
     }
 }
 
-/// Adds the name of the file to a refusal made where it is not known.
+/// Adds the name of the file to an error that was made without it.
 pub(crate) fn named(error: Error, name: &str) -> Error {
     match error {
         Error::Device { file, problem } if file.is_empty() => {
@@ -245,7 +244,7 @@ impl Work {
         let plan =
             plan_write(&spec, options, full, (engine.engine.as_ref(), &engine.reason)).map_err(refused)?;
         let index = index_lease(&plan, context)?;
-        // What cannot be said is told before any pixel is asked for.
+        // Problems of the description are reported before any pixel is requested.
         let described = described_by(&plan, &spec)?;
         let store = Store::new(sink, &plan, options)?;
         let course = Course::whole(&plan);
@@ -253,15 +252,15 @@ impl Work {
         Ok(Self { flow, described, pass: Pass::Open, _index: index })
     }
 
-    /// Takes a piece. One that is the whole raster is at hand until it has been taken: it is read where it is, and its
-    /// overviews come first.
+    /// Writes a piece. One that is the whole raster is available until it has been written: it is read in place, and
+    /// its overviews come first.
     fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
         let image = Window::full(self.flow.spec.width, self.flow.spec.height);
         let whole = self.pass == Pass::Open && piece.window == image;
         match &piece.pixels {
             PieceBytes::Host(bytes) if whole && self.flow.reads_in_place(&piece.spec) => {
                 lend(bytes, |memory| {
-                    // Bytes that are too few are refused with the piece.
+                    // A piece with too few bytes is refused later.
                     let shared = SharedPixels::in_memory(piece.spec.clone(), memory).ok();
                     let borrower = Borrower { work: self };
                     borrower.work.write_whole(piece, shared.as_ref())?;
@@ -273,7 +272,7 @@ impl Work {
         }
     }
 
-    /// Takes a piece that is the whole raster.
+    /// Writes a piece that is the whole raster.
     fn write_whole(&mut self, piece: &Piece<'_>, shared: Option<&SharedPixels>) -> Result<()> {
         if self.takes_overviews_first() {
             self.hold_overviews(piece.pixels.len());
@@ -297,12 +296,12 @@ impl Work {
         let image = Window::full(self.flow.spec.width, self.flow.spec.height);
         let whole = self.pass == Pass::Open && window == image;
         let need = spec.len().ok().filter(|need| *need <= pixels.len());
-        // A part of a cell that is kept in place needs its mask there, too, and masks are made into cells.
+        // A part of a cell that is kept in place needs its mask there, too, and masks are copied into cells.
         let Some(need) = need.filter(|_| !whole && mask.is_none() && self.flow.reads_in_place(&spec)) else {
             return self.write(&of(&pixels));
         };
         let lease = match self.flow.lease(need as u64) {
-            // Where there is no memory for all of it at a time, its blocks are copied one after the other.
+            // Without memory for all of it at once, its blocks are copied one after the other.
             Err(Error::Memory { .. }) => return self.write(&of(&pixels)),
             lease => lease?,
         };
@@ -323,7 +322,7 @@ impl Work {
         self.pass == Pass::Open && self.flow.taker.takes_overviews_first(&self.flow.plan)
     }
 
-    /// Lets overviews wait in memory, where the pixels themselves, of so many bytes, are in memory and the budget allows.
+    /// Lets overviews wait in memory, if the pixels themselves, `bytes` bytes, are in memory and the budget allows it.
     fn hold_overviews(&mut self, bytes: u64) {
         let bytes = bytes / OVERVIEWS_SHARE;
         let lease = self.flow.context.take_kept(bytes, "encoded overviews");
@@ -336,15 +335,15 @@ impl Work {
         self.flow.plan.levels.len() > 1
     }
 
-    /// Begins the overviews; `lent`: of one piece that the engine reads where it is, in host memory.
+    /// Starts the overviews. `lent` means that they come from one piece that the engine reads in place, in host memory.
     fn begin_overviews(&mut self, lent: bool) {
         self.flow.follow(&Course::overviews(&self.flow.plan, lent));
         self.flow.keep_overviews();
         self.pass = Pass::Overviews;
     }
 
-    /// Ends the overviews. Those that are not encoded yet are while the full image comes; they are in the file before its
-    /// first block, which comes after them. Those that were kept are encoded in the order of the file.
+    /// Ends the overviews. Those that are not encoded yet are encoded while the full image arrives; in the file they
+    /// precede its first block, which is written after them. Those that were kept are encoded in the order of the file.
     fn begin_image(&mut self) -> Result<()> {
         let adopted = matches!(self.flow.plan.full, FullImage::Adopted(_));
         if self.has_overviews() {
@@ -366,7 +365,7 @@ impl Work {
         Ok(())
     }
 
-    /// An error where pixels were not given.
+    /// Fails if pixels were not given.
     fn check_given(&self) -> Result<()> {
         match self.flow.missing() {
             Some(window) => Err(refused(format!("pixels of {window} were never given"))),
@@ -374,7 +373,7 @@ impl Work {
         }
     }
 
-    /// The directories of the levels that are stored.
+    /// Returns the directories of the stored levels.
     fn directories(&self) -> Vec<(NewDirectory, Option<NewDirectory>)> {
         stored_directories((&self.flow.plan, &self.flow.spec), &self.described)
     }
@@ -405,7 +404,7 @@ impl Work {
     }
 }
 
-/// Pixels that were given away, and what lends their memory until they are encoded.
+/// Pixels whose memory the caller gave away, and the lease of that memory until they are encoded.
 #[derive(Debug)]
 struct Owned {
     pixels: Vec<u8>,
@@ -418,7 +417,7 @@ impl HostMemory for Owned {
     }
 }
 
-/// Work on memory that is lent for a call: however that ends, the work has let go of the memory.
+/// Work on memory that is lent for a call: however the call ends, the work has released the memory.
 struct Borrower<'a> {
     work: &'a mut Work,
 }
@@ -438,7 +437,7 @@ pub(crate) fn index_lease(plan: &WritePlan, context: &Context) -> Result<Lease> 
     Ok(lease)
 }
 
-/// What a planned file says of a raster.
+/// Returns the description of a planned file's raster.
 pub(crate) fn described_by(plan: &WritePlan, spec: &RasterSpec) -> Result<Described> {
     let several = plan.planar == Planar::Separate && spec.bands > 1;
     let mut described = describe(spec, plan.format == Format::Cog && several)?;
@@ -448,7 +447,7 @@ pub(crate) fn described_by(plan: &WritePlan, spec: &RasterSpec) -> Result<Descri
     Ok(described)
 }
 
-/// Takes a file to stand beside the target; what the writer itself says in `.aux.xml` is said there too.
+/// Adds a file beside the target, merged with the writer's own metadata if it is `.aux.xml`.
 pub(crate) fn add_sidecar(
     store: &mut Store,
     described: &mut Described,
@@ -467,7 +466,7 @@ pub(crate) fn add_sidecar(
     store.sidecar(suffix, bytes, &mut Vec::new())
 }
 
-/// The directories of the levels that are stored, each with that of its mask.
+/// Returns the directories of the stored levels, each with that of its mask.
 fn stored_directories(
     (plan, spec): (&WritePlan, &RasterSpec),
     described: &Described,
@@ -477,7 +476,7 @@ fn stored_directories(
     stored.filter_map(|(at, _)| of(at)).collect()
 }
 
-/// Lays out a file of which all blocks have come; what is left is the commit.
+/// Lays out a file of which all blocks have arrived. Only the commit is left.
 pub(crate) fn complete(
     (plan, spec): (&WritePlan, &RasterSpec),
     mut described: Described,
@@ -486,7 +485,7 @@ pub(crate) fn complete(
 ) -> Result<WriteReport> {
     let directories = stored_directories((plan, spec), &described);
     if matches!(plan.full, FullImage::Elsewhere(_)) {
-        // What is said of the raster is said with its full image.
+        // The raster is described with its full image.
         (described.aux_xml, described.warnings) = (None, Vec::new());
     }
     let stored = store.finish(directories)?;

@@ -1,4 +1,4 @@
-//! The XML of the tag GDAL_METADATA (42112): items of the dataset and of its bands.
+//! The XML of tag GDAL_METADATA (42112): items of the dataset and of its bands.
 
 use super::xml::Element;
 use crate::geo::{GeoWarningCode as Code, Rpc};
@@ -9,17 +9,17 @@ use crate::{Warning, Warnings};
 pub struct MetadataItem {
     /// Its name.
     pub name: String,
-    /// Its domain; the usual one is the empty text.
+    /// Its domain; empty for the default domain.
     pub domain: String,
-    /// The band it is about, from 0; `None` for the dataset.
+    /// The band it belongs to, from 0; `None` for the dataset.
     pub sample: Option<u32>,
-    /// What GDAL uses it for: `scale`, `offset`, `unittype`, `description`, …
+    /// Its role in GDAL: `scale`, `offset`, `unittype`, `description`, …
     pub role: Option<String>,
     /// Its value.
     pub value: String,
 }
 
-/// What is known of one band's values.
+/// Statistics of one band's values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Statistics {
     /// Smallest valid value.
@@ -30,11 +30,11 @@ pub struct Statistics {
     pub mean: Option<f64>,
     /// Standard deviation.
     pub standard_deviation: Option<f64>,
-    /// Share of valid samples, per cent.
+    /// Percentage of valid samples.
     pub valid_percent: Option<f64>,
 }
 
-/// What the metadata says of one band.
+/// Metadata of one band.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BandMetadata {
     /// Real value = sample × scale + offset.
@@ -45,16 +45,16 @@ pub struct BandMetadata {
     pub unit: Option<String>,
     /// Name of the band.
     pub description: Option<String>,
-    /// Colour the band stands for, in GDAL's words.
+    /// GDAL's colour interpretation of the band.
     pub colour: Option<String>,
-    /// Statistics that were stored.
+    /// Stored statistics.
     pub statistics: Option<Statistics>,
-    /// Every other item of the band in the usual domain.
+    /// All other items of the band in the default domain.
     pub items: Vec<(String, String)>,
     /// Items of the band in other domains: domain, name, value.
     pub domain_items: Vec<(String, String, String)>,
-    /// Elements that only a sidecar can hold: colour table, attribute table and, of bands after the first, the
-    /// names of categories.
+    /// Elements that only a sidecar can hold: colour table, attribute table and, for bands after the first, the names
+    /// of categories.
     pub sidecar: Vec<Element>,
 }
 
@@ -66,7 +66,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Reads the tag's text. Malformed text gives no items and a warning.
+    /// Parses the tag's text. Malformed text gives no items and a warning.
     pub fn parse(text: &str, warnings: &mut Warnings) -> Self {
         let place = "GDAL_METADATA";
         let mut items = Vec::new();
@@ -115,7 +115,7 @@ impl Metadata {
         Self { items }
     }
 
-    /// What the items say of each of `count` bands; items of other bands are told.
+    /// Returns the metadata of each of `count` bands. Warns about items of other bands.
     pub fn bands(&self, count: usize, warnings: &mut Warnings) -> Vec<BandMetadata> {
         let mut bands = vec![BandMetadata::default(); count];
         for item in &self.items {
@@ -131,13 +131,13 @@ impl Metadata {
         bands
     }
 
-    /// The items of the dataset in a domain.
+    /// Returns the items of the dataset in a domain.
     pub fn domain<'a>(&'a self, domain: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let own = self.items.iter().filter(move |i| i.sample.is_none() && i.domain == domain);
         own.map(|i| (i.name.as_str(), i.value.as_str()))
     }
 
-    /// The camera model in the domain `RPC`, where there is one.
+    /// Returns the camera model in the domain `RPC`, if there is one.
     pub fn rpc(&self, warnings: &mut Warnings) -> Option<Rpc> {
         self.domain("RPC").next()?;
         Rpc::from_items(self.domain("RPC"), warnings)
@@ -181,7 +181,7 @@ impl BandMetadata {
     }
 }
 
-/// The five entities of XML; anything else stays as it is.
+/// Replaces the five entities of XML; anything else is unchanged.
 fn unescape(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();

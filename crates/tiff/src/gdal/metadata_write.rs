@@ -1,6 +1,6 @@
-//! Metadata made into the XML of the tag GDAL_METADATA.
+//! Writes metadata as the XML of tag GDAL_METADATA.
 //!
-//! Items in the order and form GDAL writes; values are escaped twice, as GDAL does and its readers expect.
+//! Items have the order and form of GDAL; values are escaped twice, as GDAL does and its readers expect.
 
 use super::metadata::{BandMetadata, Metadata, MetadataItem};
 use super::number::print;
@@ -8,7 +8,7 @@ use super::xml_write::Xml;
 use crate::geo::{GeoWarningCode as Code, Rpc};
 use crate::{FieldValue, Tag, Warning, Warnings};
 
-/// Domains that GDAL makes up from the file itself.
+/// Domains that GDAL derives from the file itself.
 const MADE_UP: [&str; 4] = ["IMAGE_STRUCTURE", "COLOR_PROFILE", "DERIVED_SUBDATASETS", "xml:XMP"];
 
 /// Items that GDAL keeps in baseline tags.
@@ -23,9 +23,9 @@ const TAG_ITEMS: [(&str, Tag); 7] = [
 ];
 
 impl Metadata {
-    /// The items to be written for a dataset: those of the whole, then those of each band, as GDAL has them.
-    /// What has tags of its own is left out: AREA_OR_POINT, the structure of the image, and a camera model
-    /// that the tag RPCCoefficient can hold.
+    /// Returns the items to write for a dataset: those of the dataset, then those of each band, as in GDAL. Items that
+    /// have their own tags are omitted: AREA_OR_POINT, the structure of the image, and a camera model that fits tag
+    /// RPCCoefficient.
     pub fn from_parts(items: &[MetadataItem], bands: &[BandMetadata]) -> Self {
         let whole = Self { items: items.iter().filter(|i| i.sample.is_none()).cloned().collect() };
         let has_rpc = whole.rpc(&mut Warnings::new()).is_some();
@@ -41,7 +41,7 @@ impl Metadata {
         Self { items: out }
     }
 
-    /// Takes out the items that are baseline tags (`TIFFTAG_SOFTWARE`, …) and gives those tags.
+    /// Removes the items that are baseline tags (`TIFFTAG_SOFTWARE`, …) and returns those tags.
     pub fn take_tags(&mut self) -> Vec<(Tag, FieldValue)> {
         let mut out = Vec::new();
         self.items.retain(|item| {
@@ -57,7 +57,7 @@ impl Metadata {
         out
     }
 
-    /// The tag's text; `None` where there are no items. Characters that XML cannot hold are told.
+    /// Returns the tag's text; `None` if there are no items. Warns about characters that XML cannot hold.
     pub fn to_xml(&self, warnings: &mut Warnings) -> Option<String> {
         if self.items.is_empty() {
             return None;
@@ -83,13 +83,13 @@ impl Metadata {
         Some(xml.text)
     }
 
-    /// The tag, where there are items.
+    /// Returns the tag, if there are items.
     pub fn to_field(&self, warnings: &mut Warnings) -> Option<(Tag, FieldValue)> {
         Some((Tag::GDAL_METADATA, FieldValue::Text(self.to_xml(warnings)?)))
     }
 }
 
-/// Says how many characters were lost.
+/// Warns about the number of lost characters.
 pub(super) fn tell(xml: &Xml, place: &str, warnings: &mut Warnings) {
     if xml.replaced > 0 {
         let message = format!("{} characters that XML cannot hold became spaces", xml.replaced);
@@ -98,7 +98,7 @@ pub(super) fn tell(xml: &Xml, place: &str, warnings: &mut Warnings) {
 }
 
 impl BandMetadata {
-    /// Statistics as the items GDAL keeps them in, where the items do not have them.
+    /// Returns statistics as GDAL's items, unless the items already have them.
     pub fn statistics_items(&self) -> Vec<(String, String)> {
         let Some(statistics) = &self.statistics else { return Vec::new() };
         let values = [
@@ -131,7 +131,7 @@ impl BandMetadata {
                 push(name, domain, None, value.clone());
             }
         }
-        // GDAL writes both where either is there.
+        // GDAL writes both if either is present.
         if self.scale.is_some() || self.offset.is_some() {
             push("OFFSET", "", Some("offset"), print(self.offset.unwrap_or(0.0)));
             push("SCALE", "", Some("scale"), print(self.scale.unwrap_or(1.0)));
@@ -148,13 +148,13 @@ impl BandMetadata {
     }
 }
 
-/// The inner of the two escapes.
+/// Applies the inner of the two escapes.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 impl Rpc {
-    /// The items of GDAL's metadata domain `RPC`, for formats that have no tag.
+    /// Returns the items of GDAL's metadata domain `RPC`, for formats without a tag.
     pub fn to_items(&self) -> Vec<MetadataItem> {
         let list = |values: &[f64; 20]| values.iter().map(|v| print(*v)).collect::<Vec<_>>().join(" ");
         let mut pairs = Vec::new();
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// What GDAL 3.12 wrote for the same dataset.
+    /// GDAL 3.12's output for the same dataset.
     #[test]
     fn the_text_is_that_of_gdal() {
         let expected = r#"<GDALMetadata>
@@ -265,7 +265,7 @@ mod tests {
         let mut metadata = Metadata::from_parts(&items, &[]);
         assert_eq!(metadata.take_tags(), [(Tag::Software, FieldValue::Text("s".to_owned()))]);
         assert_eq!(metadata.items, [item("x", "", "1")]);
-        // A model that lacks something stays as it was written.
+        // A model with missing items is unchanged.
         items.remove(0);
         items.remove(2);
         assert!(Metadata::from_parts(&items, &[]).items.iter().any(|i| i.domain == "RPC"));

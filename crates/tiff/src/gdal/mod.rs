@@ -1,6 +1,6 @@
-//! What GDAL keeps beside the pixels: nodata and metadata tags, `.aux.xml` sidecars, world files.
+//! GDAL's data besides pixels: nodata and metadata tags, `.aux.xml` sidecars, world files.
 //!
-//! Pure functions from text to facts and back; reading and writing the files is left to others.
+//! Pure functions from text to facts and back. Other modules read and write the files.
 
 mod metadata;
 mod metadata_write;
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
     use crate::Warnings;
 
-    /// Each text cut at every byte and with every byte changed: readers give something or a warning.
+    /// Each text is cut at every byte, and every byte is changed: readers return a value or a warning.
     #[test]
     fn no_text_makes_a_panic() {
         let texts = [

@@ -1,7 +1,7 @@
-//! The nodata value (tag GDAL_NODATA, 42113): a text that becomes a number and a sample.
+//! The nodata value (tag GDAL_NODATA, 42113): converts its text to a number and a sample.
 //!
-//! Integers are kept exactly, whatever their size, so that 64-bit values survive. A text that is no number
-//! gives none; something behind the number is dropped with a warning.
+//! Integers are kept exactly, whatever their size, so that 64-bit values survive. A text that is not a number gives no
+//! value; text after the number is dropped with a warning.
 
 use super::number::print;
 use crate::geo::GeoWarningCode as Code;
@@ -11,21 +11,21 @@ use crate::{DataType, FieldValue, Tag, Warning, Warnings};
 /// A nodata value as the file states it, not yet bound to a sample type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NoData {
-    /// A whole number that fits 64 bits, signed or unsigned.
+    /// An integer that fits 64 bits, signed or unsigned.
     Integer(i128),
-    /// Any other number, infinities and NaN included.
+    /// Any other number, including infinities and NaN.
     Float(f64),
 }
 
 impl NoData {
-    /// Reads the tag's text.
+    /// Parses the tag's text.
     pub fn parse(text: &str, warnings: &mut Warnings) -> Option<Self> {
         let place = "GDAL_NODATA";
         let text = text.split('\0').next().unwrap_or("").trim();
         if text.is_empty() {
             return None;
         }
-        // Long texts are no numbers; their head is enough to show what they are.
+        // Long texts are not numbers; their beginning is enough to show them.
         let shown: String = text.chars().take(40).collect();
         let (value, rest) = match read(text) {
             Some(found) => found,
@@ -42,7 +42,7 @@ impl NoData {
         Some(value)
     }
 
-    /// The tag's text, as GDAL prints it: whole numbers exactly, others with the digits that give them back.
+    /// Returns the tag's text, as GDAL prints it: integers exactly, others with enough digits to restore them.
     pub fn to_text(self) -> String {
         match self {
             Self::Integer(v) => v.to_string(),
@@ -50,12 +50,12 @@ impl NoData {
         }
     }
 
-    /// The tag.
+    /// Returns the tag.
     pub fn to_field(self) -> (Tag, FieldValue) {
         (Tag::GDAL_NODATA, FieldValue::Text(self.to_text()))
     }
 
-    /// The nearest `f64`.
+    /// Returns the nearest `f64`.
     pub fn as_f64(self) -> f64 {
         match self {
             Self::Integer(v) => nearest(v),
@@ -63,7 +63,7 @@ impl NoData {
         }
     }
 
-    /// The exact whole number, where it is one.
+    /// Returns the exact integer, if it is one.
     pub fn as_integer(self) -> Option<i128> {
         match self {
             Self::Integer(v) => Some(v),
@@ -71,8 +71,8 @@ impl NoData {
         }
     }
 
-    /// The value that samples of this type can be compared with and that is reported for them: rounded to
-    /// the precision of the type, as GDAL does. `None` where the type cannot hold anything near it.
+    /// Returns the value that samples of this type are compared with and that is reported for them: rounded to the
+    /// precision of the type, as in GDAL. `None` if the type cannot hold anything close to it.
     pub fn for_type(self, data_type: DataType) -> Option<Self> {
         let (low, high) = match data_type {
             DataType::F64 | DataType::C128 | DataType::F16 => return Some(self.float(|v| v)),
@@ -88,12 +88,13 @@ impl NoData {
         };
         match self.as_integer() {
             Some(v) => (low..=high).contains(&v).then_some(Self::Integer(v)),
-            // A fraction is in the range of the type and equal to none of its samples.
+            // A fraction within the range of the type equals none of its samples.
             None => (nearest(low)..=nearest(high)).contains(&self.as_f64()).then_some(self),
         }
     }
 
-    /// The value of samples of this type that are stored inverted: 0 is white. One that they cannot have stays as it is.
+    /// Returns the value for samples of this type that are stored inverted: 0 is white. A value that they cannot have
+    /// is unchanged.
     pub fn inverted(self, data_type: DataType) -> Self {
         let highest: i128 = match data_type {
             DataType::U8 => u8::MAX.into(),
@@ -113,8 +114,8 @@ impl NoData {
         Self::Float(round(self.as_f64()))
     }
 
-    /// The sample that stands for nodata, in native byte order in the first `data_type.size()` bytes.
-    /// `None` where no sample of the type equals it.
+    /// Returns the nodata sample, in native byte order in the first `data_type.size()` bytes. `None` if no sample of
+    /// the type equals it.
     pub fn to_sample(self, data_type: DataType) -> Option<[u8; 16]> {
         let mut out = [0; 16];
         let mut put = |bytes: &[u8]| {
@@ -133,7 +134,7 @@ impl NoData {
             DataType::U64 => put(&u64::try_from(integer()?).ok()?.to_ne_bytes()),
             DataType::I64 => put(&i64::try_from(integer()?).ok()?.to_ne_bytes()),
             DataType::F16 => {
-                // GDAL widens half floats and compares them with the value as it is.
+                // GDAL widens half floats and compares them with the unrounded value.
                 let half = to_half(self.as_f64());
                 let equal = from_half(half) == self.as_f64() || self.as_f64().is_nan();
                 put(&equal.then_some(half)?.to_ne_bytes());
@@ -144,7 +145,7 @@ impl NoData {
         Some(out)
     }
 
-    /// Adds a warning where samples of this type cannot hold the value.
+    /// Adds a warning if samples of this type cannot hold the value.
     pub fn check(self, data_type: DataType, warnings: &mut Warnings) {
         if self.to_sample(data_type).is_none() {
             let message =
@@ -167,15 +168,15 @@ fn to_f32(v: f64) -> f32 {
     v as f32
 }
 
-/// The whole number a float is, where it fits 64 bits.
+/// Returns the float as an integer, if it is one that fits 64 bits.
 fn whole(v: f64) -> Option<i128> {
     #[expect(clippy::cast_possible_truncation, reason = "the value is whole and below 2^65")]
     (v.fract() == 0.0 && v.abs() < 36_893_488_147_419_103_232.0).then_some(v as i128)
 }
 
-/// The number a text begins with, and what is behind it.
+/// Returns the number at the beginning of a text, and the rest.
 fn read(text: &str) -> Option<(NoData, &str)> {
-    // What printf of several systems writes for values that are not finite.
+    // Output of printf on several systems for values that are not finite.
     const WORDS: [(&str, f64); 11] = [
         ("-1.#QNAN", f64::NAN),
         ("1.#QNAN", f64::NAN),
@@ -204,14 +205,14 @@ fn read(text: &str) -> Option<(NoData, &str)> {
         return Some((NoData::Integer(integer), rest));
     }
     let float: f64 = value.parse().ok()?;
-    // "-0.0" and "255.0" are whole numbers; the sign of zero has no meaning for a comparison.
+    // "-0.0" and "255.0" are integers; the sign of zero is irrelevant for a comparison.
     Some((
         whole(float).filter(|v| v.unsigned_abs() < 1 << 53).map_or(NoData::Float(float), NoData::Integer),
         rest,
     ))
 }
 
-/// Where a decimal number with optional sign, fraction and exponent ends.
+/// Returns the end of a decimal number with optional sign, fraction and exponent.
 fn number_end(text: &[u8]) -> usize {
     let at = |i: usize| text.get(i).copied().unwrap_or(0);
     let digits = |mut i: usize| {

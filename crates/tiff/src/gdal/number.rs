@@ -1,6 +1,6 @@
-//! Numbers as GDAL prints them: `%.17g` of C, which gives every `f64` back exactly.
+//! Formats numbers like GDAL: C's `%.17g`, which restores every `f64` exactly.
 
-/// The number with at most 17 digits, without zeros at the end; `nan`, `inf` and `-inf` for the others.
+/// Formats a number with at most 17 digits, without trailing zeros; `nan`, `inf` and `-inf` for the others.
 pub(super) fn print(value: f64) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -12,7 +12,7 @@ pub(super) fn print(value: f64) -> String {
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     match usize::try_from(16 - exponent) {
-        // Between 1e-4 and 1e17 without an exponent: that many decimals make 17 digits.
+        // Between 1e-4 and 1e17 without an exponent: this many decimals give 17 digits.
         Ok(decimals) if exponent >= -4 => without_zeros(&format!("{value:.decimals$}")).to_owned(),
         _ => {
             let sign = if exponent < 0 { '-' } else { '+' };
@@ -29,7 +29,7 @@ fn without_zeros(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// The right column is what GDAL 3.12 wrote into the tag GDAL_NODATA.
+    /// The right column is what GDAL 3.12 wrote to tag GDAL_NODATA.
     #[test]
     fn prints_as_gdal_does() {
         for (value, text) in [

@@ -1,7 +1,7 @@
 //! Sidecars of GDAL's persistent auxiliary metadata: `.aux.xml`.
 //!
-//! What a sidecar says overrides what the file says, as in GDAL; `apply` does that for georeferencing and
-//! `PamBand::over` for a band. Colour tables and attribute tables are kept as their elements; histograms are left out.
+//! A sidecar overrides the file, as in GDAL: `apply` does that for georeferencing and `PamBand::over` for a band.
+//! Colour tables and attribute tables are kept as their elements; histograms are dropped.
 
 use super::metadata::{BandMetadata, MetadataItem};
 use super::nodata::NoData;
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 const PLACE: &str = ".aux.xml";
 
-/// What a sidecar says of one band.
+/// A sidecar's metadata of one band.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PamBand {
     /// The band, from 1.
@@ -26,7 +26,7 @@ pub struct PamBand {
     pub metadata: BandMetadata,
 }
 
-/// What a sidecar says.
+/// The content of a sidecar.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pam {
     /// Reference system.
@@ -41,12 +41,12 @@ pub struct Pam {
     pub rpc: Option<Rpc>,
     /// Items of the dataset.
     pub items: Vec<MetadataItem>,
-    /// Bands that are mentioned, by number.
+    /// Bands with metadata, by number.
     pub bands: Vec<PamBand>,
 }
 
 impl Pam {
-    /// Reads the text. What cannot be used is absent and has a warning.
+    /// Parses the text. Unusable parts are dropped with a warning.
     pub fn parse(text: &str, warnings: &mut Warnings) -> Self {
         // Histograms are not used and can be long.
         let root = Element::parse_taking(text, &XmlLimits::default(), &mut |_, element| {
@@ -67,7 +67,7 @@ impl Pam {
         }
     }
 
-    /// What the elements inside say; those of a VRT's root are the same but for the name of its bands.
+    /// Reads child elements; those of a VRT's root are the same except for the name of its bands.
     pub fn from_element(root: &Element, warnings: &mut Warnings) -> Self {
         let mut pam = Self {
             crs: root.child_text("SRS").and_then(|text| crs(text, warnings)),
@@ -101,13 +101,14 @@ impl Pam {
         pam
     }
 
-    /// What is said of a band, from 1; the first of several mentions counts.
+    /// Returns the metadata of a band, from 1. If it occurs several times, the first one counts.
     pub fn band(&self, number: u32) -> Option<&PamBand> {
         let at = self.bands.partition_point(|b| b.band < number);
         self.bands.get(at).filter(|b| b.band == number)
     }
 
-    /// ArcGIS keeps an affine transform as a polynomial of order 1 for pixel centres, rows counted upwards.
+    /// Reads ArcGIS's form of an affine transform: a polynomial of order 1 for pixel centres, with rows counted
+    /// upwards.
     fn esri(&mut self, metadata: &Element, warnings: &mut Warnings) {
         let Some(xform) = metadata.child("GeodataXform") else { return };
         if self.crs.is_none() {
@@ -131,7 +132,7 @@ impl Pam {
 }
 
 impl PamBand {
-    /// The file's own metadata with what the sidecar has in its place.
+    /// Returns the file's own metadata, overridden by the sidecar's.
     pub fn over(&self, own: &BandMetadata) -> BandMetadata {
         let pam = &self.metadata;
         let mut items = own.items.clone();
@@ -167,7 +168,7 @@ impl PamBand {
 }
 
 impl PamBand {
-    /// What only a sidecar can hold. Category names of the first band have a place of their own.
+    /// Returns the elements that only a sidecar can hold. Category names of the first band are stored elsewhere.
     fn elements(&self) -> Vec<Element> {
         let mut elements = self.metadata.sidecar.clone();
         if self.band > 1 && !self.categories.is_empty() {
@@ -180,11 +181,11 @@ impl PamBand {
     }
 }
 
-/// An element without the white space between the elements inside. The reader limits how deep they are.
+/// Returns an element without the white space between its children. The parser limits their depth.
 fn without_indents(element: &Element) -> Element {
     let Element { name, attributes, text, children } = element;
     let text = if children.is_empty() { text } else { text.trim() };
-    // Each element is copied once: a copy of all that is inside, at every level, would multiply a deep table.
+    // Each element is copied once: copying all of its content at every level would multiply a deep table.
     Element {
         name: name.clone(),
         attributes: attributes.clone(),
@@ -203,13 +204,13 @@ fn over_domains(
     own.iter().filter(is_kept).chain(pam).cloned().collect()
 }
 
-/// The file's own georeferencing with what its sidecars say in its place, in GDAL's order: the `.aux.xml`,
-/// the file, the world file.
+/// Combines the file's georeferencing with that of its sidecars in GDAL's order of precedence: the `.aux.xml`, the
+/// file, the world file.
 pub fn apply(mut own: Georeference, pam: Option<&Pam>, world_file: Option<GeoTransform>) -> Georeference {
     if let Some(pam) = pam {
         if pam.transform.is_some() {
             own.transform = pam.transform;
-            // Control points stood in for a transform; the system is then that of the transform.
+            // Control points replaced a transform; the system is now that of the transform.
             own.gcps.clear();
             own.crs = own.crs.or(own.gcp_crs.take());
         }
@@ -277,7 +278,7 @@ fn gcp(index: usize, element: &Element, warnings: &mut Warnings) -> Option<Gcp> 
 /// Longest name of a domain: every item has a copy of it.
 const LONGEST_DOMAIN: usize = 128;
 
-/// The items of a `<Metadata>` element.
+/// Returns the items of a `<Metadata>` element.
 fn items(metadata: &Element, sample: Option<u32>, warnings: &mut Warnings) -> Vec<MetadataItem> {
     let domain = metadata.attribute("domain").unwrap_or("");
     if domain.len() > LONGEST_DOMAIN {

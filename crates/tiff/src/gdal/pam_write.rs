@@ -1,7 +1,7 @@
-//! A sidecar made into its text: `.aux.xml`.
+//! Writes a sidecar as text: `.aux.xml`.
 //!
-//! Reading the text gives the same value back. Numbers have all their digits, where GDAL rounds those of
-//! control points.
+//! Reading the text restores the same value. Numbers have all their digits, whereas GDAL rounds those of control
+//! points.
 
 use super::metadata::MetadataItem;
 use super::metadata_write::tell;
@@ -12,12 +12,12 @@ use crate::Warnings;
 use crate::geo::{Crs, Gcp};
 
 impl Pam {
-    /// Says nothing: no sidecar is needed.
+    /// Returns whether it is empty, so that no sidecar is needed.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The text of the sidecar. Characters that XML cannot hold are told.
+    /// Returns the text of the sidecar. Warns about characters that XML cannot hold.
     pub fn to_xml(&self, warnings: &mut Warnings) -> String {
         let mut xml = Xml::default();
         xml.start("PAMDataset", &[]);
@@ -44,7 +44,7 @@ impl Pam {
     }
 }
 
-/// The definition, or the code where only that is known.
+/// Returns the definition, or the code if only that is known.
 fn srs(crs: &Crs) -> Option<String> {
     crs.wkt.clone().or_else(|| crs.epsg.map(|code| format!("EPSG:{code}")))
 }
@@ -63,7 +63,7 @@ fn write_gcps(xml: &mut Xml, gcps: &[Gcp], crs: Option<&Crs>) {
     xml.end();
 }
 
-/// One `<Metadata>` for each run of items in one domain, so that their order stays.
+/// Writes one `<Metadata>` per run of items in one domain, to preserve their order.
 fn write_items(xml: &mut Xml, items: &[MetadataItem]) {
     let pairs = items.iter().map(|i| (i.domain.as_str(), i.name.as_str(), i.value.as_str()));
     write_pairs(xml, &pairs.collect::<Vec<_>>());

@@ -1,19 +1,19 @@
-//! World files (`.tfw`, `.wld`): six numbers, one a line.
+//! World files (`.tfw`, `.wld`): six numbers, one per line.
 //!
-//! They speak of pixel centres; the transform made here is for corners. They count only where neither the
-//! file itself nor a `.aux.xml` has a transform.
+//! They describe pixel centres; the resulting transform is for corners. They are used only if neither the file itself
+//! nor an `.aux.xml` has a transform.
 
 use crate::geo::{GeoTransform, GeoWarningCode as Code};
 use crate::{Warning, Warnings};
 
-/// Reads the text; `None` with a warning where it has no usable six numbers.
+/// Parses the text; returns `None` with a warning if it does not have six usable numbers.
 pub fn parse(text: &str, warnings: &mut Warnings) -> Option<GeoTransform> {
     let mut bad = |message: String| {
         warnings.push(Warning::new(Code::BadWorldFile, "world file", message));
         None
     };
     let mut values = [0.0; 6];
-    // Blank lines are common at the end and harmless between.
+    // Blank lines are common at the end and harmless in between.
     let mut words = text.trim_start_matches('\u{feff}').split_whitespace();
     for (i, slot) in values.iter_mut().enumerate() {
         let number = words.next().and_then(|w| w.replace(',', ".").parse().ok());
@@ -30,8 +30,8 @@ pub fn parse(text: &str, warnings: &mut Warnings) -> Option<GeoTransform> {
     Some(centre.centre_to_corner())
 }
 
-/// The extensions a world file of a file with this extension may have, in the order they are tried:
-/// `tif` gives `tfw`, `tifw`, `wld`.
+/// Returns the possible extensions of a world file for a file with this extension, in the order in which they are
+/// tried: `tif` gives `tfw`, `tifw`, `wld`.
 pub fn extensions(extension: &str) -> Vec<String> {
     let mut out = Vec::new();
     let chars: Vec<char> = extension.chars().collect();

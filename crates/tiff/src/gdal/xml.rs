@@ -1,20 +1,21 @@
-//! XML as a small tree, for metadata in tags and sidecars and for VRT files.
+//! Parses XML into a small tree, for metadata in tags and sidecars and for VRT files.
 //!
-//! No entity is expanded but the five of XML and character references, so no text grows when read. Length,
-//! depth, number of elements kept and attributes of an element are limited; a reader of many like elements takes them as they close.
+//! Only the five entities of XML and character references are expanded, so no text grows when it is read. Length,
+//! depth, number of kept elements and attributes per element are limited; a reader of many similar elements takes them
+//! as they close.
 
 use crate::InvalidValue;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-/// Longest text that is read: sidecars with histograms and tables reach some megabytes.
+/// Longest text that is read. Sidecars with histograms and tables reach some megabytes.
 const MAX_LEN: usize = 64 << 20;
 const MAX_DEPTH: usize = 64;
 const MAX_ELEMENTS: usize = 1 << 20;
-/// Attributes of one element; each is compared with all before it.
+/// Maximum number of attributes of an element; each is compared with all before it.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// One element: its name, attributes, text (without that of elements inside) and elements.
+/// An element: its name, attributes, own text (without that of child elements) and child elements.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Element {
     /// Its name.
@@ -23,18 +24,18 @@ pub struct Element {
     pub attributes: Vec<(String, String)>,
     /// Its own text.
     pub text: String,
-    /// The elements inside, in order.
+    /// The child elements, in order.
     pub children: Vec<Element>,
 }
 
-/// What a text may hold.
+/// Limits of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct XmlLimits {
-    /// Bytes.
+    /// Maximum size in bytes.
     pub len: usize,
-    /// Elements kept.
+    /// Maximum number of kept elements.
     pub elements: usize,
-    /// Whether a document type declaration, of which nothing is used, may be there.
+    /// Whether a document type declaration is allowed. It is ignored.
     pub document_type: bool,
 }
 
@@ -44,17 +45,17 @@ impl Default for XmlLimits {
     }
 }
 
-/// Takes an element that closes, inside those that are open; what it gives back stays in the tree.
+/// Takes an element that closes, inside the open elements. A returned element stays in the tree.
 pub type Take<'a> = dyn FnMut(&[Element], Element) -> Result<Option<Element>, InvalidValue> + 'a;
 
 impl Element {
-    /// Reads a text with one root element.
+    /// Parses a text with one root element.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         Self::parse_taking(text, &XmlLimits::default(), &mut |_, element| Ok(Some(element)))
     }
 
-    /// Reads a text with one root element. Each element that closes inside another is offered to `take`, with
-    /// the names of those it is in, and kept in the tree where it comes back.
+    /// Parses a text with one root element. Passes each element that closes inside another to `take`, with the open
+    /// elements around it. A returned element is kept in the tree.
     pub fn parse_taking(text: &str, limits: &XmlLimits, take: &mut Take<'_>) -> Result<Self, InvalidValue> {
         Ok(Self::read(text, limits, take)?)
     }
@@ -63,7 +64,7 @@ impl Element {
         if text.len() > limits.len {
             return Err(format!("{} bytes of XML, at most {} are read", text.len(), limits.len));
         }
-        // Tags hold a closing NUL, sidecars a byte-order mark.
+        // Tags have a closing NUL, sidecars a byte-order mark.
         let text = text.trim_end_matches('\0').trim_start_matches('\u{feff}').trim();
         let mut reader = Reader::from_str(text);
         let mut open: Vec<Element> = Vec::new();
@@ -145,32 +146,32 @@ impl Element {
                 .map_err(|e| format!("malformed XML: {e}"))?;
             element.attributes.push((name_of(attribute.key.as_ref()), value.into_owned()));
         }
-        // Most elements have one attribute, and a list begins with room for four.
+        // Most elements have one attribute, but a list starts with room for four.
         element.attributes.shrink_to_fit();
         Ok(element)
     }
 
-    /// Itself and the elements inside; their depth is limited when they are read.
+    /// Returns the number of elements: itself and all descendants, whose depth is limited when they are read.
     fn count(&self) -> usize {
         1 + self.children.iter().map(Self::count).sum::<usize>()
     }
 
-    /// An attribute's value.
+    /// Returns the value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
-    /// The elements with a name.
+    /// Returns the child elements with a name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
         self.children.iter().filter(move |c| c.name == name)
     }
 
-    /// The first element with a name.
+    /// Returns the first child element with a name.
     pub fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|c| c.name == name)
     }
 
-    /// The text of the first element with a name, without space around it; `None` where it is empty.
+    /// Returns the text of the first child element with a name, without surrounding white space; `None` if it is empty.
     pub fn child_text(&self, name: &str) -> Option<&str> {
         self.child(name).map(|c| c.text.trim()).filter(|t| !t.is_empty())
     }
@@ -180,7 +181,7 @@ fn name_of(name: impl AsRef<[u8]>) -> String {
     String::from_utf8_lossy(name.as_ref()).into_owned()
 }
 
-/// Keeps a closed element or gives it away; returns how many elements were given away.
+/// Keeps a closed element or passes it on. Returns the number of elements passed on.
 fn close(
     element: Element,
     open: &mut [Element],
@@ -252,7 +253,7 @@ mod tests {
         assert!(parse("<a x=\"&y;\"/>").is_err());
     }
 
-    /// Attributes were compared with each other, all with all: 100 kB took a second, 16 MiB hours.
+    /// Attributes were compared pairwise: 100 kB took a second, 16 MiB hours.
     #[test]
     fn elements_with_very_many_attributes_are_errors() {
         let of = |count: usize| (0..count).map(|i| format!(" a{i}=\"\"")).collect::<String>();

@@ -1,28 +1,28 @@
-//! XML written as text: elements with attributes, indented as GDAL does.
+//! Writes XML as text: elements with attributes, indented as in GDAL.
 //!
-//! Everything that the reader of `xml` gives comes back. Characters that XML 1.0 has no way to hold become
-//! spaces, and are counted so that callers can tell.
+//! Everything that the reader of `xml` returns is restored. Characters that XML 1.0 cannot hold become spaces, and are
+//! counted so that callers can report them.
 
 use super::xml::Element;
 
-/// A text that grows by elements.
+/// A text that elements are appended to.
 #[derive(Debug, Default)]
 pub(super) struct Xml {
     pub text: String,
     open: Vec<String>,
-    /// How many characters became spaces.
+    /// Number of characters replaced by spaces.
     pub replaced: usize,
 }
 
 impl Xml {
-    /// `<name a="…">` on a line of its own; what follows is inside until `end`.
+    /// Writes `<name a="…">` on its own line. Everything until `end` is inside it.
     pub fn start(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.tag(name, attributes);
         self.text.push_str(">\n");
         self.open.push(name.to_owned());
     }
 
-    /// Closes the last element that was started.
+    /// Closes the last open element.
     pub fn end(&mut self) {
         if let Some(name) = self.open.pop() {
             self.indent();
@@ -30,7 +30,7 @@ impl Xml {
         }
     }
 
-    /// `<name a="…">text</name>` on a line of its own.
+    /// Writes `<name a="…">text</name>` on its own line.
     pub fn leaf(&mut self, name: &str, attributes: &[(&str, &str)], text: &str) {
         self.tag(name, attributes);
         self.text.push('>');
@@ -38,13 +38,13 @@ impl Xml {
         self.text.push_str(&format!("</{name}>\n"));
     }
 
-    /// `<name a="…" />` on a line of its own.
+    /// Writes `<name a="…" />` on its own line.
     pub fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.tag(name, attributes);
         self.text.push_str(" />\n");
     }
 
-    /// An element and all that is inside. The reader limits how deep that is.
+    /// Writes an element with all its content. The parser limits its depth.
     pub fn element(&mut self, element: &Element) {
         let attributes: Vec<_> = element.attributes.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         if element.children.is_empty() {
@@ -77,7 +77,7 @@ impl Xml {
                 '<' => self.text.push_str("&lt;"),
                 '>' => self.text.push_str("&gt;"),
                 '"' if attribute => self.text.push_str("&quot;"),
-                // Readers make line ends and, in attributes, all white space into one kind.
+                // Readers normalize line ends and, in attributes, all white space.
                 '\r' => self.text.push_str("&#13;"),
                 '\n' | '\t' if attribute => self.text.push_str(&format!("&#{};", u32::from(c))),
                 '\n' | '\t' => self.text.push(c),
@@ -85,7 +85,7 @@ impl Xml {
                     self.text.push(' ');
                     self.replaced += 1;
                 }
-                // Another line end of XML 1.1, which some readers make `\n`.
+                // Another line end of XML 1.1, which some readers convert to `\n`.
                 '\u{85}' | '\u{2028}' => self.text.push_str(&format!("&#{};", u32::from(c))),
                 c => self.text.push(c),
             }

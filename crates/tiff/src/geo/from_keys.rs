@@ -1,7 +1,7 @@
 //! The reference system that GeoKeys name or describe.
 //!
-//! A code gives its registered definition; a system written out in keys is turned into WKT and looked up; one that
-//! cannot be written is kept as its citation, with a warning.
+//! A code gives its registered definition. A system written out in keys is converted to WKT and looked up; one that
+//! cannot be converted is kept as its citation, with a warning.
 
 use strile_crs::identify::identify;
 use strile_crs::reference::DEGREE;
@@ -17,8 +17,8 @@ use super::warning::GeoWarningCode as Code;
 use crate::{Warning, Warnings};
 
 impl GeoKeys {
-    /// Returns the reference system that the keys name or describe. `None` where they say nothing about a system, or
-    /// nothing that can be used; the warnings say what was tolerated.
+    /// Returns the reference system that the keys name or describe. `None` if they do not describe a usable system; the
+    /// warnings say what was tolerated.
     pub fn crs(&self, warnings: &mut Warnings) -> Option<Crs> {
         let keys = self;
         if keys.short(key::MODEL_TYPE).is_none() && !matches!(model(keys), Model::Local) {
@@ -57,7 +57,7 @@ enum Model {
     Local,
 }
 
-/// Key 1024, and where it says nothing, the codes that are there.
+/// Returns key 1024 or, if it is not set, the kind given by the codes.
 fn model(keys: &GeoKeys) -> Model {
     match keys.short(key::MODEL_TYPE) {
         Some(1) => Model::Projected,
@@ -71,7 +71,7 @@ fn model(keys: &GeoKeys) -> Model {
 
 enum Found {
     Node(Node),
-    /// A code of the registry's range whose definition is not held here.
+    /// A code in the registry's range without a definition here.
     Code(u32, CrsKind),
 }
 
@@ -82,7 +82,7 @@ fn projected(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Found> {
         }
         let message = format!("code {code} is not known");
         warnings.push(Warning::new(Code::UnknownCode, "key 3072", message));
-        // EPSG's codes lie between these; what is above is private.
+        // EPSG's codes are between these; higher ones are private.
         if (1024..USER_DEFINED).contains(&code) && keys.short(key::METHOD).is_none() {
             return Some(Found::Code(u32::from(code), CrsKind::Projected));
         }
@@ -113,7 +113,7 @@ fn projected(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Found> {
     let name = stated.or_else(|| keys.text(key::CITATION)).or(own.filter(|text| !text.contains(" = ")));
     let name = name.unwrap_or("unnamed");
     let name = name.strip_prefix("PCS Name = ").unwrap_or(name);
-    // Keys have no method for it: writers describe an ellipsoidal Mercator and tell by the name what they mean.
+    // Keys have no method for it: writers describe an ellipsoidal Mercator, and only the name shows what they mean.
     if PSEUDO_MERCATOR.contains(&name)
         && projection.is_mercator_at_zero()
         && identify(&geographic) == Some(4326)
@@ -130,10 +130,10 @@ fn projected(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Found> {
     Some(Found::Node(node))
 }
 
-/// ESRI's and EPSG's name of EPSG:3857.
+/// Names of EPSG:3857 by ESRI and EPSG.
 const PSEUDO_MERCATOR: [&str; 2] = ["WGS_1984_Web_Mercator_Auxiliary_Sphere", "WGS 84 / Pseudo-Mercator"];
 
-/// A part of a citation such as `PCS Name = x|LUnits = y|`.
+/// Returns a part of a citation such as `PCS Name = x|LUnits = y|`.
 fn part_of<'a>(citation: &'a str, name: &str) -> Option<&'a str> {
     let mut parts = citation.split('|').filter_map(|part| part.split_once(" = "));
     parts.find(|(n, v)| *n == name && !v.is_empty()).map(|(_, v)| v)
@@ -151,7 +151,7 @@ fn geocentric(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
     Some(node.with(linear_unit(keys, warnings)))
 }
 
-/// The unit of keys 3076 and 3077; metres where they say nothing.
+/// Returns the unit of keys 3076 and 3077; metres by default.
 fn linear_unit(keys: &GeoKeys, warnings: &mut Warnings) -> Node {
     let metre = || Node::named("UNIT", "metre").number(1.0).epsg(Some(9001));
     match keys.short(key::LINEAR_UNITS) {
@@ -179,7 +179,7 @@ fn linear_unit(keys: &GeoKeys, warnings: &mut Warnings) -> Node {
     }
 }
 
-/// A registered projected system beside another unit: the system in that unit, which has no code.
+/// Combines a registered projected system with another unit. The result has no code.
 fn with_linear_unit(mut node: Node, keys: &GeoKeys, warnings: &mut Warnings) -> Node {
     if !node.is(&["PROJCS"]) || keys.short(key::LINEAR_UNITS).is_none() {
         return node;
@@ -208,7 +208,8 @@ fn with_linear_unit(mut node: Node, keys: &GeoKeys, warnings: &mut Warnings) -> 
     node
 }
 
-/// A citation that is WKT, beside keys that neither name nor describe a system: files of xarray-spatial.
+/// Returns the system of a citation that is WKT, if the keys neither name nor describe a system: files of
+/// xarray-spatial.
 fn cited(keys: &GeoKeys) -> Option<Crs> {
     let codes = [key::PROJECTED_CRS, key::GEODETIC_CRS].iter().any(|&id| keys.code(id).is_some());
     let described = [key::METHOD, key::PROJECTION, key::GEODETIC_DATUM, key::ELLIPSOID];
@@ -220,8 +221,8 @@ fn cited(keys: &GeoKeys) -> Option<Crs> {
     texts.find(|text| is_wkt(text)).and_then(|text| Crs::from_wkt(text).ok())
 }
 
-/// A system of ESRI's registry. It has the code and the text of EPSG's system with the same numbers only where its name
-/// is that system's too: ESRI registers others with the same numbers, and GDAL gives those no EPSG code.
+/// Resolves a system of ESRI's registry. It gets the code and the text of EPSG's system with the same numbers only if
+/// it also has that system's name: ESRI registers others with the same numbers, and GDAL gives those no EPSG code.
 fn registered_by_esri(mut crs: Crs) -> Crs {
     let registered = crs.epsg.and_then(Crs::from_epsg).filter(|registered| {
         let words = |name: &str| -> Vec<String> {
@@ -239,7 +240,8 @@ fn registered_by_esri(mut crs: Crs) -> Crs {
     })
 }
 
-/// What is neither projected nor geographic: WKT in a citation, or a system without a place on the Earth.
+/// Returns a system that is neither projected nor geographic: WKT in a citation, or a system without a place on the
+/// Earth.
 fn local(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Crs> {
     let citation = keys.text(key::PROJECTED_CITATION);
     if let Some(wkt) = citation.and_then(|text| text.strip_prefix("ESRI PE String = ")) {
@@ -252,7 +254,7 @@ fn local(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Crs> {
     if name.is_none() && keys.short(key::LINEAR_UNITS).is_none() {
         return None;
     }
-    // Line breaks in a name are made spaces, as GDAL does.
+    // Line breaks in a name become spaces, as in GDAL.
     let name = name.unwrap_or("unnamed").replace(['\n', '\r'], " ");
     let unit = linear_unit(keys, warnings);
     let node = Node::named("LOCAL_CS", name.trim()).with(unit);

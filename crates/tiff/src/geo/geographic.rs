@@ -1,4 +1,4 @@
-//! The geographic system under the keys 2048 to 2061: code, or datum, ellipsoid, prime meridian and unit.
+//! The geographic system of keys 2048 to 2061: a code, or datum, ellipsoid, prime meridian and unit.
 
 use std::ops::RangeInclusive;
 
@@ -9,8 +9,8 @@ use strile_crs::reference::DEGREE;
 use strile_crs::registry;
 use strile_crs::wkt::{Node, Value};
 
-/// Geographic systems with three axes that GDAL reads as such from key 2048: those whose datum is dynamic or
-/// an ensemble, which its WKT 1 cannot express. It reads all others as the system with two axes.
+/// Geographic systems with three axes that GDAL also reads as such from key 2048: those whose datum is dynamic or an
+/// ensemble, which its WKT 1 cannot express. It reads all others as the system with two axes.
 const KEEPS_THIRD_AXIS: [RangeInclusive<u16>; 29] = [
     4891..=4891,
     4923..=4923,
@@ -43,7 +43,7 @@ const KEEPS_THIRD_AXIS: [RangeInclusive<u16>; 29] = [
     9016..=9018,
 ];
 
-/// The geographic system as a `GEOGCS` node. `None` where the keys say nothing about one.
+/// Returns the geographic system as a `GEOGCS` node; `None` if the keys do not describe one.
 pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
     if let Some(code) = keys.code(key::GEODETIC_CRS) {
         match registry::lookup(u32::from(code)) {
@@ -67,7 +67,7 @@ pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node>
     }
     let mut datum = datum(keys, warnings)?;
     if let Some(shift) = shift(keys, warnings) {
-        // Behind the ellipsoid, before the code.
+        // After the ellipsoid, before the code.
         datum.values.insert(2.min(datum.values.len()), Value::Node(shift));
     }
     let citation = Citation::of(keys.text(key::GEODETIC_CITATION));
@@ -75,22 +75,22 @@ pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node>
     let name = citation.name.unwrap_or("unknown");
     let unit = angular_unit(keys, &citation, warnings);
     let size = unit.f64(1).unwrap_or(DEGREE);
-    // WKT 1 has it in the unit of the system, but registered ones, which everyone writes in degrees.
+    // WKT 1 uses the unit of the system, except for registered meridians, which are always written in degrees.
     let in_unit = if meridian_code.is_some() || size == DEGREE { meridian } else { meridian * DEGREE / size };
     let mut primem = Node::named("PRIMEM", &meridian_name).number(in_unit);
     if keys.code(key::PRIME_MERIDIAN).is_some() || datum.epsg_code().is_some() {
         primem = primem.epsg(meridian_code);
     }
     let node = Node::named("GEOGCS", name).with(datum).with(primem).with(unit);
-    // GDAL reads them in this order, and so are systems compared.
+    // GDAL reads them in this order, and systems are compared in it.
     let node = node.with(Node::named("AXIS", "Latitude").word("NORTH"));
     Some(node.with(Node::named("AXIS", "Longitude").word("EAST")))
 }
 
-/// The size of the angular unit that key 2054 names, in radians.
+/// Returns the size of the angular unit of key 2054, in radians.
 pub(super) fn key_unit(keys: &GeoKeys) -> Option<f64> {
     keys.short(key::ANGULAR_UNITS).filter(|&code| code != 0)?;
-    // The same call warns where the geographic system is made.
+    // The same call warns when the geographic system is created.
     angular_unit(keys, &Citation::default(), &mut Warnings::new()).f64(1)
 }
 
@@ -122,10 +122,10 @@ fn angular_unit(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Warnings
     }
 }
 
-/// The `DATUM` with its `SPHEROID`.
+/// Returns the `DATUM` with its `SPHEROID`.
 fn datum(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
     if let Some(code) = keys.code(key::GEODETIC_DATUM) {
-        // Codes below 6200 name an unknown datum on the ellipsoid 1000 codes further on.
+        // Codes below 6200 name an unknown datum on the ellipsoid with the code plus 1000.
         match registry::geographic_by_datum(u32::from(code)) {
             Some(node) => return node.child(&["DATUM"]).cloned(),
             None => {
@@ -139,7 +139,7 @@ fn datum(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
     Some(Node::named("DATUM", citation.datum.unwrap_or("unknown")).with(spheroid))
 }
 
-/// Key 2062: three or seven numbers of a shift to WGS 84, written by GDAL beside a datum of its own.
+/// Returns key 2062: three or seven numbers of a shift to WGS 84, written by GDAL with a datum of its own.
 fn shift(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
     let values = match keys.values.get(&key::TOWGS84)? {
         KeyValue::Doubles(values) => values.as_slice(),
@@ -188,7 +188,7 @@ fn spheroid(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Warnings) ->
     Some(Node::named("SPHEROID", name).number(major).number(inverse_flattening))
 }
 
-/// Name, degrees and code of the prime meridian.
+/// Returns name, degrees and code of the prime meridian.
 fn meridian(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Warnings) -> (String, f64, Option<u32>) {
     let greenwich = || ("Greenwich".to_owned(), 0.0, Some(8901));
     match keys.code(key::PRIME_MERIDIAN) {

@@ -1,7 +1,8 @@
-//! The GeoKey directory (tags 34735, 34736, 34737) as typed values.
+//! Parses the GeoKey directory (tags 34735, 34736, 34737) into typed values.
 //!
-//! Every key that can be read is kept, whatever its number. A key that points outside its parameters is
-//! left out with a warning, and so are keys that all point at the same parameters until they hold many times them. What the keys mean is left to `crs` and `transform`.
+//! Every readable key is kept, whatever its number. Keys that point outside their parameters are dropped with a
+//! warning, and so are keys that all point to the same parameters once they hold many times their size. `crs` and
+//! `transform` interpret the keys.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,19 +12,19 @@ use crate::{Warning, Warnings};
 
 pub use strile_crs::key;
 
-/// The code that stands for "user-defined" in every key.
+/// The code for "user-defined" in every key.
 pub const USER_DEFINED: u16 = 32767;
 
 /// The value of one key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeyValue {
-    /// A short in the directory itself.
+    /// A SHORT in the directory itself.
     Short(u16),
-    /// Several shorts, stored behind the directory's entries.
+    /// Several SHORTs, stored after the directory's entries.
     Shorts(Vec<u16>),
     /// Values of GeoDoubleParams.
     Doubles(Vec<f64>),
-    /// A piece of GeoAsciiParams without its closing `|` or NUL.
+    /// A part of GeoAsciiParams without its closing `|` or NUL.
     Text(String),
 }
 
@@ -37,7 +38,7 @@ pub struct GeoKeys {
 }
 
 impl GeoKeys {
-    /// Reads the directory; `None` where its header cannot be read.
+    /// Parses the directory; returns `None` if its header is unreadable.
     pub fn parse(directory: &[u16], doubles: &[f64], ascii: &[u8], warnings: &mut Warnings) -> Option<Self> {
         let place = "GeoKeyDirectory";
         let Some((&[version, major, minor, count], entries)) = directory.split_first_chunk::<4>() else {
@@ -45,7 +46,7 @@ impl GeoKeys {
             warnings.push(Warning::new(Code::BadKeyDirectory, place, message));
             return None;
         };
-        // libgeotiff takes 0 as well, written by old software.
+        // libgeotiff also accepts 0, written by old software.
         if version > 1 {
             let message = format!("expected version 1, got {version}; keys ignored");
             warnings.push(Warning::new(Code::BadKeyDirectory, place, message));
@@ -91,7 +92,7 @@ impl GeoKeys {
         Some(Self { revision: (major, minor), values })
     }
 
-    /// The value of a key that is one short.
+    /// Returns the value of a key that is one SHORT.
     pub fn short(&self, id: u16) -> Option<u16> {
         match self.values.get(&id)? {
             KeyValue::Short(v) => Some(*v),
@@ -100,7 +101,7 @@ impl GeoKeys {
         }
     }
 
-    /// The value of a key that is one number.
+    /// Returns the value of a key that is one number.
     pub fn double(&self, id: u16) -> Option<f64> {
         match self.values.get(&id)? {
             KeyValue::Doubles(v) => v.first().copied().filter(|v| v.is_finite()),
@@ -109,7 +110,7 @@ impl GeoKeys {
         }
     }
 
-    /// The value of a key that is text.
+    /// Returns the value of a key that is text.
     pub fn text(&self, id: u16) -> Option<&str> {
         match self.values.get(&id)? {
             KeyValue::Text(v) if !v.is_empty() => Some(v),
@@ -117,7 +118,7 @@ impl GeoKeys {
         }
     }
 
-    /// A code that says something: neither absent, 0 (undefined) nor 32767 (user-defined).
+    /// Returns a meaningful code: neither absent, 0 (undefined) nor 32767 (user-defined).
     pub fn code(&self, id: u16) -> Option<u16> {
         self.short(id).filter(|&v| v != 0 && v != USER_DEFINED)
     }
@@ -144,7 +145,7 @@ fn read_value(
             None => Err(outside("GeoDoubleParams", doubles.len())),
         },
         34737 => {
-            // Writers count the closing NUL or bar differently; one missing at the very end is common.
+            // Writers count the closing NUL or bar differently. A missing one at the very end is common.
             let end = range.end.min(ascii.len());
             let text = match ascii.get(range.start..end) {
                 Some(v) if end + 1 >= range.end => v,
@@ -158,7 +159,7 @@ fn read_value(
     }
 }
 
-/// The specification says ASCII; files hold UTF-8 and Latin-1 too.
+/// Decodes text. The specification requires ASCII, but files contain UTF-8 and Latin-1 too.
 fn latin1_or_utf8(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),

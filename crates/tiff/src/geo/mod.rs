@@ -1,8 +1,8 @@
-//! Georeferencing: from the values of the GeoTIFF tags to a transform, a reference system, control points
-//! and camera models, and back.
+//! Georeferencing: converts the values of GeoTIFF tags to a transform, a reference system, control points and camera
+//! models, and back.
 //!
-//! Pure functions over tag values. Nothing here makes an image unreadable: what cannot be used is absent
-//! and has a warning. Sidecar files are in [`crate::gdal`].
+//! Pure functions on tag values. Nothing here makes an image unreadable: unusable parts are dropped with a warning.
+//! Sidecar files are in [`crate::gdal`].
 
 mod from_keys;
 mod geographic;
@@ -25,7 +25,7 @@ pub use transform::{Bounds, Gcp, GeoTransform};
 pub use warning::GeoWarningCode;
 pub use write::{GeoTagsOut, tags_of};
 
-/// Whether a sample stands for the area of its pixel or for a point (key 1025).
+/// Whether a sample represents the area of its pixel or a point (key 1025).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AreaOrPoint {
     /// The area of the pixel.
@@ -35,7 +35,7 @@ pub enum AreaOrPoint {
 }
 
 impl AreaOrPoint {
-    /// GDAL's word for it.
+    /// Returns GDAL's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Area => "Area",
@@ -44,7 +44,7 @@ impl AreaOrPoint {
     }
 }
 
-/// The values of the tags that speak of georeferencing, where the file has them.
+/// The values of the georeferencing tags that the file has.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GeoTags<'a> {
     /// GeoKeyDirectory, 34735.
@@ -63,29 +63,29 @@ pub struct GeoTags<'a> {
     pub rpc: Option<&'a [f64]>,
 }
 
-/// Where an image lies.
+/// The position of an image.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Georeference {
-    /// From pixel corners to the reference system.
+    /// Transform from pixel corners to the reference system.
     pub transform: Option<GeoTransform>,
-    /// The system of the transform. Absent where there are control points only: see `gcp_crs`.
+    /// The system of the transform. Absent if there are only control points: see `gcp_crs`.
     pub crs: Option<Crs>,
-    /// Ground control points; a file has them instead of a transform.
+    /// Ground control points, which a file has instead of a transform.
     pub gcps: Vec<Gcp>,
     /// The system of the control points.
     pub gcp_crs: Option<Crs>,
-    /// Unit of heights, from the vertical system or from key 4099 alone: GDAL's unit of bands without one.
+    /// Unit of heights, from the vertical system or from key 4099 alone: GDAL's unit of bands that have none.
     pub height_unit: Option<Unit>,
     /// Camera model.
     pub rpc: Option<Rpc>,
-    /// What a sample stands for; the transform is for pixel corners in either case.
+    /// Whether a sample represents an area or a point. The transform is for pixel corners in either case.
     pub area_or_point: Option<AreaOrPoint>,
-    /// The keys as they were read.
+    /// The keys as read.
     pub keys: GeoKeys,
 }
 
 impl Georeference {
-    /// What the tags say; whatever had to be tolerated is added to `warnings`.
+    /// Returns the georeferencing of the tags. Adds warnings about what was tolerated to `warnings`.
     pub fn from_tags(tags: &GeoTags<'_>, warnings: &mut crate::Warnings) -> Self {
         let keys = tags.key_directory.and_then(|directory| {
             let doubles = tags.double_params.unwrap_or_default();

@@ -1,9 +1,8 @@
-//! Map projections: from the projection keys to the `PROJECTION` and `PARAMETER` nodes of WKT 1.
+//! Map projections: converts projection keys to the `PROJECTION` and `PARAMETER` nodes of WKT 1.
 //!
-//! Lengths stay in the unit of the projected system and angles in that of the geographic one, as WKT 1
-//! wants them. A missing
-//! scale is 1 and a missing false easting or northing 0, as everywhere; any other missing parameter is
-//! taken as 0 with a warning.
+//! As required by WKT 1, lengths stay in the unit of the projected system and angles in that of the geographic one. As
+//! usual, a missing scale is 1 and a missing false easting or northing 0; any other missing parameter is taken as 0
+//! with a warning.
 
 use super::keys::{GeoKeys, key};
 use super::warning::GeoWarningCode as Code;
@@ -18,7 +17,7 @@ const EASTING: [u16; 3] = [key::FALSE_EASTING, key::FALSE_ORIGIN_EASTING, key::C
 const NORTHING: [u16; 3] = [key::FALSE_NORTHING, key::FALSE_ORIGIN_NORTHING, key::CENTER_NORTHING];
 const SCALE: [u16; 2] = [key::SCALE_AT_NAT_ORIGIN, key::SCALE_AT_CENTER];
 
-/// A projection: its WKT name and its parameters in the order they are written.
+/// A projection: its WKT name, and its parameters in order.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Projection {
     pub name: &'static str,
@@ -35,13 +34,13 @@ impl Projection {
         projcs
     }
 
-    /// Whether it is a Mercator with every parameter at its natural value.
+    /// Returns whether it is a Mercator projection with every parameter at its natural value.
     pub fn is_mercator_at_zero(&self) -> bool {
         let natural = |name| if name == "scale_factor" { 1.0 } else { 0.0 };
         self.name == "Mercator_1SP" && self.parameters.iter().all(|(name, value)| *value == natural(*name))
     }
 
-    /// Eastings and northings, or westings and southings.
+    /// Returns the axes: eastings and northings, or westings and southings.
     pub fn axes(&self) -> [(&'static str, &'static str); 2] {
         if self.name == "Transverse_Mercator_South_Orientated" {
             [("Westing", "WEST"), ("Southing", "SOUTH")]
@@ -51,7 +50,7 @@ impl Projection {
     }
 }
 
-/// Universal Transverse Mercator, given as a projection code: 160zz in the north, 161zz in the south.
+/// Returns Universal Transverse Mercator for a projection code: 160zz in the north, 161zz in the south.
 pub(super) fn utm(code: u16) -> Option<Projection> {
     let (zone, northing) = match code {
         16001..=16060 => (code - 16000, 0.0),
@@ -70,7 +69,7 @@ pub(super) fn utm(code: u16) -> Option<Projection> {
     })
 }
 
-/// The projection that key 3075 and the parameter keys describe. Angles of the keys are in `key_unit` and are
+/// Returns the projection described by key 3075 and the parameter keys. Angles of the keys are in `key_unit` and are
 /// written in `geographic_unit`, both in radians. The error says what cannot be written.
 pub(super) fn from_keys(
     keys: &GeoKeys,
@@ -95,7 +94,7 @@ pub(super) fn from_keys(
         3 | 9815 => {
             p.latitude("latitude_of_center").longitude("longitude_of_center");
             p.angle("azimuth", &[key::AZIMUTH]);
-            // Without its own key the grid is taken as not turned, as GDAL does.
+            // Without its own key the grid is not rotated, as in GDAL.
             let rectified = keys.double(key::RECTIFIED_GRID_ANGLE).map_or(right_angle, |v| v * angle);
             p.parameters.push(("rectified_grid_angle", rectified));
             p.scale();
@@ -110,7 +109,7 @@ pub(super) fn from_keys(
             "Mercator_2SP"
         }
         7 => {
-            // Only a latitude of 0 has a meaning for a Mercator with one parallel.
+            // For a Mercator projection with one parallel, only a latitude of 0 is meaningful.
             if p.first(&LATITUDE).is_some_and(|v| v != 0.0) {
                 p.latitude("latitude_of_origin");
             }

@@ -1,24 +1,24 @@
-//! Rational polynomial coefficients: from the tag RPCCoefficient (50844) and from text.
+//! Rational polynomial coefficients: from tag RPCCoefficient (50844) and from text.
 
 use super::warning::GeoWarningCode as Code;
 use crate::{Warning, Warnings};
 
-/// A rational polynomial camera model, in the words of the RPC00B format.
+/// A rational polynomial camera model, with the names of the RPC00B format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rpc {
-    /// Bias error, metres; absent where unknown.
+    /// Bias error in metres; absent if unknown.
     pub err_bias: Option<f64>,
-    /// Random error, metres; absent where unknown.
+    /// Random error in metres; absent if unknown.
     pub err_rand: Option<f64>,
     /// Offset and scale of the line.
     pub line: (f64, f64),
     /// Offset and scale of the sample.
     pub sample: (f64, f64),
-    /// Offset and scale of the latitude, degrees.
+    /// Offset and scale of the latitude in degrees.
     pub latitude: (f64, f64),
-    /// Offset and scale of the longitude, degrees.
+    /// Offset and scale of the longitude in degrees.
     pub longitude: (f64, f64),
-    /// Offset and scale of the height, metres.
+    /// Offset and scale of the height in metres.
     pub height: (f64, f64),
     /// Numerator of the line.
     pub line_numerator: [f64; 20],
@@ -31,7 +31,7 @@ pub struct Rpc {
 }
 
 impl Rpc {
-    /// From the tag's 92 numbers.
+    /// Creates a model from the tag's 92 numbers.
     pub fn from_tag(values: &[f64], warnings: &mut Warnings) -> Option<Self> {
         let place = "RPCCoefficient";
         let mut bad = |message: String| {
@@ -65,7 +65,7 @@ impl Rpc {
         })
     }
 
-    /// The tag's 92 numbers; an unknown error is -1.
+    /// Returns the tag's 92 numbers; an unknown error is -1.
     pub fn to_tag(&self) -> Vec<f64> {
         let pairs = [self.line, self.sample, self.latitude, self.longitude, self.height];
         let mut values = vec![self.err_bias.unwrap_or(-1.0), self.err_rand.unwrap_or(-1.0)];
@@ -76,8 +76,8 @@ impl Rpc {
         values
     }
 
-    /// From named values: GDAL's RPC metadata domain and `_RPC.TXT` files (`LINE_OFF: 1.5 pixels`, with the
-    /// coefficients as one list or as `LINE_NUM_COEFF_1` to `_20`).
+    /// Creates a model from named values: GDAL's RPC metadata domain and `_RPC.TXT` files (`LINE_OFF: 1.5 pixels`, with
+    /// the coefficients as one list or as `LINE_NUM_COEFF_1` to `_20`).
     pub fn from_items<'a>(
         items: impl IntoIterator<Item = (&'a str, &'a str)>,
         warnings: &mut Warnings,
@@ -131,7 +131,7 @@ impl Rpc {
         }
     }
 
-    /// From the text of an `.RPB` file: `name = value;`, with lists in round brackets.
+    /// Parses the text of an `.RPB` file: `name = value;`, with lists in parentheses.
     pub fn from_rpb(text: &str, warnings: &mut Warnings) -> Option<Self> {
         let statements = text.split(';').take(1000).filter_map(|s| s.rsplit_once('='));
         let items: Vec<(&str, String)> = statements
@@ -144,13 +144,13 @@ impl Rpc {
         Self::from_items(items.iter().map(|(name, value)| (*name, value.as_str())), warnings)
     }
 
-    /// From the text of a `_RPC.TXT` file: `NAME: value unit` on each line.
+    /// Parses the text of a `_RPC.TXT` file: `NAME: value unit` on each line.
     pub fn from_text(text: &str, warnings: &mut Warnings) -> Option<Self> {
         Self::from_items(text.lines().filter_map(|line| line.split_once(':')), warnings)
     }
 }
 
-/// The names of an `.RPB` file and those of RPC00B.
+/// Names in an `.RPB` file and in RPC00B.
 const RPB_NAMES: [(&str, &str); 16] = [
     ("lineOffset", "LINE_OFF"),
     ("sampOffset", "SAMP_OFF"),
@@ -170,7 +170,7 @@ const RPB_NAMES: [(&str, &str); 16] = [
     ("errRand", "ERR_RAND"),
 ];
 
-/// The number a text begins with; a unit may follow.
+/// Parses the number at the beginning of a text; a unit may follow.
 fn first_number(text: &str) -> Option<f64> {
     text.split_whitespace().next()?.parse().ok().filter(|v: &f64| v.is_finite())
 }

@@ -1,5 +1,5 @@
-//! Systems written out in keys, against what GDAL 3.10 makes of a file with the same keys: projection,
-//! parameters, unit, ellipsoid, prime meridian and the EPSG code it finds.
+//! Compares systems written out in keys with GDAL 3.10's interpretation of a file with the same keys: projection,
+//! parameters, unit, ellipsoid, prime meridian and EPSG code.
 
 use std::collections::BTreeMap;
 
@@ -194,7 +194,7 @@ fn keys_of(list: &[(u16, Key)], minor: u16) -> GeoKeys {
     GeoKeys { revision: (1, minor), values }
 }
 
-/// The facts of a WKT text in the form of `Case::gdal`.
+/// Returns the facts of a WKT text in the form of `Case::gdal`.
 fn facts(wkt: &str) -> (String, BTreeMap<String, f64>) {
     let node = WktNode::parse(wkt).unwrap();
     let geographic = node.child(&["GEOGCS"]).unwrap();
@@ -220,7 +220,7 @@ fn projections_agree_with_gdal() {
         for word in words {
             let (key, value) = word.split_once('=').unwrap();
             let expected: f64 = value.parse().unwrap();
-            // A parameter that is not written has the value everyone assumes.
+            // A parameter that is not written has its usual default.
             let default = if key == "scale_factor" { 1.0 } else { 0.0 };
             let value = found.get(key).copied().unwrap_or(default);
             assert!(
@@ -255,9 +255,9 @@ fn codes_and_what_is_around_them() {
         (crs.as_ref().and_then(|c| c.epsg), crs.map(|c| c.kind), warnings.len())
     };
     assert_eq!(of(&[(1024, S(1)), (3072, S(32631))]), (Some(32631), Some(CrsKind::Projected), 0));
-    // A datum alone names its geographic system.
+    // A datum alone identifies its geographic system.
     assert_eq!(of(&[(1024, S(2)), (2048, S(32767)), (2050, S(6742))]).0, Some(4742));
-    // Three axes are dropped where GDAL drops them, and kept for ensembles.
+    // Three axes are dropped like in GDAL, and kept for ensembles.
     assert_eq!(of(&[(1024, S(2)), (2048, S(4959))]), (Some(4167), Some(CrsKind::Geographic), 1));
     assert_eq!(of(&[(1024, S(2)), (2048, S(4937))]), (Some(4937), Some(CrsKind::Geographic3D), 0));
     // Private codes name nothing.
@@ -274,7 +274,7 @@ fn wkt_in_a_citation_is_kept_as_it_is() {
     assert_eq!((crs.wkt.as_deref(), crs.name.as_str()), (Some(text), "x"));
 }
 
-/// Once these had no code, so that readers took the one of their geographic base.
+/// These used to have no code, so that readers took that of their geographic base.
 #[test]
 fn web_mercator_of_esri_is_epsg_3857() {
     let mercator = [
@@ -302,7 +302,7 @@ fn web_mercator_of_esri_is_epsg_3857() {
     assert_eq!(crs(&[(1024, S(1)), (1026, T(CITED))]), registered);
     assert_eq!(crs(&[(1024, S(1)), (3073, T(NAME))]), registered);
     assert_eq!(crs(&[(1024, S(32767)), (3073, T(TEXT))]), registered);
-    // The name alone makes it no sphere, and neither do the parameters.
+    // Neither the name alone nor the parameters alone make it a sphere.
     assert_eq!(crs(&[(1024, S(1)), (1026, T("sea chart"))]).epsg, Some(3395));
     assert_eq!(crs(&[(1024, S(1)), (1026, T(NAME)), (3084, D(0.0)), (3080, D(9.0))]).epsg, None);
 }
@@ -395,7 +395,7 @@ fn a_unit_of_heights_comes_from_its_key_alone_too() {
     assert_eq!(geo.height_unit.unwrap().name, "metre");
 }
 
-/// Numbers of a fixed sequence (xorshift), so that a failure can be repeated.
+/// A fixed sequence of numbers (xorshift), so that a failure is reproducible.
 struct Numbers(u64);
 
 impl Numbers {
@@ -437,7 +437,7 @@ fn no_directory_of_keys_makes_a_panic() {
             rpc: Some(&six),
         };
         let geo = Georeference::from_tags(&tags, &mut Warnings::new());
-        // Whatever was made is WKT that can be read again.
+        // The resulting WKT can be parsed again.
         if let Some(wkt) = geo.crs.and_then(|crs| crs.wkt) {
             WktNode::parse(&wkt).unwrap();
         }

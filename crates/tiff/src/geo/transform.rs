@@ -1,7 +1,7 @@
 //! The affine transform from pixels to the coordinate reference system, and ground control points.
 //!
-//! A `GeoTransform` always speaks of pixel corners ("area"): (0, 0) is the outer corner of the first
-//! pixel, whatever the file's raster type. The shift of half a pixel is done here, once.
+//! A `GeoTransform` always refers to pixel corners ("area"): (0, 0) is the outer corner of the first pixel, whatever
+//! the file's raster type. The shift of half a pixel is applied here, once.
 
 use super::warning::GeoWarningCode as Code;
 use crate::{Warning, Warnings};
@@ -38,41 +38,41 @@ pub struct Bounds {
 }
 
 impl GeoTransform {
-    /// Pixels as coordinates: what a raster without georeferencing is given.
+    /// Pixels as coordinates: the transform of a raster without georeferencing.
     pub const IDENTITY: Self = Self { a: 1.0, b: 0.0, c: 0.0, d: 0.0, e: 1.0, f: 0.0 };
 
-    /// `[a, b, c, d, e, f]`.
+    /// Returns `[a, b, c, d, e, f]`.
     pub const fn coefficients(&self) -> [f64; 6] {
         [self.a, self.b, self.c, self.d, self.e, self.f]
     }
 
-    /// From `[a, b, c, d, e, f]`.
+    /// Creates a transform from `[a, b, c, d, e, f]`.
     pub const fn from_coefficients([a, b, c, d, e, f]: [f64; 6]) -> Self {
         Self { a, b, c, d, e, f }
     }
 
-    /// From GDAL's order: `[c, a, b, f, d, e]`.
+    /// Creates a transform from GDAL's order: `[c, a, b, f, d, e]`.
     pub const fn from_gdal([c, a, b, f, d, e]: [f64; 6]) -> Self {
         Self { a, b, c, d, e, f }
     }
 
-    /// In GDAL's order: `[c, a, b, f, d, e]`.
+    /// Returns the coefficients in GDAL's order: `[c, a, b, f, d, e]`.
     pub const fn to_gdal(&self) -> [f64; 6] {
         [self.c, self.a, self.b, self.f, self.d, self.e]
     }
 
-    /// Coordinates of a place given in columns and rows.
+    /// Returns the coordinates of a place given in columns and rows.
     pub fn to_world(&self, column: f64, row: f64) -> (f64, f64) {
         (self.a * column + self.b * row + self.c, self.d * column + self.e * row + self.f)
     }
 
-    /// Column and row of a place, or `None` where the transform has no inverse.
+    /// Returns column and row of a place, or `None` if the transform has no inverse.
     pub fn to_pixel(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         self.inverse().map(|inverse| inverse.to_world(x, y))
     }
 
-    /// How columns and rows of places are found, with fractions; `None` where the transform has no inverse. The corner is
-    /// subtracted first, so that places on the edge of a pixel stay on it.
+    /// Returns a function that converts places to fractional columns and rows; `None` if the transform has no inverse.
+    /// The corner is subtracted first, so that places on the edge of a pixel stay on it.
     pub fn locator(&self) -> Option<impl Fn(f64, f64) -> (f64, f64) + use<>> {
         let Self { a, b, c, d, e, f } = *self;
         let scale = a * e - b * d;
@@ -82,7 +82,7 @@ impl GeoTransform {
         })
     }
 
-    /// The transform from coordinates to columns and rows, where there is one.
+    /// Returns the transform from coordinates to columns and rows, if there is one.
     pub fn inverse(&self) -> Option<Self> {
         let determinant = self.a * self.e - self.b * self.d;
         if determinant == 0.0 || !determinant.is_normal() {
@@ -93,7 +93,7 @@ impl GeoTransform {
         Some(Self { a, b, c: -(a * self.c + b * self.f), d, e, f: -(d * self.c + e * self.f) })
     }
 
-    /// The rectangle that holds a window's four corners.
+    /// Returns the bounding box of a window's four corners.
     pub fn bounds(&self, column: f64, row: f64, width: f64, height: f64) -> Bounds {
         let corners = [(0.0, 0.0), (width, 0.0), (0.0, height), (width, height)];
         let empty = Bounds {
@@ -113,38 +113,38 @@ impl GeoTransform {
         })
     }
 
-    /// The transform of a window that begins at this column and row.
+    /// Returns the transform of a window that begins at this column and row.
     pub fn window(&self, column: f64, row: f64) -> Self {
         let (c, f) = self.to_world(column, row);
         Self { c, f, ..*self }
     }
 
-    /// The transform of a reduced level: one of its pixels is `x` columns wide and `y` rows high.
+    /// Returns the transform of a reduced level whose pixels are `x` columns wide and `y` rows high.
     pub fn scaled(&self, x: f64, y: f64) -> Self {
         Self { a: self.a * x, b: self.b * y, d: self.d * x, e: self.e * y, ..*self }
     }
 
-    /// Rows run south, columns east, nothing is turned.
+    /// Returns whether rows run south and columns east, without rotation.
     pub fn is_north_up(&self) -> bool {
         self.is_axis_aligned() && self.a > 0.0 && self.e < 0.0
     }
 
-    /// Neither turned nor sheared.
+    /// Returns whether there is neither rotation nor shear.
     pub fn is_axis_aligned(&self) -> bool {
         self.b == 0.0 && self.d == 0.0
     }
 
-    /// Length of a pixel's sides along columns and rows.
+    /// Returns the lengths of a pixel's sides along columns and rows.
     pub fn resolution(&self) -> (f64, f64) {
         (self.a.hypot(self.d), self.b.hypot(self.e))
     }
 
-    /// Every coefficient is a number.
+    /// Returns whether every coefficient is finite.
     pub fn is_finite(&self) -> bool {
         self.coefficients().iter().all(|v| v.is_finite())
     }
 
-    /// From pixel centres ("point") to pixel corners.
+    /// Converts a transform of pixel centres ("point") to one of pixel corners.
     pub(crate) fn centre_to_corner(self) -> Self {
         self.window(-0.5, -0.5)
     }
@@ -163,14 +163,14 @@ pub struct Gcp {
     pub y: f64,
     /// Height.
     pub z: f64,
-    /// Name of the point; its number from 1 where the file gives none.
+    /// Name of the point; its number from 1 if the file gives none.
     pub id: String,
 }
 
 /// Column and row of the first pixel's outer corner, counted from its centre.
 pub(super) const CORNER: f64 = -0.5;
 
-/// What the tags ModelPixelScale, ModelTiepoint and ModelTransformation hold.
+/// The values of tags ModelPixelScale, ModelTiepoint and ModelTransformation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TransformTags<'a> {
     pub pixel_scale: Option<&'a [f64]>,
@@ -178,10 +178,10 @@ pub(super) struct TransformTags<'a> {
     pub transformation: Option<&'a [f64]>,
 }
 
-/// The transform, or else the ground control points, that the tags give.
+/// Returns the transform, or else the ground control points, of the tags.
 ///
-/// A usable ModelTransformation wins over PixelScale with a tie point; where both are there and differ,
-/// a warning says so. Tie points without a scale are ground control points.
+/// A usable ModelTransformation takes precedence over PixelScale with a tie point; a warning is added if both are
+/// present and differ. Tie points without a scale are ground control points.
 pub(super) fn from_tags(
     tags: TransformTags<'_>,
     pixel_is_point: bool,
@@ -190,7 +190,7 @@ pub(super) fn from_tags(
     let matrix = tags.transformation.and_then(|v| from_matrix(v, warnings));
     let scaled = match (tags.pixel_scale.and_then(|v| from_scale(v, warnings)), tags.tiepoints) {
         (Some(scale), Some(points)) => {
-            // A tie point at the corner itself gives the origin without rounding: half a pixel is not taken off twice.
+            // A tie point at the corner itself gives the origin without rounding: half a pixel is not subtracted again.
             if let (true, &[CORNER, CORNER, _, c, f, _]) = (pixel_is_point && matrix.is_none(), points)
                 && c.is_finite()
                 && f.is_finite()
@@ -241,7 +241,7 @@ fn from_matrix(values: &[f64], warnings: &mut Warnings) -> Option<GeoTransform> 
     Some(transform)
 }
 
-/// The scale part of a transform, with its origin still at zero.
+/// Returns the scale part of a transform, with its origin still at zero.
 fn from_scale(values: &[f64], warnings: &mut Warnings) -> Option<GeoTransform> {
     let place = "ModelPixelScale";
     let &[x, y, ..] = values else {
@@ -337,7 +337,7 @@ mod tests {
     fn pixel_is_point_moves_half_a_pixel_out() {
         let (t, ..) = run(Some(&[10.0, 20.0, 0.0]), Some(&[0.0, 0.0, 0.0, 100.0, 400.0, 0.0]), None, true);
         assert_eq!(t, Some([10.0, 0.0, 95.0, 0.0, -20.0, 410.0]));
-        // GDAL's answer for a turned matrix with PixelIsPoint (autotest geomatrix.tif).
+        // GDAL's result for a rotated matrix with PixelIsPoint (autotest geomatrix.tif).
         let (t, ..) = run(None, None, Some(&MATRIX), true);
         assert_eq!(t, Some([1.5, -5.0, 1841001.75, -5.0, -1.5, 1144003.25]));
     }

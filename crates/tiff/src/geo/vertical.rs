@@ -8,7 +8,7 @@ use strile_crs::registry;
 use strile_crs::wkt::Node;
 use strile_crs::{Crs, CrsKind, VerticalCrs};
 
-/// The horizontal system, with the vertical one of the keys where they name one.
+/// Returns the horizontal system, combined with the vertical one of the keys if they name one.
 pub(super) fn add(horizontal: Node, keys: &GeoKeys, warnings: &mut Warnings) -> Crs {
     let code = identify(&horizontal);
     let alone = Crs::from_node_with(&horizontal, code);
@@ -23,7 +23,7 @@ pub(super) fn add(horizontal: Node, keys: &GeoKeys, warnings: &mut Warnings) -> 
         warnings.push(Warning::new(Code::UnknownCode, "key 4096", message));
         return alone;
     };
-    // GDAL joins the two only from GeoTIFF 1.1 on; older files used the key too loosely.
+    // GDAL only combines the two from GeoTIFF 1.1 on; older files used the key too loosely.
     if keys.revision < (1, 1) {
         return Crs { vertical: Some(VerticalCrs::of(&vertical)), ..alone };
     }
@@ -41,8 +41,8 @@ pub(super) fn add(horizontal: Node, keys: &GeoKeys, warnings: &mut Warnings) -> 
     Crs::from_node_with(&Node::named("COMPD_CS", &name).with(horizontal).with(vertical), code)
 }
 
-/// Heights above the ellipsoid: GeoTIFF 1.0 has codes of its own, 5001 to 5033; GeoTIFF 1.1 repeats the
-/// code of the geographic system with three axes.
+/// Returns whether a code means heights above the ellipsoid: GeoTIFF 1.0 has separate codes, 5001 to 5033; GeoTIFF 1.1
+/// repeats the code of the geographic system with three axes.
 fn is_ellipsoidal(code: u16) -> bool {
     (5001..=5033).contains(&code) || registry::lookup(u32::from(code)).is_some_and(|n| n.is(&["GEOGCRS"]))
 }

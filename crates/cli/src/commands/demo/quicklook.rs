@@ -5,9 +5,9 @@ use crate::failure::Failure;
 use crate::output::Sink;
 use std::path::Path;
 
-/// Pixels of the model for one of the picture.
+/// Pixels of the model per pixel of the picture.
 const STEP: u32 = 2;
-/// Metres across a pixel of the picture; slopes are taken over two.
+/// Metres across a pixel of the picture. Slopes are computed over two pixels.
 const PIXEL: f64 = 20.0;
 
 /// Writes the picture of a model of `size` × `size` pixels.

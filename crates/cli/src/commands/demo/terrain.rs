@@ -6,7 +6,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 const OCTAVES: u32 = 8;
 const WIDEST: f64 = 640.0;
 const HIGHEST: f64 = 700.0;
-/// Heights are whole multiples of this: what is below is noise that no instrument measures.
+/// Heights are multiples of this: smaller differences are noise that no instrument measures.
 const STEP: f64 = 1.0 / 16.0;
 
 /// A square of heights in metres, row by row.
@@ -17,7 +17,7 @@ pub struct Terrain {
 }
 
 impl Terrain {
-    /// The height at a place, or at the nearest in the square.
+    /// Returns the height at a place, or at the nearest one in the square.
     pub fn height(&self, x: u32, y: u32) -> f64 {
         let last = self.size.saturating_sub(1);
         let at = u64::from(y.min(last)) * u64::from(self.size) + u64::from(x.min(last));
@@ -26,7 +26,7 @@ impl Terrain {
     }
 }
 
-/// A square of `size` × `size`.
+/// Generates a square of `size` × `size` pixels.
 pub fn generate(size: u32) -> Terrain {
     let places = (0..size).flat_map(|y| (0..size).map(move |x| (x, y)));
     #[expect(clippy::cast_possible_truncation, reason = "a float of 32 bits is what is stored")]
@@ -38,17 +38,17 @@ fn height(x: f64, y: f64) -> f64 {
     let (mut x, mut y, mut high, mut weight, mut sum) = (x / WIDEST, y / WIDEST, HIGHEST, 1.0, 0.0);
     for octave in 0..OCTAVES {
         let ridge = (1.0 - 1.4 * noise(x, y, octave).abs()).max(0.0);
-        // Valleys stay smooth: an octave counts as much as the one before it is high.
+        // Valleys stay smooth: the weight of an octave is the height of the one before it.
         sum += high * weight * ridge * ridge;
         weight = (weight * ridge * 1.5).min(1.0);
         high /= 2.1;
-        // Twice as fine, and turned (by the angle of 0.6 and 0.8), so that lattices do not show.
+        // Twice as fine, and rotated (by the angle of 0.6 and 0.8), to hide the lattices.
         (x, y) = (2.0 * (0.8 * x - 0.6 * y) + 0.5, 2.0 * (0.6 * x + 0.8 * y) + 0.5);
     }
     sum
 }
 
-/// Perlin's gradient noise: 0 at whole numbers, smooth between, about −0.7 to 0.7.
+/// Perlin's gradient noise: 0 at integers, smooth in between, about −0.7 to 0.7.
 fn noise(x: f64, y: f64, seed: u32) -> f64 {
     let smooth = |t: f64| t * t * t * (t * (t * 6.0 - 15.0) + 10.0);
     let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
@@ -61,7 +61,7 @@ fn noise(x: f64, y: f64, seed: u32) -> f64 {
     mix(mix(corner(0.0, 0.0), corner(1.0, 0.0), tx), mix(corner(0.0, 1.0), corner(1.0, 1.0), tx), ty)
 }
 
-/// One of sixteen directions by place: splitmix64 of the bits.
+/// Returns one of sixteen directions by place: splitmix64 of the bits.
 fn gradient(x: f64, y: f64, seed: u32) -> (f64, f64) {
     // cos and sin of 0, 22.5, 45 and 67.5 degrees.
     const QUARTER: [(f64, f64); 4] =

@@ -1,4 +1,4 @@
-//! The formats of `dump`: bytes of pieces, in the order in which pieces come.
+//! The formats of `dump`: write the bytes of pieces in order.
 
 use super::{Piece, Writer};
 use crate::output::Sink;
@@ -31,7 +31,7 @@ impl Plain {
 
 impl Writer for Plain {
     fn piece(&mut self, mut piece: Piece, sink: &mut Sink) -> io::Result<()> {
-        // Written with the first piece, so that a request that fails at once leaves standard output empty.
+        // Written with the first piece, so that standard output stays empty if a request fails immediately.
         sink.write_all(&std::mem::take(&mut self.header))?;
         to_little_endian(&mut piece.bytes, piece.data_type);
         sink.write_all(&piece.bytes)
@@ -42,7 +42,7 @@ impl Writer for Plain {
     }
 }
 
-/// A line for each pixel: column and row of the level, coordinates of its centre, samples.
+/// A line per pixel: column and row of the level, coordinates of its centre, samples.
 pub struct Csv {
     header: String,
     columns: usize,

@@ -11,7 +11,7 @@ use strile::picture::Drawing;
 use strile::read::PieceLimits;
 use strile::{DataType, Input, Layer, Pixels, ReadOptions, Window};
 
-/// A PNG as it is begun.
+/// Header settings of a PNG.
 struct Form {
     colour: png::ColorType,
     depth: png::BitDepth,
@@ -30,7 +30,7 @@ pub fn draw(mut request: Request<'_>, sink: Sink, session: &Session) -> Result<V
     request.options.place.bands = Some(picture.bands.clone());
     request.pieces = request.dataset.pieces(&request.options, &PieceLimits::default(), &request.context)?;
     if picture.needs_sight() {
-        // A first pass over all pieces; what is faulty is told by the second.
+        // A first pass over all pieces. The second pass reports faults.
         let mut masks = Masks::new(&request, &picture);
         request.dataset.read_pieces(&request.pieces, &request.context, |pixels| {
             let mask = masks.next(&pixels)?;
@@ -109,7 +109,7 @@ impl Request<'_> {
     }
 }
 
-/// Masks of pieces that come one after the other.
+/// Masks of consecutive pieces.
 struct Masks<'a> {
     dataset: &'a Input,
     options: Option<ReadOptions>,
@@ -133,12 +133,12 @@ impl<'a> Masks<'a> {
         }
     }
 
-    /// The mask of the next piece.
+    /// Returns the mask of the next piece.
     fn next(&mut self, pixels: &Pixels) -> Result<Option<Vec<u8>>, Failure> {
         let Some(options) = &self.options else { return Ok(None) };
         let (x, y) = self.corner;
         let window = match pixels.rows == self.rows {
-            // All of it in one piece, which may be turned.
+            // The whole image in one piece, which may be turned.
             true => options.place.window,
             false => Some(Window::new(x, y + self.row, pixels.columns, pixels.rows)),
         };
@@ -157,7 +157,7 @@ fn stretch_note(picture: &Drawing) -> String {
     format!("note: black to white: {}; `--raw-values` writes stored values", all.join(", "))
 }
 
-/// The flag that chooses bands.
+/// Adds the flag that selects bands to an error.
 fn with_flags(error: strile::Error) -> Failure {
     match &error {
         strile::Error::Request { problem, .. } if problem.contains("`bands`") => {

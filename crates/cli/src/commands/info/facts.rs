@@ -1,4 +1,4 @@
-//! Everything known about a dataset as JSON with stable keys.
+//! The properties of a dataset as JSON with stable keys.
 
 use crate::failure::Failure;
 use crate::geo::{geo_of, number};
@@ -14,14 +14,14 @@ use strile::{Dataset, Input, ReadOptions, Vrt};
 
 /// The facts of a file.
 pub struct Facts {
-    /// All of them, but in few words: bands of which nothing is known are null, for a file of a hundred bytes can have
-    /// 65,535, and colour maps are their lengths, for directories can share one.
+    /// All facts in short form: unknown bands are null, because a file of a hundred bytes can have 65,535, and colour
+    /// maps are replaced by their lengths, because directories can share one.
     pub short: Value,
-    /// What the pages were taken from.
+    /// The pages of the file.
     pages: Vec<Page>,
 }
 
-/// The facts of a file.
+/// Returns the facts of a file.
 pub fn facts(input: &Input) -> Result<Facts, Failure> {
     let nothing = BandMetadata::default();
     let band = |known: &BandMetadata| if *known == nothing { Value::Null } else { band(known) };
@@ -72,7 +72,7 @@ pub fn facts(input: &Input) -> Result<Facts, Failure> {
     Ok(Facts { short, pages })
 }
 
-/// The facts of files as they are printed, in full.
+/// The facts of files in full, as printed.
 pub struct Files<'a>(pub &'a [&'a Facts]);
 
 impl Serialize for Files<'_> {
@@ -100,7 +100,7 @@ impl Serialize for Facts {
     }
 }
 
-/// Bands of which nothing is known are objects like the others.
+/// Bands, with unknown ones as objects like the others.
 struct Bands<'a>(&'a [Value]);
 
 impl Serialize for Bands<'_> {
@@ -110,7 +110,7 @@ impl Serialize for Bands<'_> {
     }
 }
 
-/// Pages, or the overviews of one: what is said of them in short, and what that was taken from.
+/// Pages, or the overviews of one: their facts in short form, and the levels themselves.
 struct Levels<'a, T>(&'a [Value], &'a [T], fn(&'a T) -> &'a [Level]);
 
 impl<T> Serialize for Levels<'_, T> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use strile::measure::{BandFigures, MeasureOptions};
 use strile::{Context, Input};
 
-/// The figures that were asked for, one object per band; `None` if none were.
+/// Returns the requested measurements, one object per band; `None` if none were requested.
 pub fn measured(
     input: &Input,
     args: &InfoArgs,
@@ -64,7 +64,7 @@ fn band(band: &BandFigures) -> Value {
     told.into()
 }
 
-/// Lines for people.
+/// Formats measurements as lines of text.
 pub fn lines(figures: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     for band in figures.as_array().into_iter().flatten() {

@@ -1,14 +1,14 @@
-//! The facts of a file for people: sections of aligned lines. Whatever is absent is not mentioned.
+//! Formats the facts of a file as text: sections of aligned lines. Missing facts are not mentioned.
 
 use crate::output::table;
 use serde_json::Value;
 use strile::bytes::human;
 use strile::tiff::printable;
 
-/// Longer lists end in the number of those left out.
+/// Longer lists end with the number of omitted elements.
 const MOST: usize = 20;
 
-/// Lines `name  value`.
+/// Lines of `name  value`.
 #[derive(Default)]
 struct Lines(Vec<(&'static str, String)>);
 
@@ -26,7 +26,7 @@ impl Lines {
     }
 }
 
-/// A value as text of one line, whatever a file says in it.
+/// Formats a value as one line of text, whatever the file contains.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -60,12 +60,12 @@ fn blocks(image: &Value) -> String {
     let blocks = &image["blocks"];
     let of = |key: &str| text(&blocks[key]);
     let kind = of("kind");
-    // One block is a strip, more are strips.
+    // One block is a strip, several are strips.
     let kind = if blocks["count"].as_u64() == Some(1) { kind.trim_end_matches('s') } else { &kind };
     format!("{} {kind} of {} × {}", of("count"), of("width"), of("height"))
 }
 
-/// All sections of one file.
+/// Formats all sections of one file.
 pub fn describe(facts: &Value, plan: Option<&str>) -> String {
     let pages = list(&facts["pages"]);
     let mut file = Lines::default();

@@ -1,9 +1,9 @@
-//! CSV files of points: records as they are, and the two numbers in each.
+//! CSV files of points: unchanged records, and the two coordinates in each.
 
 use crate::failure::Failure;
 use std::io::BufRead;
 
-/// Names that columns with coordinates have, in lower case.
+/// Usual names of columns with coordinates, in lower case.
 const USUAL: [(&str, &str); 6] = [
     ("x", "y"),
     ("lon", "lat"),
@@ -13,23 +13,23 @@ const USUAL: [(&str, &str); 6] = [
     ("long", "lat"),
 ];
 
-/// Bytes of the longest record.
+/// Maximum size of a record in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Records, without the end of their lines, and the place of each.
+/// Records, without their line ends, and the place of each.
 pub struct Places {
     pub records: Vec<String>,
     pub places: Vec<(f64, f64)>,
 }
 
-/// A CSV file that is read from its start to its end.
+/// A CSV file that is read from start to end.
 pub struct Table<'a> {
     lines: Box<dyn BufRead + 'a>,
     header: Option<String>,
     /// The first record of a file without a header.
     first: Option<String>,
     columns: (usize, usize),
-    /// Lines read.
+    /// Number of lines read.
     line: u64,
 }
 
@@ -38,7 +38,7 @@ fn wrong(problem: String) -> Failure {
 }
 
 impl<'a> Table<'a> {
-    /// Reads the header, if the first record has no numbers where coordinates are.
+    /// Reads the header, if the first record has no numbers in the coordinate columns.
     pub fn open(lines: Box<dyn BufRead + 'a>, names: Option<&str>) -> Result<Self, Failure> {
         let mut table = Self { lines, header: None, first: None, columns: (0, 1), line: 0 };
         let Some(first) = table.record()? else { return Ok(table) };
@@ -80,7 +80,7 @@ impl<'a> Table<'a> {
         self.header.as_deref()
     }
 
-    /// The next records, at most so many; none at the end.
+    /// Returns the next records, at most `count`; none at the end.
     pub fn next(&mut self, count: usize) -> Result<Places, Failure> {
         let mut found = Places { records: Vec::new(), places: Vec::new() };
         while found.records.len() < count {
@@ -102,7 +102,7 @@ impl<'a> Table<'a> {
         Ok(found)
     }
 
-    /// The next record that is not empty. A quoted cell may hold line ends.
+    /// Returns the next record that is not empty. A quoted cell may contain line ends.
     fn record(&mut self) -> Result<Option<String>, Failure> {
         let mut record = String::new();
         loop {
@@ -131,7 +131,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The cells of a record, quotes taken off.
+/// Returns the cells of a record, without quotes.
 fn cells(record: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let (mut quoted, mut characters) = (false, record.chars().peekable());
@@ -155,7 +155,7 @@ fn cells(record: &str) -> Vec<String> {
     cells
 }
 
-/// A cell, with quotes if it needs them.
+/// Returns a cell, with quotes if it needs them.
 pub fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

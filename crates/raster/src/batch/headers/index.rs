@@ -1,14 +1,14 @@
-//! The headers of many files in one: what opening them needs, so that opening costs no read.
+//! The headers of many files in one file, so that opening them costs no read.
 //!
 //! ```text
 //! index    "STRILEIX", version: u32 (1), then records up to the end of the file
 //! record   path: text (from the folder of the index, or absolute; of a URL the URL without credentials), checksum: u64 of the bytes after it, bytes: `record`
 //! ```
 //!
-//! Numbers and texts are those of `record`; the checksum is FNV-1a of 64 bits. A record that is damaged is as good as none:
-//! its file is opened without, and so is one whose record is larger than the values that opening a file may fetch. An index
-//! is not trusted: it is loaded as it is, into no more memory than it is given, what it holds is parsed and checked as
-//! bytes of a file are, and not used where the file is in another state.
+//! Numbers and texts are encoded as in `record`; the checksum is FNV-1a of 64 bits. A damaged record is ignored: its
+//! file is opened without it. So is a record larger than the values that opening a file may fetch. An index is not
+//! trusted: it is loaded into bounded memory, its content is parsed and checked like bytes of a file, and it is not
+//! used if the file is in another state.
 
 use super::record::{Held, Input, Part, Record, put};
 #[cfg(feature = "remote")]
@@ -32,19 +32,19 @@ use strile_tiff::{Parser, Step};
 
 const MAGIC: &[u8; 8] = b"STRILEIX";
 const VERSION: u32 = 1;
-/// Objects of URLs that are opened at once.
+/// Objects of URLs that are opened concurrently.
 const REMOTE_AT_ONCE: usize = 64;
 
-/// Headers of many files, as `write_header_index` keeps them.
+/// Headers of many files, as written by `write_header_index`.
 pub(super) struct HeaderIndex {
     folder: PathBuf,
     bytes: Vec<u8>,
-    /// Where in the bytes each record begins, sorted by the names of their files.
+    /// Offsets of the records, sorted by the names of their files.
     records: Vec<usize>,
 }
 
 impl HeaderIndex {
-    /// Reads an index into at most so many bytes of memory.
+    /// Reads an index into at most `most` bytes of memory.
     pub(super) fn load(path: &Path, most: u64) -> Result<Self> {
         let fail = |error| Error::io(path, error);
         let wrong = |problem: String| Error::Request { file: path.display().to_string(), problem };
@@ -92,14 +92,14 @@ impl HeaderIndex {
         Ok(index)
     }
 
-    /// Bytes that it takes in memory.
+    /// Returns its size in memory, in bytes.
     pub(super) fn memory(&self) -> u64 {
         (self.bytes.capacity() + self.records.capacity() * size_of::<usize>()) as u64
     }
 
-    /// What it has of a file, by its absolute path, in at most so many bytes.
+    /// Returns the record of a file, by its absolute path, in at most `most` bytes.
     pub(super) fn find(&self, path: &Path, most: u64) -> Option<Record> {
-        // From the folder where it lies in that; or as it is, where the index was moved.
+        // Relative to the folder of the index, if the file is in it; or unchanged, if the index was moved.
         let names = [path.strip_prefix(&self.folder).ok(), Some(path)];
         let named = |name| self.records.binary_search_by(|&at| self.name(at).cmp(&Some(name))).ok();
         let at = names.into_iter().flatten().find_map(named)?;
@@ -112,13 +112,14 @@ impl HeaderIndex {
         Stored::take(&mut Input(self.bytes.get(at..)?))
     }
 
-    /// Names are compared by their parts: separators may be those of another system.
+    /// Returns the name of a record as a path. Paths are compared by their parts: separators may be those of another
+    /// system.
     fn name(&self, at: usize) -> Option<&Path> {
         self.stored(at).map(|stored| Path::new(stored.name))
     }
 }
 
-/// A record as it stands in an index.
+/// A record as stored in an index.
 struct Stored<'a> {
     name: &'a str,
     checksum: u64,
@@ -131,29 +132,29 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// All bytes of an index.
+/// Reads all bytes of an index.
 fn bytes_of(file: File, len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let room = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
     bytes.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    // One that grows meanwhile ends where it ended.
+    // If the file grows meanwhile, only its previous length is read.
     file.take(len).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// What became of the files of an index.
+/// The result of writing an index.
 #[derive(Debug, Default)]
 pub struct IndexReport {
-    /// Files in it.
+    /// Number of files in the index.
     pub files: usize,
-    /// Bytes of it.
+    /// Size of the index in bytes.
     pub bytes: u64,
-    /// Files that are not, and why.
+    /// Files that were skipped, and the reasons.
     pub skipped: Vec<(PathBuf, Error)>,
 }
 
-/// Writes an index of the headers of files and of objects of URLs; those that cannot be opened are left out and told. Of a URL
-/// the index has the name without credentials.
+/// Writes an index of the headers of files and of objects of URLs. Those that cannot be opened are skipped and
+/// reported. Names of URLs are stored without credentials.
 pub fn write_header_index(
     target: impl AsRef<Path>,
     files: &[PathBuf],
@@ -179,7 +180,7 @@ pub fn write_header_index(
         }
     };
     std::thread::scope(|scope| {
-        // Readers wait for the disk more than they work. Where the system has no more threads, those there are do it.
+        // Readers mostly wait for the disk. If the system has no more threads, the existing ones do the work.
         let at_once = match files.iter().any(|file| url_of(file).is_some()) {
             true => REMOTE_AT_ONCE.max(context.threads.get()),
             false => context.threads.get(),
@@ -216,7 +217,7 @@ pub fn write_header_index(
     Ok(report)
 }
 
-/// The record of a file as it stands in an index in `folder`.
+/// Returns the record of a file as stored in an index in `folder`.
 fn entry(path: &Path, folder: &Path, options: &OpenOptions) -> Result<Vec<u8>> {
     let shown = || redacted(&path.display().to_string());
     let refuse = |problem: &str| Error::Request { file: shown(), problem: problem.to_owned() };
@@ -242,13 +243,13 @@ fn entry(path: &Path, folder: &Path, options: &OpenOptions) -> Result<Vec<u8>> {
     stored.ok_or_else(|| refuse("has a header of more than 4 GiB"))
 }
 
-/// Refuses URLs, as opening one does.
+/// Fails: remote objects need the feature `remote`.
 #[cfg(not(feature = "remote"))]
 fn record_of(url: &str, options: &OpenOptions) -> Result<(String, Record)> {
     crate::source::open_url(url, options).map(|source| (source.name().to_owned(), Record::default()))
 }
 
-/// Files of the disk; what is taken of them is kept.
+/// Files of the disk. Records everything that is read of them.
 struct Recorder<'a> {
     options: &'a OpenOptions,
     record: Mutex<Record>,
@@ -291,12 +292,13 @@ impl Files for Recorder<'_> {
     }
 }
 
-/// A parser that asks for more than it needs is given this much first, and the rest where it asks again.
+/// Number of bytes passed to the parser first, if it requests more than it needs. The rest follows when it asks again.
 const FIRST: u64 = 16;
-/// Pieces this close together are one.
+/// Pieces this close together are merged.
 const GAP: u64 = 32;
 
-/// The bytes of a file that its parser cannot do without. A file that is none has what was read of it until then.
+/// Returns the bytes of a file that its parser needs. For a file that is not a TIFF, returns the bytes read until that
+/// was detected.
 pub(super) fn header_of(source: &dyn Source, options: &OpenOptions) -> io::Result<Vec<(u64, Vec<u8>)>> {
     let mut parser = Parser::new(source.len(), options.limits.clone());
     let (mut asked, mut taken) = (HashSet::new(), Vec::new());

@@ -1,8 +1,8 @@
-//! What a kept header takes in memory: every text, list and table that an opened file holds.
+//! Memory of a kept header: every text, list and table of an opened file.
 //!
-//! Structs whose fields are open are taken apart field by field, so that one with a new field does not compile here. A
-//! source is counted by a flat number of bytes and the first bytes that a remote one keeps; what else one that is no file holds
-//! (a connection, all its bytes) is its own.
+//! Structs with public fields are destructured field by field, so that a new field does not compile here. A source
+//! counts as a fixed number of bytes plus the first bytes that a remote one keeps; a source that is not a file counts
+//! its other memory (a connection, all its bytes) itself.
 
 use super::{Entry, ToldBy};
 use crate::file::dataset::Dataset;
@@ -17,14 +17,14 @@ use strile_tiff::geo::{AreaOrPoint, Crs, Gcp, GeoKeys, GeoTransform, Georeferenc
 use strile_tiff::geo::{Rpc, Unit, VerticalCrs};
 use strile_tiff::{BlockArray, BlockTable, Colour, Directory, ExtraSample, Image, Tiff, ValueData, Warning};
 
-/// What an allocation takes beside what was asked for, about: rounding, and the allocator's own.
+/// Approximate overhead of an allocation: rounding, and the allocator's own data.
 const EACH: usize = 16;
-/// A file of a pool, with its place there, beside its name and its path.
+/// A file of a pool, with its entry there, without its name and its path.
 const SOURCE: usize = 512;
 
-/// What a kept header takes, with its places in the lists of `Kept`, which have the path twice.
+/// Returns the memory of a kept header, with its entries in the lists of `Kept`, which hold the path twice.
 pub(super) fn of_entry(path: &PathBuf, dataset: &Arc<Dataset>, told_by: &ToldBy) -> u64 {
-    // Tables of hashes are at least 7 parts of 16 full, nodes of trees 5 of 11.
+    // Hash tables are at least 7/16 full, nodes of trees 5/11.
     let places = 3 * (size_of::<(PathBuf, Entry)>() + size_of::<(u64, PathBuf)>());
     let told_by = match told_by {
         ToldBy::Files(versions) => versions.held(),
@@ -33,17 +33,17 @@ pub(super) fn of_entry(path: &PathBuf, dataset: &Arc<Dataset>, told_by: &ToldBy)
     [places, 2 * path.held(), told_by, dataset.held()].into_iter().fold(0, usize::saturating_add) as u64
 }
 
-/// What an opened file takes.
+/// Returns the memory of an opened file.
 pub(crate) fn of_dataset(dataset: &Dataset) -> u64 {
     size_of::<Dataset>().saturating_add(dataset.held()) as u64
 }
 
-/// Memory that a value has allocated; its own size is counted by whoever has it.
+/// Returns the memory that a value has allocated. Its owner counts its own size.
 trait Held {
     fn held(&self) -> usize;
 }
 
-/// An allocation of so many bytes.
+/// Returns the memory of an allocation of `bytes` bytes.
 fn allocated(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { bytes.saturating_add(EACH) }
 }
@@ -52,7 +52,7 @@ fn sum<const N: usize>(parts: [usize; N]) -> usize {
     parts.into_iter().fold(0, usize::saturating_add)
 }
 
-/// Types that have nothing but themselves.
+/// Types without allocations.
 macro_rules! flat {
     ($($name:ty),+ $(,)?) => {
         $(impl Held for $name {
@@ -154,12 +154,12 @@ impl Held for Directory {
             ValueData::There(_) => 0,
         };
         let values = self.entries().iter().map(|entry| value(&entry.data)).fold(0, usize::saturating_add);
-        // A list that grew has at most twice what it needs.
+        // A list that grew takes at most twice what it needs.
         sum([allocated(2 * size_of_val(self.entries())), values])
     }
 }
 
-/// Warnings in the list that collects them, with how many there are of each code.
+/// Returns the memory of warnings in the list that collects them, with the counts per code.
 fn warnings(list: &[Warning]) -> usize {
     const CODE: usize = 64;
     sum([2 * size_of_val(list), list.len().saturating_mul(CODE), list.held()])
@@ -304,7 +304,7 @@ impl Held for Gcp {
 impl Held for GeoKeys {
     fn held(&self) -> usize {
         let Self { revision: _, values } = self;
-        // A node of the tree has room for 11, and all but the first are at least 5 parts of 11 full.
+        // A node of the tree has room for 11 entries, and all but the first are at least 5/11 full.
         let each = size_of::<(u16, KeyValue)>() + size_of::<usize>();
         let nodes = if values.is_empty() { 0 } else { (values.len() * 11 / 5 + 11).saturating_mul(each) };
         values.values().map(Held::held).fold(nodes, usize::saturating_add)

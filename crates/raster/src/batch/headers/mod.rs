@@ -1,10 +1,11 @@
-//! The opened files of many batches: the headers of thousands, a bounded number of them open.
+//! The opened files of many batches: thousands of headers, with a bounded number of files open.
 //!
-//! A file is told from its later states by size, times, inode and device (`Version`), which are checked every time it is
-//! asked for, and a source that is no file by its size and ETag. Objects of URLs are not kept (`remote`). What is kept is bounded in number and in bytes
-//! (`memory`), and what was used longest ago goes first; files whose headers are kept are open only while they are read, and
-//! a bounded number of them at a time. An index (`index`) has headers of files that were not opened yet. A sidecar that
-//! changes is seen; one that appears later is seen once the file itself changes.
+//! Size, times, inode and device (`Version`) identify the state of a file, and are checked on every request; a source
+//! that is not a file is identified by its size and ETag. Objects of URLs are not kept (`remote`). Headers are bounded
+//! in number and in bytes (`memory`), and the least recently used are removed first. A file whose header is kept is
+//! open only while it is read, and a bounded number of files are open at a time. An index (`index`) has headers of
+//! files that were not opened yet. A sidecar that changes is noticed; a new one is noticed once the file itself
+//! changes.
 
 mod index;
 mod memory;
@@ -29,20 +30,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_engine::PerProcess;
 
-/// Bounds of the headers that are kept.
+/// Limits of the headers that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeaderLimits {
-    /// The most files whose headers are kept.
+    /// Maximum number of files whose headers are kept.
     pub files: usize,
-    /// The most bytes of memory of these headers and of the index. Sources that are not files count their memory themselves.
+    /// Maximum memory of these headers and of the index, in bytes. Sources that are not files count their memory
+    /// themselves.
     pub bytes: u64,
-    /// The most files that are open at once.
+    /// Maximum number of files that are open at once.
     pub open: usize,
 }
 
 impl Default for HeaderLimits {
-    /// `open` is half of the descriptors that most systems give a process.
+    /// Sets `open` to half of the descriptors that most systems give a process.
     fn default() -> Self {
         Self { files: 65_536, bytes: 1 << 30, open: 512 }
     }
@@ -70,14 +72,14 @@ pub struct Headers {
     options: OpenOptions,
     pool: Arc<FilePool>,
     index: Option<HeaderIndex>,
-    /// A child of a fork begins with none.
+    /// A child of a fork starts without any.
     kept: PerProcess<Mutex<Kept>>,
 }
 
 #[derive(Default)]
 struct Kept {
     files: HashMap<PathBuf, Entry>,
-    /// By when they were used.
+    /// Files by the time of their last use.
     order: BTreeMap<u64, PathBuf>,
     bytes: u64,
     clock: u64,
@@ -90,30 +92,31 @@ struct Entry {
     used: u64,
 }
 
-/// What must be the same for a header to be that of its file.
+/// The state that a header belongs to.
 #[derive(Clone)]
 enum ToldBy {
-    /// The file, and what was found beside it.
+    /// The versions of the file and its sidecars.
     Files(Vec<(PathBuf, Version)>),
-    /// What the source said.
+    /// The version of the source.
     Source(Version),
 }
 
 impl Headers {
-    /// Keeps headers within limits, of files that are opened so.
+    /// Creates a cache of headers with these limits. Files are opened with `options`.
     pub fn new(limits: HeaderLimits, options: OpenOptions) -> Self {
         let pool = Arc::new(FilePool::new(limits.open.max(1)));
         Self { limits, options, pool, index: None, kept: PerProcess::new() }
     }
 
-    /// The same with an index, made by `write_header_index`, that is looked into before a header is read. It takes of the
-    /// bytes that headers may take; an error where it takes more.
+    /// Adds an index, made by `write_header_index`, which is searched before a header is read. Its memory counts
+    /// towards the limit of the headers; fails if it takes more.
     pub fn with_index(self, path: impl AsRef<Path>) -> Result<Self> {
         let index = HeaderIndex::load(path.as_ref(), self.limits.bytes)?;
         Ok(Self { index: Some(index), ..self })
     }
 
-    /// How many files' headers are kept, how many bytes they take with the index, and how many files are open.
+    /// Returns the number of files whose headers are kept, their bytes including the index, and the number of open
+    /// files.
     pub fn held(&self) -> (usize, u64, usize) {
         let kept = self.kept();
         (kept.files.len(), kept.bytes.saturating_add(self.index_bytes()), self.pool.open())
@@ -123,13 +126,13 @@ impl Headers {
         self.index.as_ref().map_or(0, HeaderIndex::memory)
     }
 
-    /// Forgets everything; datasets that are in use stay usable.
+    /// Removes all headers. Datasets in use stay usable.
     pub fn clear(&self) {
         *self.kept() = Kept::default();
     }
 
-    /// A file: the one that is kept, where it is still the same, else opened. The object of a URL is opened each time: without a
-    /// request if the index has it, and then its first range is an error where it has changed since.
+    /// Returns a file: the kept one if it is unchanged, else opens it. The object of a URL is opened each time: without
+    /// a request if the index has it; the first read then fails if it has changed since.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Arc<Dataset>> {
         #[cfg(feature = "remote")]
         if let Some(url) = url_of(path.as_ref()) {
@@ -150,8 +153,8 @@ impl Headers {
         Ok(dataset)
     }
 
-    /// A source that is no file, by its name: the one that is kept, where that had the same size and mark, else this one
-    /// opened, without what may lie beside it. Sources without a mark are told apart by size alone.
+    /// Returns the dataset of a source that is not a file, by its name: the kept one if its size and mark are the same,
+    /// else opens this source, without sidecars. Sources without a mark are identified by size alone.
     pub fn open_source(&self, source: Arc<dyn Source>) -> Result<Arc<Dataset>> {
         let (name, version) = (PathBuf::from(source.name()), source.version());
         let same = |told_by: &ToldBy| matches!(told_by, ToldBy::Source(known) if *known == version);
@@ -163,7 +166,7 @@ impl Headers {
         Ok(dataset)
     }
 
-    /// Opens files in their order. Objects of URLs are asked for many at once, and reached with the options `remote`.
+    /// Opens files in order. Objects of URLs are requested concurrently, with the options `remote`.
     #[cfg(feature = "remote")]
     pub fn open_all(
         &self,
@@ -174,7 +177,7 @@ impl Headers {
         remote::open_all(self, paths, remote, cancel)
     }
 
-    /// What the index has of a file, where that is still the same.
+    /// Returns the record of a file in the index, if the file is unchanged.
     fn recorded(&self, path: &Path) -> Option<Record> {
         let record = self.index.as_ref()?.find(path, self.options.limits.total_value_bytes)?;
         record.is_current(path).then_some(record)
@@ -184,7 +187,7 @@ impl Headers {
         let found =
             self.kept().files.get(path).map(|entry| (Arc::clone(&entry.dataset), entry.told_by.clone()));
         let (dataset, told_by) = found?;
-        // Not under the lock: a file system may be slow.
+        // Without the lock: a file system may be slow.
         if !is_current(&told_by) {
             self.kept().forget(path);
             return None;
@@ -199,7 +202,7 @@ impl Headers {
         let mut kept = self.kept();
         kept.forget(&path);
         if bytes > room {
-            // All others would go for it, and then it.
+            // It would displace all others, and then be removed itself.
             return;
         }
         kept.bytes = kept.bytes.saturating_add(bytes);
@@ -233,15 +236,15 @@ impl Kept {
     }
 }
 
-/// Whether a file is in that state.
+/// Returns whether a file is in that state.
 fn is_same(path: &Path, version: &Version) -> bool {
     version_at(path).is_ok_and(|now| now.is_same(version))
 }
 
-/// Files as they are found while one is opened, their states kept.
+/// The files found while one is opened, with their states.
 struct Seen<'a> {
     pool: &'a Arc<FilePool>,
-    /// What an index has of it, where that is current.
+    /// Its record in an index, if current.
     record: Option<Record>,
     versions: Mutex<Vec<(PathBuf, Version)>>,
 }
@@ -257,7 +260,7 @@ impl Files for Seen<'_> {
         let recorded = self.record.as_ref().and_then(|record| record.version(path));
         let source = match recorded {
             Some(version) => {
-                // As it is now: the index may come from another machine, which numbers files differently.
+                // The current version: the index may come from another machine, which numbers files differently.
                 let now = version_at(path).map_err(|error| Error::io(path, error))?;
                 if !now.is_same(&version) {
                     return Err(Error::io(path, changed()));

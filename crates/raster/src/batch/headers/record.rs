@@ -1,7 +1,7 @@
-//! What an index has of one file: the bytes that its parser needs and the texts beside it, each with the state it was in.
+//! The record of one file in an index: the bytes that its parser needs and the texts of its sidecars, each with its
+//! state.
 //!
-//! These are bytes of a file like any others: whoever opens it parses and checks them as if they had been read from
-//! it. As stored:
+//! They are parsed and checked as if they had been read from the file. Stored as:
 //!
 //! ```text
 //! record   number of parts: u32, then the parts; the file itself is the first
@@ -15,7 +15,8 @@
 use crate::source::Version;
 use std::path::Path;
 
-/// The file itself, its overviews, its masks, its `.aux.xml` and a world file: each is looked at before the record is used.
+/// The file itself, its overviews, its masks, its `.aux.xml` and a world file. Each is checked before the record is
+/// used.
 const MOST_PARTS: u32 = 5;
 
 /// One file in a header index.
@@ -39,7 +40,7 @@ pub(super) enum Held {
 }
 
 impl Record {
-    /// Whether all its parts are in the state they were in.
+    /// Returns whether all its parts are unchanged.
     pub(super) fn is_current(&self, path: &Path) -> bool {
         let same = |part: &Part| super::is_same(&path.with_file_name(&part.name), &part.version);
         !self.parts.is_empty() && self.parts.iter().all(same)
@@ -68,7 +69,7 @@ impl Record {
         }
     }
 
-    /// As stored; `None` where a number does not fit.
+    /// Returns the stored form; `None` if a number does not fit.
     pub(super) fn to_bytes(&self) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         put_len(&mut out, self.parts.len())?;
@@ -94,13 +95,13 @@ impl Record {
         Some(out)
     }
 
-    /// What was stored; `None` where it is none.
+    /// Parses the stored form; `None` if it is invalid.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut input = Input(bytes);
         let mut parts = Vec::new();
         for _ in 0..input.number().filter(|&parts| parts <= MOST_PARTS)? {
             let name = input.text()?.to_owned();
-            // A name in the folder of the file, and nothing else.
+            // A name in the folder of the file, nothing else.
             if name.is_empty() || Path::new(&name).file_name().is_none_or(|only| only != name.as_str()) {
                 return None;
             }
@@ -111,7 +112,7 @@ impl Record {
                     for _ in 0..input.number()? {
                         let offset = input.long()?;
                         let piece = input.bytes().filter(|piece| !piece.is_empty())?;
-                        // Inside the file, as what is read from it would be.
+                        // Inside the file, like bytes read from it.
                         offset.checked_add(piece.len() as u64).filter(|&end| end <= version.len)?;
                         pieces.push((offset, piece.to_vec()));
                     }
@@ -137,7 +138,7 @@ pub(super) fn put(out: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Bytes that are taken one after the other; `None` past their end.
+/// Bytes that are taken in order; `None` past their end.
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl<'a> Input<'a> {
@@ -190,7 +191,7 @@ mod tests {
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 0x81;
-            // Whatever it is: inside what it says, or nothing.
+            // Whatever it is, it must be inside its bounds, or be rejected.
             let Some(found) = Record::from_bytes(&changed) else { continue };
             for part in found.parts {
                 if let Held::Header(pieces) = part.held {

@@ -1,4 +1,4 @@
-//! Objects of URLs: opened many at once, or from an index without a request.
+//! Opens objects of URLs: many concurrently, or from an index without a request.
 
 use super::{Headers, Record};
 use crate::error::{Error, Result};
@@ -13,19 +13,19 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use strile_engine::{Cancel, ReadAt};
 use strile_remote::{RemoteOptions, name_of};
 
-/// Objects whose first bytes are under way or wait to be parsed, 32 KiB each.
+/// Objects whose first request is in flight or that wait to be parsed, 32 KiB each.
 const AHEAD: usize = 256;
 
 /// A file that is being opened.
 pub(super) enum Opening {
-    /// Its first bytes are under way.
+    /// The request of its first bytes is in flight.
     Asked(RemoteOpening),
     /// The index has its header.
     Known(RemoteSource, Vec<(u64, Vec<u8>)>),
 }
 
 impl Opening {
-    /// Opens the object of a URL. What lies beside one of an index is not looked for.
+    /// Opens the object of a URL. Sidecars of an indexed object are not looked for.
     pub(super) fn wait(self, url: &str, options: &OpenOptions) -> Result<Arc<Dataset>> {
         let dataset = match self {
             Self::Asked(opening) => Dataset::open_remote(url, Arc::new(opening.wait()?), options)?,
@@ -36,7 +36,7 @@ impl Opening {
 }
 
 impl Headers {
-    /// Begins to open the object of a URL.
+    /// Starts to open the object of a URL.
     pub(super) fn begin(&self, url: &str, options: &OpenOptions) -> Result<Opening> {
         let remote = &options.remote;
         let known = |index: &super::HeaderIndex| {
@@ -71,14 +71,14 @@ pub(super) fn open_all(
     let mut opened = Vec::with_capacity(paths.len());
     for some in paths.chunks(AHEAD) {
         let begun = some.iter().map(begin).collect::<Result<Vec<_>>>()?;
-        // What lies beside a file is asked for after its header.
+        // Sidecars are requested after the header.
         let afar = begun.iter().filter(|(_, opening)| opening.is_some()).count() > 1;
         opened.extend(together(begun, afar, cancel, finish)?);
     }
     Ok(opened)
 }
 
-/// The name and the record of the object of a URL, as an index has them.
+/// Returns the name and the record of the object of a URL, as stored in an index.
 pub(super) fn record_of(url: &str, options: &OpenOptions) -> Result<(String, Record)> {
     let source = RemoteSource::open(url, &options.remote, &options.cancel)?;
     let (name, version) = (source.name().to_owned(), source.version());
@@ -98,10 +98,10 @@ pub(super) fn record_of(url: &str, options: &OpenOptions) -> Result<(String, Rec
     Ok((name, Record { parts: vec![part] }))
 }
 
-/// A source that is asked once for what it is read: a header is parsed twice.
+/// A source that remembers what was read, because a header is parsed twice.
 struct Remembered {
     source: RemoteSource,
-    /// What was read, by where it begins.
+    /// Bytes that were read, by offset.
     read: Mutex<BTreeMap<u64, Vec<u8>>>,
 }
 

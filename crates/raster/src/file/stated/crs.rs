@@ -1,22 +1,22 @@
-//! The reference system that a file states, where its keys agree.
+//! The reference system that a file states, if its keys agree.
 
 use super::misstated;
 use crate::error::{Misstated, Result};
 use strile_tiff::geo::{Crs, CrsKind, GeoKeys, Georeference, key};
 
-/// The reference system of a file, as it is told to people.
+/// The reference system of a file, for display.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StatedCrs {
     /// The EPSG code of the whole system.
     pub epsg: Option<u32>,
-    /// Its WKT, or a text that is meant as a definition.
+    /// Its WKT, or a text intended as a definition.
     pub wkt: Option<String>,
 }
 
 impl StatedCrs {
-    /// Returns the system of a georeference of the file `name`. Contradicting keys are refused, and so is text that is meant as a
-    /// definition and cannot be understood, unless `allow_unparseable`.
+    /// Returns the system of the georeferencing of the file `name`. Fails if keys contradict each other, and if a text
+    /// intended as a definition cannot be parsed, unless `allow_unparseable`.
     pub fn of(georeference: &Georeference, allow_unparseable: bool, name: &str) -> Result<Self> {
         let keys = &georeference.keys;
         check_consistent(keys, name)?;
@@ -41,13 +41,13 @@ impl StatedCrs {
         Ok(crs.map_or_else(Self::default, |crs| Self { epsg: crs.epsg, wkt: crs.wkt.clone() }))
     }
 
-    /// Whether nothing is stated.
+    /// Returns whether no system is stated.
     pub fn is_empty(&self) -> bool {
         self.epsg.is_none() && self.wkt.is_none()
     }
 }
 
-/// Text of a citation that is a definition rather than a name.
+/// Returns the text of a citation that is a definition rather than a name.
 fn citation(keys: &GeoKeys) -> Option<&str> {
     const WKT: [&str; 14] = [
         "PROJCS",

@@ -1,4 +1,4 @@
-//! Where the pixels of a level lie, by the numbers that the file states, kept bit for bit.
+//! The grid of a level, from the numbers that the file states, bit for bit.
 
 use super::misstated;
 use crate::error::{InvalidValue, Misstated, Result};
@@ -8,25 +8,25 @@ use crate::file::input::Input;
 use strile_tiff::Tag;
 use strile_tiff::geo::{AreaOrPoint, Gcp, GeoTransform, Georeference};
 
-/// Shear below this share of the pixel size is rounding.
+/// Shear below this fraction of the pixel size is rounding.
 const SHEAR: f64 = 1e-12;
 
-/// Which grid of a file is asked for.
+/// Options of [`Input::pixel_grid`]: which grid of a file to return.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct PixelGridOptions {
-    /// The level: 0 is full resolution.
+    /// The level; 0 is full resolution.
     pub level: usize,
-    /// How often the level is halved (JPEG 2000).
+    /// Number of times that the level is halved (JPEG 2000).
     pub reduce: u8,
     /// Drops a rotated or sheared transform instead of refusing it.
     pub allow_rotated: bool,
-    /// Describes pixels as they are turned by Orientation, not as they are stored.
+    /// Describes pixels after they are turned by Orientation, not as stored.
     pub oriented: bool,
 }
 
 impl PixelGridOptions {
-    /// Returns the options for a level as it is stored, halved `reduce` times.
+    /// Returns the options for a level as stored, halved `reduce` times.
     pub fn new(level: usize, reduce: u8) -> Self {
         Self { level, reduce, ..Self::default() }
     }
@@ -38,7 +38,7 @@ impl PixelGridOptions {
         self
     }
 
-    /// Describes pixels as they are turned by Orientation.
+    /// Describes pixels after they are turned by Orientation.
     #[must_use]
     pub fn oriented(mut self, oriented: bool) -> Self {
         self.oriented = oriented;
@@ -46,20 +46,20 @@ impl PixelGridOptions {
     }
 }
 
-/// Where the pixels of a level lie, in rows and columns. Without georeferencing there is no transform.
+/// The position of a level's pixels, in rows and columns. Without georeferencing there is no transform.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PixelGrid {
-    /// The transform as stated: that of pixel corners, or of the first pixel's centre if the file is of points. Its axes are
-    /// rows and columns.
+    /// The transform as stated: that of pixel corners, or of the first pixel's centre if pixels are points. Its axes
+    /// are rows and columns.
     pub transform: Option<GeoTransform>,
-    /// Whether the file is of points.
+    /// Whether pixels are points.
     pub is_point: bool,
     /// A transform that was dropped because its axes are not rows and columns.
     pub rotated: Option<GeoTransform>,
-    /// Control points in place of a transform.
+    /// Control points instead of a transform.
     pub gcps: Vec<Gcp>,
-    /// The reference system, as messages call it.
+    /// The reference system, as named in messages.
     system: Option<String>,
 }
 
@@ -117,7 +117,7 @@ impl PixelGrid {
         Ok([rows.0, columns.0, rows.1, columns.1])
     }
 
-    /// A hint where a box that misses the file seems to be in another reference system.
+    /// Returns a hint if a box that misses the file seems to be in another reference system.
     fn other_system(&self, sides: [f64; 4], extent: [f64; 4]) -> String {
         let degrees = |[west, south, east, north]: [f64; 4]| {
             west.abs().max(east.abs()) <= 360.0 && south.abs().max(north.abs()) <= 90.0
@@ -133,7 +133,7 @@ impl PixelGrid {
         }
     }
 
-    /// Makes it the grid of an overview whose pixels are that many pixels wide and high.
+    /// Converts it to the grid of an overview whose pixels cover `across` by `down` pixels.
     fn reduce(&mut self, across: f64, down: f64) {
         for gcp in &mut self.gcps {
             (gcp.row, gcp.column) = (gcp.row / down, gcp.column / across);
@@ -147,7 +147,7 @@ impl PixelGrid {
         }
     }
 
-    /// Makes it the grid of pixels, `height` and `width` as stored, that were turned as the orientation says.
+    /// Converts it to the grid of pixels, `height` by `width` as stored, after they are turned by the orientation.
     fn turn(&mut self, name: &str, orientation: u8, height: u32, width: u32) -> Result<()> {
         let unsupported = |problem: &str| {
             let problem = format!("orientation {orientation} {problem}: rewrite it with orientation 1");
@@ -177,7 +177,7 @@ impl PixelGrid {
     }
 }
 
-/// First and end of the pixels between two places along an axis of `count` pixels.
+/// Returns first and end of the pixels between two positions along an axis of `count` pixels.
 fn span(one: f64, other: f64, count: u32) -> (u32, u32) {
     let limit = f64::from(count);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and a u32")]
@@ -185,7 +185,7 @@ fn span(one: f64, other: f64, count: u32) -> (u32, u32) {
     (whole(one.min(other).floor()), whole(one.max(other).ceil()))
 }
 
-/// The tags of the transform, as numbers.
+/// The values of the transform's tags.
 #[derive(Default)]
 struct Model {
     scale: Option<Vec<f64>>,
@@ -207,7 +207,7 @@ impl Model {
         })
     }
 
-    /// The transform; tie points that contradict it are refused.
+    /// Returns the transform. Fails if tie points contradict it.
     fn transform(&self, name: &str) -> Result<Option<GeoTransform>> {
         if let Some([a, b, _, c, d, e, _, f, ..]) = self.matrix {
             return Ok(Some(GeoTransform { a, b, c, d, e, f }));
@@ -233,7 +233,7 @@ impl Model {
         Ok(Some(GeoTransform { a, b: 0.0, c, d: 0.0, e, f }))
     }
 
-    /// Whether the stored matrix makes x or y depend on z.
+    /// Returns whether x or y of the stored matrix depend on z.
     fn leans(&self) -> bool {
         self.matrix.is_some_and(|[a, _, x, _, _, e, y, ..]| {
             let limit = SHEAR * a.abs().max(e.abs());
@@ -247,7 +247,7 @@ fn is_sheared(transform: &GeoTransform) -> bool {
     transform.b.abs() > limit || transform.d.abs() > limit
 }
 
-/// The grid of the full resolution, before orientation.
+/// Returns the grid of the full resolution, before orientation.
 fn stored(name: &str, georeference: &Georeference, model: &Model, allow_rotated: bool) -> Result<PixelGrid> {
     let is_point = georeference.area_or_point == Some(AreaOrPoint::Point);
     let crs = georeference.crs.as_ref().or(georeference.gcp_crs.as_ref());
@@ -257,7 +257,7 @@ fn stored(name: &str, georeference: &Georeference, model: &Model, allow_rotated:
         None => crs.name.clone(),
     });
     let mut grid = PixelGrid { is_point, system, ..PixelGrid::default() };
-    // The transform of a VRT, or of a file beside the raster, is always that of corners.
+    // The transform of a VRT or of a sidecar is always that of corners.
     let half = if is_point { 0.5 } else { 0.0 };
     let known = georeference.transform.map(|t| GeoTransform {
         c: t.c + (t.a + t.b) * half,
@@ -292,8 +292,8 @@ fn stored(name: &str, georeference: &Georeference, model: &Model, allow_rotated:
 }
 
 impl Input {
-    /// Returns where the pixels of a level lie, by the numbers that the file states. A rotated grid is refused, or read as
-    /// plain pixels.
+    /// Returns the position of a level's pixels, from the numbers that the file states. A rotated grid is an error, or
+    /// is read as plain pixels if `allow_rotated`.
     pub fn pixel_grid(&self, options: &PixelGridOptions) -> Result<PixelGrid> {
         let (name, georeference) = (self.name(), &self.metadata().georeference);
         let Self::Tiff(file) = self else {

@@ -1,5 +1,5 @@
-//! What a file states, as it states it: fields, words, scale and offset, reference system, and where its pixels lie. What
-//! [`Metadata`](crate::file::Metadata) tolerates with a warning is an error here.
+//! Fields, metadata items, scale and offset, reference system and grid of a file, exactly as stated. Faults that
+//! [`Metadata`](crate::file::Metadata) tolerates with a warning are errors here.
 
 mod crs;
 mod grid;

@@ -1,4 +1,4 @@
-//! What the tags of a level state about the image and not about how it is stored.
+//! Tags of a level that describe the image, not its storage.
 
 use super::misstated;
 use crate::error::{Error, InvalidValue, Misstated, Result};
@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use strile_tiff::gdal::{Element, Metadata as Items, MetadataItem, NoData};
 use strile_tiff::{FieldType, Photometric, Planar, SampleFormat, Tag, Warnings};
 
-/// Tables of where blocks lie and how long they are.
+/// Tags with the offsets and lengths of blocks.
 pub const BLOCK_TABLES: [Tag; 4] =
     [Tag::StripOffsets, Tag::StripByteCounts, Tag::TileOffsets, Tag::TileByteCounts];
 
 /// Values of the tag ResolutionUnit, from 1.
 pub const RESOLUTION_UNITS: [&str; 3] = ["none", "inch", "centimeter"];
 
-/// Interpretations of colours that arrays name.
+/// Colour interpretations that arrays name.
 const COLOURS: [(Photometric, &str); 5] = [
     (Photometric::Rgb, "rgb"),
     (Photometric::Separated, "cmyk"),
@@ -26,7 +26,7 @@ const COLOURS: [(Photometric, &str); 5] = [
     (Photometric::ItuLab, "itulab"),
 ];
 
-/// Tags with words, and the items that GDAL gives for them.
+/// Tags with text, and the names of GDAL's items for them.
 pub(crate) const WORDS: [(Tag, &str); 7] = [
     (Tag::DocumentName, "TIFFTAG_DOCUMENTNAME"),
     (Tag::ImageDescription, "TIFFTAG_IMAGEDESCRIPTION"),
@@ -43,9 +43,9 @@ const NUMBERS: [(Tag, &str); 4] = [
     (Tag::YResolution, "TIFFTAG_YRESOLUTION"),
 ];
 
-/// Tags that a new file does not take over, and that are no layout either.
+/// Tags that a new file does not take over, although they do not describe the layout.
 const KEPT: [Tag; 3] = [Tag::YCbCrCoefficients, Tag::YCbCrPositioning, Tag::ReferenceBlackWhite];
-/// Tags that are told otherwise, or describe a printer.
+/// Tags that are reported in another way, or describe a printer.
 const TOLD: [Tag; 7] = [
     Tag::PhotometricInterpretation,
     // Threshholding, CellWidth, CellLength.
@@ -57,20 +57,20 @@ const TOLD: [Tag; 7] = [
     Tag::ResolutionUnit,
 ];
 
-/// Returns the name of an interpretation of colours, if it is one that arrays name. YCbCr is read as RGB, and palettes have a
-/// colour table.
+/// Returns the name of a colour interpretation that arrays name. YCbCr is read as RGB, and palettes have a colour
+/// table.
 pub fn colours_name(photometric: Photometric) -> Option<&'static str> {
     let shown = if photometric == Photometric::YCbCr { Photometric::Rgb } else { photometric };
     COLOURS.iter().find(|(known, _)| *known == shown).map(|(_, name)| *name)
 }
 
-/// Returns the interpretation of colours that has this name.
+/// Returns the colour interpretation with this name.
 pub fn colours_named(name: &str) -> Option<Photometric> {
     COLOURS.iter().find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(photometric, _)| *photometric)
 }
 
-/// The fields of a level, over those of the full resolution: an overview that has no metadata, tags or resolution of its own
-/// shows those of the full image.
+/// The fields of a level, on top of those of the full resolution: an overview without metadata, tags or resolution of
+/// its own has those of the full image.
 #[derive(Debug, Clone)]
 pub struct StatedFields(BTreeMap<u16, StoredField>);
 
@@ -86,13 +86,13 @@ impl StatedFields {
         Some(String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned())
     }
 
-    /// Returns the first number of a tag. A rational over 0 is refused.
+    /// Returns the first number of a tag. A rational with denominator 0 is an error.
     pub fn number(&self, tag: Tag) -> std::result::Result<Option<f64>, InvalidValue> {
         let numbers = self.get(tag).map(StoredField::numbers).transpose()?;
         Ok(numbers.and_then(|numbers| numbers.first().copied()))
     }
 
-    /// Returns fields that are neither about the layout of the file nor told otherwise, by tag.
+    /// Returns fields that neither describe the layout of the file nor are reported in another way, by tag.
     pub fn further(&self) -> impl Iterator<Item = &StoredField> {
         let is_further = |tag: Tag| (!is_own_tag(tag) || KEPT.contains(&tag)) && !TOLD.contains(&tag);
         self.0.values().filter(move |field| is_further(field.tag))
@@ -107,7 +107,7 @@ impl StatedFields {
 }
 
 impl StoredField {
-    /// Returns the numbers of the field. A rational over 0 is refused.
+    /// Returns the numbers of the field. A rational with denominator 0 is an error.
     pub fn numbers(&self) -> std::result::Result<Vec<f64>, InvalidValue> {
         let bytes = self.bytes.as_deref().unwrap_or_default();
         if matches!(self.field_type, FieldType::Rational | FieldType::SRational) {
@@ -122,20 +122,20 @@ impl StoredField {
         Ok(self.floats().unwrap_or_default())
     }
 
-    /// Returns the numbers of the field; `None` if it has none, or they are not at hand.
+    /// Returns the numbers of the field; `None` if it has none, or they were not read.
     pub(crate) fn floats(&self) -> Option<Vec<f64>> {
         self.field_type.floats(self.bytes.as_deref()?, self.byte_order)
     }
 }
 
-/// The items of GDAL's metadata; `None` where the text is not XML.
+/// Returns the items of GDAL's metadata; `None` if the text is not XML.
 fn items(text: &str) -> Option<Vec<MetadataItem>> {
     Element::parse(text).ok()?;
     Some(Items::parse(text, &mut Warnings::new()).items)
 }
 
 impl Dataset {
-    /// Returns what the tags of a level of the first page state. Tables of blocks are left in the file.
+    /// Returns the stated fields of a level of the first page, without the values of block tables.
     pub fn stated_fields(&self, level: usize) -> Result<StatedFields> {
         let mut all = BTreeMap::new();
         for level in [0].into_iter().chain((level > 0).then_some(level)) {
@@ -145,8 +145,8 @@ impl Dataset {
         Ok(StatedFields(all))
     }
 
-    /// Returns the scale and offset of a band (from 0), or of all bands if none is named; `None` if none is stated. Unlike
-    /// [`Metadata`](crate::file::Metadata), which leaves out what is malformed, it refuses that.
+    /// Returns the scale and offset of a band (from 0), or of all bands if `None`; `None` if none is stated. Malformed
+    /// values are an error, unlike in [`Metadata`](crate::file::Metadata), which omits them.
     pub fn stated_scaling(&self, band: Option<u32>) -> Result<Option<(f64, f64)>> {
         let Some(text) = self.stated_fields(0)?.text(Tag::GDAL_METADATA) else { return Ok(None) };
         let malformed = |problem: String| misstated(self.name(), Misstated::Scaling, problem);
@@ -195,7 +195,7 @@ impl Dataset {
         }
     }
 
-    /// Refuses a level of the first page whose signed samples are stored white as zero: how they are inverted is ambiguous.
+    /// Fails for a level of the first page with signed samples stored as white-is-zero: their inversion is ambiguous.
     pub fn check_white(&self, level: usize) -> Result<()> {
         let Some(found) = self.pages().first().and_then(|page| page.levels.get(level)) else { return Ok(()) };
         let (sample, photometric) = (&found.image.sample, found.image.colour.photometric);
@@ -207,7 +207,7 @@ impl Dataset {
         Err(Error::Unsupported { file: self.name().to_owned(), reason: reason.to_owned() })
     }
 
-    /// Refuses a level of the first page whose table of blocks has fewer entries than it has blocks.
+    /// Fails for a level of the first page whose block table has fewer entries than the level has blocks.
     pub fn check_block_tables(&self, level: usize) -> Result<()> {
         let Some(found) = self.pages().first().and_then(|page| page.levels.get(level)) else { return Ok(()) };
         let image = &found.image;
@@ -231,7 +231,7 @@ impl Dataset {
 }
 
 impl Input {
-    /// Returns the nodata value as the file states it, of any range; that of the first band of a mosaic.
+    /// Returns the nodata value as the file states it, in any range; for a mosaic, that of the first band.
     pub fn stated_nodata(&self) -> Option<NoData> {
         let dataset = match self {
             Self::Tiff(dataset) => dataset,
@@ -245,8 +245,8 @@ impl Input {
         NoData::parse(&text, &mut told).filter(|_| told.is_empty())
     }
 
-    /// Returns the items of the file in GDAL's default domain: those of its metadata, then the words of baseline tags, then
-    /// whether pixels are areas or points.
+    /// Returns the items of the file in GDAL's default domain: those of its metadata, then the texts of baseline tags,
+    /// then whether pixels are areas or points.
     pub fn words(&self) -> Result<Vec<(String, String)>> {
         let items = self.metadata().items.iter().filter(|item| item.domain.is_empty());
         let mut words: Vec<(String, String)> =
@@ -280,7 +280,7 @@ impl Input {
     }
 }
 
-/// A number as `%.8g` of C has it, which is what GDAL prints.
+/// Formats a number like C's `%.8g`, as GDAL does.
 fn eight_digits(number: f64) -> String {
     let scientific = format!("{number:.7e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return number.to_string() };

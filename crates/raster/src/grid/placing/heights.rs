@@ -1,7 +1,7 @@
-//! Heights of an elevation model (DEM) at places, which rational polynomials are taken at.
+//! Heights of an elevation model (DEM) at places, for rational polynomials.
 //!
-//! Tiles of the model are read when a place in them is asked for, and as many are kept until the call ends as a part of the budget holds. The next
-//! call finds the model's blocks in the cache of the process, which gives memory back when a call needs it.
+//! Tiles of the model are read on demand. Until the call ends, as many are kept as a fraction of the budget allows. The
+//! next call finds the model's blocks in the cache of the process, which releases memory when a call needs it.
 
 use crate::cache::Cache;
 use crate::error::Error;
@@ -22,29 +22,29 @@ use strile_tiff::geo::{GeoTransform, Rpc};
 const TILE: u32 = 128;
 /// Bytes of a tile.
 const TILE_BYTES: u64 = TILE as u64 * TILE as u64 * 8;
-/// Most bytes of tiles that are kept; less where memory is small.
+/// Maximum bytes of tiles that are kept; less if memory is small.
 const KEPT_BYTES: u64 = 64 << 20;
-/// What the memory of tiles is for, in messages of the budget.
+/// Purpose of the memory of tiles, for messages of the budget.
 const HEIGHTS: &str = "the heights of the elevation model";
 
-/// How the height at a place is made of those of pixels: GDAL's `RPC_DEMINTERPOLATION`.
+/// How the height at a place is interpolated from those of pixels: GDAL's `RPC_DEMINTERPOLATION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum DemSampling {
-    /// That of the pixel that holds the place.
+    /// The height of the pixel that contains the place.
     Nearest,
-    /// Linear between the centres of four pixels; missing if one of them is.
+    /// Linear between the centres of four pixels; missing if one of them is missing.
     #[default]
     Bilinear,
-    /// A cubic B-spline over 16 pixels, as GDAL's `cubic`; missing ones do not count.
+    /// A cubic B-spline over 16 pixels, as GDAL's `cubic`; missing pixels do not count.
     Cubic,
 }
 
 impl DemSampling {
-    /// Returns the method of GDAL's name: `near`, `bilinear` or `cubic`.
+    /// Returns the method with GDAL's name: `near`, `bilinear` or `cubic`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such method.
     pub fn named(name: &str) -> Result<Self, InvalidValue> {
         let all = [Self::Nearest, Self::Bilinear, Self::Cubic];
         let found = all.into_iter().find(|method| method.name().eq_ignore_ascii_case(name));
@@ -61,10 +61,10 @@ impl DemSampling {
     }
 }
 
-/// An elevation model that rational polynomials take heights from: GDAL's `RPC_DEM`.
+/// An elevation model that provides heights for rational polynomials: GDAL's `RPC_DEM`.
 ///
-/// Heights are those of band 1 in metres, with its scale and offset, and count as heights above the ellipsoid. Heights above a geoid are
-/// not changed into these.
+/// Heights are those of band 1 in metres, with its scale and offset, and count as heights above the ellipsoid. Heights
+/// above a geoid are not converted.
 pub struct RpcDem {
     input: Arc<Input>,
     sampling: DemSampling,
@@ -72,26 +72,26 @@ pub struct RpcDem {
 }
 
 impl RpcDem {
-    /// Takes heights from a file, by [`DemSampling::Bilinear`]. Places without one have no pixel.
+    /// Uses heights from a file, with [`DemSampling::Bilinear`]. Places without a height have no pixel.
     pub fn new(input: impl Into<Arc<Input>>) -> Self {
         Self { input: input.into(), sampling: DemSampling::default(), missing: None }
     }
 
-    /// Sets how the height at a place is made.
+    /// Sets how the height at a place is interpolated.
     #[must_use]
     pub const fn sampling(mut self, sampling: DemSampling) -> Self {
         self.sampling = sampling;
         self
     }
 
-    /// Sets the height of places where the model has none, or that lie outside it: GDAL's `RPC_DEM_MISSING_VALUE`.
+    /// Sets the height of places without a height in the model, or outside it: GDAL's `RPC_DEM_MISSING_VALUE`.
     #[must_use]
     pub fn missing_value(mut self, height: impl Into<Option<f64>>) -> Self {
         self.missing = height.into();
         self
     }
 
-    /// In words.
+    /// Describes the model in words.
     pub(super) fn words(&self) -> String {
         let name = self.input.name();
         let missing =
@@ -115,7 +115,7 @@ impl fmt::Debug for RpcDem {
     }
 }
 
-/// A part of the model, row by row; NaN where it has no height.
+/// A part of the model, row by row; NaN for missing heights.
 struct Tile {
     width: u32,
     heights: Vec<f64>,
@@ -125,11 +125,11 @@ struct Tile {
 #[derive(Default)]
 struct Tiles {
     known: HashMap<(u32, u32), Arc<Tile>>,
-    /// The oldest first.
+    /// Oldest first.
     order: VecDeque<(u32, u32)>,
 }
 
-/// The heights of a model, as a call reads them.
+/// The heights of a model, as read by one call.
 pub(super) struct Heights {
     dem: Arc<RpcDem>,
     /// From WGS 84 to the system of the model.
@@ -137,10 +137,10 @@ pub(super) struct Heights {
     to_pixel: GeoTransform,
     size: (u32, u32),
     context: Context,
-    /// Tiles that are kept.
+    /// Maximum number of tiles that are kept.
     most: usize,
     tiles: RwLock<Tiles>,
-    /// Why a tile could not be read.
+    /// The reason why a tile could not be read.
     fault: OnceLock<String>,
 }
 
@@ -151,7 +151,7 @@ impl fmt::Debug for Heights {
 }
 
 impl Heights {
-    /// The heights under the image of some polynomials.
+    /// Prepares the heights under the image of some polynomials.
     pub(super) fn new(dem: Arc<RpcDem>, rpc: &Rpc, context: &Context) -> Result<Self, InvalidValue> {
         let failed = |problem: String| format!("cannot take heights from {}: {problem}", dem.input.name());
         if dem.missing.is_some_and(|height| !height.is_finite()) {
@@ -169,7 +169,7 @@ impl Heights {
         let to_pixel = grid.transform().inverse();
         let to_pixel = to_pixel.ok_or_else(|| failed("its transform has no inverse".into()))?;
         let most = KEPT_BYTES.min(context.budget.limit() / 16) / TILE_BYTES;
-        // One thread: tiles are small, and the places of a map are sought by all threads already.
+        // One thread: tiles are small, and all threads already compute places of a map.
         let context = Context { progress: None, threads: NonZeroUsize::MIN, ..context.clone() };
         Ok(Self {
             size: (grid.width(), grid.height()),
@@ -183,12 +183,12 @@ impl Heights {
         })
     }
 
-    /// Why heights could not be read, where that is so.
+    /// Returns why heights could not be read, if so.
     pub(super) fn fault(&self) -> Option<String> {
         self.fault.get().map(|problem| format!("cannot read heights: {problem}"))
     }
 
-    /// The height in metres at a place; `None` where it is not known and no other is given for such places.
+    /// Returns the height in metres at a place; `None` if it is unknown and no substitute is set.
     pub(super) fn at(&self, longitude: f64, latitude: f64) -> Option<f64> {
         let found = self.there.transform(longitude, latitude).and_then(|(x, y)| {
             let turn = self.there.target_period().unwrap_or(0.0);
@@ -208,7 +208,7 @@ impl Heights {
         }
     }
 
-    /// The height at a place in columns and rows of the model.
+    /// Returns the height at a place in columns and rows of the model.
     fn sampled(&self, column: f64, row: f64) -> Option<f64> {
         let sampling = match self.dem.sampling {
             DemSampling::Cubic if self.size.0.min(self.size.1) < 4 => DemSampling::Bilinear,
@@ -243,7 +243,7 @@ impl Heights {
         }
     }
 
-    /// The height of a pixel, or of the one at the edge next to it.
+    /// Returns the height of a pixel; outside the model, that of the nearest pixel at its edge.
     fn pixel(&self, column: i64, row: i64) -> Option<f64> {
         let within = |at: i64, len: u32| u32::try_from(at.clamp(0, i64::from(len.max(1)) - 1)).unwrap_or(0);
         let (column, row) = (within(column, self.size.0), within(row, self.size.1));
@@ -258,7 +258,7 @@ impl Heights {
         if known.is_some() || self.fault.get().is_some() {
             return known;
         }
-        // Another thread may read the same tile: the first one counts.
+        // Another thread may read the same tile; the first one is kept.
         let tile = match self.read(at) {
             Ok(tile) => Arc::new(tile),
             Err(error) => {
@@ -302,7 +302,7 @@ impl Heights {
     }
 }
 
-/// The weight of a pixel so far away, by a cubic B-spline.
+/// Returns the weight of a pixel at this distance, by a cubic B-spline.
 fn spline(away: f64) -> f64 {
     let away = away.abs();
     if away >= 2.0 {
@@ -314,7 +314,7 @@ fn spline(away: f64) -> f64 {
     }
 }
 
-/// The whole number below: places lie in the model, or half a pixel beside it.
+/// Rounds down: places lie in the model, or half a pixel beside it.
 #[expect(clippy::cast_possible_truncation, reason = "within 2³² pixels")]
 fn whole(value: f64) -> i64 {
     value.floor() as i64

@@ -1,4 +1,4 @@
-//! How the pixels of a raster lie in coordinates: by a transform, ground control points or rational polynomials.
+//! Places the pixels of a raster in coordinates: by a transform, ground control points or rational polynomials.
 
 mod heights;
 mod newton;
@@ -24,15 +24,15 @@ use strile_tiff::geo::{Bounds, GeoTransform, Georeference};
 
 /// The reference system of rational polynomials.
 const WGS84: u32 = 4326;
-/// Points along each side of a raster whose bounds are sought.
+/// Points along each side of a raster whose bounds are computed.
 const STEPS: u32 = 20;
 
-/// What of a raster's georeferencing places its pixels.
+/// The part of a raster's georeferencing that places its pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum PlacedBy {
-    /// The transform; without one, control points by a polynomial of order 2 (1 if they are fewer than 6); without
-    /// those, rational polynomials. As GDAL chooses.
+    /// As in GDAL: the transform; without one, control points by a polynomial of order 2 (1 if there are fewer than 6);
+    /// without those, rational polynomials.
     #[default]
     Any,
     /// Ground control points, by a polynomial of this order from 1 to 3: gdalwarp's `-order`.
@@ -43,20 +43,21 @@ pub enum PlacedBy {
     Rational,
 }
 
-/// How a raster is placed in coordinates.
+/// Settings of how a raster is placed in coordinates.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Placing {
-    /// What of its georeferencing counts.
+    /// The part of its georeferencing that is used.
     pub by: PlacedBy,
-    /// The height above the ellipsoid that rational polynomials are taken at, in metres, or above `rpc_dem`: GDAL's `RPC_HEIGHT`.
+    /// The height in metres at which rational polynomials are evaluated, above the ellipsoid or above `rpc_dem`: GDAL's
+    /// `RPC_HEIGHT`.
     pub rpc_height: f64,
-    /// The elevation model that rational polynomials take heights from. Every place is computed exactly then, as in gdalwarp: what lies
-    /// between two places says nothing about the terrain there.
+    /// The elevation model that provides heights for rational polynomials. Every place is then computed exactly, as in
+    /// gdalwarp, because the terrain between two places is arbitrary.
     pub rpc_dem: Option<Arc<RpcDem>>,
 }
 
-/// Elevation models are equal if they are the same opened one.
+/// Compares settings. Elevation models are equal if they are the same opened one.
 impl PartialEq for Placing {
     fn eq(&self, other: &Self) -> bool {
         let same_dem = match (&self.rpc_dem, &other.rpc_dem) {
@@ -69,19 +70,19 @@ impl PartialEq for Placing {
 }
 
 impl Placing {
-    /// Returns the placing by this part of the georeferencing, at height 0.
+    /// Returns the settings that use this part of the georeferencing, at height 0.
     pub const fn by(by: PlacedBy) -> Self {
         Self { by, rpc_height: 0.0, rpc_dem: None }
     }
 
-    /// Sets the height that rational polynomials are taken at.
+    /// Sets the height at which rational polynomials are evaluated.
     #[must_use]
     pub const fn rpc_height(mut self, height: f64) -> Self {
         self.rpc_height = height;
         self
     }
 
-    /// Sets the elevation model that rational polynomials take heights from.
+    /// Sets the elevation model that provides heights for rational polynomials.
     #[must_use]
     pub fn rpc_dem(mut self, dem: impl Into<Option<Arc<RpcDem>>>) -> Self {
         self.rpc_dem = dem.into();
@@ -89,7 +90,7 @@ impl Placing {
     }
 }
 
-/// Where the pixels of a raster lie.
+/// The placement of a raster's pixels in coordinates.
 ///
 /// ```
 /// use strile::Context;
@@ -110,16 +111,16 @@ impl Placing {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Placement {
-    /// The pixels; in their own columns and rows if there is a model.
+    /// The pixels, in coordinates; with a model, in their own columns and rows.
     pub(super) grid: Grid,
     model: Option<Model>,
 }
 
-/// From columns and rows to coordinates and back.
+/// A model that converts columns and rows to coordinates and back.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     kind: Kind,
-    /// In words.
+    /// Its description.
     name: Arc<str>,
 }
 
@@ -130,7 +131,7 @@ enum Kind {
 }
 
 impl Model {
-    /// The elevation model that it takes heights from.
+    /// Returns the elevation model that it takes heights from.
     fn heights(&self) -> Option<&Heights> {
         match &self.kind {
             Kind::Points(_) => None,
@@ -169,7 +170,7 @@ impl Placement {
     /// Places a raster of `width` by `height` pixels. Elevation models are read with the memory of `context`.
     ///
     /// # Errors
-    /// If the raster has no reference system, or not what it is to be placed by, or as [`Grid::new`].
+    /// If the raster has no reference system, or lacks the requested georeferencing, or as [`Grid::new`].
     pub fn of(
         georeference: &Georeference,
         width: u32,
@@ -231,29 +232,29 @@ impl Placement {
         self.grid.crs()
     }
 
-    /// Returns how it is placed, in words; `None` if that is by a transform.
+    /// Returns how it is placed, in words; `None` for a transform.
     pub(super) fn name(&self) -> Option<Arc<str>> {
         self.model.as_ref().map(|model| Arc::clone(&model.name))
     }
 
-    /// Refuses to go on if heights of an elevation model could not be read.
+    /// Fails if heights of an elevation model could not be read.
     pub(super) fn check(&self) -> Result<(), InvalidValue> {
         let fault = self.model.as_ref().and_then(Model::heights).and_then(Heights::fault);
         fault.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
-    /// Whether it is placed by rational polynomials.
+    /// Returns whether it is placed by rational polynomials.
     pub(super) fn is_rational(&self) -> bool {
         matches!(self.model, Some(Model { kind: Kind::Rational(_), .. }))
     }
 
-    /// The area on Earth that it covers.
+    /// Returns the area on Earth that it covers.
     pub(super) fn area(&self) -> Result<Area, InvalidValue> {
         let Bounds { min_x, min_y, max_x, max_y } = self.bounds()?;
         Area::of(self.crs(), (min_x, min_y), (max_x, max_y)).map_err(|error| error.to_string().into())
     }
 
-    /// The rectangle around its coordinates.
+    /// Returns the bounding box of its coordinates.
     fn bounds(&self) -> Result<Bounds, InvalidValue> {
         let Some(model) = &self.model else { return Ok(self.grid.bounds()) };
         let side = |at: u32, len: u32| f64::from(at) / f64::from(STEPS) * f64::from(len);

@@ -1,13 +1,14 @@
-//! A function of places turned round.
+//! Inverts a function of places.
 
 /// A pair of numbers.
 pub(super) type Pair = (f64, f64);
 
-/// Steps at most.
+/// Maximum number of steps.
 const STEPS: usize = 40;
 
-/// Returns the place that `forward` leads from to `wanted`, found by Newton's steps from `start`. Slopes are taken over the distance
-/// `apart`; a step below a thousandth of that ends the search, and none is longer than `most`. `None` where it does not end.
+/// Returns the place that `forward` maps to `wanted`, by Newton's method from `start`. Slopes are taken over the
+/// distance `apart`; a step below a thousandth of that ends the search, and no step is longer than `most`. `None` if it
+/// does not converge.
 pub(super) fn back(
     forward: impl Fn(f64, f64) -> Option<Pair>,
     start: Pair,

@@ -1,18 +1,19 @@
-//! Rasters that are placed by ground control points: polynomials nearest to them, or a surface through all of them.
+//! Rasters placed by ground control points: fitted polynomials, or a surface through all points.
 //!
-//! Polynomials are fitted in each direction, from pixels to coordinates and back, as in GDAL. A surface is fitted from pixels to
-//! coordinates; the way back is found step by step, from the place that a surface of the other direction has.
+//! Polynomials are fitted in both directions, from pixels to coordinates and back, as in GDAL. A surface is fitted from
+//! pixels to coordinates; its inverse is found iteratively, starting from a surface in the other direction.
 
 use super::newton::{Pair, back};
 use super::solve::{Matrix, nearest, solve};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::Gcp;
 
-/// Most points of a surface: its equations take the cube of their number.
+/// Maximum number of points of a surface: solving its equations takes cubic time.
 const MOST_OF_SURFACE: usize = 1024;
-/// Most points of a polynomial.
+/// Maximum number of points of a polynomial.
 const MOST: usize = 1 << 20;
-/// How far apart the pixels are whose difference gives the slope of a surface; and the longest step, in parts of the raster.
+/// Distance of the pixels whose difference gives the slope of a surface, and the longest step, as fractions of the
+/// raster.
 const APART: f64 = 1e-3;
 const LONGEST: f64 = 0.5;
 
@@ -23,7 +24,7 @@ pub(super) struct Points {
     to_pixel: Fit,
 }
 
-/// A pair of numbers from a pair of numbers.
+/// A function from pairs of numbers to pairs of numbers.
 #[derive(Debug)]
 struct Fit {
     from: Scale,
@@ -33,13 +34,13 @@ struct Fit {
 
 #[derive(Debug)]
 enum Kind {
-    /// Factors of the terms.
+    /// Coefficients of the terms.
     Polynomial(Vec<Pair>),
-    /// The points, each with its weight; and the factors of 1, x and y.
+    /// The points with their weights, and the coefficients of 1, x and y.
     Surface(Vec<(Pair, Pair)>, [Pair; 3]),
 }
 
-/// Numbers as they are computed with: around 0, of about 1.
+/// Normalization of numbers: around 0, of about 1.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     middle: Pair,
@@ -66,7 +67,7 @@ impl Scale {
     }
 }
 
-/// Terms of a polynomial of an order.
+/// Returns the number of terms of a polynomial of an order.
 const fn count(order: u8) -> usize {
     match order {
         0 | 1 => 3,
@@ -79,19 +80,19 @@ fn terms((x, y): Pair) -> [f64; 10] {
     [1.0, x, y, x * x, x * y, y * y, x * x * x, x * x * y, x * y * y, y * y * y]
 }
 
-/// r² log r², where r is the distance of two points.
+/// Returns r² log r², where r is the distance of two points.
 fn bend(one: Pair, other: Pair) -> f64 {
     let square = (one.0 - other.0).powi(2) + (one.1 - other.1).powi(2);
     if square > 0.0 { square * square.ln() } else { 0.0 }
 }
 
 impl Points {
-    /// The order that GDAL takes for a number of points: 2 where they suffice, else 1.
+    /// Returns the order that GDAL uses for a number of points: 2 if they suffice, else 1.
     pub(super) fn order(points: &[Gcp]) -> u8 {
         if points.len() >= count(2) { 2 } else { 1 }
     }
 
-    /// Polynomials of an order from 1 to 3, as near to the points as possible.
+    /// Fits polynomials of an order from 1 to 3 to the points.
     pub(super) fn polynomial(points: &[Gcp], order: u8) -> Result<Self, InvalidValue> {
         let (needed, found) = (count(order), points.len());
         if found < needed || found > MOST {
@@ -117,7 +118,7 @@ impl Points {
         })
     }
 
-    /// The surface through all points that bends least (a thin-plate spline).
+    /// Fits the surface through all points that bends least (a thin-plate spline).
     pub(super) fn surface(points: &[Gcp]) -> Result<Self, InvalidValue> {
         let count = points.len();
         if !(3..=MOST_OF_SURFACE).contains(&count) {
@@ -253,8 +254,8 @@ mod tests {
         }
     }
 
-    /// Places that `rasterio.warp.reproject` (GDAL 3.10.3, exact coordinates) takes ramps of columns and of rows from, by the orders
-    /// 1 to 3 and by thin-plate splines; and the coordinates of pixels of rasterio's `GCPTransformer`.
+    /// Places from which `rasterio.warp.reproject` (GDAL 3.10.3, exact coordinates) takes ramps of columns and of rows,
+    /// by the orders 1 to 3 and by thin-plate splines; and the coordinates of pixels by rasterio's `GCPTransformer`.
     #[test]
     fn places_are_gdals() {
         let points: Vec<Gcp> = (0..14u32)

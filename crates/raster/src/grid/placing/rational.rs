@@ -1,25 +1,25 @@
-//! Rasters that are placed by rational polynomials (RPC00B): from longitude, latitude and height to pixels.
+//! Rasters placed by rational polynomials (RPC00B): from longitude, latitude and height to pixels.
 //!
-//! The other direction is found step by step, from the middle of the image on. With an elevation model the height of a place depends on
-//! where it is: it is sought at one height, and again at the height of what was found.
+//! The inverse is found iteratively from the middle of the image. With an elevation model the height depends on the
+//! place: the place is computed at one height, and again at the height of the result.
 
 use super::heights::Heights;
 use super::newton::back;
 use strile_tiff::geo::Rpc;
 
-/// Columns and rows are counted from the centre of the first pixel; ours from its corner.
+/// RPCs count columns and rows from the centre of the first pixel; strile counts from its corner.
 const CORNER: f64 = 0.5;
-/// How far apart the places are whose difference gives the slope, and the longest step, in parts of the image.
+/// Distance of the places whose difference gives the slope, and the longest step, as fractions of the image.
 const STEP: (f64, f64) = (1e-6, 1.0);
 
-/// Heights that a place is sought at, at most.
+/// Maximum number of heights at which a place is computed.
 const HEIGHTS: usize = 60;
-/// Of these, those after which only half of the way is gone: steep slopes may lead to and fro.
+/// Number of steps after which only half steps are taken: on steep slopes, steps may alternate.
 const WHOLE_STEPS: usize = 15;
-/// How near to a pixel the place is that is found with an elevation model, in pixels.
+/// Distance in pixels at which a place with an elevation model counts as found.
 const NEAR: f64 = 1e-3;
 
-/// The polynomials at a height above the ellipsoid, or at one above an elevation model.
+/// The polynomials at a height above the ellipsoid, or above an elevation model.
 #[derive(Debug)]
 pub(super) struct Rational {
     rpc: Rpc,
@@ -32,12 +32,12 @@ impl Rational {
         Self { rpc, height, heights }
     }
 
-    /// The elevation model.
+    /// Returns the elevation model.
     pub(super) const fn heights(&self) -> Option<&Heights> {
         self.heights.as_ref()
     }
 
-    /// The height at a place.
+    /// Returns the height at a place.
     fn height_at(&self, longitude: f64, latitude: f64) -> Option<f64> {
         match &self.heights {
             None => Some(self.height),
@@ -45,7 +45,7 @@ impl Rational {
         }
     }
 
-    /// The terms of the polynomials at a place, in parts of the image.
+    /// Returns the terms of the polynomials at a place, as fractions of the image.
     fn terms(&self, x: f64, y: f64, height: f64) -> [f64; 20] {
         let h = (height - self.rpc.height.0) / self.rpc.height.1;
         [
@@ -72,7 +72,7 @@ impl Rational {
         ]
     }
 
-    /// The pixel of a place in parts of the image.
+    /// Returns the pixel of a place given as fractions of the image.
     fn pixel(&self, x: f64, y: f64, height: f64) -> Option<(f64, f64)> {
         let terms = self.terms(x, y, height);
         let sum =
@@ -86,7 +86,7 @@ impl Rational {
 
     pub(super) fn to_pixel(&self, longitude: f64, latitude: f64) -> Option<(f64, f64)> {
         let mut east = longitude - self.rpc.longitude.0;
-        // Images on both sides of 180° count on.
+        // Longitudes of images across 180° continue.
         if east.abs() > 270.0 {
             east -= 360.0_f64.copysign(east);
         }
@@ -113,7 +113,7 @@ impl Rational {
             let (x, y) = world(place);
             let found = match self.height_at(x, y) {
                 Some(found) => found,
-                // The first height is a guess, which may lead beside the model.
+                // The first height is a guess, which may lead outside the model.
                 None if step == 0 => height,
                 None => return None,
             };
@@ -132,7 +132,7 @@ impl Rational {
 mod tests {
     use super::*;
 
-    /// The factors of the first terms, then of the others.
+    /// Returns the first coefficients, followed by the others.
     fn factors<const N: usize>(first: [f64; N], rest: impl Fn(f64) -> f64) -> [f64; 20] {
         let mut number = 0.0;
         std::array::from_fn(|at| match first.get(at) {
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// What rasterio's `RPCTransformer` gives (GDAL 3.10.3): columns, then rows.
+    /// Results of rasterio's `RPCTransformer` (GDAL 3.10.3): columns, then rows.
     #[test]
     fn pixels_are_gdals() {
         let places = [(15.1, 50.25), (15.05, 50.29), (15.17, 50.2)];
@@ -196,7 +196,7 @@ mod tests {
                     (again.0 - longitude).abs() < 1e-10 && (again.1 - latitude).abs() < 1e-10,
                     "{again:?}"
                 );
-                // A turn further is the same place.
+                // One turn further is the same place.
                 assert!(
                     rational
                         .to_pixel(longitude - 360.0, latitude)

@@ -1,11 +1,12 @@
-//! From the coordinates of a grid to the pixels of a raster and back.
+//! Converts the coordinates of a grid to pixels of a raster and back.
 
 use super::heights::Heights;
 use super::{Model, Placement};
 use strile_crs::{Operation, Transformer};
 use strile_tiff::InvalidValue;
 
-/// From coordinates of one system to those of another; or to columns and rows of a raster that has no transform, or from them.
+/// A conversion from coordinates of one system to those of another; or to or from columns and rows of a raster without
+/// a transform.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     transformer: Transformer,
@@ -20,7 +21,7 @@ impl From<Transformer> for Route {
 }
 
 impl Route {
-    /// From the raster on.
+    /// Returns the route that starts at the raster.
     pub(crate) fn from_raster(raster: &Placement, transformer: Transformer) -> Self {
         Self { transformer, from: raster.model.clone(), to: None }
     }
@@ -41,19 +42,19 @@ impl Route {
         }
     }
 
-    /// Whether places depend on an elevation model: what lies between two of them says nothing about those there.
+    /// Returns whether places depend on an elevation model: then places between two others cannot be interpolated.
     pub(crate) fn is_uneven(&self) -> bool {
         [&self.from, &self.to].into_iter().flatten().any(|model| model.heights().is_some())
     }
 
-    /// Refuses to go on if heights of an elevation model could not be read.
+    /// Fails if heights of an elevation model could not be read.
     pub(crate) fn check(&self) -> Result<(), InvalidValue> {
         let models = [&self.from, &self.to].into_iter().flatten();
         let fault = models.filter_map(Model::heights).find_map(Heights::fault);
         fault.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
-    /// The part between two reference systems.
+    /// Returns the part between two reference systems.
     pub(crate) fn into_transformer(self) -> Transformer {
         self.transformer
     }
@@ -62,12 +63,12 @@ impl Route {
         self.transformer.operation()
     }
 
-    /// Whether it leads to longitudes and latitudes.
+    /// Returns whether the results are longitudes and latitudes.
     pub(crate) fn to_is_geographic(&self) -> bool {
         self.to.is_none() && self.transformer.to_is_geographic()
     }
 
-    /// What one turn around the Earth adds to x where it leads to.
+    /// Returns the change of x per turn around the Earth, in the target.
     pub(crate) fn target_period(&self) -> Option<f64> {
         self.transformer.target_period().filter(|_| self.to.is_none())
     }

@@ -1,8 +1,8 @@
-//! Systems of linear equations, small and dense.
+//! Solves small, dense systems of linear equations.
 
 use strile_tiff::InvalidValue;
 
-/// A pivot below this part of the largest number of its column is taken as 0.
+/// A pivot below this fraction of the largest number in its column counts as 0.
 const SINGULAR: f64 = 1e-12;
 
 /// A matrix, row by row.
@@ -12,7 +12,7 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// Zeros, or an error where there is no memory.
+    /// Creates a matrix of zeros. Fails if there is no memory.
     pub(super) fn new(rows: usize, columns: usize) -> Result<Self, InvalidValue> {
         let len = rows.saturating_mul(columns);
         let mut numbers = Vec::new();
@@ -39,7 +39,7 @@ impl Matrix {
         self.numbers.len().checked_div(self.columns).unwrap_or(0)
     }
 
-    /// Takes `factor` times the row `of` from the row `from`, from a column on.
+    /// Subtracts `factor` times row `of` from row `from`, from a column on.
     fn take(&mut self, from: usize, of: usize, factor: f64, column: usize) {
         let (low, high) = (from.min(of), from.max(of));
         let (before, behind) = self.numbers.split_at_mut(high * self.columns);
@@ -58,8 +58,9 @@ impl Matrix {
     }
 }
 
-/// Solves a square system for some right sides, by elimination with the largest pivot of each column. `None` if it has none or many
-/// solutions. The right sides are the columns of `right`; the solutions take their place.
+/// Solves a square system for some right-hand sides, by elimination with the largest pivot of each column. Returns
+/// `None` if there are no or many solutions. The right-hand sides are the columns of `right`; the solutions replace
+/// them.
 pub(super) fn solve(matrix: &mut Matrix, right: &mut Matrix) -> Option<()> {
     let size = matrix.rows();
     let largest = |matrix: &Matrix, column: usize| {
@@ -98,8 +99,8 @@ pub(super) fn solve(matrix: &mut Matrix, right: &mut Matrix) -> Option<()> {
     right.numbers.iter().all(|number| number.is_finite()).then_some(())
 }
 
-/// Finds the numbers by which the rows of `matrix`, of which there are at least as many as columns, come nearest to `right` in
-/// the sum of squares (Householder's reflections). `None` if there are many.
+/// Solves the linear least-squares problem of `matrix`, which has at least as many rows as columns, and the right-hand
+/// sides `right` (Householder reflections). Returns `None` if there are many solutions.
 pub(super) fn nearest(mut matrix: Matrix, mut right: Matrix) -> Option<Matrix> {
     let (rows, columns, sides) = (matrix.rows(), matrix.columns, right.columns);
     if rows < columns {
@@ -131,7 +132,7 @@ pub(super) fn nearest(mut matrix: Matrix, mut right: Matrix) -> Option<Matrix> {
     found.numbers.iter().all(|number| number.is_finite()).then_some(found)
 }
 
-/// Mirrors the rows from `first` on.
+/// Reflects the rows from `first` on.
 fn reflect(matrix: &mut Matrix, across: &[f64], first: usize, norm: f64) {
     if norm == 0.0 {
         return;

@@ -1,4 +1,4 @@
-//! Rasters placed by rational polynomials that take heights from an elevation model.
+//! Rasters placed by rational polynomials with heights of an elevation model.
 
 use super::{DemSampling, Placing, RpcDem};
 use crate::engine::Budget;
@@ -37,7 +37,8 @@ fn written(spec: RasterSpec, pixels: &[f32], name: &str) -> Dataset {
     Dataset::from_source(Arc::new(MemorySource::new(name, bytes)), &OpenOptions::default()).unwrap()
 }
 
-/// An image of 200 × 200 pixels around 15° east and 50° north: a pixel to the east for each 100 m, and each has its column for a value.
+/// Returns an image of 200 × 200 pixels around 15° east and 50° north. It moves by one pixel to the east per 100 m of
+/// height, and the value of each pixel is its column.
 fn image() -> Dataset {
     let term = |at: usize, factor: f64| std::array::from_fn(|term| if term == at { factor } else { 0.0 });
     let mut spec = RasterSpec::new(200, 200, 1, DataType::F32);
@@ -58,7 +59,7 @@ fn image() -> Dataset {
     written(spec, &columns, "image.tif")
 }
 
-/// A model of square pixels over the image, with these heights by column and row.
+/// Returns a model of square pixels over the image, with these heights by column and row.
 fn dem(side: u16, height: impl Fn(u16, u16) -> f32) -> Dataset {
     let mut spec = RasterSpec::new(side.into(), side.into(), 1, DataType::F32);
     let pixel = 0.24 / f64::from(side);
@@ -113,12 +114,13 @@ fn a_level_model_is_a_height() {
 #[test]
 fn slopes_move_pixels_and_holes_have_none() {
     let level = read(Placing::default().rpc_height(0.0));
-    // 10 m more for each of 240 columns of 0.001°, which are about a pixel of the image: a tenth of a pixel to the east for each.
+    // 10 m more per column of 240 columns of 0.001°, each of about a pixel of the image: a tenth of a pixel to the east
+    // per column.
     let slope = |x: u16, y: u16| {
         if (100..110).contains(&x) && (80..90).contains(&y) { HOLE } else { 10.0 * f32::from(x) }
     };
     let found = read(by(with(dem(240, slope))));
-    // The last column goes on to the edge.
+    // The last column continues to the edge.
     let both: Vec<_> =
         level.iter().zip(&found).filter(|(a, b)| **a != FILL && **b != FILL && **b < 198.5).collect();
     assert!(both.len() > 3_000);
@@ -137,7 +139,7 @@ fn memory_is_that_of_a_part_of_the_model() {
     let placing = by(with(large));
     let image = image();
     let wanted = image.read(&options(placing.clone()), &Context::default()).unwrap();
-    // All heights are 46 MB.
+    // All heights take 46 MB.
     let context = Context { budget: Arc::new(Budget::new(24 << 20)), ..Context::default() };
     let found = image.read(&options(placing.clone()), &context).unwrap();
     assert_eq!(found.bytes().unwrap(), wanted.bytes().unwrap());

@@ -1,4 +1,4 @@
-//! An image clipped by a polygon in its own pixels: a read onto its own grid.
+//! Clips an image by a polygon in its own pixels: a read onto its own grid.
 
 use super::Polygon;
 use crate::error::Result;
@@ -18,7 +18,7 @@ impl InputRef<'_> {
         self.grid_of(&ReadOptions::default())
     }
 
-    /// The grid of the image that the options name: its page and level.
+    /// Returns the grid of the image that the options select: its page and level.
     pub(crate) fn grid_of(self, options: &ReadOptions) -> Result<Grid> {
         let place = Place { window: None, onto: None, layer: Layer::Pixels, ..options.place.clone() };
         let whole = options.clone().place(place);
@@ -37,8 +37,8 @@ impl InputRef<'_> {
         Grid::like(&georeference, width, height).map_err(|problem| self.refuse(problem.to_string()))
     }
 
-    /// Returns options that read the same pixels, but those whose centre lies outside a polygon are missing: NaN in masked reads, else
-    /// nodata, else 0. Only blocks under the polygon are read.
+    /// Returns options that read the same pixels clipped by a polygon. Pixels whose centre lies outside are missing:
+    /// NaN in masked reads, else nodata, else 0. Only blocks under the polygon are read.
     ///
     /// ```no_run
     /// use strile::file::AsInput;
@@ -66,7 +66,7 @@ impl InputRef<'_> {
         Ok(options.clone().level(0).onto(grid, warp))
     }
 
-    /// Returns the pixels of the image that the options name, which the box around a polygon touches.
+    /// Returns the window of the pixels that the box around a polygon touches, in the image that the options select.
     ///
     /// # Errors
     /// If the polygon lies outside the image, or its coordinates cannot be transformed.

@@ -1,14 +1,14 @@
-//! Polygons of GeoJSON.
+//! Reads polygons from GeoJSON.
 
 use super::{Polygon, Ring};
 use serde_json::Value;
 use strile_crs::Crs;
 use strile_tiff::InvalidValue;
 
-/// Features and collections in each other.
+/// Maximum nesting of features and collections.
 const DEEPEST: usize = 8;
 
-/// The polygons of a text.
+/// Returns the polygons of a text.
 pub(super) fn polygon(text: &str) -> Result<Polygon, InvalidValue> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("the GeoJSON is not valid: {error}"))?;
@@ -19,7 +19,7 @@ pub(super) fn polygon(text: &str) -> Result<Polygon, InvalidValue> {
             let name = name.ok_or_else(|| "the `crs` of the GeoJSON has no name".to_owned())?;
             match name {
                 "urn:ogc:def:crs:OGC:1.3:CRS84" | "urn:ogc:def:crs:OGC::CRS84" => Crs::from_epsg(4326),
-                // Coordinates of GeoJSON are x first, whatever the axes of the system are.
+                // Coordinates of GeoJSON have x first, whatever the axes of the system.
                 name => Some(
                     Crs::from_user_input(name)
                         .map_err(|problem| format!("the `crs` of the GeoJSON is not known: {problem}"))?,

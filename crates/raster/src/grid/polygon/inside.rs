@@ -1,5 +1,5 @@
-//! Pixels whose centre lies within a polygon, by GDAL's arithmetic: crossings of the edges with the middle of each row, and the
-//! columns between them.
+//! Finds the pixels whose centre lies within a polygon, by GDAL's arithmetic: crossings of the edges with the middle of
+//! each row, and the columns between them.
 
 use super::outline::Edge;
 use crate::window::Window;
@@ -7,19 +7,19 @@ use strile_engine::Cancel;
 use strile_engine::memory::{NoMemory, try_filled};
 use strile_tiff::InvalidValue;
 
-/// Columns from the first to before the second.
+/// A range of columns: from the first to before the second.
 type Run = (u32, u32);
 
 /// The pixels of a window that are inside.
 #[derive(Debug)]
 pub(crate) struct Inside {
     window: Window,
-    /// For each row the columns that are inside, in order; none touches the next.
+    /// The columns inside, per row and in order. Runs do not touch each other.
     rows: Vec<Vec<Run>>,
 }
 
 impl Inside {
-    /// `edges` are sorted by their upper ends; `level` are level edges that go to the left.
+    /// Finds the pixels inside. `edges` are sorted by their upper ends; `level` are level edges that go to the left.
     pub(super) fn new(
         window: Window,
         edges: &[Edge],
@@ -54,7 +54,7 @@ impl Inside {
         Ok(Self { window, rows })
     }
 
-    /// The box around the pixels of a part of the window that are inside.
+    /// Returns the bounding box of the inside pixels of a part of the window.
     pub(crate) fn bounds(&self, part: Window) -> Option<Window> {
         let (left, right) = (part.column, part.column + part.width);
         let mut found: Option<(u32, u32, u32, u32)> = None;
@@ -79,7 +79,7 @@ impl Inside {
         self.rows.get(at).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether each pixel of the window is inside, row by row.
+    /// Returns whether each pixel of the window is inside, row by row.
     pub(crate) fn flags(&self) -> Result<Vec<bool>, NoMemory> {
         let Window { column, width, .. } = self.window;
         let width = usize::try_from(width).unwrap_or(usize::MAX);
@@ -95,7 +95,7 @@ impl Inside {
         Ok(flags)
     }
 
-    /// Rectangles of the window that are outside.
+    /// Returns rectangles of the window that are outside.
     pub(crate) fn outside(&self) -> Vec<Window> {
         let (left, right) = (self.window.column, self.window.column + self.window.width);
         let mut boxes = Vec::new();
@@ -118,7 +118,7 @@ impl Inside {
     }
 }
 
-/// The columns of a window whose centres lie between two crossings.
+/// Returns the columns of a window whose centres lie between two crossings.
 fn run((from, to): (f64, f64), window: Window) -> Option<Run> {
     let (left, right) = (f64::from(window.column), f64::from(window.column) + f64::from(window.width));
     let column = |at: f64| (at + 0.5).floor().clamp(left, right);
@@ -127,7 +127,7 @@ fn run((from, to): (f64, f64), window: Window) -> Option<Run> {
     (start < end).then_some((start as u32, end as u32))
 }
 
-/// Sorted runs, those that touch as one.
+/// Joins sorted runs that touch.
 fn joined(runs: &[Run]) -> Vec<Run> {
     let mut all: Vec<Run> = Vec::with_capacity(runs.len());
     for &(start, end) in runs {

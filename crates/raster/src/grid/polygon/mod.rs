@@ -1,6 +1,6 @@
-//! Polygons that a result is clipped by: rings of coordinates in a reference system.
+//! Polygons that clip a result: rings of coordinates in a reference system.
 //!
-//! `geojson` and `wkt` read them from text, `outline` puts them onto a grid, and `inside` says which pixels have their centre
+//! `geojson` and `wkt` parse them, `outline` converts them to a grid, and `inside` finds the pixels with their centre
 //! within. `clip` reads images within a polygon.
 
 mod clip;
@@ -16,16 +16,16 @@ use strile_crs::Crs;
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::Bounds;
 
-/// Most vertices of all rings.
+/// Maximum number of vertices of all rings.
 const MOST_VERTICES: usize = 1 << 20;
 /// Longest text, in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
-/// One ring: the last vertex is joined to the first one.
+/// A ring. The last vertex is connected to the first.
 type Ring = Vec<(f64, f64)>;
 
-/// Rings that a result is clipped by: pixels whose centre lies within an odd number of them are inside, so that rings within
-/// others are holes. Several polygons are the rings of all of them.
+/// A polygon that clips a result, as a list of rings. Pixels whose centre lies within an odd number of rings are
+/// inside, so rings within others are holes. Several polygons are represented by all of their rings.
 ///
 /// ```
 /// use strile::grid::Polygon;
@@ -44,11 +44,11 @@ pub struct Polygon {
 }
 
 impl Polygon {
-    /// Makes a polygon of rings. `crs` is `None` for coordinates in the reference system of the result.
+    /// Makes a polygon from rings. `crs` is `None` for coordinates in the reference system of the result.
     ///
     /// # Errors
-    /// If there is no ring, a ring has fewer than three vertices, a coordinate is not finite, or there are more than 2²⁰
-    /// vertices.
+    /// If there is no ring, a ring has fewer than three vertices, a coordinate is not finite, or there are more than
+    /// 2²⁰ vertices.
     pub fn new(crs: Option<Crs>, rings: Vec<Vec<(f64, f64)>>) -> Result<Self, InvalidValue> {
         let count = rings.iter().fold(0_usize, |sum, ring| sum.saturating_add(ring.len()));
         if count > MOST_VERTICES {
@@ -76,11 +76,12 @@ impl Polygon {
         Ok(Self { crs, rings, bounds })
     }
 
-    /// Reads GeoJSON (a polygon, several, a feature, or a collection of them) or WKT (`POLYGON`, `MULTIPOLYGON`). Coordinates of
-    /// GeoJSON are in WGS 84, longitude first, unless it names another reference system as `crs`; those of WKT in that of the result.
+    /// Parses GeoJSON (a polygon, several, a feature, or a collection of them) or WKT (`POLYGON`, `MULTIPOLYGON`).
+    /// GeoJSON coordinates are in WGS 84, longitude first, unless `crs` names another reference system; WKT coordinates
+    /// are in that of the result.
     ///
     /// # Errors
-    /// If the text is neither, has geometries that are no polygons, or as [`Polygon::new`].
+    /// If the text is neither, has geometries other than polygons, or as [`Polygon::new`].
     pub fn from_text(text: &str) -> Result<Self, InvalidValue> {
         if text.len() > MOST_BYTES {
             return Err(

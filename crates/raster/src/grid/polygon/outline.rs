@@ -1,7 +1,7 @@
 //! A polygon on a grid: its edges in columns and rows.
 //!
-//! Edges are straight in the reference system of the polygon. In another one they are cut until the middle of each part is within a tenth
-//! of a pixel of the straight line.
+//! Edges are straight in the reference system of the polygon. In another system they are split until the middle of each
+//! part is within a tenth of a pixel of the straight line.
 
 use super::{Inside, Polygon};
 use crate::grid::Grid;
@@ -10,16 +10,16 @@ use strile_crs::{Area, DatumShift, TransformOptions, Transformer};
 use strile_engine::Cancel;
 use strile_tiff::InvalidValue;
 
-/// How far a straight part may be from the edge, in pixels.
+/// Largest distance of a straight part from the edge, in pixels.
 const CLOSE: f64 = 0.1;
-/// Times that an edge is halved.
+/// How often an edge is halved, at most.
 const DEEPEST: u32 = 16;
-/// Most parts of all edges.
+/// Maximum number of parts of all edges.
 const MOST_EDGES: usize = 1 << 22;
-/// Most crossings of edges and rows.
+/// Maximum number of crossings of edges and rows.
 const MOST_CROSSINGS: u64 = 1 << 31;
 
-/// An edge that is not level: its upper and its lower end.
+/// An edge that is not horizontal: its upper and its lower end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Edge {
     pub(super) top: (f64, f64),
@@ -29,9 +29,9 @@ pub(super) struct Edge {
 /// A polygon in columns and rows of a grid, counted from its outer corner.
 #[derive(Debug)]
 pub(crate) struct Outline {
-    /// By their upper ends.
+    /// Sorted by their upper ends.
     edges: Vec<Edge>,
-    /// Level edges that go to the left, which GDAL counts with the row that they lie in: row, first and last column.
+    /// Horizontal edges that go to the left, which GDAL counts with their row: row, first and last column.
     level: Vec<(f64, f64, f64)>,
 }
 
@@ -46,7 +46,7 @@ impl Grid {
         Self::new(self.crs().clone(), transform, width, height)
     }
 
-    /// The pixels that the box around a polygon touches.
+    /// Returns the pixels that the box around a polygon touches.
     pub(crate) fn window_of_polygon(
         &self,
         polygon: &Polygon,
@@ -58,7 +58,7 @@ impl Grid {
 }
 
 impl Outline {
-    /// Puts a polygon onto a grid.
+    /// Converts a polygon to a grid.
     pub(crate) fn new(polygon: &Polygon, grid: &Grid, shift: DatumShift) -> Result<Self, InvalidValue> {
         let inverse =
             grid.transform().inverse().ok_or_else(|| "the grid has no inverse transform".to_owned())?;
@@ -104,7 +104,7 @@ impl Outline {
         Ok(own)
     }
 
-    /// Adds an edge whose parts need not be straight.
+    /// Adds an edge whose parts may be curved.
     fn bent(
         &mut self,
         from: ((f64, f64), (f64, f64)),
@@ -143,7 +143,7 @@ impl Outline {
         Ok(())
     }
 
-    /// The pixels of a grid of that size that the box around all edges touches.
+    /// Returns the pixels of a grid of that size that the box around all edges touches.
     pub(crate) fn window(&self, (width, height): (u32, u32)) -> Option<Window> {
         let ends = self.edges.iter().flat_map(|edge| [edge.top, edge.bottom]);
         let level = self.level.iter().flat_map(|(y, from, to)| [(*from, *y), (*to, *y)]);
@@ -164,7 +164,7 @@ impl Outline {
         Some(Window { column, row, width, height })
     }
 
-    /// Which pixels of a window have their centre within.
+    /// Finds the pixels of a window that have their centre within.
     pub(crate) fn inside(&self, window: Window, cancel: &Cancel) -> Result<Inside, InvalidValue> {
         let (first, end) = (f64::from(window.row), f64::from(window.row) + f64::from(window.height));
         let until = self.edges.partition_point(|edge| edge.top.1 < end);

@@ -9,7 +9,7 @@ fn utm() -> Crs {
     Crs::from_epsg(32633).unwrap()
 }
 
-/// 20 × 10 pixels of 1 m.
+/// Returns a grid of 20 × 10 pixels of 1 m.
 fn grid() -> Grid {
     let transform = GeoTransform { a: 1.0, b: 0.0, c: 500_000.0, d: 0.0, e: -1.0, f: 5_000_010.0 };
     Grid::new(utm(), transform, 20, 10).unwrap()
@@ -25,7 +25,7 @@ fn pixels(polygon: &Polygon, grid: &Grid) -> Vec<String> {
             rows[row as usize][column as usize..(column + width) as usize].fill(b'.');
         }
     }
-    // The box around what is inside.
+    // The bounding box of the inside pixels.
     let found = inside.bounds(whole);
     let any = rows.iter().flatten().any(|&pixel| pixel == b'#');
     assert_eq!(found.is_some(), any);

@@ -1,11 +1,11 @@
-//! Polygons of WKT: `POLYGON`, `MULTIPOLYGON`, with Z and M, which are left out.
+//! Reads polygons from WKT: `POLYGON` and `MULTIPOLYGON`. Z and M are ignored.
 
 use super::Ring;
 use strile_tiff::InvalidValue;
 
-/// The rings of a text.
+/// Returns the rings of a text.
 pub(super) fn rings(text: &str) -> Result<Vec<Ring>, InvalidValue> {
-    // EWKT names a system first.
+    // EWKT starts with a reference system.
     if text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("SRID=")) {
         return Err("`SRID=` is not read: give the polygon without it, and its reference system"
             .to_owned()

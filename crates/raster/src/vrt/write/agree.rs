@@ -1,6 +1,6 @@
-//! What the VRT says of its bands and of itself: what all files say alike. Files that contradict each other in what values
-//! mean (scale, offset, unit, colours, names of values) are an error; other differences, and what a VRT cannot hold, are
-//! told in warnings.
+//! The properties of the VRT and its bands: those that all files have in common. Files that contradict each other in
+//! the meaning of values (scale, offset, unit, colours, names of values) are an error; other differences, and
+//! properties that a VRT cannot hold, cause warnings.
 
 use super::IndexOptions;
 use super::place::Grid;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use strile_tiff::gdal::{BandMetadata, MetadataItem, NoData};
 use strile_tiff::geo::{AreaOrPoint, Crs};
 
-/// What is said of one band.
+/// Properties of one band.
 #[derive(Default)]
 pub(super) struct BandSaid {
     pub(super) metadata: BandMetadata,
@@ -18,23 +18,23 @@ pub(super) struct BandSaid {
     pub(super) categories: Vec<String>,
     pub(super) colour_table: Vec<[u16; 4]>,
     pub(super) bits: Option<u32>,
-    /// Pixels that the mask or alpha of a file calls invalid are transparent.
+    /// Whether pixels that the mask or alpha of a file marks invalid are transparent.
     pub(super) by_mask: bool,
-    /// The files that are laid, by index, each with the band that is taken.
+    /// The files to place, by index, each with its band.
     pub(super) sources: Vec<(usize, u16)>,
 }
 
-/// What is said of the whole.
+/// Properties of the VRT.
 #[derive(Default)]
 pub(super) struct Said {
     pub(super) crs: Option<Crs>,
     pub(super) items: Vec<MetadataItem>,
     pub(super) bands: Vec<BandSaid>,
-    /// Files whose masks make the mask of the VRT.
+    /// Files whose masks form the mask of the VRT.
     pub(super) masks: Vec<usize>,
 }
 
-/// Names of at most so many files or things are shown.
+/// Maximum number of files or other names in a message.
 const SHOWN: usize = 5;
 
 fn listed<T: AsRef<str>>(names: &[T]) -> String {
@@ -56,7 +56,7 @@ pub(super) fn said_by(
     let of = |at: &usize| tiles.get(*at);
     let chosen: Vec<&Tile> = used.iter().filter_map(of).collect();
     let Some(first) = chosen.first() else { return Ok(Said::default()) };
-    // Statistics and camera models are those of all pixels of one file.
+    // Statistics and camera models apply to all pixels of one file.
     let is_whole = chosen.len() == 1 && options.extent.is_none() && options.resolution.is_none();
     let mut said = Said { crs: first.metadata.georeference.crs.clone(), ..Said::default() };
     let skipped: Vec<&str> = (0..tiles.len())
@@ -123,7 +123,7 @@ fn is_statistic((name, _): &(String, String)) -> bool {
     name.starts_with("STATISTICS_")
 }
 
-/// Items about the whole that all files have alike.
+/// Returns the items of the dataset that all files have in common.
 fn items_of(tiles: &[&Tile], is_whole: bool, warnings: &mut Vec<String>) -> Vec<MetadataItem> {
     let Some((first, others)) = tiles.split_first() else { return Vec::new() };
     let place = |item: &MetadataItem| match item.domain.as_str() {
@@ -183,7 +183,7 @@ fn own_band(tile: &Tile, band: u16, is_whole: bool) -> BandSaid {
     metadata.colour = tile.colours.get(at).cloned().flatten();
     let has_table = metadata.sidecar.iter().any(|element| element.name == "ColorTable");
     let categories = if band == 1 { tile.metadata.categories.clone() } else { Vec::new() };
-    // A table beside the file stands for its own.
+    // A table beside the file replaces its own.
     let colour_table = if band == 1 && !has_table { tile.colour_table.clone() } else { Vec::new() };
     BandSaid {
         metadata,
@@ -198,7 +198,7 @@ fn own_band(tile: &Tile, band: u16, is_whole: bool) -> BandSaid {
 
 fn separate_band(tile: &Tile, at: usize, band: u16, is_whole: bool) -> BandSaid {
     let mut said = own_band(tile, band, is_whole);
-    // The bands of several files are no picture.
+    // The bands of several files do not form a picture.
     if said.colour_table.is_empty() && said.metadata.sidecar.is_empty() {
         said.metadata.colour = None;
     }
@@ -206,7 +206,7 @@ fn separate_band(tile: &Tile, at: usize, band: u16, is_whole: bool) -> BandSaid 
     said
 }
 
-/// What all files say of a band.
+/// Returns the properties of a band that all files have in common.
 fn common_band(tiles: &[&Tile], band: u16, is_whole: bool, warnings: &mut Vec<String>) -> Result<BandSaid> {
     let Some((first, others)) = tiles.split_first() else { return Ok(BandSaid::default()) };
     let mut said = own_band(first, band, is_whole);
@@ -293,7 +293,7 @@ fn common_band(tiles: &[&Tile], band: u16, is_whole: bool, warnings: &mut Vec<St
             listed(&lost)
         ));
     }
-    // A name that many files have differently is told once.
+    // A name that differs in many files is reported once.
     warnings.dedup();
     Ok(said)
 }
@@ -314,7 +314,7 @@ fn keep_common<T: PartialEq>(
     });
 }
 
-/// Files without nodata, or with another one, may hold the value of the VRT as data.
+/// Warns if files without nodata, or with another value, may hold the value of the VRT as data.
 fn nodata_of(tiles: &[&Tile], options: &IndexOptions, warnings: &mut Vec<String>) {
     if options.separate || options.nodata.is_some() {
         return;

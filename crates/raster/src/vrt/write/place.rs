@@ -1,25 +1,25 @@
-//! Where the VRT lies, and where each file lies in it: GDAL's arithmetic.
+//! Position of the VRT, and of each file in it: GDAL's arithmetic.
 
 use super::IndexOptions;
 use super::tile::Tile;
 use crate::vrt::place::snap;
 use strile_tiff::geo::GeoTransform;
 
-/// Resolutions that differ by less are the same but for rounding.
+/// Resolutions that differ by less are equal except for rounding.
 const SAME: f64 = 1e-6;
 
 /// The raster of the VRT.
 pub(super) struct Grid {
     pub(super) transform: GeoTransform,
     pub(super) size: (u32, u32),
-    /// Where each file lies; `None` for one outside.
+    /// The position of each file; `None` for one outside.
     pub(super) places: Vec<Option<Rectangle>>,
 }
 
 /// Left, top, width and height.
 pub(super) type Box4 = [f64; 4];
 
-/// A part of a file, and where it goes.
+/// A part of a file, and its position.
 pub(super) struct Rectangle {
     pub(super) source: Box4,
     pub(super) target: Box4,
@@ -28,7 +28,7 @@ pub(super) struct Rectangle {
 /// A problem, and the file that has it; `None` for the VRT itself.
 type Problem = (Option<String>, String);
 
-/// Decides size and place.
+/// Computes size and positions.
 pub(super) fn grid_of(tiles: &[Tile], options: &IndexOptions) -> Result<Grid, Problem> {
     let none = |problem: &str| (None, problem.to_owned());
     let first = tiles.first().ok_or_else(|| none("expected at least one file, got none"))?;
@@ -69,13 +69,13 @@ pub(super) fn grid_of(tiles: &[Tile], options: &IndexOptions) -> Result<Grid, Pr
     Ok(Grid { transform, size, places })
 }
 
-/// West, south, east, north.
+/// Returns west, south, east, north.
 fn bounds(tile: &Tile) -> [f64; 4] {
     let GeoTransform { a, c, e, f, .. } = tile.transform;
     [c, f + e * f64::from(tile.size.1), c + a * f64::from(tile.size.0), f]
 }
 
-/// GDAL's `GetSrcDstWin`, along both axes.
+/// Computes GDAL's `GetSrcDstWin`, along both axes.
 fn place(tile: &Tile, grid: &GeoTransform, size: (u32, u32)) -> Option<Rectangle> {
     let axis = |first: f64, step: f64, len: u32, start: f64, grid_step: f64, grid_len: u32| {
         let offset = (first - start) / grid_step;
@@ -98,7 +98,7 @@ fn place(tile: &Tile, grid: &GeoTransform, size: (u32, u32)) -> Option<Rectangle
     Some(Rectangle { source: [x, y, width, height], target: [to_x, to_y, to_width, to_height] })
 }
 
-/// Why a file cannot lie beside the first.
+/// Returns why a file cannot be combined with the first.
 fn differs(tile: &Tile, first: &Tile, options: &IndexOptions) -> Option<String> {
     let same_crs = match (&tile.metadata.georeference.crs, &first.metadata.georeference.crs) {
         (None, None) => true,

@@ -9,7 +9,7 @@ use strile_tiff::DataType;
 use strile_tiff::gdal::{Element, NoData};
 use strile_tiff::geo::{Crs, GeoTransform};
 
-/// A text that grows by lines; writing to it cannot fail.
+/// A text that grows by lines. Writing to it cannot fail.
 pub(super) struct Text(pub(super) String);
 
 impl Text {
@@ -19,7 +19,7 @@ impl Text {
         self.0.push('\n');
     }
 
-    /// The root, the reference system and the transform.
+    /// Writes the root, the reference system and the transform.
     pub(super) fn begin(
         &mut self,
         (width, height): (u32, u32),
@@ -37,12 +37,12 @@ impl Text {
         }
     }
 
-    /// `<name>text</name>`
+    /// Writes `<name>text</name>`.
     pub(super) fn leaf(&mut self, depth: usize, name: &str, text: &str) {
         self.line(depth, &format!("<{name}>{}</{name}>", escaped(text)));
     }
 
-    /// Items, one element for each run of one domain.
+    /// Writes items, one element per run of one domain.
     pub(super) fn items(&mut self, depth: usize, items: &[(&str, &str, &str)]) {
         for run in items.chunk_by(|a, b| a.0 == b.0) {
             match run.first().map(|item| item.0).filter(|domain| !domain.is_empty()) {
@@ -149,7 +149,7 @@ fn write_band(
     text.line(1, "</VRTRasterBand>");
 }
 
-/// An element as it was read: an attribute table, or a colour table of a sidecar.
+/// Writes an element unchanged: an attribute table, or a colour table of a sidecar.
 fn write_element(text: &mut Text, depth: usize, element: &Element) {
     let attributes = element.attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", escaped(value)));
     let (name, attributes, inner) = (&element.name, attributes.collect::<String>(), escaped(&element.text));
@@ -168,7 +168,7 @@ pub(super) fn type_name(data_type: DataType) -> &'static str {
     TYPES.iter().find(|(_, t)| *t == data_type).map_or("Byte", |(name, _)| name)
 }
 
-/// One source; complex if some of its pixels are transparent.
+/// One source. It is complex if some of its pixels are transparent.
 struct SourceText<'a> {
     tile: &'a Tile,
     name: &'a (String, bool),
@@ -211,7 +211,7 @@ impl SourceText<'_> {
     }
 }
 
-/// Text for elements and attributes. Characters that XML cannot hold become spaces.
+/// Escapes text for elements and attributes. Characters that XML cannot hold become spaces.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

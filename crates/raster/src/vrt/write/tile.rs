@@ -1,4 +1,4 @@
-//! What is known of a file that becomes a source: a TIFF or another VRT.
+//! Properties of a file that becomes a source: a TIFF or another VRT.
 
 use super::IndexOptions;
 use crate::colours::{colours_of, eight_bits};
@@ -18,26 +18,26 @@ use strile_tiff::{DataType, Photometric, SampleFormat, Tag};
 
 /// A file that becomes a source of the VRT.
 pub(super) struct Tile {
-    /// As it was given, for messages.
+    /// The path as given, for messages.
     pub(super) name: String,
-    /// Resolved.
+    /// The resolved path.
     pub(super) path: PathBuf,
     pub(super) size: (u32, u32),
     pub(super) bands: u16,
     pub(super) data_type: DataType,
-    /// Bits of a sample, if fewer than the type has.
+    /// Bits of a sample, if fewer than those of the type.
     pub(super) bits: Option<u32>,
     pub(super) transform: GeoTransform,
     pub(super) nodata: Option<NoData>,
     pub(super) block: (u32, u32),
-    /// What each band is, in GDAL's words; `None` if nothing is known.
+    /// GDAL's colour interpretation of each band; `None` if unknown.
     pub(super) colours: Vec<Option<String>>,
     /// Red, green, blue and alpha of the values of the first band.
     pub(super) colour_table: Vec<[u16; 4]>,
     pub(super) has_mask: bool,
     pub(super) alpha: Option<u16>,
     pub(super) metadata: Metadata,
-    /// What a VRT has no place for.
+    /// Properties that a VRT cannot hold.
     pub(super) lost: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl Tile {
             Input::Tiff(dataset) => tile.describe(dataset)?,
             Input::Vrt(vrt) => tile.describe_vrt(vrt),
         }
-        // What GDAL and strile make of the file itself.
+        // Items that GDAL and strile derive from the file itself.
         tile.metadata
             .items
             .retain(|item| !["IMAGE_STRUCTURE", "DERIVED_SUBDATASETS"].contains(&item.domain.as_str()));
@@ -86,7 +86,7 @@ impl Tile {
             data_type.ok_or_else(|| dataset.refuse(format!("{} samples are not read", image.sample)))?;
         self.size = (image.width, image.height);
         self.bands = image.samples;
-        // A VRT has no halves; GDAL reads them as singles.
+        // A VRT has no half floats; GDAL reads them as `Float32`.
         self.data_type = if data_type == DataType::F16 { DataType::F32 } else { data_type };
         let is_short = usize::from(image.sample.bits) < data_type.size() * 8 && image.mixed_bits.is_none();
         self.bits = (is_short && image.sample.format == SampleFormat::Uint).then(|| image.sample.bits.into());
@@ -120,7 +120,7 @@ impl Tile {
         Ok(())
     }
 
-    /// Tags with words become the items that GDAL gives for them; others have no place.
+    /// Converts tags with text to GDAL's items for them. Other tags are lost.
     fn take_tags(&mut self, dataset: &Dataset) {
         let directory = dataset.tiff().and_then(|tiff| tiff.directories.first());
         for (tag, _) in tags_of(dataset, &Place::default(), &mut self.lost) {
@@ -150,13 +150,13 @@ impl Tile {
         self.alpha = vrt.alpha();
     }
 
-    /// What of its validity has to be asked of the file: a mask, or a band of alpha.
+    /// Returns whether the validity of its pixels must be read from the file: a mask, or an alpha band.
     pub(super) fn is_masked(&self) -> bool {
         self.has_mask || self.alpha.is_some()
     }
 }
 
-/// The transform of a file that a VRT can lay beside others, or why it cannot.
+/// Returns the transform of a file that a VRT can combine with others, or why it cannot.
 fn placed(georeference: &Georeference) -> std::result::Result<GeoTransform, String> {
     const UPRIGHT: &str =
         "and a VRT lays out north-up files only: warp the file first, for example with gdalwarp";

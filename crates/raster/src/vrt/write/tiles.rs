@@ -1,4 +1,4 @@
-//! The VRT of a raster that is written as tiles.
+//! Writes the VRT of a raster that is written as tiles.
 
 use super::text::{Text, escaped, type_name};
 use crate::error::{Error, Result};
@@ -9,8 +9,8 @@ use std::path::Path;
 use strile_tiff::geo::AreaOrPoint;
 use strile_tiff::{FieldValue, Tag};
 
-/// Writes the VRT of a raster of which each tile is a file: its path relative to the VRT, and its window in the raster. A file at
-/// `path` is replaced. `aux_xml` is the text of the `.aux.xml` that appears with it.
+/// Writes the VRT of a raster whose tiles are files: their paths relative to the VRT, and their windows in the raster.
+/// An existing file at `path` is replaced. `aux_xml` is the text of the `.aux.xml` that is written with it.
 pub fn write_tiles(
     path: impl AsRef<Path>,
     raster: &RasterSpec,
@@ -33,7 +33,7 @@ fn text_of(raster: &RasterSpec, tiles: &[(String, Window)]) -> String {
     if georeference.area_or_point == Some(AreaOrPoint::Point) {
         text.items(1, &[("", "AREA_OR_POINT", "Point")]);
     }
-    // A value that no sample has is a tag, which says it as text.
+    // A value that no sample has is stored as the text of a tag.
     let stated = raster.extra_fields.iter().find_map(|(tag, value)| match value {
         FieldValue::Text(text) if *tag == Tag::GDAL_NODATA => Some(text.clone()),
         _ => None,

@@ -1,4 +1,4 @@
-//! Options as they were given, one by one, and what they say together.
+//! Collects creation options one by one, and applies them together.
 
 use super::CreationNotes;
 use crate::convert::{ConvertOptions, Tiling, TilingScheme, ZoomStrategy};
@@ -9,14 +9,14 @@ use std::num::NonZeroUsize;
 use strile_engine::Resampling;
 use strile_tiff::{ByteOrder, Compression as C, ExtraSample, LercWrapper, Photometric, Planar};
 
-/// A codec, and what is around LERC.
+/// A codec, and the codec around LERC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Compress {
     pub(super) codec: C,
     pub(super) lerc: LercWrapper,
 }
 
-/// Under which name a level was given.
+/// The option name by which a level was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LevelName {
     Level,
@@ -25,7 +25,7 @@ pub(super) enum LevelName {
     Lzma,
 }
 
-/// Under which name a quality was given.
+/// The option name by which a quality was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QualityName {
     Quality,
@@ -39,7 +39,7 @@ pub(super) struct Level {
     pub(super) value: i32,
 }
 
-/// Creation options that were given, before they are checked against each other.
+/// Given creation options, before they are checked against each other.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) compress: Option<Compress>,
@@ -69,7 +69,7 @@ pub(super) struct Draft {
     pub(super) zoom_strategy: Option<ZoomStrategy>,
     pub(super) aligned_levels: Option<u32>,
     pub(super) warp_resampling: Option<WarpSampling>,
-    /// The name of `resampling`, which may be that of a warp, too.
+    /// The name of `resampling`, which may also be a method of warping.
     pub(super) resampling_name: Option<String>,
     pub(super) overview_compress: Option<Compress>,
     pub(super) overview_predictor: Option<PredictorChoice>,
@@ -120,7 +120,7 @@ impl QualityName {
 }
 
 impl Draft {
-    /// Takes all over, or none.
+    /// Applies all options, or none.
     pub(super) fn apply(self, options: &mut ConvertOptions) -> Result<CreationNotes, String> {
         let mut changed = options.clone();
         self.codec(&mut changed)?;
@@ -149,7 +149,7 @@ impl Draft {
     fn codec(&self, options: &mut ConvertOptions) -> Result<(), String> {
         let write = &mut options.write;
         if let Some(compress) = self.compress {
-            // Numbers that were chosen for another codec mean nothing to this one.
+            // Numbers that were chosen for another codec do not apply to this one.
             if compress.codec != write.compression || compress.lerc != write.lerc {
                 (write.level, write.quality, write.lossless, write.max_error) = (None, None, None, 0.0);
             }
@@ -182,7 +182,7 @@ impl Draft {
                 return Err("WEBP_LOSSLESS=YES has no quality; leave one of the two out".to_owned());
             }
             (Some(lossless), _) => write.lossless = Some(lossless),
-            // As GDAL's COG driver: the highest quality is to lose nothing.
+            // As in GDAL's COG driver: the highest quality is lossless.
             (None, C::WebP) if write.quality == Some(100) => write.lossless = Some(true),
             (None, C::WebP) if self.compress.is_some() => write.lossless = Some(false),
             (None, _) => {}
@@ -190,7 +190,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Tiles of a matrix set, and how pixels are warped onto them.
+    /// Sets tiles of a matrix set, and how pixels are warped onto them.
     fn tiling(&self, options: &mut ConvertOptions) -> Result<(), String> {
         if let Some(scheme) = self.tiling {
             options.tiling = scheme.map(Tiling::from);
@@ -245,7 +245,7 @@ impl Draft {
                 return Err("BLOCKXSIZE is for tiles, and strips are as wide as the image".to_owned());
             }
             (Some(false), None, rows) => BlockChoice::Strips { rows: rows.unwrap_or(0) },
-            // What GDAL takes for the rows of a strip.
+            // GDAL uses this as the rows of a strip.
             (None, None, Some(rows)) if write.format == Format::GeoTiff => BlockChoice::Strips { rows },
             (_, Some(width), height) => tiles(width, height.unwrap_or(TILE)),
             (_, None, Some(height)) => tiles(TILE, height),
@@ -253,7 +253,7 @@ impl Draft {
                 BlockChoice::Strips { .. } => BlockChoice::Auto,
                 tiled => tiled,
             },
-            // Tiles of a matrix set are of 256 pixels, if nothing is said.
+            // Tiles of a matrix set have 256 pixels by default.
             (None, None, None) if matches!(self.tiling, Some(Some(_))) => {
                 BlockChoice::Tiles { width: 256, height: 256 }
             }
@@ -289,7 +289,8 @@ impl Draft {
                 if options.write.compression != C::Jpeg {
                     return Err("PHOTOMETRIC=YCBCR is for COMPRESS=JPEG; use RGB".to_owned());
                 }
-                // The pixels are RGB; the codec turns them, with half of the colours' columns and rows.
+                // The pixels are RGB; the codec converts them and halves the columns and rows of the colour
+                // differences.
                 options.photometric = Some(Photometric::Rgb);
                 options.write.ycbcr = Some((2, 2));
             }

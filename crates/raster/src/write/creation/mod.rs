@@ -1,11 +1,10 @@
-//! GDAL's creation options by their names: `COMPRESS=ZSTD`, `BLOCKSIZE=256`.
+//! GDAL's creation options by name: `COMPRESS=ZSTD`, `BLOCKSIZE=256`.
 //!
-//! Names and values are those of GDAL's GTiff and COG drivers, in any case. One table (`table`) has every name: it
-//! is set, or accepted for the value that strile has anyway, or refused with the reason; nothing is ignored. An
-//! option that does not concern the chosen codec, and options that contradict each other, are errors too, where
-//! the plan of the file does not say so already. What GDAL's defaults are does not matter here: an option that is
-//! not given stays as `ConvertOptions` has it. The one exception is `COMPRESS=WEBP`, which loses by default as
-//! GDAL's does.
+//! Names and values are those of GDAL's GTiff and COG drivers, in any case. One table (`table`) has every name: it is
+//! applied, or accepted for the only value that strile supports, or refused with the reason. No option is ignored. An
+//! option that does not apply to the chosen codec, and options that contradict each other, are errors too, unless the
+//! plan of the file reports them. GDAL's defaults do not apply: an option that is not given keeps the value of
+//! `ConvertOptions`. The one exception is `COMPRESS=WEBP`, which is lossy by default as in GDAL.
 
 mod draft;
 mod table;
@@ -19,12 +18,12 @@ use std::num::NonZeroUsize;
 use strile_tiff::InvalidValue;
 use table::{Kind, TABLE};
 
-/// What creation options say besides `ConvertOptions`.
+/// Settings of creation options that are not part of `ConvertOptions`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CreationNotes {
-    /// Threads asked for: `NUM_THREADS`.
+    /// Requested number of threads: `NUM_THREADS`.
     pub threads: Option<NonZeroUsize>,
-    /// What whoever chose them should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
@@ -44,9 +43,9 @@ pub const PROFILES: [&str; 11] = [
 ];
 
 impl ConvertOptions {
-    /// Takes creation options over, given as names and values; `write.format` is set before.
+    /// Applies creation options, given as names and values. Set `write.format` first.
     ///
-    /// The error names the option, what is wrong and what there is.
+    /// The error names the option, the problem and the supported values.
     pub fn set_creation_options<K: AsRef<str>, V: AsRef<str>>(
         &mut self,
         given: &[(K, V)],
@@ -78,8 +77,8 @@ impl ConvertOptions {
         Ok(draft.apply(self)?)
     }
 
-    /// Takes a profile of rio-cogeo over: a cloud-optimized file, for whose tiles and codec creation options may
-    /// say otherwise afterwards.
+    /// Applies a profile of rio-cogeo: a cloud-optimized file. Creation options that follow may change its tiles and
+    /// codec.
     pub fn set_profile(&mut self, name: &str) -> Result<(), InvalidValue> {
         let name = name.to_ascii_lowercase();
         if !PROFILES.contains(&name.as_str()) {

@@ -1,4 +1,4 @@
-//! Every name, and how a value is read.
+//! The table of all names, and parsers of their values.
 
 use super::draft::{Compress, Draft, Level, LevelName, QualityName};
 use crate::convert::{TilingScheme, ZoomStrategy};
@@ -11,13 +11,13 @@ use std::str::FromStr;
 use strile_engine::Resampling;
 use strile_tiff::{ByteOrder, Compression as C, ExtraSample, LercWrapper, Photometric, Planar, Predictor};
 
-/// What becomes of an option.
+/// How an option is handled.
 pub(super) enum Kind {
-    /// It is taken.
+    /// It is applied.
     Set(fn(&mut Draft, &str) -> Result<(), String>),
-    /// There is nothing to choose: these values, and why no other.
+    /// There is no choice. Holds the accepted values, and the reason why there are no others.
     Only(&'static [&'static str], &'static str),
-    /// There is no such choice, for this reason.
+    /// It is not supported. Holds the reason.
     Refused(&'static str),
 }
 
@@ -34,7 +34,7 @@ const ZOOM_STRATEGIES: &[(&str, ZoomStrategy)] =
 const NO_JXL: &str = "there is no free encoder for jxl yet; use webp or jpeg2000";
 const NO_TAG: &str = "strile takes the tags of the input over and adds none of this kind";
 
-/// Names of GDAL's GTiff and COG drivers, and what becomes of them.
+/// Names of GDAL's GTiff and COG drivers, and how they are handled.
 pub(super) const TABLE: &[(&str, Kind)] = &[
     ("COMPRESS", Set(compress)),
     ("LEVEL", Set(|draft, text| level(draft, text, LevelName::Level))),
@@ -256,19 +256,19 @@ fn compress(draft: &mut Draft, text: &str) -> Result<(), String> {
 }
 
 fn codec(text: &str) -> Result<Compress, String> {
-    // The engine says why it is not written.
+    // The engine reports why it is not written.
     match text.eq_ignore_ascii_case("JXL") {
         true => Ok(plain(C::JpegXl)),
         false => one_of(text, COMPRESSIONS),
     }
 }
 
-/// `AUTO` is as the image is.
+/// Applies a value unless it is `AUTO`, which keeps the image's own.
 fn unless_auto(text: &str, set: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     if text.eq_ignore_ascii_case("AUTO") { Ok(()) } else { set() }
 }
 
-/// The engine knows which levels its codecs have.
+/// Parses a level. The engine checks which levels its codecs have.
 fn level(draft: &mut Draft, text: &str, name: LevelName) -> Result<(), String> {
     let value = text.parse().map_err(|_| "expected a whole number".to_owned())?;
     if let Some(other) = &draft.level {
@@ -287,7 +287,8 @@ fn quality(draft: &mut Draft, text: &str, name: QualityName) -> Result<(), Strin
     Ok(())
 }
 
-/// Planes take turns, block by block, in every file here: GDAL's `TILE`. To a reader of `BAND` it is the same.
+/// Parses the interleaving. Planes alternate block by block in every file, which is GDAL's `TILE`. For a reader of
+/// `BAND` it is the same.
 fn interleave(draft: &mut Draft, text: &str) -> Result<(), String> {
     let choices = [("PIXEL", Planar::Chunky), ("BAND", Planar::Separate), ("TILE", Planar::Separate)];
     put(&mut draft.planar, one_of(text, &choices))

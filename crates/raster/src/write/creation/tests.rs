@@ -1,4 +1,4 @@
-//! One test for each option, and the list of GDAL's names.
+//! One test per option, and the list of GDAL's names.
 
 use super::*;
 use crate::write::options::{BigTiff, BlockChoice, Overviews, PredictorChoice};
@@ -44,7 +44,7 @@ fn compress() {
         ("JPEG", C::Jpeg),
         ("WEBP", C::WebP),
         ("JPEG2000", C::Jpeg2000),
-        // Refused by the engine, which says why.
+        // Refused by the engine, which gives the reason.
         ("JXL", C::JpegXl),
     ] {
         assert_eq!(set(&format!("compress={name}")).write.compression, codec, "{name}");
@@ -104,7 +104,7 @@ fn quality_under_its_three_names() {
     assert!(refusal("COMPRESS=JPEG QUALITY=101").ends_with("expected a whole number from 1 to 100"));
 }
 
-/// WebP loses unless told otherwise, as in GDAL; its COG driver takes quality 100 for lossless.
+/// WebP is lossy by default, as in GDAL; its COG driver treats quality 100 as lossless.
 #[test]
 fn webp_lossless() {
     let lossless = |text: &str| set(text).write.lossless;
@@ -379,7 +379,7 @@ fn every_name_of_gdal_is_known() {
     for name in gtiff.split_whitespace().chain(cog.split_whitespace()) {
         assert!(kind_of(name).is_ok(), "{name}");
     }
-    // A name that stands twice would hide its second line.
+    // A second line with the same name would be unreachable.
     let mut names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
     names.dedup();

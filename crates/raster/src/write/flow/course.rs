@@ -1,32 +1,32 @@
-//! Which levels of a raster pass through a flow, and which of their pixels.
+//! The levels of a raster that pass through a flow, and their pixels.
 
 use super::super::plan::{LevelPlan, WritePlan};
 use crate::Window;
 
-/// What of a level passes through a flow.
+/// The part of a level that passes through a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Pixels that come: those encoded, and around them what the levels above are computed from.
+    /// Pixels that arrive: those encoded, and the surrounding ones that the levels above are computed from.
     pub(crate) need: Window,
     /// Pixels whose blocks are encoded: whole cells.
     pub(crate) own: Window,
 }
 
-/// Which levels pass, from the one whose pixels are given.
+/// The levels that pass, starting with the one whose pixels are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Course {
-    /// The level that is given.
+    /// The level whose pixels are given.
     pub(crate) first: usize,
     /// That level and those above it that are encoded here.
     pub(crate) extents: Vec<Extent>,
-    /// What is reduced of the next level and collected, where there is one.
+    /// The reduced pixels of the next level to collect, if there is one.
     pub(crate) beyond: Option<Window>,
-    /// Whether pixels of the first level are reduced and not encoded, and are the caller's until all are.
+    /// Whether pixels of the first level are only reduced, and stay the caller's until all are.
     pub(crate) lent: bool,
 }
 
 impl Course {
-    /// A whole raster.
+    /// Returns the course of a whole raster.
     pub(crate) fn whole(plan: &WritePlan) -> Self {
         let extent = |level: &LevelPlan| {
             let whole = Window::full(level.width, level.height);
@@ -35,8 +35,8 @@ impl Course {
         Self { first: 0, extents: plan.levels.iter().map(extent).collect(), beyond: None, lent: false }
     }
 
-    /// The overviews of a raster: its full image is reduced and not encoded. `lent`: all of it is in host memory of the
-    /// caller, and the engine reads it there.
+    /// Returns the course of the overviews of a raster: its full image is only reduced. `lent` means that all of it is
+    /// in the caller's host memory, where the engine reads it.
     pub(crate) fn overviews(plan: &WritePlan, lent: bool) -> Self {
         let mut course = Self { lent, ..Self::whole(plan) };
         if let Some(image) = course.extents.first_mut() {
@@ -45,7 +45,7 @@ impl Course {
         course
     }
 
-    /// The full image alone.
+    /// Returns the course of the full image alone.
     pub(crate) fn image(plan: &WritePlan) -> Self {
         let mut course = Self::whole(plan);
         course.extents.truncate(1);

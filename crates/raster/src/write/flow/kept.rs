@@ -1,4 +1,4 @@
-//! What is reduced on its way to the next level, and overviews that wait on a device until all are there.
+//! Passes reduced pixels to the next level, and keeps overviews on a device until all are there.
 
 use super::super::cells::Deposit;
 use super::super::plan::LevelPlan;
@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use strile_engine::{Given, Location, Reduced};
 
 impl<T: Taker> Flow<T> {
-    /// Holds the cells of overviews from here on, where a device has them and they are small beside what it may take:
+    /// Holds the cells of overviews from now on, if they are on a device and small relative to its memory limit.
     /// `encode_kept` encodes them in the order of the file.
     pub(crate) fn keep_overviews(&mut self) {
         let pixel =
@@ -20,12 +20,12 @@ impl<T: Taker> Flow<T> {
         self.keeps = self.engine.engine.location() != Location::Host && all <= self.batch;
     }
 
-    /// Whether all cells of overviews are held: memory may have been too small for them.
+    /// Returns whether all cells of overviews are held: there may have been too little memory for them.
     pub(crate) fn keeps_overviews(&self) -> bool {
         self.keeps
     }
 
-    /// Starts to encode the cells that are held, the smallest level first.
+    /// Starts to encode the held cells, the smallest level first.
     pub(crate) fn encode_kept(&mut self) -> Result<()> {
         self.keeps = false;
         self.held_bytes = 0;
@@ -41,7 +41,7 @@ impl<T: Taker> Flow<T> {
         self.encode_held()
     }
 
-    /// Takes in what was reduced.
+    /// Takes in reduced pixels.
     pub(super) fn collect_reduced(&mut self) -> Result<()> {
         let Some(Reducing { ticket, targets, cells }) = self.reducing.take() else { return Ok(()) };
         let reduced = self.timed("reduce", |_| ticket.wait())?;
@@ -54,7 +54,7 @@ impl<T: Taker> Flow<T> {
                 (level, Deposit { window, pixels, mask, lasting: true })
             })
             .collect();
-        // Cells of one level are put together at once: a device does that in one launch.
+        // Cells of one level are assembled at once: a device does that in one launch.
         for of_level in deposits.chunk_by(|(a, _), (b, _)| a == b) {
             let Some((level, last)) = of_level.last() else { continue };
             let Some(cells) = self.level(*level).map(|work| {

@@ -1,4 +1,4 @@
-//! Makes the file of the parts that were encoded: one pass over their records, once the sizes of all are known.
+//! Assembles a file from encoded parts: one pass over their records, once the sizes of all are known.
 
 use super::files::{PartBytes, PartFile, Records};
 use super::packed::{Layout, read_index};
@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use strile_engine::{Context, Lease};
 
-/// A file being put together. Nothing is at the target before `commit`; one that is dropped leaves nothing.
+/// A file being assembled. Nothing is at the target before `commit`; dropping it leaves nothing.
 pub struct Assembly {
     open: Option<Open>,
 }
@@ -36,7 +36,7 @@ struct Open {
 }
 
 impl Parts {
-    /// Begins the file.
+    /// Starts to assemble the file.
     pub fn assemble(&self, sink: Box<dyn Sink>, context: &Context) -> Result<Assembly> {
         let name = sink.name().to_owned();
         let begin = || {
@@ -61,12 +61,13 @@ impl Parts {
 }
 
 impl Assembly {
-    /// Takes a part, given the index that encoding it gave and where its records are. Parts come in any order.
+    /// Adds a part, with the index returned by its encoding and the location of its records. Parts may be added in any
+    /// order.
     pub fn add(&mut self, parts: &Parts, at: PartAddress, index: &[u8], records: PartBytes) -> Result<()> {
         self.take(parts, at, index, Records::Given(records))
     }
 
-    /// The same, where the records may be elsewhere.
+    /// Like [`add`](Self::add), but the records may be elsewhere.
     pub(crate) fn take(
         &mut self,
         parts: &Parts,
@@ -93,12 +94,12 @@ impl Assembly {
         })
     }
 
-    /// Takes a small file that comes to stand beside the target with it; see `Writer::sidecar`.
+    /// Adds a small file that is placed beside the target with it; see `Writer::sidecar`.
     pub fn sidecar(&mut self, suffix: &str, bytes: Vec<u8>) -> Result<()> {
         self.attempt(|open| add_sidecar(&mut open.store, &mut open.described, suffix, bytes))
     }
 
-    /// Gives the sink every byte of the file; once. An error where parts are missing.
+    /// Writes every byte of the file to the sink, once. Fails if parts are missing.
     pub fn lay_out(&mut self) -> Result<WriteReport> {
         self.attempt(|open| {
             let described = std::mem::take(&mut open.described);
@@ -109,7 +110,7 @@ impl Assembly {
         })
     }
 
-    /// Puts the file to its place.
+    /// Moves the file to its target.
     pub fn commit(mut self) -> Result<()> {
         self.attempt(|open| match open.laid_out {
             true => Ok(()),

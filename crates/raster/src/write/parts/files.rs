@@ -1,4 +1,4 @@
-//! Encoded parts as one run of bytes to copy from: each in memory or in a file, opened when it is needed.
+//! Encoded parts as one run of bytes to copy from. Each is in memory or in a file that is opened on demand.
 
 use super::laid::Noted;
 use crate::error::{Error, Result};
@@ -11,36 +11,36 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_engine::Cancel;
 
-/// Files that are open at one time. A row of blocks runs through as many as there are parts across.
+/// Number of files that are open at a time. A row of blocks needs as many as there are parts across.
 const OPEN: usize = 128;
 
-/// Where the records of a part are.
+/// Location of a part's records.
 #[derive(Clone)]
 pub enum PartBytes {
     /// In memory.
     Memory(Arc<dyn AsRef<[u8]> + Send + Sync>),
-    /// In a file, from its beginning to its end.
+    /// In a file, which contains nothing else.
     File(PathBuf),
 }
 
-/// Where records are, or that it does not matter.
+/// Location of records, if it matters.
 pub(crate) enum Records {
     Given(PartBytes),
-    /// They are elsewhere: what would be copied of them is noted, under the number of the part.
+    /// The records are elsewhere: the ranges to copy are noted, under the number of the part.
     Noted(Arc<Noted>, usize),
 }
 
 /// The records of a part.
 pub(crate) struct PartFile {
     pub(crate) bytes: Records,
-    /// How many bytes they are to be.
+    /// Expected size in bytes.
     pub(crate) len: u64,
 }
 
-/// Parts one after the other, with a gap between them that no run of blocks goes across.
+/// Parts one after the other, with gaps that no run of blocks crosses.
 pub(crate) struct PartFiles {
     parts: Vec<(u64, PartFile)>,
-    /// Those used last at the end.
+    /// Most recently used last.
     open: Vec<(usize, File)>,
     end: u64,
     len: u64,
@@ -52,7 +52,7 @@ impl PartFiles {
         Self { parts: Vec::new(), open: Vec::new(), end: 0, len: 0, cancel }
     }
 
-    /// Adds a part and says where it begins.
+    /// Adds a part and returns its start.
     pub(crate) fn add(&mut self, part: PartFile) -> u64 {
         let start = self.end;
         self.end += part.len + 1;
@@ -61,12 +61,12 @@ impl PartFiles {
         start
     }
 
-    /// Bytes of all parts.
+    /// Returns the bytes of all parts.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Gives bytes, all of one part, to a sink.
+    /// Passes bytes of one part to a sink.
     pub(crate) fn copy(&mut self, run: Range<u64>, sink: &mut dyn Sink) -> Result<()> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "blocks that are in no part");
         let number = self.parts.partition_point(|(start, _)| *start <= run.start).checked_sub(1);

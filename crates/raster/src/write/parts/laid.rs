@@ -1,4 +1,4 @@
-//! The file of all parts, as segments: bytes that describe it, and ranges of records, which may be anywhere.
+//! The layout of an assembled file, as segments: bytes that describe it, and ranges of records, which may be anywhere.
 
 use super::files::Records;
 use super::tiers::{PartAddress, Parts};
@@ -10,25 +10,25 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_engine::Context;
 
-/// A run of bytes of a file that is put together from parts.
+/// A run of bytes of a file that is assembled from parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileSegment {
-    /// Header, directories and what lies between.
+    /// Header, directories and the bytes in between.
     Bytes(Vec<u8>),
     /// Records.
     Records {
-        /// The number of the part in the list that was given.
+        /// Number of the part in the given list.
         part: usize,
-        /// Which of its bytes.
+        /// The range of its bytes.
         range: Range<u64>,
     },
 }
 
-/// Which bytes the file of all parts has.
+/// The layout of an assembled file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LaidOut {
-    /// What the file will be.
+    /// The report of the future file.
     pub report: WriteReport,
     /// Its bytes, in order.
     pub segments: Vec<FileSegment>,
@@ -37,7 +37,7 @@ pub struct LaidOut {
 }
 
 impl Parts {
-    /// Says which bytes the file has, given the indexes of all parts. No record is read. `name` is for messages.
+    /// Returns the layout of the file, from the indexes of all parts. Reads no records. `name` is used in messages.
     pub fn lay_out(
         &self,
         name: &str,
@@ -61,10 +61,10 @@ impl Parts {
     }
 }
 
-/// Segments of a file, and small files beside it by their suffixes.
+/// Segments of a file, and sidecars by their suffixes.
 type Contents = (Vec<FileSegment>, Vec<(String, Vec<u8>)>);
 
-/// What a file consists of, noted while it is laid out.
+/// The contents of a file, recorded while it is laid out.
 #[derive(Default)]
 pub(crate) struct Noted(Mutex<Contents>);
 
@@ -78,7 +78,7 @@ impl Noted {
     }
 }
 
-/// A sink that notes what it is given.
+/// A sink that records what it receives.
 struct Notes {
     name: String,
     noted: Arc<Noted>,

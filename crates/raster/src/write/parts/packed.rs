@@ -1,9 +1,9 @@
-//! What comes of a part: records of its blocks, as they were encoded, and an index in the order of the file.
+//! The result of a part: records of its encoded blocks, and an index in the order of the file.
 //!
-//! The index begins with the identity of the plan, the bytes of all records and the number of blocks, each 8 bytes; then
-//! for each block of the part (by level, row, column, plane, the mask last) where its record begins, 8 bytes, and the
-//! bytes of the block, 4: 0 for a sparse one. All least significant byte first. A record is the block; in a
-//! cloud-optimized file with its leader and its trailer, as it will stand in the file.
+//! The index begins with the identity of the plan, the bytes of all records and the number of blocks, 8 bytes each.
+//! Then, for each block of the part (by level, row, column, plane, the mask last), follow the start of its record, 8
+//! bytes, and the bytes of the block, 4; 0 for a sparse one. All numbers are little-endian. A record is the block; in a
+//! cloud-optimized file with its leader and its trailer, as in the final file.
 
 use super::writer::Output;
 use crate::error::{Error, Result};
@@ -16,12 +16,12 @@ use std::ops::Range;
 use strile_engine::{BlockAddress, EncodedBlocks};
 use strile_tiff::layout::{LEADER, TRAILER};
 
-/// A block that has not come.
+/// Position of a block that has not arrived.
 const MISSING: u64 = u64::MAX;
 const HEAD: usize = 24;
 const ENTRY: usize = 12;
 
-/// Which blocks a part has, in which order.
+/// The blocks of a part, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     levels: Vec<Blocks>,
@@ -30,12 +30,12 @@ pub(crate) struct Layout {
 #[derive(Debug, Clone)]
 struct Blocks {
     level: u32,
-    /// The number of the first.
+    /// Number of the first block.
     first: u64,
     columns: Range<u32>,
     rows: Range<u32>,
     planes: u32,
-    /// Blocks at one place: planes, and the mask's.
+    /// Number of blocks per place: planes, and the mask's.
     items: u32,
 }
 
@@ -63,7 +63,7 @@ impl Layout {
         Self { levels }
     }
 
-    /// How many blocks.
+    /// Returns the number of blocks.
     pub(crate) fn blocks(&self) -> u64 {
         self.levels.last().map_or(0, |last| last.first + last.count())
     }
@@ -78,7 +78,7 @@ impl Layout {
         (item < level.items).then_some(number).and_then(|number| usize::try_from(number).ok())
     }
 
-    /// Every block, in order.
+    /// Returns every block, in order.
     fn addresses(&self) -> impl Iterator<Item = (BlockAddress, bool)> + '_ {
         self.levels.iter().flat_map(|blocks| {
             let places = blocks.rows.clone().flat_map(|row| blocks.columns.clone().map(move |at| (row, at)));
@@ -98,13 +98,13 @@ impl Layout {
 pub(crate) struct PartRecord {
     pub(crate) address: BlockAddress,
     pub(crate) is_mask: bool,
-    /// Where its record begins.
+    /// Start of its record.
     pub(crate) offset: u64,
     /// Bytes of the block; 0 for a sparse one.
     pub(crate) size: u32,
 }
 
-/// Takes the blocks of a part as they are encoded.
+/// Collects the encoded blocks of a part.
 pub(crate) struct Packed {
     name: String,
     layout: Layout,
@@ -119,7 +119,7 @@ impl Packed {
         Self { name, layout, cog: format == Format::Cog, entries: vec![(MISSING, 0); count], output }
     }
 
-    /// The index, once all blocks have come.
+    /// Returns the index, after all blocks have arrived.
     pub(crate) fn index(&self, identity: u64) -> Result<Vec<u8>> {
         let missing = self.entries.iter().filter(|entry| entry.0 == MISSING).count();
         if missing > 0 {
@@ -166,7 +166,7 @@ impl Taker for Packed {
     }
 }
 
-/// An index, read: the bytes of the records and the records. What it says is checked.
+/// Parses and checks an index: returns the bytes of the records, and the records.
 pub(crate) fn read_index<'a>(
     index: &'a [u8],
     identity: u64,

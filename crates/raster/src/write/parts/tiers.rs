@@ -1,4 +1,4 @@
-//! How a raster is cut into parts: tiers, windows and margins. A pure function of the plan and of the size wanted.
+//! Divides a raster into parts: tiers, windows and margins. A pure function of the plan and of the requested size.
 
 use super::packed::Layout;
 use crate::Window;
@@ -14,24 +14,24 @@ use crate::write::writer::described_by;
 use std::sync::Arc;
 use strile_tiff::{BlockKind, Variant};
 
-/// Parts of one level and of those above it that they cover whole blocks of.
+/// Parts of one level and of the levels above of which they cover whole blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tier {
-    /// The level whose pixels they are given: 0 for the full image.
+    /// The level of their input pixels: 0 for the full image.
     pub level: usize,
-    /// How many levels they encode, from that one on.
+    /// Number of levels that they encode, from that one on.
     pub levels: usize,
     /// Columns and rows of that level.
     pub image: (u32, u32),
-    /// Columns and rows of its pixels in a part; those at the right and at the bottom have what is left.
+    /// Columns and rows of its pixels per part. Those at the right and at the bottom may be smaller.
     pub size: (u32, u32),
-    /// Parts across.
+    /// Number of parts across.
     pub columns: u32,
-    /// Parts down.
+    /// Number of parts down.
     pub rows: u32,
 }
 
-/// One part.
+/// The address of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PartAddress {
     /// Its tier.
@@ -42,16 +42,16 @@ pub struct PartAddress {
     pub column: u32,
 }
 
-/// What a part has to do with.
+/// The pixels and blocks of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartWindows {
     /// Pixels of the tier's level whose blocks it encodes.
     pub own: Window,
-    /// Pixels of that level that it is given: those, and the margin that reducing takes.
+    /// Pixels of that level that it takes as input: those, and the margin for reducing.
     pub need: Window,
-    /// What it hands on of the level after those it encodes, where there is one.
+    /// Reduced pixels that it returns of the level after those it encodes, if there is one.
     pub beyond: Option<Window>,
-    /// Blocks that come of it.
+    /// Number of blocks that it encodes.
     pub blocks: u64,
 }
 
@@ -65,13 +65,14 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Plans. `size` is the columns and rows wanted in a part; they come out as whole blocks, and at least one.
+    /// Plans the parts. `size` is the requested columns and rows per part; they are rounded to whole blocks, at least
+    /// one.
     pub fn new(spec: RasterSpec, options: &WriteOptions, size: (u32, u32)) -> Result<Self> {
         let device = |problem| Error::Device { file: String::new(), problem };
         let engine = device::choose_for_writing(options.encode_on).map_err(device)?;
         let reason = (engine.engine.as_ref(), engine.reason.as_str());
         let plan = plan_write(&spec, options, FullImage::Encoded, reason).map_err(refused)?;
-        // What cannot be said is told before any pixel is asked for.
+        // Problems of the description are reported before any pixel is requested.
         described_by(&plan, &spec)?;
         let tiers = tiers(&plan, size);
         let identity = identity(&plan, &tiers);
@@ -79,37 +80,38 @@ impl Parts {
         Ok(Self { plan, spec, options: options.clone(), tiers, identity })
     }
 
-    /// The tiers, that of the full image first.
+    /// Returns the tiers, that of the full image first.
     pub fn tiers(&self) -> &[Tier] {
         &self.tiers
     }
 
-    /// What will be done, in words.
+    /// Describes the plan in words.
     pub fn explain(&self) -> String {
         self.plan.to_string()
     }
 
-    /// Name of the encoder, which is every part's.
+    /// Returns the name of the encoder, which all parts use.
     pub fn encoder(&self) -> &str {
         &self.plan.engine.2
     }
 
-    /// Whether the file has 64-bit offsets.
+    /// Returns whether the file has 64-bit offsets.
     pub fn is_big(&self) -> bool {
         self.plan.form.variant == Variant::Big
     }
 
-    /// Blocks of all levels and masks.
+    /// Returns the number of blocks of all levels and masks.
     pub fn blocks(&self) -> u64 {
         self.plan.blocks()
     }
 
-    /// A number that plans of the same blocks share, whatever made them: parts of others are refused.
+    /// Returns a number that identifies plans with the same blocks, however they were made. Parts of other plans are
+    /// refused.
     pub fn identity(&self) -> u64 {
         self.identity
     }
 
-    /// The windows of a part.
+    /// Returns the windows of a part.
     pub fn part(&self, at: PartAddress) -> Result<PartWindows> {
         let course = self.course(at)?;
         let blocks = Layout::new(&self.plan, &course).blocks();
@@ -145,7 +147,7 @@ fn tier(number: usize, left: &[LevelPlan], level: &LevelPlan, wanted: (u32, u32)
     let (cell, image) = (level.cell(), (level.width, level.height));
     let wanted = (wanted.0.max(cell.0), wanted.1.max(cell.1));
     let spans = (image.0 <= wanted.0, image.1 <= wanted.1);
-    // After so many halvings blocks still begin where a part does: at the edges of the image always.
+    // After this many halvings, blocks still begin where a part does: always at the edges of the image.
     let unit = |halvings: usize, cell: u32| {
         u32::try_from(halvings).ok().and_then(|by| u64::from(cell).checked_shl(by)).unwrap_or(u64::MAX)
     };
@@ -155,7 +157,7 @@ fn tier(number: usize, left: &[LevelPlan], level: &LevelPlan, wanted: (u32, u32)
     };
     let halvings = match (spans, level.grid.kind) {
         ((true, true), _) => left.len() - 1,
-        // Overviews of strips are tiles: they begin elsewhere.
+        // Overviews of strips are tiles, which begin elsewhere.
         (_, BlockKind::Strip) => 0,
         (_, BlockKind::Tile) => (0..left.len()).rev().find(fits).unwrap_or(0),
     };
@@ -193,7 +195,7 @@ fn course(plan: &WritePlan, tier: &Tier, (column, row): (u32, u32)) -> Course {
     Course { first: tier.level, extents, beyond, lent: false }
 }
 
-/// What two plans have to share for the blocks of one to be those of the other; see `Parts::identity`.
+/// Returns the identity of a plan: two plans with the same blocks have the same identity; see `Parts::identity`.
 fn identity(plan: &WritePlan, tiers: &[Tier]) -> u64 {
     let WritePlan { form, format, planar, levels, resampling, full: _, nodata, bound: _, engine: _ } = plan;
     let mut text = format!("{} {form:?} {format:?} {planar:?}", env!("CARGO_PKG_VERSION"));
@@ -202,7 +204,7 @@ fn identity(plan: &WritePlan, tiers: &[Tier]) -> u64 {
         let LevelPlan { width, height, grid, stored, block_rows, image, mask, by_host: _ } = level;
         text.push_str(&format!("{width} {height} {grid:?} {stored} {block_rows} {image:?} {mask:?}"));
     }
-    // FNV-1a: the same everywhere.
+    // FNV-1a: the same on every machine.
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

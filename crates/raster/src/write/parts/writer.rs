@@ -17,41 +17,41 @@ use std::sync::Arc;
 use strile_engine::memory::NoMemory;
 use strile_engine::{Budget, Context, Lease, Location, OutputSpec};
 
-/// Where the records of a part go.
+/// Destination of a part's records.
 #[derive(Debug, Clone)]
 pub enum PartTarget {
-    /// They come back with the result.
+    /// Memory. They are returned with the result.
     Memory,
-    /// Into a new file. It is there, and whole, when the part is finished; before, and after a failure, it may be there
-    /// in part for a moment: give it a name that nobody looks for, and rename it.
+    /// A new file. It is complete when the part is finished; before that, and after a failure, it may be incomplete for
+    /// a moment: give it a temporary name, and rename it.
     File(PathBuf),
 }
 
-/// What came of a part.
+/// The result of encoding a part.
 pub struct EncodedPart {
-    /// What is where in the records: for `Assembly::add`.
+    /// The index of the records, for `Assembly::add`.
     pub index: Vec<u8>,
-    /// The records, where they are not in a file.
+    /// The records, if they are not in a file.
     pub records: Option<Vec<u8>>,
-    /// What is handed on.
+    /// The reduced pixels for the next tier.
     pub beyond: Option<Beyond>,
-    /// Blocks that were encoded.
+    /// Number of encoded blocks.
     pub blocks: u64,
 }
 
-/// Reduced pixels, for the part of the next tier that they lie in, and for those around it.
+/// Reduced pixels, for the part of the next tier that contains them, and for its neighbours.
 pub struct Beyond {
-    /// Where they lie in their level.
+    /// Position in their level.
     pub window: Window,
     /// Their shape.
     pub spec: OutputSpec,
-    /// The samples, native order.
+    /// The samples, in native byte order.
     pub pixels: Vec<u8>,
-    /// A byte a pixel, 0 where it is not valid, where the raster has a mask.
+    /// The mask, if the raster has one: a byte per pixel, 0 for invalid pixels.
     pub mask: Option<Vec<u8>>,
 }
 
-/// A part being encoded. After an error it is given up.
+/// A part being encoded. After an error it is abandoned.
 pub struct PartWriter {
     flow: Option<Flow<Packed>>,
     name: String,
@@ -59,7 +59,7 @@ pub struct PartWriter {
 }
 
 impl Parts {
-    /// Begins a part.
+    /// Starts to encode a part.
     pub fn encode(&self, at: PartAddress, target: PartTarget, context: &Context) -> Result<PartWriter> {
         let PartAddress { tier, row, column } = at;
         let name = format!("part ({row}, {column}) of tier {tier}");
@@ -87,12 +87,12 @@ impl Parts {
 }
 
 impl PartWriter {
-    /// Takes pixels of what the part needs. Pieces may have any size and come in any order; they must not overlap.
+    /// Takes pixels that the part needs. Pieces may have any size and come in any order; they must not overlap.
     pub fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
         self.attempt(|flow| flow.write(piece, None))
     }
 
-    /// Where pixels are encoded, until the part is given up.
+    /// Returns where pixels are encoded; `None` after the part was abandoned.
     pub fn location(&self) -> Option<Location> {
         self.flow.as_ref().map(|flow| flow.engine.engine.location())
     }
@@ -130,7 +130,7 @@ impl PartWriter {
 
     fn give_up(&mut self) {
         if let Some(flow) = self.flow.take() {
-            // What is still being encoded or reduced is for nobody.
+            // Pixels that are still being encoded or reduced are not needed.
             flow.context.cancel.cancel();
         }
     }
@@ -142,7 +142,7 @@ impl Drop for PartWriter {
     }
 }
 
-/// Records on their way; a file that is not finished is removed.
+/// Collects records. An incomplete file is removed.
 pub(crate) struct Output {
     kept: Kept,
     len: u64,
@@ -153,7 +153,7 @@ enum Kept {
     File { file: BufWriter<File>, path: PathBuf, finished: bool },
 }
 
-/// Bytes of memory that are taken from the budget at once.
+/// Bytes of memory that are taken from the budget at a time.
 const STEP: u64 = 1 << 20;
 
 impl Output {
@@ -171,7 +171,7 @@ impl Output {
         Ok(Self { kept, len: 0 })
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes so far.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -193,7 +193,7 @@ impl Output {
         }
     }
 
-    /// The records, where they are in memory; once.
+    /// Returns the records, if they are in memory, once.
     fn finish(&mut self) -> Result<Option<Vec<u8>>> {
         match &mut self.kept {
             Kept::Memory { bytes, .. } => Ok(Some(std::mem::take(bytes))),
@@ -209,7 +209,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Kept::File { path, finished: false, .. } = &self.kept {
-            // One that cannot be removed has a name that nobody looks for.
+            // A file that cannot be removed has a temporary name.
             let _left = fs::remove_file(path);
         }
     }

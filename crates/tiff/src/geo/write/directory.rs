@@ -1,13 +1,13 @@
-//! GeoKeys made into the values of their three tags.
+//! Converts GeoKeys to the values of their three tags.
 //!
-//! Numbers and texts that do not fit an entry go to GeoDoubleParams and GeoAsciiParams, each text closed by a
-//! bar. Whatever `GeoKeys::parse` gave comes back from these values.
+//! Numbers and texts that do not fit into an entry are stored in GeoDoubleParams and GeoAsciiParams, each text followed
+//! by a bar. Everything returned by `GeoKeys::parse` can be restored from these values.
 
 use super::super::keys::{GeoKeys, KeyValue};
 use crate::{FieldValue, Tag};
 
-/// The values of GeoKeyDirectory, GeoDoubleParams and GeoAsciiParams, the last two where they are needed. The
-/// error names the key that has no room: places and counts are shorts.
+/// Returns the values of GeoKeyDirectory, GeoDoubleParams and GeoAsciiParams, the last two if needed. The error is the
+/// key without room: positions and counts are SHORTs.
 pub(super) fn fields(keys: &GeoKeys) -> Result<Vec<(Tag, FieldValue)>, u16> {
     let count = u16::try_from(keys.values.len()).map_err(|_| 0_u16)?;
     let mut directory = vec![1, keys.revision.0, keys.revision.1, count];

@@ -12,7 +12,7 @@ use strile_crs::reference::{ANGLES, LENGTHS, MERIDIANS, UnitRow};
 use strile_crs::registry;
 use strile_crs::wkt::Node;
 
-/// Puts the keys of a node that `dialect` made. The error says what keys have no words for.
+/// Adds the keys of a node made by `dialect`. The error says what keys cannot express.
 pub(super) fn put_system(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Result<(), String> {
     match node.keyword.as_str() {
         "PROJCS" => projected(keys, node, warnings),
@@ -25,13 +25,13 @@ pub(super) fn put_system(keys: &mut GeoKeys, node: &Node, warnings: &mut Warning
     }
 }
 
-/// A code in the range that keys hold: EPSG's lie there, what is above is private.
+/// Returns a code in the range of keys: EPSG's are within it, higher ones are private.
 pub(super) fn key_code(code: u32) -> Option<u16> {
     u16::try_from(code).ok().filter(|code| (1024..USER_DEFINED).contains(code))
 }
 
-/// The code a system is written by: its own where the registered definition agrees, or that of the registered
-/// system it is. A datum without a code is nobody's.
+/// Returns the code for a system: its own if the registered definition agrees, or that of the equivalent registered
+/// system. A system whose datum has no code has none.
 fn code_of(node: &Node, warnings: &mut Warnings) -> Option<u16> {
     let code = match node.epsg_code() {
         Some(stated) => {
@@ -53,7 +53,7 @@ fn code_of(node: &Node, warnings: &mut Warnings) -> Option<u16> {
     key_code(code)
 }
 
-/// Whether a text describes a registered system, in this or in another edition of the registry.
+/// Returns whether a text describes a registered system, in this or in another edition of the registry.
 fn is_edition_of(found: &Node, node: &Node) -> bool {
     let same_name = || found.name().map(plain) == node.name().map(plain);
     dialect::system(found).is_ok_and(|found| {
@@ -82,7 +82,7 @@ fn projected(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Result
     put(keys, key::METHOD, method.code);
     let name = node.name().unwrap_or("unknown");
     let of_whole = keys.text(key::CITATION) == Some(name);
-    // The citation is the name of the whole, which for a compound system is another.
+    // The citation is the name of the whole system, which differs for a compound system.
     let mut citation = if of_whole { String::new() } else { format!("PCS Name = {}|", part(name)) };
     linear_unit(keys, node, &mut citation)?;
     if !citation.is_empty() {
@@ -100,7 +100,7 @@ fn projected(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Result
     Ok(())
 }
 
-/// Key 2054 has a code of its own for the degree.
+/// Converts the code of the degree: key 2054 has its own.
 fn degree(code: u16) -> u16 {
     if code == 9122 { 9102 } else { code }
 }
@@ -149,12 +149,12 @@ fn geographic(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Resul
     Ok(())
 }
 
-/// Bars separate the parts of a citation.
+/// Replaces bars, which separate the parts of a citation.
 fn part(text: &str) -> String {
     text.replace('|', "/")
 }
 
-/// The code of an ellipsoid, where it is the registered one.
+/// Returns the code of an ellipsoid, if it is the registered one.
 fn ellipsoid_code(spheroid: &Node) -> Option<u16> {
     let row = registry::ellipsoid(key_code(spheroid.epsg_code()?)?)?;
     let same = |at, registered: f64| {
@@ -168,14 +168,15 @@ fn ellipsoid(keys: &mut GeoKeys, datum: &Node) -> Result<(), String> {
     let major = spheroid.f64(1).ok_or("an ellipsoid without its axis")?;
     put(keys, key::SEMI_MAJOR, major);
     match spheroid.f64(2) {
-        // A sphere has no flattening to be inverted; its second axis says so.
+        // A sphere has no inverse flattening; its second axis is given instead.
         Some(0.0) | None => put(keys, key::SEMI_MINOR, major),
         Some(inverse_flattening) => put(keys, key::INVERSE_FLATTENING, inverse_flattening),
     }
     Ok(())
 }
 
-/// By code where it is a registered one. Another has to be in degrees: beside grads GDAL turns it twice.
+/// Adds the prime meridian: by code if it is registered. Otherwise it must be in degrees: with grads, GDAL converts it
+/// twice.
 fn meridian(keys: &mut GeoKeys, geographic: &Node, unit: f64, citation: &mut String) -> Result<(), String> {
     let primem = geographic.child(&["PRIMEM"]);
     let degrees = primem.and_then(|n| n.f64(1)).unwrap_or(0.0);
@@ -209,7 +210,7 @@ fn geocentric(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Resul
     geographic(keys, &base.with(Node::named("UNIT", "degree").number(DEGREE).epsg(Some(9122))), warnings)
 }
 
-/// A system without a place on the Earth: name and unit are all that keys hold.
+/// Adds a system without a place on the Earth: keys only hold its name and unit.
 fn local(keys: &mut GeoKeys, node: &Node) -> Result<(), String> {
     let mut citation = String::new();
     linear_unit(keys, node, &mut citation)?;
@@ -245,22 +246,23 @@ fn linear_unit(keys: &mut GeoKeys, node: &Node, citation: &mut String) -> Result
     Ok(())
 }
 
-/// The code of the unit of a system, by its size.
+/// Returns the code of the unit of a system, by its size.
 fn unit_code(node: &Node, rows: &[UnitRow]) -> Option<u16> {
     code_by_size(node.child(&["UNIT"])?.f64(1)?, rows)
 }
 
-/// The code of a unit of length in metres.
+/// Returns the code of a unit of length by its size in metres.
 pub(super) fn length_code(size: f64) -> Option<u16> {
     code_by_size(size, LENGTHS)
 }
 
-/// Texts give units with 15 digits, some with 13.
+/// Returns the code of a unit by its size. Texts give units with 15 digits, some with 13.
 fn code_by_size(size: f64, rows: &[UnitRow]) -> Option<u16> {
     rows.iter().find(|row| (row.2 - size).abs() <= 1e-11 * row.2).map(|row| row.0)
 }
 
-/// GDAL takes the shift of a registered datum from its own list, so beside a code it has no place.
+/// Warns that a shift is lost: GDAL takes the shift of a registered datum from its own list, so it cannot be stored
+/// with a code.
 fn shift_is_lost(geographic: &Node, warnings: &mut Warnings) {
     let shift = geographic.child(&["DATUM"]).and_then(|d| d.child(&["TOWGS84"]));
     if shift.is_some_and(|s| (0..s.values.len()).any(|i| s.f64(i) != Some(0.0))) {

@@ -1,8 +1,8 @@
-//! The way back: from a georeference to the values of the GeoTIFF tags, and what they cannot hold.
+//! Converts georeferencing to the values of GeoTIFF tags, and collects what they cannot hold.
 //!
-//! `directory` keys to tags; `system` a reference system to keys; `horizontal` its projected, geographic or
-//! geocentric part; `vertical` its heights. What is written is read by [`Georeference::from_tags`] as the
-//! same georeference; what has no place in tags goes to the sidecar, with a warning.
+//! `directory` converts keys to tags; `system` a reference system to keys; `horizontal` its projected, geographic or
+//! geocentric part; `vertical` its heights. [`Georeference::from_tags`] reads the tags as the same georeferencing; the
+//! rest goes to the sidecar, with a warning.
 
 mod directory;
 mod horizontal;
@@ -19,18 +19,18 @@ use crate::InvalidValue;
 use crate::gdal::pam::Pam;
 use crate::{FieldValue, Tag, Warning, Warnings};
 
-/// What a georeference becomes in a file.
+/// The georeferencing of a file to write.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GeoTagsOut {
     /// The tags, by number.
     pub fields: Vec<(Tag, FieldValue)>,
-    /// What the tags cannot hold: empty, or to be written as `.aux.xml` beside the file.
+    /// Georeferencing that the tags cannot hold: empty, or to be written as `.aux.xml` beside the file.
     pub sidecar: Pam,
-    /// What could not be written as keys and where it went instead.
+    /// Warnings about what could not be written as keys, and where it is stored instead.
     pub warnings: Warnings,
 }
 
-/// The tags of a georeference. The error says which part no file could hold.
+/// Returns the tags of georeferencing. The error says which part no file could hold.
 pub fn tags_of(geo: &Georeference) -> Result<GeoTagsOut, InvalidValue> {
     let mut out = GeoTagsOut::default();
     let is_point = geo.area_or_point == Some(AreaOrPoint::Point);
@@ -65,7 +65,7 @@ pub fn tags_of(geo: &Georeference) -> Result<GeoTagsOut, InvalidValue> {
         None => GeoKeys { revision: (1, 0), ..Default::default() },
     };
     height_unit(geo, system, &mut keys, &mut out.warnings);
-    // GDAL writes the raster type beside a system, and alone where it says "point".
+    // GDAL writes the raster type with a system, and alone if it is "point".
     if is_point || !keys.values.is_empty() {
         keys.values.insert(key::RASTER_TYPE, KeyValue::Short(if is_point { 2 } else { 1 }));
         let fields = directory::fields(&keys);
@@ -85,17 +85,17 @@ fn in_sidecar(sidecar: &mut Pam, crs: &Crs, gcps: Option<&[Gcp]>) {
     }
 }
 
-/// PixelScale and a tie point for a north-up image, as GDAL and all old readers like it; else the matrix.
+/// Returns PixelScale and a tie point for a north-up image, as GDAL and old readers prefer; else the matrix.
 fn transform_fields(transform: &GeoTransform, is_point: bool) -> Result<Vec<(Tag, FieldValue)>, String> {
     if !transform.is_finite() || transform.inverse().is_none() {
         let values = transform.coefficients();
         return Err(format!("expected a transform of finite numbers with an inverse, got {values:?}"));
     }
-    // The tags speak of the centre of the first pixel where samples are points.
+    // The tags refer to the centre of the first pixel if samples are points.
     let (at_centre, is_exact) = if is_point { centred(transform) } else { (*transform, true) };
     let GeoTransform { a, b, c, d, e, f } = at_centre;
     if transform.is_axis_aligned() && a > 0.0 && e < 0.0 {
-        // Half a pixel from the centre is the corner, of which no rounding is needed.
+        // The corner is half a pixel from the centre, and needs no rounding.
         let (corner, c, f) = if is_exact { (0.0, c, f) } else { (CORNER, transform.c, transform.f) };
         return Ok(vec![
             (Tag::ModelPixelScaleTag, FieldValue::Doubles(vec![a, -e, 0.0])),
@@ -106,8 +106,8 @@ fn transform_fields(transform: &GeoTransform, is_point: bool) -> Result<Vec<(Tag
     Ok(vec![(Tag::ModelTransformationTag, FieldValue::Doubles(matrix))])
 }
 
-/// The transform for pixel centres that gives the one for corners back bit for bit when it is read, which half a pixel
-/// added and taken away again does not always do; where there is none, the nearest and false.
+/// Returns the transform for pixel centres from which a reader restores the one for corners bit for bit, which adding
+/// and subtracting half a pixel does not always do; if there is none, the nearest one and `false`.
 fn centred(corner: &GeoTransform) -> (GeoTransform, bool) {
     let near = corner.window(0.5, 0.5);
     let steps = |start: f64| {
@@ -146,7 +146,7 @@ fn rpc_field(rpc: &Rpc) -> Result<(Tag, FieldValue), String> {
     Ok((Tag::RPCCoefficientTag, FieldValue::Doubles(values)))
 }
 
-/// Key 4099 alone, where heights have a unit and no system.
+/// Adds key 4099 alone, if heights have a unit but no system.
 fn height_unit(geo: &Georeference, crs: Option<&Crs>, keys: &mut GeoKeys, warnings: &mut Warnings) {
     let Some(unit) = &geo.height_unit else { return };
     if crs.is_some_and(|crs| crs.vertical.is_some()) || keys.values.contains_key(&key::VERTICAL_UNITS) {

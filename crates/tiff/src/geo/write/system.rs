@@ -1,7 +1,7 @@
-//! A reference system made into GeoKeys.
+//! Converts a reference system to GeoKeys.
 //!
-//! By code where the system is a registered one, in full where keys have the words, else as a citation, with
-//! the definition in the sidecar. A stated code counts only where the definition beside it agrees.
+//! A registered system is written by code, others in full if keys can express them, else as a citation with the
+//! definition in the sidecar. A stated code counts only if its definition agrees.
 
 use super::super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
 use super::super::warning::GeoWarningCode as Code;
@@ -12,10 +12,10 @@ use strile_crs::registry;
 use strile_crs::wkt::Node;
 use strile_crs::{Crs, CrsKind};
 
-/// Longest WKT that is put into a citation: GDAL's reader has room for that much.
+/// Longest WKT that is stored in a citation: the limit of GDAL's reader.
 const LONGEST_CITATION: usize = 2300;
 
-/// Keys of a system, and whether they are all of it.
+/// Keys of a system, and whether they are complete.
 pub(super) struct Written {
     pub keys: GeoKeys,
     pub needs_sidecar: bool,
@@ -44,7 +44,7 @@ impl From<&str> for KeyValue {
     }
 }
 
-/// The keys of a system; the error says why there is nothing to write.
+/// Returns the keys of a system. The error says why nothing can be written.
 pub(super) fn keys_of(crs: &Crs, warnings: &mut Warnings) -> Result<Written, String> {
     let Some(text) = &crs.wkt else { return bare_code(crs) };
     let node = Node::parse(text)?;
@@ -60,7 +60,7 @@ pub(super) fn keys_of(crs: &Crs, warnings: &mut Warnings) -> Result<Written, Str
     described.or_else(|reason| Ok(citation(crs, &node, &reason, warnings)))
 }
 
-/// Readers keep heights beside a system whose definition has none.
+/// Readers keep heights with a system whose definition has none.
 fn with_heights_beside(system: System, crs: &Crs) -> System {
     match (&system.heights, &crs.vertical) {
         (Heights::None, Some(vertical)) if vertical.epsg.is_none() && vertical.unit.is_none() => {
@@ -70,7 +70,7 @@ fn with_heights_beside(system: System, crs: &Crs) -> System {
     }
 }
 
-/// A code whose definition is not held here, or a name and no more.
+/// Returns the keys of a code whose definition is not known here, or of a name alone.
 fn bare_code(crs: &Crs) -> Result<Written, String> {
     if crs.epsg.is_none() && crs.kind == CrsKind::Other && !crs.name.is_empty() {
         let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
@@ -97,14 +97,14 @@ fn bare_code(crs: &Crs) -> Result<Written, String> {
     Ok(Written { keys, needs_sidecar: false })
 }
 
-/// What keys cannot describe: its name, its text where it is WKT 1, and the sidecar.
+/// Returns a citation for a system that keys cannot describe: its name, its text if it is WKT 1, and the sidecar.
 fn citation(crs: &Crs, node: &Node, reason: &str, warnings: &mut Warnings) -> Written {
     let message =
         format!("{reason}: keys hold no more than name and code; the definition is in the .aux.xml");
     warnings.push(Warning::new(Code::UnsupportedCrs, "GeoKeyDirectory", message));
     let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
     put(&mut keys, key::CITATION, crs.name.as_str());
-    // A code of a newer registry than the one held here means something to others.
+    // A code of a newer registry than the one here may be known to other readers.
     let newer = node.epsg_code().filter(|code| registry::lookup(*code).is_none());
     if let (CrsKind::Projected, Some(code)) = (crs.kind, newer.and_then(horizontal::key_code)) {
         put(&mut keys, key::MODEL_TYPE, 1);

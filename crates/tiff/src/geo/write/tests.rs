@@ -1,4 +1,4 @@
-//! What is written is read as the same georeference.
+//! Tags that were written are read as the same georeferencing.
 
 use super::*;
 use crate::Warnings;
@@ -7,7 +7,7 @@ use strile_crs::dialect::{self, Heights};
 use strile_crs::wkt::Node;
 use strile_crs::{identify, registry};
 
-/// Reads the tags as a file's reader does.
+/// Reads the tags like a reader of files.
 pub(super) fn read(out: &GeoTagsOut) -> (Georeference, Warnings) {
     let find = |tag: Tag| out.fields.iter().find(|(t, _)| *t == tag).map(|(_, v)| v);
     let doubles = |tag| match find(tag) {
@@ -41,7 +41,7 @@ fn transforms_of_every_kind_come_back() {
         [10.0, 0.0, 100.0, 0.0, 10.0, 200.0],
         [1.5, -5.0, 1841000.0, -5.0, -1.5, 1144000.0],
         [1.0, 0.0, 0.0, 0.0, 1.0, 0.0],
-        // Half a pixel added and taken away again would change these.
+        // Adding and subtracting half a pixel would change these.
         [0.1, 0.0, 500_000.1, 0.0, -0.3, 4_000_000.7],
         [2.348903378686174, 0.0, 1023.0, 0.0, -2.348903378686174, 1000.0],
     ] {
@@ -77,7 +77,7 @@ fn the_code_of_an_ellipsoid_goes_along_where_it_is_that_ellipsoid() {
     assert_eq!(code_after("300"), None);
 }
 
-/// Two systems as far as keys can tell them apart.
+/// Returns whether two systems are the same as far as keys can distinguish them.
 fn same_system(a: &Crs, b: &Crs) -> bool {
     let part = |crs: &Crs| dialect::system(&Node::parse(crs.wkt.as_deref()?).ok()?).ok();
     let unit = |node: &Node| node.child(&["UNIT"])?.f64(1);
@@ -191,7 +191,7 @@ fn described_systems_come_back() {
             assert!(same_system(&found, &crs), "{text}\n{:?}\n{:?}", found.wkt, crs.wkt);
             assert_eq!((&found.unit, found.kind), (&crs.unit, crs.kind), "{text}");
             assert_eq!(found.name.replace('/', "|"), crs.name.replace('/', "|"), "{text}");
-            // What was read is written as the same tags again.
+            // Georeferencing that was read is written as the same tags again.
             let again = tags_of(&back).unwrap();
             assert_eq!(read(&again).0.crs, Some(found), "{text}");
         }
@@ -215,11 +215,11 @@ fn what_keys_cannot_describe_goes_to_the_sidecar() {
         let both = crate::gdal::pam::apply(back, Some(&out.sidecar), None);
         assert_eq!(both.crs, Some(crs));
     }
-    // A code that is not held here is kept for those who know it.
+    // A code that is not known here is kept for other readers.
     let newer = krovak.replace("\"5514\"", "\"19999\"");
     let (out, back, _) = written(&Crs::from_user_input(&newer).unwrap(), AreaOrPoint::Area);
     assert_eq!((back.crs.unwrap().epsg, out.sidecar.crs.is_some()), (Some(19999), true));
-    // WKT 1 of a projected system is in the file as well.
+    // The file also contains the WKT 1 of a projected system.
     let (out, back, _) = written(
         &Crs::from_user_input(&krovak.replace(",AUTHORITY[\"EPSG\",\"5514\"]", "")).unwrap(),
         AreaOrPoint::Area,
@@ -261,14 +261,14 @@ fn control_points_and_cameras_come_back() {
     let named = Georeference { gcps: vec![gcp(0.0, "tower")], ..geo.clone() };
     assert_eq!(tags_of(&named).unwrap().warnings[0].code, Code::BadTiePoints.as_str());
 
-    // Beside a transform they have no tag.
+    // With a transform, control points have no tag.
     let both =
         Georeference { transform: Some(GeoTransform::IDENTITY), crs: Crs::from_epsg(32631), ..geo.clone() };
     let out = tags_of(&both).unwrap();
     let back = crate::gdal::pam::apply(read(&out).0, Some(&out.sidecar), None);
     assert_eq!(Georeference { keys: GeoKeys::default(), ..back }, both);
 
-    // A system that keys cannot describe goes with its points.
+    // A system that keys cannot describe goes to the sidecar with its points.
     let far = Georeference { gcp_crs: Some(Crs::from_user_input("EPSG:5773").unwrap()), ..geo };
     let out = tags_of(&far).unwrap();
     assert_eq!((out.sidecar.gcps.len(), &out.sidecar.gcp_crs), (3, &far.gcp_crs));
@@ -321,7 +321,7 @@ fn numbers_that_no_file_should_hold_are_errors() {
     assert!(tags_of(&Georeference { crs: Some(crs), ..Default::default() }).is_err());
 }
 
-/// A definition with every byte changed and cut at every byte: tags, a sidecar or an error.
+/// A definition with every byte changed and cut at every byte gives tags, a sidecar or an error.
 #[test]
 fn no_definition_makes_a_panic() {
     let text = r#"PROJCRS["o",BASEGEOGCRS["g",DATUM["d",ELLIPSOID["e",6378137,298.25]],PRIMEM["p",1,ANGLEUNIT["grad",0.0157]]],CONVERSION["c",METHOD["Mercator (variant B)"],PARAMETER["Latitude of 1st standard parallel",44]],CS[Cartesian,2],LENGTHUNIT["f",0.3],ID["EPSG",3994]]"#;

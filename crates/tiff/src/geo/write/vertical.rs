@@ -1,7 +1,7 @@
 //! The keys of heights: 4096 to 4099.
 //!
-//! With them the directory is of GeoTIFF 1.1, from which on readers join the two systems. Heights that stand
-//! beside a system in an older file stay so.
+//! With them the directory is of GeoTIFF 1.1, from which on readers combine the two systems. Heights that are separate
+//! from a system in an older file stay separate.
 
 use super::super::keys::{GeoKeys, USER_DEFINED, key};
 use super::super::warning::GeoWarningCode as Code;
@@ -13,7 +13,7 @@ use strile_crs::registry;
 use strile_crs::wkt::Node;
 use strile_crs::{Crs, CrsKind};
 
-/// Puts what is said of heights; whether that is all of it.
+/// Adds the keys of heights. Returns whether they are complete.
 pub(super) fn put_heights(
     keys: &mut GeoKeys,
     system: &System,
@@ -36,7 +36,7 @@ pub(super) fn put_heights(
     }
 }
 
-/// Heights of a file older than GeoTIFF 1.1.
+/// Adds heights of a file older than GeoTIFF 1.1.
 fn beside(keys: &mut GeoKeys, crs: &Crs) -> Result<bool, String> {
     let Some(vertical) = crs.vertical.as_ref().filter(|_| crs.kind != CrsKind::Compound) else {
         return Ok(true);
@@ -54,7 +54,7 @@ fn beside(keys: &mut GeoKeys, crs: &Crs) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The code of the system with three axes on the same datum.
+/// Returns the code of the system with three axes on the same datum.
 fn three_axes(horizontal: &Node) -> Option<u32> {
     let geographic = horizontal.child(&["GEOGCS"]).unwrap_or(horizontal);
     let datum = geographic.child(&["DATUM"])?.epsg_code()?;
@@ -90,8 +90,8 @@ fn put_vertical(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Res
     Ok(unnamed)
 }
 
-/// The code of a vertical system, stated or found by its name, where the registered one has the same unit.
-/// Names change from one edition of the registry to the next, so beside a code they are not compared.
+/// Returns the code of a vertical system, stated or found by its name, if the registered one has the same unit. Names
+/// change between editions of the registry, so they are not compared if there is a code.
 fn registered(node: &Node, unit: f64) -> Option<u16> {
     let name = node.name()?;
     let found = match node.epsg_code() {
