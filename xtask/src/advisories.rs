@@ -1,9 +1,9 @@
 //! Checks the dependencies in Cargo.lock against published security advisories, and for yanked versions.
 //!
 //! Advisories are checked by `cargo deny check advisories`, which needs cargo-deny and a copy of the RustSec database:
-//! the folder that `STRILE_ADVISORY_DB` names, or the copy that cargo-deny fetches itself where there is a network.
-//! Without either the check counts as skipped, with the reason; a named folder that cannot be read is a failure. Yanked
-//! versions are found in cargo's own copy of the registry index, which every machine that builds has.
+//! the folder in `STRILE_ADVISORY_DB`, or the copy that cargo-deny fetches itself if there is a network. Without either
+//! the check counts as skipped, with the reason; a named folder that cannot be read is a failure. Yanked versions are
+//! found in cargo's own copy of the registry index, which exists on every machine that builds.
 
 use crate::failure::Failure;
 use crate::process;
@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Runs what can be run here. Returns one line per check that could not run.
+/// Runs the checks that are possible here. Returns one line per skipped check.
 pub fn check(workspace: &Workspace) -> Result<Vec<String>, Failure> {
     let mut skipped = Vec::new();
     match yanked(workspace) {
@@ -29,7 +29,7 @@ pub fn check(workspace: &Workspace) -> Result<Vec<String>, Failure> {
     let mut deny = process::cargo(&workspace.root);
     deny.arg("deny");
     if let Some(folder) = &vendored {
-        // cargo-deny takes a database from its configuration alone, so a copy of ours names the folder.
+        // cargo-deny takes a database only from its configuration, so a copy of the configuration names the folder.
         let config = with_database(workspace, folder)?;
         deny.args(["--config"]).arg(config);
     }
@@ -43,7 +43,7 @@ pub fn check(workspace: &Workspace) -> Result<Vec<String>, Failure> {
     }
     let absent = ["failed to fetch advisory database", "unable to load advisory database", "failed to load"];
     let line = ended.lines.iter().find(|line| absent.iter().any(|words| line.contains(words)));
-    // A database that was named must be there.
+    // A named database must exist.
     if let (Some(line), None) = (line, &vendored) {
         skipped.push(format!(
             "advisories: no RustSec database here (STRILE_ADVISORY_DB names a copy): {}",
@@ -54,7 +54,7 @@ pub fn check(workspace: &Workspace) -> Result<Vec<String>, Failure> {
     Err(Failure::new("`cargo deny check advisories` reports advisories or could not check them"))
 }
 
-/// Writes a copy of deny.toml that names the folder above a vendored database.
+/// Writes a copy of deny.toml with the folder above a vendored database.
 fn with_database(workspace: &Workspace, folder: &Path) -> Result<PathBuf, Failure> {
     let text = std::fs::read_to_string(workspace.root.join("deny.toml"))
         .map_err(|e| Failure::new(format!("deny.toml: {e}")))?;
@@ -64,7 +64,7 @@ fn with_database(workspace: &Workspace, folder: &Path) -> Result<PathBuf, Failur
     Ok(path)
 }
 
-/// What cargo's copy of the registry index says.
+/// Answer of cargo's copy of the registry index.
 enum Index {
     Absent,
     Checked { complaints: Vec<String>, versions: usize },
@@ -95,7 +95,7 @@ fn yanked(workspace: &Workspace) -> Index {
     if versions == 0 { Index::Absent } else { Index::Checked { complaints, versions } }
 }
 
-/// Where the index keeps a crate: `1/a`, `2/ab`, `3/a/abc`, `ab/cd/abcd`.
+/// Returns the index's path of a crate: `1/a`, `2/ab`, `3/a/abc`, `ab/cd/abcd`.
 fn place(name: &str) -> String {
     let name = name.to_lowercase();
     let part = |range: std::ops::Range<usize>| name.get(range).unwrap_or_default();
@@ -106,7 +106,7 @@ fn place(name: &str) -> String {
     }
 }
 
-/// Looks a version up in an entry of cargo's cache: after a header, version and JSON in turn, with zero bytes between.
+/// Looks up a version in an entry of cargo's cache: after a header, version and JSON in turn, separated by zero bytes.
 fn is_yanked(entry: &[u8], version: &str) -> Option<bool> {
     let records =
         entry.split(|byte| *byte == 0).filter_map(|part| serde_json::from_slice::<Value>(part).ok());

@@ -1,5 +1,6 @@
-//! Benchmarks beside the peers, in environments of their own: whole reads of the release build (`docs/bench/cpu_peers.py`), or,
-//! with `--peers`, the Python package and every peer that is installed (`docs/bench/peers/run.py`; `remote.py` with `--remote`).
+//! Benchmarks against peers, in separate environments: whole reads of the release build (`docs/bench/cpu_peers.py`),
+//! or, with `--peers`, the Python package and every installed peer (`docs/bench/peers/run.py`; `remote.py` with
+//! `--remote`).
 
 use crate::failure::Failure;
 use crate::process;
@@ -9,7 +10,7 @@ use crate::workspace::Workspace;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Builds and measures; rasters lie in the target folder, further arguments go to the script.
+/// Builds and measures; rasters are in the target folder, further arguments go to the script.
 pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
     match rest.split_first() {
         Some((first, rest)) if first == "--peers" => peers(workspace, rest),
@@ -31,8 +32,8 @@ fn whole_reads(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
     )
 }
 
-/// Measures in the Python that `--python` names, with the strile and the peers that it has; else in the environment of the
-/// benchmarks, with a release build of this tree.
+/// Measures in the Python that `--python` names, with its strile and peers; else in the environment of the benchmarks,
+/// with a release build of this tree.
 fn peers(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
     let (python, rest): (PathBuf, &[String]) = match rest {
         [option, path, rest @ ..] if option == "--python" => (path.into(), rest),

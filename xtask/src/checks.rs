@@ -1,5 +1,5 @@
-//! The command line judged by other readers and writers: scripts of `xtask/python`, run beside each other in an
-//! environment of their own.
+//! Checks of the command line with other readers and writers: scripts of `xtask/python`, run in parallel in a separate
+//! environment.
 
 use crate::failure::Failure;
 use crate::process::{self, Ended};
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Scripts that count their cases themselves; the program is their argument. Those that take longest come first.
+/// Scripts that count their own cases; the program is their argument. The slowest come first.
 const COUNTING: [&str; 9] = [
     "check_written",
     "check_overviews",
@@ -23,7 +23,7 @@ const COUNTING: [&str; 9] = [
     "check_kept",
 ];
 
-/// Builds the program and runs all scripts, as many at a time as there are cores.
+/// Builds the program and runs all scripts, as many at once as there are cores.
 pub fn run(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     let python = venv::CHECKS.python(workspace)?;
     process::show(process::cargo(&workspace.root).args(["build", "--workspace", "--bin", "strile"]))?;
@@ -45,8 +45,8 @@ pub fn run(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     if all { Ok(()) } else { Err(Failure::new("a Python check reports failures")) }
 }
 
-/// Runs work for each name on as many threads as there are cores. Shows the lines of each as it ends, and returns all in
-/// the order of the names.
+/// Runs work for each name on as many threads as there are cores. Shows the lines of each as it ends, and returns all
+/// in the order of the names.
 fn beside_each_other(
     names: &[&str],
     work: impl Fn(&str) -> Result<Ended, Failure> + Sync,

@@ -1,11 +1,11 @@
-//! The program against the conformance corpus, by the corpus's own checker: as released by the chore, and in CI as the other
-//! steps have built it, because a release build takes longer than the check.
+//! Runs the program on the conformance corpus, with the corpus's own checker: the release build in this chore, and in
+//! CI the build of the other steps, because a release build takes longer than the check.
 //!
-//! The corpus is not part of the repository. `STRILE_CORPUS` names its folder, packed (`unpack`, `check.py`) or unpacked
-//! (`manifest.json`). A packed corpus is unpacked once, into the target folder.
+//! The corpus is not part of the repository. `STRILE_CORPUS` names its folder, packed (`unpack`, `check.py`) or
+//! unpacked (`manifest.json`). A packed corpus is unpacked once, into the target folder.
 //!
-//! Every case must pass, except those that [`DIFFER`] names with a reason. A case of that list that passes is a failure
-//! too: the list says what is true.
+//! Every case must pass, except those that [`DIFFER`] names with a reason. A listed case that passes is a failure too,
+//! so the list stays current.
 
 use crate::failure::Failure;
 use crate::process;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Cases in which strile differs from the reader that the corpus follows: file, class of the case, and why.
+/// Cases in which strile differs from the corpus's reference reader: file, class of the case, and reason.
 const DIFFER: [(&str, &str, &str); 7] = [
     (
         "files/BitMiracle__libtiff.net/TestCase/Expected.Tiff/tiger-separated-strip-planar-08.tif_converted_jpeg.tif",
@@ -50,19 +50,19 @@ const DIFFER: [(&str, &str, &str); 7] = [
     ),
 ];
 
-/// Where the checker and the unpacked files lie.
+/// Location of the checker and the unpacked files.
 pub struct Corpus {
     checker: PathBuf,
     files: PathBuf,
 }
 
 impl Corpus {
-    /// Looks for the corpus and unpacks it where needed; `None` when this machine has none.
+    /// Finds the corpus and unpacks it if needed; `None` if this machine has none.
     pub fn find(workspace: &Workspace) -> Result<Option<Self>, Failure> {
         let named = std::env::var_os("STRILE_CORPUS").map(PathBuf::from);
         let folders: Vec<&Path> = named.iter().map(PathBuf::as_path).collect();
         let in_folders = |name: &str| folders.iter().map(|f| f.join(name)).find(|path| path.is_file());
-        // An unpacked corpus may lie inside the folder that has the checker.
+        // An unpacked corpus may lie inside the folder of the checker.
         let checker = in_folders("check.py").or_else(|| in_folders("../check.py"));
         let manifest = in_folders("manifest.json").or_else(|| in_folders("corpus/manifest.json"));
         let Some(checker) = checker else { return Ok(None) };
@@ -74,12 +74,12 @@ impl Corpus {
         Ok(Some(Self { checker, files: PathBuf::from(printed.trim()) }))
     }
 
-    /// The folder with `manifest.json`, `files` and `hostile`.
+    /// Returns the folder with `manifest.json`, `files` and `hostile`.
     pub fn folder(&self) -> &Path {
         &self.files
     }
 
-    /// Runs every case, shows the checker's summary and fails on any case that should have ended otherwise.
+    /// Runs every case, shows the checker's summary and fails if any case has an unexpected result.
     pub fn check(&self, workspace: &Workspace, strile: &Path, rest: &[String]) -> Result<(), Failure> {
         let python = venv::CHECKS.python(workspace)?;
         let dump = |options: &str| format!("'{}' dump --format raw {options}{{file}}", strile.display());
@@ -94,7 +94,7 @@ impl Corpus {
         );
         command.arg("--cmd").arg(dump("")).arg("--ovr-cmd").arg(level);
         command.arg("--mask-cmd").arg(dump("--mask ")).arg("--json").arg(&results).args(rest);
-        // Its exit status says whether anything fails at all; here it counts what does.
+        // Its exit status only says whether anything fails; here the failing cases matter.
         process::show_and_keep(command)?;
         let json = std::fs::read_to_string(&results)
             .map_err(|e| Failure::new(format!("the checker left no results: {}: {e}", results.display())))?;
@@ -107,14 +107,14 @@ impl Corpus {
     }
 }
 
-/// The chore: the corpus must be there.
+/// Runs the chore; the corpus must exist.
 pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
     let corpus = Corpus::find(workspace)?
         .ok_or_else(|| Failure::new("no corpus: STRILE_CORPUS names the folder of one"))?;
     corpus.check(workspace, &workspace.release_binary()?, rest)
 }
 
-/// What the checker's results say.
+/// Summary of the checker's results.
 #[derive(Debug, Default, PartialEq)]
 struct Judged {
     cases: usize,

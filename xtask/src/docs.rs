@@ -1,5 +1,5 @@
-//! The documentation site as a static folder, `target/site`: pages by mkdocs in strict mode, the reference of the command
-//! line from the program's own help, the Python reference from docstrings, and rustdoc below `rust/`.
+//! Builds the documentation site as a static folder, `target/site`: pages by mkdocs in strict mode, the reference of
+//! the command line from the program's own help, the Python reference from docstrings, and rustdoc below `rust/`.
 
 use crate::failure::Failure;
 use crate::process;
@@ -20,7 +20,7 @@ const INTRODUCTION: &str = "\
 This page holds the help text of every command. `cargo xtask docs` writes it; [the guide](command-line.md) has examples.
 ";
 
-/// What becomes of the reference of the command line.
+/// Action for the reference of the command line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Reference {
     /// Write it.
@@ -29,7 +29,7 @@ pub enum Reference {
     Check,
 }
 
-/// Builds the site; with `--check`, fails if the reference of the command line is not current.
+/// Builds the site; with `--check`, fails if the reference of the command line is outdated.
 pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     match arguments {
         [] => build(workspace, Reference::Write),
@@ -82,7 +82,7 @@ fn command_line(workspace: &Workspace, reference: Reference) -> Result<(), Failu
     }
 }
 
-/// The page: the program's help, then a section per command, with those of its own commands after it.
+/// Returns the page: the program's help, then a section per command, followed by those of its subcommands.
 fn page(help: &impl Fn(&[&str]) -> Result<String, Failure>) -> Result<String, Failure> {
     let mut text = INTRODUCTION.to_owned();
     let mut waiting: Vec<Vec<String>> = vec![Vec::new()];
@@ -99,16 +99,16 @@ fn page(help: &impl Fn(&[&str]) -> Result<String, Failure>) -> Result<String, Fa
     Ok(text)
 }
 
-/// Names of commands that a help text lists, in its order.
+/// Returns the commands that a help text lists, in order.
 fn commands(help: &str) -> Vec<&str> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| line.starts_with("  "));
-    // A description that goes on in the next line is indented further.
+    // Continuation lines of a description are indented further.
     let names = listed.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
 }
 
-/// Copies a folder with all that is below it.
+/// Copies a folder recursively.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     let failed = |path: &Path, e: &std::io::Error| Failure::new(format!("{}: {e}", path.display()));
     std::fs::create_dir_all(to).map_err(|e| failed(to, &e))?;

@@ -1,4 +1,4 @@
-//! Runs the Rust examples, each on what the one before it wrote, and looks for what they are to print.
+//! Runs the Rust examples, each on the output of the previous one, and checks what they print.
 
 use crate::failure::Failure;
 use crate::process;
@@ -15,7 +15,7 @@ const EXAMPLES: [(&str, &[&str], &str); 5] = [
     ("mosaic", &["all.vrt", "ramp.tif", "again.tif"], "all.vrt: 1024 × 1024, 4194304 bytes"),
 ];
 
-/// Runs all of them. They are built with the whole workspace, as the tests are, so that nothing is built twice.
+/// Runs all examples. They are built with the whole workspace, like the tests, so that nothing is built twice.
 pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     process::show(process::cargo(&workspace.root).args(["build", "--workspace", "--examples"]))?;
     let folder = workspace.target.join("examples");

@@ -1,7 +1,7 @@
 //! Runs the fault suite: `xtask/faults/run.py` over the command line and the installed Python package.
 //!
-//! The suite's shim is built here by `cc` and loaded into the programs by LD_PRELOAD, so the suite runs on Linux. The
-//! suite runs in the environment of the Python package, which has its oracles.
+//! The suite's shim is built here with `cc` and loaded into the programs by LD_PRELOAD, so the suite requires Linux.
+//! The suite runs in the environment of the Python package, which has its oracles.
 
 use crate::failure::Failure;
 use crate::process;
@@ -12,15 +12,15 @@ use crate::workspace::Workspace;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The chore: builds the program and the package, then runs the cases whose names contain one of `names`, or all, and the
-/// Rust tests of the same kind.
+/// Runs the chore: builds the program and the package, then runs the cases whose names contain one of `names`, or all,
+/// and the Rust tests of the same kind.
 pub fn run(workspace: &Workspace, names: &[String]) -> Result<(), Failure> {
     process::show(process::cargo(&workspace.root).args(["build", "--package", "strile-cli"]))?;
     python::installed(workspace)?;
     let mut ran = TestsRan::default();
     let mut ended = suite(workspace, &mut ran, names);
     if names.is_empty() {
-        // Kills at any moment, full disks and limits of the file size, through the library.
+        // Kills at any moment, full disks and file size limits, through the library.
         let tests = ["test", "--package", "strile", "--test", "crash", "--test", "sinks"];
         ended = ended.and(process::show(process::cargo(&workspace.root).args(tests)));
     }
@@ -31,7 +31,7 @@ pub fn run(workspace: &Workspace, names: &[String]) -> Result<(), Failure> {
     ended
 }
 
-/// The step of `cargo xtask test`, after the steps that build the program and install the package.
+/// Runs the step of `cargo xtask test`, after the steps that build the program and install the package.
 pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     suite(workspace, ran, &[])
 }

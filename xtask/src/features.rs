@@ -1,5 +1,5 @@
-//! Checks that every published library with features compiles without its default features and with each feature alone: a
-//! build of the whole workspace turns all of them on, and hides code that needs a feature it does not name.
+//! Checks that every published library with features compiles without its default features and with each feature alone:
+//! a build of the whole workspace enables all of them, and hides code that needs a feature without naming it.
 
 use crate::failure::Failure;
 use crate::process;
@@ -31,18 +31,18 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     Failure::unless_empty("features", &failed)
 }
 
-/// Our packages that go to the registry.
+/// Returns the workspace packages that are published.
 pub fn published(workspace: &Workspace) -> impl Iterator<Item = &Value> {
     workspace.packages().filter(|package| is_published(package))
 }
 
-/// Whether it is one of our packages and goes to the registry: `publish` is an empty list in those that do not.
+/// Returns whether a package is in the workspace and published: `publish` is an empty list if not.
 fn is_published(package: &Value) -> bool {
     package.get("source").is_none_or(Value::is_null)
         && package.get("publish").and_then(Value::as_array).is_none_or(|registries| !registries.is_empty())
 }
 
-/// Names of a package's features, without `default`, in order.
+/// Returns the names of a package's features, without `default`, in order.
 fn features(package: &Value) -> Vec<&str> {
     let names = package.get("features").and_then(Value::as_object).into_iter().flatten();
     names.map(|(name, _)| name.as_str()).filter(|name| *name != "default").collect()

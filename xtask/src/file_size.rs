@@ -1,4 +1,4 @@
-//! No source file grows past what one reader holds in mind, except the ones listed here with a reason.
+//! Limits the length of source files, except for those listed here with a reason.
 
 use crate::failure::Failure;
 use crate::workspace::Workspace;
@@ -7,10 +7,10 @@ use std::path::Path;
 const LIMIT: usize = 600;
 const SOURCES: [&str; 11] = ["rs", "py", "pyi", "cu", "cuh", "h", "c", "cpp", "js", "mjs", "css"];
 
-/// Files that may be longer: path from the root, and why.
+/// Files that may be longer: path from the root, and reason.
 const ALLOWED: &[(&str, &str)] = &[];
 
-/// Fails on a long file that is not allowed, and on an allowed one that is no longer long.
+/// Fails on a long file that is not allowed, and on an allowed file that is no longer long.
 pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut files = Vec::new();
     walk(&workspace.root, Path::new(""), &mut files)?;
@@ -31,7 +31,7 @@ fn complaints(files: &[(String, usize)], allowed: &[(&str, &str)]) -> Vec<String
     found
 }
 
-/// Source files under `root/below` with their numbers of lines; hidden and build folders are left out.
+/// Collects source files under `root/below` with their numbers of lines; hidden and build folders are skipped.
 fn walk(root: &Path, below: &Path, files: &mut Vec<(String, usize)>) -> Result<(), Failure> {
     let folder = root.join(below);
     let failed = |e: std::io::Error| Failure::new(format!("{}: {e}", folder.display()));

@@ -1,7 +1,7 @@
-//! Fuzzing: a fixed time over all targets, as CI does it, or a long run whose figures are kept.
+//! Fuzzing: a fixed time over all targets, as in CI, or a long run whose figures are recorded.
 //!
-//! The fixed time runs the development profile, with overflow checks and without compiling anything anew. A long run builds
-//! for release, goes on where the last one ended and adds its figures to `docs/bench/fuzz.json`.
+//! The fixed-time run uses the development profile, with overflow checks and without recompiling. A long run builds for
+//! release, continues where the last one ended and adds its figures to `docs/bench/fuzz.json`.
 
 use crate::failure::Failure;
 use crate::process;
@@ -9,13 +9,13 @@ use crate::workspace::Workspace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Seconds of the run in CI, all targets together.
+/// Seconds of the run in CI, for all targets together.
 pub const CI_SECONDS: u64 = 60;
 
 const SUMS: &str = "docs/bench/fuzz.json";
 const DOCUMENT: &str = "docs/reliability.md";
 
-/// The chore: `--long` and `--coverage` are ours, other arguments go to the program.
+/// Runs the chore: `--long` and `--coverage` are handled here, other arguments go to the program.
 pub fn run(workspace: &Workspace, args: &[String]) -> Result<(), Failure> {
     let is = |name: &str| args.iter().any(|arg| arg == name);
     let rest: Vec<&str> = args
@@ -44,13 +44,14 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<(), Failure> {
     process::show(long.args(["--sums", SUMS, "--commit", &commit]).args(rest))
 }
 
-/// The run in CI.
+/// Does the run in CI.
 pub fn in_ci(workspace: &Workspace) -> Result<(), Failure> {
     let seconds = CI_SECONDS.to_string();
     process::show(program(workspace, false)?.args(["--seconds", &seconds]).args(fresh(workspace, &[])?))
 }
 
-/// Builds the program. The whole workspace has the same features as in tests, so nothing is compiled twice.
+/// Builds the program with the whole workspace, so that features are the same as in tests and nothing is compiled
+/// twice.
 fn program(workspace: &Workspace, release: bool) -> Result<Command, Failure> {
     let mut build = process::cargo(&workspace.root);
     build.args(if release {
@@ -65,7 +66,7 @@ fn program(workspace: &Workspace, release: bool) -> Result<Command, Failure> {
     Ok(command)
 }
 
-/// Numbers that a commit has for itself: new code meets new mutants, and the same commit the same ones.
+/// Returns numbers that depend on the commit: new code gets new mutants, and the same commit the same ones.
 fn fresh(workspace: &Workspace, given: &[&str]) -> Result<Vec<String>, Failure> {
     if given.contains(&"--first") {
         return Ok(Vec::new());
@@ -81,7 +82,7 @@ fn commit(workspace: &Workspace) -> Result<String, Failure> {
     Ok(process::capture(&mut git)?.trim().to_owned())
 }
 
-/// Runs every target in an instrumented build and prints the share of lines that were reached.
+/// Runs every target in an instrumented build and prints the share of lines reached.
 fn coverage(workspace: &Workspace, rest: &[&str]) -> Result<(), Failure> {
     let tools = [llvm_tool("llvm-profdata")?, llvm_tool("llvm-cov")?];
     let folder = workspace.target.join("coverage");
@@ -118,7 +119,7 @@ fn coverage(workspace: &Workspace, rest: &[&str]) -> Result<(), Failure> {
     process::show(files.args(["--ignore-filename-regex", OTHERS]))
 }
 
-/// Files that are not ours, or that only tests need.
+/// Files of other projects, or files that only tests need.
 const OTHERS: &str = "registry|rustc|/fuzz/|/testkit/|/emulate/|/rustlib/";
 
 fn raw_profiles(folder: &Path, target: &str) -> std::io::Result<Vec<PathBuf>> {
@@ -139,7 +140,7 @@ fn merge(tool: &Path, from: &[PathBuf], to: &Path) -> Result<(), Failure> {
     process::show(Command::new(tool).args(["merge", "--sparse", "-o"]).arg(to).args(from))
 }
 
-/// One line: the lines of our crates that a target reached.
+/// Returns one line: the lines of strile's crates that a target reached.
 fn report(tool: &Path, program: &Path, profile: &Path, name: &str) -> Result<(), Failure> {
     let mut cov = Command::new(tool);
     cov.arg("export").arg(program).arg("--instr-profile").arg(profile).arg("--summary-only");
@@ -156,7 +157,7 @@ fn report(tool: &Path, program: &Path, profile: &Path, name: &str) -> Result<(),
     }
 }
 
-/// A tool of LLVM: that of the toolchain (`rustup component add llvm-tools`), or one on the path.
+/// Returns a tool of LLVM: that of the toolchain (`rustup component add llvm-tools`), or one on the path.
 fn llvm_tool(name: &str) -> Result<PathBuf, Failure> {
     let root = process::capture(Command::new("rustc").args(["--print", "sysroot"]))?;
     let libraries = Path::new(root.trim()).join("lib/rustlib");

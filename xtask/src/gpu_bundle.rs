@@ -1,10 +1,10 @@
-//! What a machine with a GPU and no Rust needs for the GPU check: `carry/`, built here, run there by
-//! `xtask/gpu/check.py`.
+//! Builds `carry/`, which a machine with a GPU and without Rust needs for the GPU check; `xtask/gpu/check.py` runs it
+//! there.
 //!
-//! `programs.1`, `programs.2` and so on are one archive: our programs (`bin`), test binaries (`tests`) and kernels with line tables
-//! (`lines`). `corpus` is the corpus without its references, `wheel` the Python package; `bundle.toml` says which sources they are of.
-//! Peers are packed apart, by `xtask/gpu/pack_peers.py`. What travels is limited in size, so the bundle is made of parts
-//! that travel in a few calls; each call's size is checked here.
+//! `programs.1`, `programs.2` and so on are one archive: programs (`bin`), test binaries (`tests`) and kernels with
+//! line tables (`lines`). `corpus` is the corpus without its references, `wheel` the Python package; `bundle.toml`
+//! identifies their sources. Peers are packed separately, by `xtask/gpu/pack_peers.py`. Transfers are limited in size,
+//! so the bundle is split into parts for a few calls; the size of each call is checked here.
 
 use crate::corpus::Corpus;
 use crate::failure::Failure;
@@ -19,17 +19,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const MIB: u64 = 1 << 20;
-/// The most that may travel in one call, the repository included.
+/// Maximum bytes of one call, including the repository.
 const LIMIT: u64 = 60 * MIB;
-/// The largest part of the packed programs.
+/// Maximum part size of the packed programs.
 const PART: usize = 28 << 20;
-/// The most that the packed corpus may take of it.
+/// Maximum share of the packed corpus.
 const CORPUS_LIMIT: u64 = 21 * MIB;
 
 /// Package, kind of target, name.
 type Target<'a> = (&'a str, &'a str, &'a str);
 
-/// How programs and the wheel are built: released code without link-time optimisation.
+/// Profile of programs and the wheel: release code without link-time optimisation.
 const PROFILE: &str = "gpu";
 
 /// Programs.
@@ -46,14 +46,14 @@ const PROGRAMS: [Target<'static>; 10] = [
     ("strile-cuda", "example", "kernel_bench"),
 ];
 
-/// Packages with tests that use a device where they are told to, which such a test's source says by one of the words.
+/// Packages with tests that optionally use a device, recognised by these words in a test's source.
 const TESTED: [&str; 2] = ["strile-cuda", "strile"];
 const ASKS_FOR_A_DEVICE: [&str; 3] = ["STRILE_REQUIRE_GPU", "mod on_any;", "mod engines;"];
 
-/// In place of a hash, where sources changed while the bundle was built: such a bundle vouches for nothing.
+/// Replaces the hash if sources changed while the bundle was built: such a bundle is not valid as proof.
 const MIXED: &str = "sources changed while it was built";
 
-/// What goes together in one call after those with the programs, in order: what went before is still there.
+/// Contents of the calls after those with the programs, in order: earlier contents are still present.
 const CALLS: [&[&str]; 6] = [
     &["bundle.toml", "state.json", "corpus"],
     &["bundle.toml", "wheel"],
@@ -79,7 +79,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     for (package, kind, name) in absent {
         println!("left out: {package} has no {kind} `{name}`");
     }
-    // In one go: what they share is then compiled once, with the same features.
+    // In one build: shared code is then compiled once, with the same features.
     for (name, built) in build(workspace, &["build", "--profile", PROFILE], &present)? {
         strip(&built, &carry.join("bin").join(name))?;
     }
@@ -90,11 +90,11 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
             }
         }
     }
-    // Races are told by line, so the sanitizer gets kernels with line tables.
+    // Races are reported by line, so the sanitizer gets kernels with line tables.
     kernels::with_lines(workspace, &carry.join("lines"))?;
     let packed = carry.join("programs.tar.xz");
     let mut tar = Command::new("tar");
-    // Programs hold much of the same code: a large window finds it, and the filter makes its jumps alike.
+    // Programs share much code: a large window finds it, and the filter makes jumps equal.
     tar.arg("-I").arg("xz --x86 --lzma2=preset=2,dict=128MiB").arg("-cf").arg(&packed);
     process::show(tar.arg("-C").arg(&carry).args(["bin", "tests", "lines"]))?;
     let (parts, programs) = split(&packed, PART)?;
@@ -106,7 +106,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
 }
 
 /// Cuts an archive into `programs.1`, `programs.2` and so on beside it, and removes it and the parts of an earlier one.
-/// Returns their names and the hash of the whole, by which they are known to belong together.
+/// Returns their names and the hash of the whole archive, which identifies matching parts.
 fn split(packed: &Path, part: usize) -> Result<(Vec<String>, String), Failure> {
     let folder = packed.parent().unwrap_or(Path::new("."));
     let bytes = fs::read(packed).map_err(|e| failed(packed, &e))?;
@@ -132,7 +132,7 @@ fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
 }
 
-/// Name and source of a package's targets of one kind.
+/// Returns the name and source of a package's targets of one kind.
 fn targets<'a>(
     workspace: &'a Workspace,
     package: &'a str,
@@ -161,7 +161,7 @@ fn tests_for_a_device(workspace: &Workspace, package: &str) -> Vec<String> {
     tests.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Builds targets and says where cargo put each.
+/// Builds targets and returns the paths of the executables.
 fn build<'a>(
     workspace: &Workspace,
     words: &[&str],
@@ -188,7 +188,7 @@ fn build<'a>(
     found.collect()
 }
 
-/// The path of a target's executable, out of cargo's messages.
+/// Returns the path of a target's executable, from cargo's messages.
 fn executable(messages: &str, name: &str) -> Option<PathBuf> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     messages
@@ -197,7 +197,7 @@ fn executable(messages: &str, name: &str) -> Option<PathBuf> {
         .next_back()
 }
 
-/// Copies a program without its symbols; whole, where there is no `strip`.
+/// Copies a program without its symbols; with symbols if there is no `strip`.
 fn strip(from: &Path, to: &Path) -> Result<(), Failure> {
     if process::answers(Command::new("strip").arg("--version")) {
         return process::show(Command::new("strip").arg("-o").arg(to).arg(from));
@@ -205,7 +205,7 @@ fn strip(from: &Path, to: &Path) -> Result<(), Failure> {
     fs::copy(from, to).map(|_| ()).map_err(|e| failed(from, &e))
 }
 
-/// The Python package, where the repository has one and maturin is installed.
+/// Builds the Python package, if the repository has one and maturin is installed.
 fn wheel(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
     let folder = carry.join("wheel");
     if folder.exists() {
@@ -235,7 +235,7 @@ fn wheel(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
     process::show(command.arg(&folder))
 }
 
-/// All files of the corpus and the hostile ones, packed once, with a list of what they are.
+/// Packs all files of the corpus, including the hostile ones, with a list of their properties.
 fn corpus(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
     let Some(corpus) = Corpus::find(workspace)? else {
         println!("left out: STRILE_CORPUS names no corpus");
@@ -266,7 +266,7 @@ fn corpus(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
     fs::write(&stamp, hash).map_err(|e| failed(&stamp, &e))
 }
 
-/// What the check wants to know of each file: name, size, codec, predictor, tiles, hostile.
+/// Returns the properties of each file that the check needs: name, size, codec, predictor, tiles, hostile.
 fn list_of(manifest: &str) -> Result<Value, Failure> {
     let manifest: Value =
         serde_json::from_str(manifest).map_err(|e| Failure::new(format!("manifest.json: {e}")))?;
@@ -285,7 +285,7 @@ fn list_of(manifest: &str) -> Result<Value, Failure> {
     Ok(Value::Array(list.collect()))
 }
 
-/// `bundle.toml`: which sources the bundle is of, and the hash of its packed programs.
+/// Writes `bundle.toml`: the bundle's sources, and the hash of its packed programs.
 fn describe(workspace: &Workspace, carry: &Path, hash: &str, programs: &str) -> Result<(), Failure> {
     let mut git = Command::new("git");
     let revision = process::capture(git.current_dir(&workspace.root).args(["rev-parse", "HEAD"]))?;
@@ -299,7 +299,7 @@ fn describe(workspace: &Workspace, carry: &Path, hash: &str, programs: &str) -> 
     fs::write(&path, text).map_err(|e| failed(&path, &e))
 }
 
-/// Prints what each call takes along; too much is a failure.
+/// Prints the size of each call; fails if one is too large.
 fn sizes(workspace: &Workspace, carry: &Path, programs: &[String]) -> Result<(), Failure> {
     let mut git = Command::new("git");
     git.current_dir(&workspace.root).args(["ls-files", "-co", "--exclude-standard"]);
@@ -325,7 +325,7 @@ fn sizes(workspace: &Workspace, carry: &Path, programs: &[String]) -> Result<(),
     Failure::unless_empty("the bundle is too large", &complaints)
 }
 
-/// Bytes of a file, or of all files below a folder; 0 for what is not there.
+/// Returns the bytes of a file, or of all files below a folder; 0 if the path does not exist.
 fn size_of(path: &Path) -> u64 {
     let below = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size_of(&entry.path()));
     if path.is_dir() { below.sum() } else { fs::metadata(path).map_or(0, |facts| facts.len()) }

@@ -1,8 +1,7 @@
-//! What the last GPU check vouches for: `gpu-verified.toml`, written by `xtask/gpu/check.py` on a machine with a GPU.
+//! The record of the last GPU check: `gpu-verified.toml`, written by `xtask/gpu/check.py` on a machine with a GPU.
 //!
-//! CI has no GPU. It recomputes the hash of the sources and says loudly when the file is missing or of other sources;
-//! that is a warning. A file that does not hold what the script writes is a failure. The hash is the twin of
-//! `xtask/gpu/source_hash.py`.
+//! CI has no GPU. It recomputes the hash of the sources and warns if the file is missing or belongs to other sources. A
+//! malformed file is a failure. `xtask/gpu/source_hash.py` computes the same hash.
 
 use crate::failure::Failure;
 use crate::process;
@@ -12,13 +11,13 @@ use std::path::Path;
 use std::process::Command;
 use toml::{Table, Value};
 
-/// Where the file lies, from the root.
+/// Path of the file from the root.
 pub const FILE: &str = "gpu-verified.toml";
 
-/// What the hash is over: every file below these folders.
+/// Hashed folders, including all files below them.
 const ROOTS: [&str; 4] = ["crates/cuda", "crates/codestream", "crates/engine", "crates/raster/src/read"];
 
-/// One check, as its file tells it.
+/// One check, as recorded.
 #[derive(Debug, PartialEq)]
 struct Verified {
     hash: String,
@@ -30,7 +29,7 @@ struct Verified {
     not_shown: Vec<String>,
 }
 
-/// `None` when the sources are those last verified, else the warning in words.
+/// Returns `None` if the sources are those last verified, else the warning.
 pub fn check(workspace: &Workspace) -> Result<Option<String>, Failure> {
     let path = workspace.root.join(FILE);
     if !path.exists() {
@@ -51,7 +50,7 @@ pub fn check(workspace: &Workspace) -> Result<Option<String>, Failure> {
     )))
 }
 
-/// The files that differ from a revision, where git can say.
+/// Returns the files that differ from a revision, if git knows it.
 fn changed_since(root: &Path, revision: &str) -> String {
     let mut git = Command::new("git");
     git.current_dir(root).args(["diff", "--name-only", revision, "--"]).args(ROOTS);
@@ -65,7 +64,7 @@ fn changed_since(root: &Path, revision: &str) -> String {
     }
 }
 
-/// Reads the file's text; what is wrong with it, in words.
+/// Parses the file; the error describes the problem.
 fn parse(text: &str) -> Result<Verified, String> {
     let table: Table = text.parse().map_err(|e| format!("{e}"))?;
     let version = table.get("version").and_then(Value::as_integer);
@@ -109,7 +108,7 @@ fn parse(text: &str) -> Result<Verified, String> {
     })
 }
 
-/// The hash of the sources under a root.
+/// Returns the hash of the sources under a root.
 pub fn source_hash(root: &Path) -> Result<String, Failure> {
     let mut files = Vec::new();
     for below in ROOTS {
@@ -118,14 +117,14 @@ pub fn source_hash(root: &Path) -> Result<String, Failure> {
     Ok(hash_of(files))
 }
 
-/// Whether files changed since the last commit count among what is hashed.
+/// Returns whether hashed files changed since the last commit.
 pub fn is_modified(root: &Path) -> Result<bool, Failure> {
     let mut git = Command::new("git");
     git.current_dir(root).args(["status", "--porcelain", "--"]).args(ROOTS);
     Ok(!process::capture(&mut git)?.trim().is_empty())
 }
 
-/// SHA-256 over path, length and bytes of every file, in the order of the paths whatever order they come in.
+/// Returns the SHA-256 over path, length and bytes of every file, sorted by path.
 fn hash_of(mut files: Vec<(String, Vec<u8>)>) -> String {
     files.sort();
     let mut digest = Sha256::new();
@@ -173,7 +172,7 @@ mod tests {
         assert_ne!(one, hash_of(files(&[("crates/cuda/a.cu", "xy"), ("crates/cuda/b.cu", "")])));
     }
 
-    /// By Python's hashlib over `a/b.rs\0` + `2\0` + `hi`.
+    /// Computed with Python's hashlib over `a/b.rs\0` + `2\0` + `hi`.
     #[test]
     fn the_hash_is_the_one_the_script_computes() {
         let expected = "336bfc96f542819a6609c44f27d5f713ac2c922c3393c06d2c96d718ab845b70";
@@ -209,7 +208,7 @@ mod tests {
         assert_eq!(verified.not_shown, ["write: no time"]);
     }
 
-    /// The shortest round that is recorded: the parts that must pass, and one that failed.
+    /// The shortest recorded round: the required parts, and one that failed.
     const ROUND: &str = r#"
 import sys
 sys.path.insert(0, "gpu")

@@ -1,7 +1,7 @@
-//! The kernels of `crates/cuda`: compiled ahead, committed, and compared with their sources.
+//! The kernels of `crates/cuda`: compiled in advance, committed, and compared with their sources.
 //!
-//! `xtask/python/build_kernels.py` does the work. Hashes are compared first, so that a stale tree is told without the
-//! compilers; where those cannot be installed a check says so and leaves it at the hashes.
+//! `xtask/python/build_kernels.py` does the work. Hashes are compared first, so that a stale tree is detected without
+//! the compilers; if those cannot be installed, a check says so and compares only hashes.
 
 use crate::failure::Failure;
 use crate::process;
@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 use std::path::Path;
 use std::process::Command;
 
-/// Builds what is stale, or checks with `--check`.
+/// Builds outdated kernels, or checks with `--check`.
 pub fn run(workspace: &Workspace, args: &[String]) -> Result<(), Failure> {
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => process::show(&mut script(workspace, &venv::KERNELS.python(workspace)?, "build")),
@@ -37,7 +37,7 @@ pub fn check(workspace: &Workspace) -> Result<(), Failure> {
     }
 }
 
-/// Cubins with line tables in a folder, for `STRILE_KERNELS`.
+/// Writes cubins with line tables to a folder, for `STRILE_KERNELS`.
 pub fn with_lines(workspace: &Workspace, folder: &Path) -> Result<(), Failure> {
     let python = venv::KERNELS.python(workspace)?;
     process::show(script(workspace, &python, "lines").arg(folder))

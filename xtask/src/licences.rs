@@ -1,8 +1,8 @@
-//! The licence of every dependency against the list in `deny.toml`.
+//! Checks the licence of every dependency against the list in `deny.toml`.
 //!
-//! cargo-deny reads the same file and runs too where it is installed. It is not required, so that a fresh machine need
-//! not compile it first: of its checks this project needs the licences (`[licenses]`: `allow`, `exceptions`, `clarify`)
-//! and the sources (a registry or this repository, nothing from git), which are looked at here.
+//! cargo-deny reads the same file and also runs if it is installed. It is not required, so that a new machine need not
+//! compile it first: of its checks this project needs the licences (`[licenses]`: `allow`, `exceptions`, `clarify`) and
+//! the sources (a registry or this repository, nothing from git), which are checked here.
 
 use crate::failure::Failure;
 use crate::process;
@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 use serde_json::Value;
 use toml::Table;
 
-/// Fails on a package whose licence is unknown or not allowed, or that comes from elsewhere.
+/// Fails on a package whose licence is unknown or not allowed, or that comes from another source.
 pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     let path = workspace.root.join("deny.toml");
     let text = std::fs::read_to_string(&path).map_err(|e| Failure::new(format!("deny.toml: {e}")))?;
@@ -31,9 +31,9 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
 
 struct Rules {
     allow: Vec<String>,
-    /// Package name, licences allowed for it alone.
+    /// Package name, and licences allowed only for it.
     exceptions: Vec<(String, Vec<String>)>,
-    /// Package name, the licence that its manifest leaves out.
+    /// Package name, and the licence that its manifest omits.
     clarify: Vec<(String, String)>,
 }
 
@@ -45,7 +45,7 @@ impl Rules {
             .and_then(toml::Value::as_table)
             .ok_or_else(|| Failure::new("deny.toml: no table `licenses`"))?;
         let entries = |key: &str| licenses.get(key).and_then(toml::Value::as_array).into_iter().flatten();
-        // cargo-deny takes both `crate` and the older `name`.
+        // cargo-deny accepts both `crate` and the older `name`.
         let name_of = |entry: &toml::Value| {
             entry.get("crate").or_else(|| entry.get("name")).and_then(toml::Value::as_str).map(str::to_owned)
         };

@@ -1,7 +1,7 @@
 //! Chores of the repository: `cargo xtask CHORE`.
 //!
-//! Each chore is one module with one function that prints what it does and returns `Ok`, or what is wrong. What is
-//! Python runs in environments that [`venv`] makes under the repository's root.
+//! Each chore is one module with one function that prints its progress and returns `Ok` or a failure. Python programs
+//! run in environments that [`venv`] makes under the repository's root.
 
 mod advisories;
 mod bench;

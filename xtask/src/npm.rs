@@ -1,4 +1,4 @@
-//! Packages of npm that build and test the page of `strile view`; what the page itself runs has no dependency.
+//! npm packages that build and test the page of `strile view`; the page itself has no runtime dependency.
 
 use crate::failure::Failure;
 use crate::process;
@@ -6,10 +6,10 @@ use crate::workspace::Workspace;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The page's folder.
+/// Folder of the page.
 pub const PAGE: &str = "crates/serve/page";
 
-/// Installs what the lock file names, unless that was done; the folder of the page.
+/// Installs the packages of the lock file, if needed; returns the folder of the page.
 pub fn install(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let page = workspace.root.join(PAGE);
     let failed = |path: PathBuf| move |e: std::io::Error| Failure::new(format!("{}: {e}", path.display()));

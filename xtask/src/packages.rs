@@ -1,5 +1,5 @@
-//! The crates as they are published: packaged together without a network, small enough for the registry, and complete. To see
-//! that, the archives are unpacked into a workspace of their own, which is checked by the compiler.
+//! The crates as published: packaged together without a network, small enough for the registry, and complete. To check
+//! that, the archives are unpacked into a separate workspace and compiled.
 
 use crate::failure::Failure;
 use crate::features::published;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// crates.io takes at most 10 MiB per archive.
+/// crates.io accepts at most 10 MiB per archive.
 const LARGEST: u64 = 8 << 20;
 
 /// Packages all crates, and checks sizes and contents.
@@ -21,7 +21,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     clear(&archives)?;
     let mut package = process::cargo(&workspace.root);
     package.args(["package", "--quiet", "--no-verify", "--offline", "--locked", "--allow-dirty"]);
-    // Tests are not published, and cargo warns of each.
+    // Tests are not published, and cargo warns about each.
     let ended = process::show_some_and_keep(
         package.args(names.iter().flat_map(|name| ["--package", name])),
         |line| !line.starts_with("warning: ignoring "),
@@ -40,7 +40,8 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
         if size > LARGEST {
             large.push(format!("{name}: {size} bytes, at most {LARGEST} expected"));
         }
-        // Unpacked files are new: cargo sets them all to one date, by which it would take those of a later run for unchanged.
+        // Unpacked files get the current time: cargo sets them all to one date, so files of a later run would seem
+        // unchanged.
         process::show(Command::new("tar").arg("-xzmf").arg(&archive).arg("-C").arg(&folder))?;
     }
     Failure::unless_empty("archives are too large", &large)?;
@@ -60,7 +61,8 @@ fn unpacked(workspace: &Workspace, folder: &Path, names: &[&str]) -> Result<(), 
     process::show(check.arg(&workspace.target))
 }
 
-/// A workspace of unpacked crates. It has the profile of ours, so that dependencies are not checked again.
+/// Returns a workspace of unpacked crates, with the profile of this workspace, so that dependencies are not checked
+/// again.
 fn manifest_of(names: &[&str], own: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut text = "[workspace]\nresolver = \"3\"\nmembers = [".to_owned();

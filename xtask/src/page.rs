@@ -1,7 +1,7 @@
-//! The page of `strile view`: built ahead, committed, and compared with its sources.
+//! The page of `strile view`: built in advance, committed, and compared with its sources.
 //!
-//! `dist/manifest.toml` names the hashes of the sources and of the built files, so that a stale page is found without npm.
-//! Where npm can install esbuild, a check also builds the page again and compares it byte for byte.
+//! `dist/manifest.toml` lists the hashes of the sources and of the built files, so that a stale page is detected
+//! without npm. If npm can install esbuild, a check also rebuilds the page and compares it byte for byte.
 
 use crate::failure::Failure;
 use crate::npm::{self, PAGE};
@@ -31,7 +31,7 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Compares the committed page with its sources: by hashes, then by building it again.
+/// Compares the committed page with its sources: by hashes, then by rebuilding it.
 pub fn check(workspace: &Workspace) -> Result<(), Failure> {
     let stale = "crates/serve/page/dist is stale: run `cargo xtask page` and commit it";
     let page = workspace.root.join(PAGE);
@@ -58,7 +58,7 @@ fn build(page: &Path, folder: &Path) -> Result<(), Failure> {
     process::show(Command::new("node").current_dir(page).arg("build.mjs").arg(folder))
 }
 
-/// Hashes of the sources and of what is built, and the bundler's version.
+/// Returns the hashes of the sources and of the built files, and the bundler's version.
 fn manifest(page: &Path) -> Result<String, Failure> {
     let mut sources = BTreeMap::new();
     hash(page, "build.mjs", &mut sources)?;

@@ -1,4 +1,4 @@
-//! Running other programs: what they print is shown as it comes, and kept where it is to be parsed.
+//! Runs other programs: shows their output immediately, and keeps it for parsing.
 
 use crate::failure::Failure;
 use std::ffi::OsStr;
@@ -6,13 +6,13 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// How a program ended, and its lines where they were kept (stdout and stderr, in the order written).
+/// Result of a program, with its lines if they were kept (stdout and stderr, in the order written).
 pub struct Ended {
     pub success: bool,
     pub lines: Vec<String>,
 }
 
-/// `cargo` as the one that runs us, in the given folder.
+/// Returns `cargo`, the same one that runs this program, in the given folder.
 pub fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
@@ -20,9 +20,9 @@ pub fn cargo(root: &Path) -> Command {
     command
 }
 
-/// Removes what `cargo run` told us about our own package. Build scripts of dependencies look at these variables (ring's does):
-/// they would run again, and everything above them would be compiled anew, whenever cargo is started from a shell and from
-/// here by turns.
+/// Removes the variables that `cargo run` sets for this package. Build scripts of dependencies read them (ring's does):
+/// they would run again, and everything above them would be recompiled, whenever cargo is started alternately from a
+/// shell and from here.
 pub fn without_package(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
@@ -32,7 +32,7 @@ pub fn without_package(command: &mut Command) {
     }
 }
 
-/// Runs to the end with our own stdout and stderr; a non-zero exit is a failure.
+/// Runs to the end with inherited stdout and stderr; a non-zero exit status is a failure.
 pub fn show(command: &mut Command) -> Result<(), Failure> {
     let words = describe(command);
     eprintln!("$ {words}");
@@ -45,7 +45,7 @@ pub fn show_and_keep(command: &mut Command) -> Result<Ended, Failure> {
     show_some_and_keep(command, |_| true)
 }
 
-/// Runs to the end, keeping every line and showing those for which `shown` says so.
+/// Runs to the end, keeping every line and showing those that `shown` selects.
 pub fn show_some_and_keep(
     command: &mut Command,
     mut shown: impl FnMut(&str) -> bool,
@@ -56,7 +56,7 @@ pub fn show_some_and_keep(
     let (reader, writer) = std::io::pipe().map_err(failed)?;
     command.stdin(Stdio::null()).stdout(writer.try_clone().map_err(failed)?).stderr(writer);
     let mut child = command.spawn().map_err(failed)?;
-    // The command holds ends of the pipe for writing; while they are open the reader sees no end.
+    // The command holds write ends of the pipe; while they are open the reader sees no end.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut lines = Vec::new();
     let mut reader = BufReader::new(reader);
@@ -73,7 +73,7 @@ pub fn show_some_and_keep(
     Ok(Ended { success: status.success(), lines })
 }
 
-/// Stdout of a program, or a failure with what it said on stderr.
+/// Returns stdout of a program, or a failure with its stderr.
 pub fn capture(command: &mut Command) -> Result<String, Failure> {
     let words = describe(command);
     let out = command.output().map_err(|e| Failure::new(format!("`{words}` did not start: {e}")))?;
@@ -84,7 +84,7 @@ pub fn capture(command: &mut Command) -> Result<String, Failure> {
     Err(Failure::new(format!("`{words}` ended with {}: {}", out.status, said.trim())))
 }
 
-/// Whether a program starts and ends well: is it installed?
+/// Returns whether a program starts and succeeds, that is, is installed.
 pub fn answers(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn cargo_hears_nothing_of_our_package() {
-        // `cargo test` sets them for us.
+        // `cargo test` sets these variables.
         assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
         let command = cargo(Path::new("."));
         let removed: Vec<&OsStr> =

@@ -1,13 +1,13 @@
-//! Words that make texts for users hard to read: `CONTRIBUTING.md` has the rules for prose.
+//! Finds phrases that make texts hard to read: `CONTRIBUTING.md` has the rules for prose.
 //!
-//! Looked at: Markdown outside of code, string literals of Rust (messages and help) outside of tests, and all of the Python
+//! Checks Markdown outside of code, string literals of Rust (messages and help) outside of tests, and all of the Python
 //! package. Comments are left to reviewers.
 
 use crate::failure::Failure;
 use crate::workspace::Workspace;
 use std::path::Path;
 
-/// Phrase, and what to write instead.
+/// Phrase, and its replacement.
 const PHRASES: [(&str, &str); 9] = [
     ("See the module", "say what the item does"),
     (" is no ", "`expected X, got Y`, or `is not a`"),
@@ -42,7 +42,7 @@ const FOLDERS: [&str; 14] = [
 ];
 const PAGES: [&str; 4] = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
 
-/// Lists every phrase that is found.
+/// Reports every phrase found.
 pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut files: Vec<String> = PAGES.map(str::to_owned).to_vec();
     for folder in FOLDERS {
@@ -84,7 +84,7 @@ fn complaints(file: &str, text: &str) -> Vec<String> {
     found
 }
 
-/// Whether the words around a phrase make it plain: `there is no`, `is no longer`.
+/// Returns whether the words around a phrase make it plain: `there is no`, `is no longer`.
 fn is_plain(line: &str, at: usize, phrase: &str) -> bool {
     if phrase != " is no " {
         return false;

@@ -1,5 +1,5 @@
-//! The Python package as its users get it: a wheel of the dev profile, installed into an environment of its own, its
-//! types checked by mypy and its tests run by pytest from the installed copy.
+//! The Python package as users get it: a wheel of the dev profile, installed into a separate environment, with types
+//! checked by mypy and tests run by pytest on the installed copy.
 
 use crate::failure::Failure;
 use crate::process;
@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The step of `cargo xtask test` by itself.
+/// Runs only this step of `cargo xtask test`.
 pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut ran = TestsRan::default();
     let ended = test(workspace, &mut ran);
@@ -38,7 +38,7 @@ pub fn install_release(workspace: &Workspace, into: &Path) -> Result<(), Failure
     install(into, &wheel)
 }
 
-/// Builds, installs, and writes the errors and warnings of all cases into the file that a test compares them with.
+/// Builds, installs, and writes the errors and warnings of all cases to the file that a test compares with.
 pub fn messages(workspace: &Workspace) -> Result<(), Failure> {
     let python = installed(workspace)?;
     let script = "python/tests/messages/test_messages.py";
@@ -65,20 +65,20 @@ pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
         ),
     }
     pytest.env("STRILE_HOSTILE", hostile(workspace)?);
-    // One process per core; the tests of a file stay in one, which keeps what they share.
+    // One process per core; the tests of a file run in one process, which keeps their shared state.
     let jobs = std::thread::available_parallelism().map_or(1, usize::from).to_string();
     pytest
         .args(["-c", "python/pyproject.toml", "--rootdir", "python", "-p", "no:cacheprovider"])
         .args(["-n", &jobs, "--dist", "loadfile", "-v", "-rsx", "--no-fold-skipped", "--color", "no"])
         .args(["--durations", "10", "python/tests"]);
-    // Tests that start are left out: their ends are shown.
+    // Hides lines of starting tests: their results are shown.
     let ended = process::show_some_and_keep(&mut pytest, |line| {
         !line.starts_with("python/tests/") && !line.starts_with("tests/")
     })?;
     ran.add_pytest(&ended.lines);
     typed?;
-    // Reads onto grids compared with GDAL's warper: a part of the cases; `check_warp.py --all` runs the others too. And whether
-    // that finds mistakes.
+    // Reads onto grids, compared with GDAL's warper: a part of the cases; `check_warp.py --all` runs the others too.
+    // Also checks that this finds mistakes.
     counted(workspace, &python, ran, "check_warp_mutants", None)?;
     counted(workspace, &python, ran, "check_warp", None)?;
     if let Some(folder) = &standin {
@@ -90,7 +90,7 @@ pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     if ended.success { Ok(()) } else { Err(Failure::new("pytest reports failures")) }
 }
 
-/// Runs a program of `xtask/python` that counts what passes; with a stand-in for the driver, on its device.
+/// Runs a program of `xtask/python` that counts its cases; with a stand-in for the driver, on its device.
 fn counted(
     workspace: &Workspace,
     python: &Path,
@@ -112,15 +112,15 @@ fn counted(
     Ok(())
 }
 
-/// Packages that tests may do without in CI, which has no GPU. All others are pinned, so that their absence is a mistake.
+/// Packages that may be missing in CI, which has no GPU. All others are pinned, so their absence is a mistake.
 const OPTIONAL: [&str; 5] = ["cupy", "jax", "torch", "rmm", "numba"];
 
-/// Whether this is a run of CI, where nothing pinned may be missing.
+/// Returns whether this run is in CI, where all pinned packages must exist.
 pub fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
-/// Lines of pytest that skip tests because of a package that is pinned and cannot be imported.
+/// Returns pytest's lines about tests that were skipped because a pinned package cannot be imported.
 fn missing(lines: &[String]) -> Vec<String> {
     let skips = lines.iter().filter(|line| line.starts_with("SKIPPED "));
     let missing = skips.filter(|line| {
@@ -131,7 +131,7 @@ fn missing(lines: &[String]) -> Vec<String> {
     missing.cloned().collect()
 }
 
-/// The folder of the stand-in for the CUDA driver, which runs the kernels on the CPU.
+/// Returns the folder of the stand-in for the CUDA driver, which runs the kernels on the CPU.
 pub fn stand_in(workspace: &Workspace) -> Result<Option<String>, Failure> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(None);
@@ -141,7 +141,7 @@ pub fn stand_in(workspace: &Workspace) -> Result<Option<String>, Failure> {
     Ok(Some(folder.trim().to_owned()))
 }
 
-/// A folder of small files that ask for much, made anew: a pipe among them cannot be made twice.
+/// Recreates a folder of small files that request much: a pipe among them cannot be created twice.
 fn hostile(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let folder = workspace.target.join("hostile");
     let failed = |e: std::io::Error| Failure::new(format!("{}: {e}", folder.display()));
@@ -154,7 +154,7 @@ fn hostile(workspace: &Workspace) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-/// The wheel of a profile, in a folder that holds no other.
+/// Builds the wheel of a profile, in a folder without other wheels.
 fn build(workspace: &Workspace, python: &Path, profile: &str, folder: &str) -> Result<PathBuf, Failure> {
     let folder = workspace.target.join(folder);
     clear(&folder)?;
@@ -177,7 +177,7 @@ fn build(workspace: &Workspace, python: &Path, profile: &str, folder: &str) -> R
     only_file(&folder, "whl")
 }
 
-/// Removes a folder, if there is one.
+/// Removes a folder, if it exists.
 pub fn clear(folder: &Path) -> Result<(), Failure> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -187,7 +187,7 @@ pub fn clear(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The one file in a folder whose name ends so.
+/// Returns the only file in a folder with this extension.
 pub fn only_file(folder: &Path, extension: &str) -> Result<PathBuf, Failure> {
     let entries =
         std::fs::read_dir(folder).map_err(|e| Failure::new(format!("{}: {e}", folder.display())))?;
@@ -205,13 +205,13 @@ pub fn only_file(folder: &Path, extension: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// What the wheel asks for is in the environment already, pinned: nothing is fetched here.
+/// Installs a wheel. Its dependencies are already in the environment, pinned: nothing is fetched here.
 fn install(python: &Path, wheel: &Path) -> Result<(), Failure> {
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     process::show(Command::new(python).args(pip).args(["--no-deps", "--force-reinstall"]).arg(wheel))
 }
 
-/// `python -m NAME` at the root of the repository, leaving no compiled files behind.
+/// Returns the command `python -m NAME` at the root of the repository, without writing compiled files.
 pub fn module(workspace: &Workspace, python: &Path, name: &str) -> Command {
     let mut command = Command::new(python);
     command.current_dir(&workspace.root).args(["-B", "-m", name]);

@@ -1,5 +1,5 @@
-//! Looks for races in the kernels: runs their tests on the CPU under ThreadSanitizer, which knows each CUDA thread and
-//! each barrier (`crates/cuda/emulate/cpp/races.h`).
+//! Finds races in the kernels: runs their tests on the CPU under ThreadSanitizer, with each CUDA thread and each
+//! barrier visible to it (`crates/cuda/emulate/cpp/races.h`).
 
 use crate::failure::Failure;
 use crate::process;
@@ -7,7 +7,7 @@ use crate::test::has_nextest;
 use crate::workspace::Workspace;
 use std::process::Command;
 
-/// Tests that launch kernels themselves, from one thread each, with buffers of their own.
+/// Tests that launch kernels themselves, from one thread each, with separate buffers.
 const TESTS: [&str; 27] = [
     "assemble",
     "blend",
@@ -38,7 +38,7 @@ const TESTS: [&str; 27] = [
     "zstd_encode",
 ];
 
-/// Runs all of them, or the named ones.
+/// Runs all tests, or the named ones.
 pub fn run(workspace: &Workspace, names: &[String]) -> Result<(), Failure> {
     if let Some(unknown) = names.iter().find(|name| !TESTS.contains(&name.as_str())) {
         return Err(Failure::new(format!("expected one of {}, got `{unknown}`", TESTS.join(", "))));

@@ -1,21 +1,22 @@
-//! Records which tests ran and how they ended, from the output of nextest, libtest and our Python checks.
+//! Records which tests ran and their results, from the output of nextest, libtest and the Python checks.
 //!
-//! A test's name is its binary's name as nextest has it, `::`, and its path: `strile-cpu::codec::lzw::tests::x` of a
-//! library, `strile-cli::dump::x` of the integration test `tests/dump.rs`, `strile-cli::bin/strile::x` of a binary,
-//! `python::x` of a Python check, `view::x` of a browser test, `strile.tests/reading/test_window.py::test_x` of the Python package (all cases of a test
-//! that has several; `…::test_x[case]` is one of them). The list is kept in the target folder for the support table.
+//! A test's name is its binary's name in nextest, `::`, and its path: `strile-cpu::codec::lzw::tests::x` of a library,
+//! `strile-cli::dump::x` of the integration test `tests/dump.rs`, `strile-cli::bin/strile::x` of a binary, `python::x`
+//! of a Python check, `view::x` of a browser test, `strile.tests/reading/test_window.py::test_x` of the Python package
+//! (all cases of a parametrised test; `…::test_x[case]` is one of them). The list is kept in the target folder for the
+//! support table.
 //!
-//! A Rust test that cannot run on this machine prints a line that starts with `skipped: ` and returns. libtest calls that
-//! a pass; here it counts as skipped.
+//! A Rust test that cannot run on this machine prints a line that starts with `skipped: ` and returns. libtest calls
+//! that a pass; here it counts as skipped.
 
 use crate::failure::Failure;
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 
-/// Starts the line by which a Rust test says that it did not run, and why.
+/// Prefix of the line by which a Rust test reports that it did not run, and why.
 pub const SKIPPED: &str = "skipped: ";
 
-/// How a test ended.
+/// Result of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     Passed,
@@ -23,17 +24,17 @@ pub enum Ended {
     Skipped,
 }
 
-/// Name of a test and how it ended.
+/// Names and results of tests.
 #[derive(Debug, Default, PartialEq)]
 pub struct TestsRan {
     ended: BTreeMap<String, Ended>,
-    /// Scripts that count many cases themselves.
+    /// Scripts that count their own cases.
     counted: BTreeMap<String, Count>,
-    /// Why tests were skipped, where they say so.
+    /// Reasons of skipped tests, if stated.
     reasons: BTreeMap<String, String>,
 }
 
-/// How many cases passed, failed and were skipped.
+/// Numbers of passed, failed and skipped cases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     pub passed: usize,
@@ -48,8 +49,8 @@ impl std::fmt::Display for Count {
 }
 
 impl TestsRan {
-    /// Adds the tests of a nextest run (`--status-level all --success-output immediate`, no colours). A test that was
-    /// tried again counts as it ended last; tests that a filter left out did not run.
+    /// Adds the tests of a nextest run (`--status-level all --success-output immediate`, no colours). The last result
+    /// of a retried test counts; filtered-out tests did not run.
     pub fn add_nextest(&mut self, lines: &[String]) {
         let mut last = None;
         for line in lines {
@@ -64,7 +65,7 @@ impl TestsRan {
         }
     }
 
-    /// Adds the tests of `cargo test --workspace --doc`, whose lines name the library they are of.
+    /// Adds the tests of `cargo test --workspace --doc`, whose lines name their library.
     pub fn add_doctests(&mut self, lines: &[String]) {
         let begins = |line: &String| line.trim().starts_with("Doc-tests ");
         for of_library in lines.chunk_by(|_, next| !begins(next)) {
@@ -110,7 +111,7 @@ impl TestsRan {
         self.add_lines("python", lines);
     }
 
-    /// Adds such lines of the browser tests.
+    /// Adds the same lines of the browser tests.
     pub fn add_view(&mut self, lines: &[String]) {
         self.add_lines("view", lines);
     }
@@ -131,8 +132,8 @@ impl TestsRan {
         }
     }
 
-    /// Adds a Python check that counts its cases itself, by its last line `N passed, N failed`, as one test with so
-    /// many cases; `, N skipped` may follow. No such line, or no case that passed, is a failure.
+    /// Adds a Python check that counts its own cases, by its last line `N passed, N failed`, as one test with this many
+    /// cases; `, N skipped` may follow. Without such a line, or without a passed case, it failed.
     pub fn add_counted(&mut self, name: &str, lines: &[String]) -> bool {
         let counted = lines.iter().rev().find_map(|line| counts(line));
         let counted = counted.filter(|counted| counted.passed > 0);
@@ -144,8 +145,8 @@ impl TestsRan {
         passed
     }
 
-    /// Adds the tests of `pytest -n N -v -rsx --no-fold-skipped` (no colours). A test that passed and whose end failed
-    /// (`ERROR` after `PASSED`) failed.
+    /// Adds the tests of `pytest -n N -v -rsx --no-fold-skipped` (no colours). A test that passed but whose teardown
+    /// failed (`ERROR` after `PASSED`) failed.
     pub fn add_pytest(&mut self, lines: &[String]) {
         for line in lines {
             // `[gw1] [ 12%] PASSED tests/test_read.py::test_x[a b]` while it runs.
@@ -167,14 +168,14 @@ impl TestsRan {
 
     /// Records a test, or a whole step, that could not run here.
     pub fn skip(&mut self, name: String, reason: &str) {
-        // A test that failed before it said so still failed.
+        // A test that failed before its skip line still failed.
         if self.ended.get(&name) != Some(&Ended::Failed) {
             self.ended.insert(name.clone(), Ended::Skipped);
             self.reasons.insert(name, reason.to_owned());
         }
     }
 
-    /// Returns how one test ended, all of its cases where it has several; `None` when it did not run.
+    /// Returns the result of a test, over all of its cases; `None` if it did not run.
     pub fn ended(&self, name: &str) -> Option<Ended> {
         if let Some(ended) = self.ended.get(name) {
             return Some(*ended);
@@ -182,16 +183,16 @@ impl TestsRan {
         let case = format!("{name}[");
         let cases = self.ended.range(case.clone()..).take_while(|(test, _)| test.starts_with(&case));
         let cases: Vec<Ended> = cases.map(|(_, ended)| *ended).collect();
-        // One failed case fails the test, one skipped case leaves the others' proof.
+        // One failed case fails the test; a skipped case does not invalidate the others.
         [Ended::Failed, Ended::Passed, Ended::Skipped].into_iter().find(|ended| cases.contains(ended))
     }
 
-    /// Names of the tests that failed.
+    /// Returns the names of failed tests.
     pub fn failed(&self) -> impl Iterator<Item = &str> {
         self.ended.iter().filter(|(_, ended)| **ended == Ended::Failed).map(|(name, _)| name.as_str())
     }
 
-    /// Tests that were skipped, with their reasons.
+    /// Returns the skipped tests with their reasons.
     pub fn skipped(&self) -> impl Iterator<Item = (&str, &str)> {
         self.reasons
             .iter()
@@ -215,7 +216,7 @@ impl TestsRan {
         })
     }
 
-    /// Keeps the list for `support-table`.
+    /// Saves the list for `support-table`.
     pub fn save(&self, workspace: &Workspace) -> Result<(), Failure> {
         let path = workspace.target.join(FILE);
         let word = |ended: &Ended| match ended {
@@ -228,7 +229,7 @@ impl TestsRan {
         std::fs::write(&path, text).map_err(|e| Failure::new(format!("{}: {e}", path.display())))
     }
 
-    /// Reads the list that the last `test` kept.
+    /// Loads the list that the last `test` saved.
     pub fn load(workspace: &Workspace) -> Result<Self, Failure> {
         let path = workspace.target.join(FILE);
         let text = std::fs::read_to_string(&path)
@@ -236,7 +237,7 @@ impl TestsRan {
         Ok(Self::parse(&text))
     }
 
-    /// Parses a list as [`Self::save`] writes it.
+    /// Parses a list in the format of [`Self::save`].
     pub fn parse(text: &str) -> Self {
         let entry = |line: &str| {
             let (word, name) = line.split_once(' ')?;
@@ -253,8 +254,8 @@ impl TestsRan {
 
 const FILE: &str = "tests-ran.txt";
 
-/// Returns the test that a status line of nextest names and how it ended; `None` for any other line. A test that
-/// only takes long has not ended.
+/// Returns the test in a status line of nextest and its result; `None` for any other line. A slow test has no result
+/// yet.
 ///
 /// `    PASS [   0.005s] ( 3/10) strile-tiff header::tests::big`; nextest before 0.9.100 prints no count.
 pub fn nextest_status(line: &str) -> Option<(String, Option<Ended>)> {
@@ -279,13 +280,13 @@ pub fn nextest_status(line: &str) -> Option<(String, Option<Ended>)> {
     Some((format!("{binary}::{test}"), ended))
 }
 
-/// The name of a test of the Python package: pytest calls it by the path from `python` or from the root.
+/// Returns the name of a test of the Python package: pytest prints its path from `python` or from the root.
 fn pytest_name(test: &str) -> String {
     let test = test.trim();
     format!("strile.{}", test.strip_prefix("python/").unwrap_or(test))
 }
 
-/// Reads the numbers of a line `N passed, N failed` or `N passed, N failed, N skipped`.
+/// Parses a line `N passed, N failed` or `N passed, N failed, N skipped`.
 fn counts(line: &str) -> Option<Count> {
     let mut count = Count::default();
     for part in line.trim().split(", ") {
@@ -301,7 +302,8 @@ fn counts(line: &str) -> Option<Count> {
     Some(count)
 }
 
-/// nextest's name for the binary of cargo's line `Running unittests src/main.rs (target/debug/deps/strile-0123)`.
+/// Returns nextest's name for the binary of cargo's line `Running unittests src/main.rs
+/// (target/debug/deps/strile-0123)`.
 fn binary_name(package: &str, running: &str) -> String {
     let (source, file) = running.split_once(" (").unwrap_or((running, ""));
     let stem = file.rsplit('/').next().and_then(|f| f.rsplit_once('-')).map_or("", |(stem, _)| stem);

@@ -1,9 +1,10 @@
 //! Runs the soak program, and writes its recorded results into `docs/reliability.md`.
 //!
-//! `cargo xtask soak --minutes N [--device cuda:0] [--record NAME]` builds the program `soak` for release and runs it; other
-//! options go to it. The result is `target/soak.json`; `--record NAME` keeps it as `docs/bench/soak-NAME.json` too. A GPU
-//! machine without Rust runs the same program by `xtask/gpu/check.py soak`; its `soak.json` is kept by hand under such a name.
-//! `cargo xtask soak --document` writes the table of all kept results; a test compares it with them.
+//! `cargo xtask soak --minutes N [--device cuda:0] [--record NAME]` builds the program `soak` for release and runs it;
+//! other options go to it. The result is `target/soak.json`; `--record NAME` keeps it as `docs/bench/soak-NAME.json`
+//! too. A GPU machine without Rust runs the same program with `xtask/gpu/check.py soak`; its `soak.json` must be saved
+//! manually under such a name. `cargo xtask soak --document` writes the table of all kept results; a test compares it
+//! with them.
 
 use crate::failure::Failure;
 use crate::process;
@@ -16,7 +17,7 @@ const DOCUMENT: &str = "docs/reliability.md";
 const BEGIN: &str = "<!-- written by `cargo xtask soak --document` from docs/bench/soak-*.json -->";
 const END: &str = "<!-- end of what is written -->";
 
-/// The chore.
+/// Runs the chore.
 pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
     if rest == ["--document"] {
         let path = workspace.root.join(DOCUMENT);
@@ -50,7 +51,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|e| Failure::new(format!("{}: {e}", path.display())))
 }
 
-/// The document with the table of all kept results between its marks.
+/// Returns the document with the table of all saved results between its marks.
 fn documented(root: &Path, text: &str) -> Result<String, Failure> {
     let missing = || Failure::new(format!("{DOCUMENT}: no lines `{BEGIN}` and `{END}`"));
     let (before, rest) = text.split_once(BEGIN).ok_or_else(missing)?;
@@ -80,7 +81,7 @@ fn documented(root: &Path, text: &str) -> Result<String, Failure> {
     Ok(format!("{before}{BEGIN}\n\n{table}\n{END}{after}"))
 }
 
-/// A line of the table.
+/// Returns a line of the table.
 fn row(name: &str, result: &Value) -> String {
     let words = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
     let count = |pointer: &str| result.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);

@@ -1,9 +1,9 @@
-//! Licence expressions (SPDX specification, annex D) held against a list of allowed licences.
+//! Evaluates licence expressions (SPDX specification, annex D) against a list of allowed licences.
 //!
-//! `OR` needs one allowed side, `AND` both; `X WITH exception` is allowed only under that whole name. The old
-//! `MIT/Apache-2.0` of crates.io means `OR`. Anything else is not understood, and so not allowed.
+//! `OR` needs one allowed side, `AND` both; `X WITH exception` must be allowed as a whole. The old `MIT/Apache-2.0` of
+//! crates.io means `OR`. Any other syntax is not allowed.
 
-/// Whether the expression can be met by allowed licences alone; `None` when it cannot be parsed.
+/// Returns whether allowed licences satisfy the expression; `None` if it cannot be parsed.
 pub fn is_allowed(expression: &str, allowed: &dyn Fn(&str) -> bool) -> Option<bool> {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let tokens: Vec<&str> = spaced.split_whitespace().collect();

@@ -1,7 +1,7 @@
-//! `docs/support.md` says what strile does, and each claim names the tests that prove it.
+//! Checks `docs/support.md`, which lists the features of strile, each with the tests that prove it.
 //!
-//! The rows are those of `features.txt`, in order; the last cell of each is `no` or test names in backticks. A name that
-//! did not run, or failed, in the last `cargo xtask test` is an error: a feature without proof is not one.
+//! The rows are those of `features.txt`, in order; the last cell of each is `no` or test names in backticks. A test
+//! that did not run, or failed, in the last `cargo xtask test` is an error.
 
 use crate::failure::Failure;
 use crate::ran::{Ended, TestsRan};
@@ -25,15 +25,15 @@ pub fn check(workspace: &Workspace, ran: &TestsRan) -> Result<(), Failure> {
     Failure::unless_empty(TABLE, &complaints(&rows, ran))
 }
 
-/// One row: its number and feature as written, and the tests named. `no` is no test.
+/// One row: its number and feature as written, and the named tests. `no` means no tests.
 struct Row {
     feature: String,
     tests: Vec<String>,
-    /// The last cell, when it is neither `no` nor a list of names.
+    /// The last cell, if it is neither `no` nor a list of names.
     unclear: Option<String>,
 }
 
-/// Rows are the lines whose first cell is a number.
+/// Parses rows: lines whose first cell is a number.
 fn parse(text: &str) -> Vec<Row> {
     text.lines().filter_map(parse_row).collect()
 }
@@ -53,7 +53,7 @@ fn parse_row(line: &str) -> Option<Row> {
     })
 }
 
-/// The name inside one pair of backticks.
+/// Returns the name inside one pair of backticks.
 fn name(quoted: &str) -> Option<String> {
     let name = quoted.strip_prefix('`')?.strip_suffix('`')?;
     (!name.is_empty() && !name.contains('`')).then(|| name.to_owned())
@@ -86,7 +86,7 @@ fn complaints(rows: &[Row], ran: &TestsRan) -> Vec<String> {
                 }
             }
         }
-        // Tests that were skipped prove nothing; a row needs one that passed.
+        // Skipped tests prove nothing; a row needs one that passed.
         if !row.tests.is_empty() && row.tests.iter().all(|test| ran.ended(test) == Some(Ended::Skipped)) {
             found.push(format!("row `{}`: all of its tests were skipped", row.feature));
         }

@@ -1,4 +1,4 @@
-//! Runs everything CI runs, step after step; a failing step does not keep the others from running.
+//! Runs everything that CI runs, step by step; the other steps run even if one fails.
 //!
 //! The last line is `N passed, N failed, N skipped`: tests, and whole steps that failed or could not run here. Every
 //! skipped test is named with its reason.
@@ -15,7 +15,7 @@ use crate::{
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Runs all steps, or with `--quick` the fast ones, and prints a summary.
+/// Runs all steps, or with `--quick` only the fast ones, and prints a summary.
 pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     match arguments {
         [] => everything(workspace),
@@ -24,10 +24,11 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Integration tests of a quick run: parsing, limits, comparison, and the command line, which reads, writes and converts.
+/// Integration tests of a quick run: parsing, limits, comparison, and the command line, which reads, writes and
+/// converts.
 const QUICK: [&str; 4] = ["parse", "limits", "compare", "cli"];
 
-/// Format, file sizes, lints, unit tests and a few integration tests.
+/// Runs format, file sizes, lints, unit tests and a few integration tests.
 fn quick(workspace: &Workspace) -> Result<(), Failure> {
     let mut steps = Steps::default();
     let mut ran = TestsRan::default();
@@ -113,7 +114,7 @@ fn everything(workspace: &Workspace) -> Result<(), Failure> {
     steps.finish(&ran, warning.as_deref())
 }
 
-/// Steps done so far.
+/// Completed steps.
 #[derive(Default)]
 struct Steps(Vec<Step>);
 
@@ -126,7 +127,7 @@ struct Step {
 #[derive(Clone, Copy, PartialEq)]
 enum Outcome {
     Passed,
-    /// Failed by tests that are counted one by one.
+    /// Failed because of tests that are counted separately.
     TestsFailed,
     Failed,
 }
@@ -145,7 +146,8 @@ impl Steps {
         self.0.push(Step { name, took: start.elapsed(), outcome });
     }
 
-    /// A step that runs tests: one that fails without a failed test (it did not build, say) is a failure of its own.
+    /// Runs a step with tests: if it fails without a failed test (for example, it did not build), the step itself
+    /// counts as a failure.
     fn tests(
         &mut self,
         name: &'static str,
@@ -184,7 +186,7 @@ impl Steps {
     }
 }
 
-/// Unit and integration tests, by nextest where it is installed.
+/// Runs unit and integration tests, with nextest if it is installed.
 fn rust_tests(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     if has_nextest(workspace) {
         return nextest(workspace, ran, &[]);
@@ -196,12 +198,12 @@ pub fn has_nextest(workspace: &Workspace) -> bool {
     process::answers(process::cargo(&workspace.root).args(["nextest", "--version"]))
 }
 
-/// Runs the tests of those targets by nextest; without any, all.
+/// Runs the tests of those targets with nextest; if empty, all.
 fn nextest(workspace: &Workspace, ran: &mut TestsRan, targets: &[&str]) -> Result<(), Failure> {
     let mut nextest = process::cargo(&workspace.root);
     nextest.args(["nextest", "run", "--workspace", "--no-fail-fast", "--color", "never"]).args(targets);
     nextest.args(["--status-level", "all", "--final-status-level", "none"]);
-    // A test that skips itself says so in its output.
+    // A test that skips itself reports it in its output.
     nextest.args(["--success-output", "immediate"]);
     let mut quiet = Quiet::default();
     let ended = process::show_some_and_keep(&mut nextest, |line| quiet.shows(line))?;
@@ -209,7 +211,7 @@ fn nextest(workspace: &Workspace, ran: &mut TestsRan, targets: &[&str]) -> Resul
     success(ended.success, "nextest")
 }
 
-/// Leaves out what tests that passed print, but for the lines by which they say that they were skipped.
+/// Hides the output of passed tests, except for lines that report a skip.
 #[derive(Default)]
 struct Quiet {
     passed: bool,
@@ -221,17 +223,17 @@ impl Quiet {
             self.passed = ended == Some(Ended::Passed);
             return true;
         }
-        // The output of a test is indented, as are statuses; the summary begins with a rule.
+        // The output of a test is indented, and so are statuses; the summary begins with a rule.
         self.passed &= !line.starts_with("────");
         !self.passed || line.trim_start().starts_with(ran::SKIPPED)
     }
 }
 
-/// Tests that run kernels on the CPU with buffers of their own, and those of the emulation.
+/// Tests that run kernels on the CPU with separate buffers, and tests of the emulation.
 const EMULATED: [&str; 10] =
     ["deflate", "deflate_split", "emulator", "gather", "lerc", "lz4", "lzw", "packbits", "place", "zstd"];
 
-/// The kernels once more, under AddressSanitizer, which must be in the process from its start.
+/// Runs the kernels once more under AddressSanitizer, which must be in the process from its start.
 fn sanitized(workspace: &Workspace) -> Result<(), Failure> {
     let library = process::capture(Command::new("g++").arg("-print-file-name=libasan.so"))?;
     let library = library.trim();
@@ -246,7 +248,7 @@ fn sanitized(workspace: &Workspace) -> Result<(), Failure> {
     } else {
         &["test", "--quiet"]
     });
-    // The whole workspace, as above: a part of it would have other features, and be compiled anew.
+    // The whole workspace, as above: a part of it would have other features and be recompiled.
     tests.arg("--workspace");
     for test in EMULATED {
         tests.args(["--test", test]);
@@ -269,7 +271,7 @@ fn document_tests(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failu
     success(ended.success, "cargo test --doc")
 }
 
-/// `cargo test` for each package: its lines do not say which package a test belongs to.
+/// Runs `cargo test` per package: its lines do not name the package of a test.
 fn libtests(workspace: &Workspace, ran: &mut TestsRan, targets: &[&str]) -> Result<(), Failure> {
     let mut all = true;
     for package in workspace.members() {

@@ -7,7 +7,7 @@ use crate::workspace::Workspace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Which environment: where it lies, what it holds, and the oldest Python that has those packages.
+/// An environment: its location, contents, and the oldest Python that has those packages.
 pub struct Environment {
     folder: &'static str,
     requirements: &'static str,
@@ -18,14 +18,14 @@ pub struct Environment {
 pub const CHECKS: Environment =
     Environment { folder: ".venv", requirements: "xtask/python/requirements.txt", oldest: (3, 11) };
 
-/// For the Python package: what it is built by, works with and is judged by.
+/// For the Python package: its build tools, dependencies and reference packages.
 pub const PYTHON: Environment = Environment {
     folder: ".venv-python",
     requirements: "xtask/python/requirements-python.txt",
     oldest: (3, 11),
 };
 
-/// For the benchmark: GDAL's LIBERTIFF driver is in wheels for Python 3.12 and newer alone.
+/// For the benchmark: only wheels for Python 3.12 and newer have GDAL's LIBERTIFF driver.
 pub const BENCH: Environment = Environment {
     folder: ".venv-bench",
     requirements: "xtask/python/requirements-bench.txt",
@@ -43,7 +43,7 @@ pub const KERNELS: Environment = Environment {
 pub const DOCS: Environment =
     Environment { folder: ".venv-docs", requirements: "xtask/python/requirements-docs.txt", oldest: (3, 11) };
 
-/// For wheels as they are released.
+/// For release wheels.
 pub const WHEEL: Environment = Environment {
     folder: ".venv-wheel",
     requirements: "xtask/python/requirements-wheel.txt",
@@ -51,7 +51,7 @@ pub const WHEEL: Environment = Environment {
 };
 
 impl Environment {
-    /// The environment's Python, after making it, or making it again, where the list has changed.
+    /// Returns the environment's Python, after making the environment, or remaking it if the list has changed.
     pub fn python(&self, workspace: &Workspace) -> Result<PathBuf, Failure> {
         let folder = workspace.root.join(self.folder);
         let requirements = workspace.root.join(self.requirements);
@@ -82,8 +82,8 @@ impl Environment {
         Ok(python)
     }
 
-    /// Fails where a pinned package is missing or has another version: tests that need it would skip themselves.
-    /// Outside of CI that is a warning.
+    /// Fails if a pinned package is missing or has another version: tests that need it would skip themselves. Outside
+    /// of CI this is a warning.
     fn check(&self, python: &Path, requirements: &Path) -> Result<(), Failure> {
         let told = process::capture(Command::new(python).args(["-c", PINNED]).arg(requirements))?;
         let complaints: Vec<String> = told.lines().map(str::to_owned).collect();
@@ -96,7 +96,8 @@ impl Environment {
         }
     }
 
-    /// A Python of the machine that is new enough: `STRILE_PYTHON`, else `python3`, else `python3.MINOR` on the path.
+    /// Returns a Python of the machine that is new enough: `STRILE_PYTHON`, else `python3`, else `python3.MINOR` on the
+    /// path.
     pub fn machine_python(&self) -> Result<String, Failure> {
         let (major, minor) = self.oldest;
         let test = format!("import sys, venv; sys.exit(sys.version_info < ({major}, {minor}))");
@@ -112,7 +113,7 @@ impl Environment {
     }
 }
 
-/// Prints a line per pinned package that is not installed as pinned.
+/// Prints one line per package that is not installed as pinned.
 const PINNED: &str = r##"
 import sys
 from importlib.metadata import PackageNotFoundError, version

@@ -1,7 +1,7 @@
-//! Browser tests of `strile view`: Chromium looks at rasters, and what it draws is compared with their pixels.
+//! Browser tests of `strile view`: Chromium renders rasters, and its output is compared with their pixels.
 //!
-//! `crates/serve/page/tests` has the tests; screenshots are kept in `target/view`. Without npm's packages, Chromium or the
-//! Python environment that makes the rasters, the step is skipped and says so.
+//! The tests are in `crates/serve/page/tests`, screenshots in `target/view`. Without the npm packages, Chromium or the
+//! Python environment that makes the rasters, the step is skipped with a message.
 
 use crate::failure::Failure;
 use crate::npm;
@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Tests that `docs/support.md` names: recorded as skipped where none can run.
+/// Tests that `docs/support.md` names: recorded as skipped if they cannot run.
 const NAMED: [&str; 4] = [
     "page/draws_every_type",
     "page/bands_and_stretch_change_without_a_request",
@@ -20,7 +20,7 @@ const NAMED: [&str; 4] = [
     "strile/cog_with_nodata",
 ];
 
-/// The chore: builds the program, then runs the tests whose names contain one of `names`, or all.
+/// Runs the chore: builds the program, then runs the tests whose names contain one of `names`, or all.
 pub fn run(workspace: &Workspace, names: &[String]) -> Result<(), Failure> {
     process::show(process::cargo(&workspace.root).args(["build", "--workspace", "--bin", "strile"]))?;
     let mut ran = TestsRan::default();
@@ -32,7 +32,7 @@ pub fn run(workspace: &Workspace, names: &[String]) -> Result<(), Failure> {
     ended
 }
 
-/// The step of `cargo xtask test`, after the steps that build the program.
+/// Runs the step of `cargo xtask test`, after the steps that build the program.
 pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     suite(workspace, ran, &[])
 }
@@ -57,7 +57,7 @@ fn suite(workspace: &Workspace, ran: &mut TestsRan, names: &[String]) -> Result<
     if ended.success { Ok(()) } else { Err(Failure::new("the browser tests report failures")) }
 }
 
-/// The page's folder with its packages installed, where Chromium is installed too.
+/// Returns the page's folder with its packages installed, if Chromium is installed too.
 fn ready(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let named = std::env::var_os("STRILE_CHROMIUM").map(PathBuf::from);
     let usual =
@@ -70,7 +70,7 @@ fn ready(workspace: &Workspace) -> Result<PathBuf, Failure> {
     npm::install(workspace)
 }
 
-/// Makes the rasters that are looked at.
+/// Makes the test rasters.
 fn rasters(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let folder = workspace.target.join("view-rasters");
     let python = venv::CHECKS.python(workspace)?;

@@ -1,4 +1,4 @@
-//! The wheel as it is released: built for manylinux_2_28, checked by auditwheel, and tried in a fresh environment of every
+//! The release wheel: built for manylinux_2_28, checked by auditwheel, and tested in a fresh environment of every
 //! supported Python on this machine. With `--sdist`, also the source distribution, from which a wheel is built.
 
 use crate::failure::Failure;
@@ -11,14 +11,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The oldest C library that the wheel runs on: glibc 2.28, of 2018.
+/// Oldest C library that the wheel supports: glibc 2.28, of 2018.
 const PLATFORM: &str = "manylinux_2_28";
 const GLIBC: (u32, u32) = (2, 28);
 
 /// Supported minor versions of Python 3.
 const MINORS: std::ops::RangeInclusive<u32> = 11..=14;
 
-/// Builds and tries the wheel, and with `--sdist` the source distribution.
+/// Builds and tests the wheel, and with `--sdist` the source distribution.
 pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let with_source = match arguments {
         [] => false,
@@ -64,7 +64,7 @@ fn build(workspace: &Workspace, python: &Path, folder: &Path) -> Result<PathBuf,
     python::only_file(folder, "whl")
 }
 
-/// Fails unless auditwheel finds that the wheel runs on the platform.
+/// Fails unless auditwheel confirms that the wheel runs on the platform.
 fn audit(python: &Path, wheel: &Path) -> Result<(), Failure> {
     let told =
         process::capture(Command::new(python).args(["-m", "auditwheel", "show", "--json"]).arg(wheel))?;
@@ -77,7 +77,7 @@ fn audit(python: &Path, wheel: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Whether a wheel with a tag such as `manylinux_2_17_x86_64` runs where glibc has that version.
+/// Returns whether a wheel with a tag such as `manylinux_2_17_x86_64` runs with that glibc version.
 fn runs_on(tag: &str, glibc: (u32, u32)) -> bool {
     let version = || {
         let mut numbers = tag.strip_prefix("manylinux_")?.split('_');
@@ -86,7 +86,7 @@ fn runs_on(tag: &str, glibc: (u32, u32)) -> bool {
     version().is_some_and(|needed: (u32, u32)| needed <= glibc)
 }
 
-/// A Python 3.`minor` of this machine: on the path, below pyenv, or known to uv.
+/// Returns a Python 3.`minor` of this machine: on the path, below pyenv, or known to uv.
 fn interpreter(minor: u32) -> Option<PathBuf> {
     let name = format!("python3.{minor}");
     let mut candidates = vec![PathBuf::from(&name)];
@@ -116,8 +116,8 @@ fn try_with(workspace: &Workspace, base: &Path, minor: u32, wheel: &Path) -> Res
     Ok(told.lines().last().unwrap_or_default().to_owned())
 }
 
-/// Builds the source distribution, and from it a wheel. That wheel has the dev profile: what is checked is whether the
-/// files are complete, and dependencies that the tests have compiled are used again.
+/// Builds the source distribution, and from it a wheel. That wheel has the dev profile: only the completeness of the
+/// files is checked, and dependencies compiled for the tests are reused.
 fn source(workspace: &Workspace, python: &Path, folder: &Path) -> Result<String, Failure> {
     process::show(
         python::module(workspace, python, "maturin")
@@ -140,7 +140,8 @@ fn source(workspace: &Workspace, python: &Path, folder: &Path) -> Result<String,
     Ok(format!("{}: {}, builds {}", file_name(&archive), size(&archive)?, file_name(&wheel)))
 }
 
-/// The path for programs with the environment of that Python first: pip starts its `maturin`, which starts its Zig.
+/// Returns a PATH for programs with the environment of that Python first: pip starts its `maturin`, which starts its
+/// Zig.
 fn path_with(python: &Path) -> Result<OsString, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = python.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));

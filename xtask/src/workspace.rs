@@ -1,4 +1,4 @@
-//! Where things lie: the repository's root, cargo's target folder, and what `cargo metadata` says.
+//! Paths: the repository's root, cargo's target folder, and the output of `cargo metadata`.
 
 use crate::failure::Failure;
 use crate::process;
@@ -13,7 +13,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo.
+    /// Runs `cargo metadata`.
     pub fn find() -> Result<Self, Failure> {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
         let here = manifest.parent().unwrap_or(manifest);
@@ -30,19 +30,19 @@ impl Workspace {
         Ok(Self { root: folder("workspace_root")?, target: folder("target_directory")?, metadata })
     }
 
-    /// Every package of the graph: ours and all dependencies, for all platforms and features.
+    /// Returns every package of the graph: the workspace and all dependencies, for all platforms and features.
     pub fn packages(&self) -> impl Iterator<Item = &Value> {
         self.metadata.get("packages").and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// Names of our own packages.
+    /// Returns the names of the workspace's packages.
     pub fn members(&self) -> impl Iterator<Item = &str> {
         self.packages()
             .filter(|package| package.get("source").is_none_or(Value::is_null))
             .filter_map(|package| package.get("name").and_then(Value::as_str))
     }
 
-    /// Whether one of our packages has a library, whose documents may hold tests.
+    /// Returns whether a workspace package has a library, whose documentation may contain tests.
     pub fn has_library(&self, member: &str) -> bool {
         let is_library = |target: &Value| {
             let mut kinds = target.get("kind").and_then(Value::as_array).into_iter().flatten();
@@ -55,13 +55,13 @@ impl Workspace {
             .any(is_library)
     }
 
-    /// The path of `strile`, built for release.
+    /// Returns the path of `strile`, built for release.
     pub fn release_binary(&self) -> Result<PathBuf, Failure> {
         process::show(process::cargo(&self.root).args(["build", "--release", "--package", "strile-cli"]))?;
         Ok(self.target.join("release/strile"))
     }
 
-    /// The path of `strile`, built for release, with the program `bench` beside it.
+    /// Returns the path of `strile`, built for release, with the program `bench` beside it.
     pub fn release_binary_and_bench(&self) -> Result<PathBuf, Failure> {
         let programs =
             ["--package", "strile-cli", "--package", "strile-check", "--bin", "strile", "--bin", "bench"];

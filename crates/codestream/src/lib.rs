@@ -1,8 +1,7 @@
-//! What is where in the picture streams that engines decode by themselves: headers are parsed and checked, nothing is
-//! decoded.
+//! Parses and checks headers of the picture streams that engines decode themselves; decodes nothing.
 //!
-//! Every size that a stream states is checked before it is used, and what is allocated is bounded by the length of the
-//! stream and by the size of the block that it is to fill.
+//! Every size in a stream is checked before use, and allocations are bounded by the length of the stream and by the
+//! size of the block that it fills.
 
 pub mod jpeg;
 pub mod jpeg2000;

@@ -1,34 +1,34 @@
-//! The size that an image stream states, held against the block's before anything is decoded.
+//! Comparison of an image stream's stated size with the block's before anything is decoded.
 //!
-//! A stream has the block's width and rows. The one exception that real files need: a last strip may hold
-//! all the rows of a full strip; the first rows are then the block's.
+//! A stream must have the block's width and rows, with one exception that real files need: a last strip may hold all
+//! the rows of a full strip; the block then consists of the first rows.
 
 use strile_engine::{BlockFault, BlockLayout};
 
-/// A block as it is stored: its layout and how many rows it has.
+/// A stored block: its layout and its number of rows.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredBlock<'a> {
-    /// The layout.
+    /// Layout.
     pub layout: &'a BlockLayout,
     /// Rows stored: `layout.height`, or fewer in a last strip.
     pub rows: u32,
 }
 
-/// What a stream says of itself.
+/// Size as stated by a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatedShape {
-    /// Pixels across.
+    /// Columns.
     pub width: u32,
-    /// Pixels down.
+    /// Rows.
     pub height: u32,
     /// Components or channels.
     pub samples: u32,
-    /// Bits of a sample.
+    /// Bits per sample.
     pub bits: u32,
 }
 
 impl StatedShape {
-    /// A fault that names both shapes, unless they agree.
+    /// Checks that both shapes agree; the fault names both.
     pub fn check(self, block: StoredBlock<'_>) -> Result<(), BlockFault> {
         let layout = block.layout;
         let same_samples =
@@ -36,7 +36,7 @@ impl StatedShape {
         if same_samples { self.check_size(block) } else { Err(self.fault(block)) }
     }
 
-    /// The same for width and height alone.
+    /// Checks only width and height.
     pub fn check_size(self, block: StoredBlock<'_>) -> Result<(), BlockFault> {
         let layout = block.layout;
         let all_rows_of_a_strip =
@@ -45,7 +45,7 @@ impl StatedShape {
         if same_size { Ok(()) } else { Err(self.fault(block)) }
     }
 
-    /// The fault that names both shapes.
+    /// Returns the fault that names both shapes.
     pub fn fault(self, block: StoredBlock<'_>) -> BlockFault {
         let (layout, rows) = (block.layout, block.rows);
         BlockFault::wrong_shape(format!(
@@ -60,7 +60,8 @@ impl StatedShape {
         ))
     }
 
-    /// Bytes of the whole image with samples of `sample_size` bytes, or a fault past what memory can address.
+    /// Returns the bytes of the whole image with samples of `sample_size` bytes, or a fault if they exceed the address
+    /// space.
     pub fn byte_len(self, sample_size: usize) -> Result<usize, BlockFault> {
         let pixels = u64::from(self.width) * u64::from(self.height);
         let bytes =

@@ -1,4 +1,4 @@
-//! Twins of `kernels/abi.h`: what is handed to kernels, byte for byte.
+//! Rust counterparts of `kernels/abi.h`: data passed to kernels, byte for byte.
 
 #![expect(unsafe_code, reason = "structs as the bytes they are")]
 
@@ -7,7 +7,7 @@ use strile_engine::FaultKind;
 /// A device address.
 pub(crate) type Address = u64;
 
-/// `DecodeBlock` of `abi.h`, which says what may be read and written around it.
+/// `DecodeBlock` of `abi.h`, which says which bytes around it may be read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct DecodeBlock {
@@ -21,15 +21,15 @@ pub struct DecodeBlock {
     pub src_len: u32,
     /// Decoded bytes.
     pub dst_len: u32,
-    /// Bytes of a packed row.
+    /// Bytes per packed row.
     pub row_len: u32,
     /// Index of its status.
     pub status: u32,
-    /// Interleaved samples of a pixel.
+    /// Interleaved samples per pixel.
     pub samples: u32,
-    /// What a sample is: `DecodeSample` of `abi.h`.
+    /// Sample kind: `DecodeSample` of `abi.h`.
     pub sample: u32,
-    /// The sample, in its low bytes, where a codec's own mask leaves a pixel out.
+    /// Sample, in its low bytes, for pixels that a codec's own mask excludes.
     pub missing: u64,
 }
 
@@ -41,35 +41,35 @@ pub struct DecodeArgs {
     pub encoded: Address,
     /// Decoded blocks.
     pub decoded: Address,
-    /// The codecs' scratch.
+    /// Scratch of the codecs.
     pub scratch: Address,
     /// `DecodeBlock`s.
     pub blocks: Address,
-    /// A `u32` each: 0, or a fault.
+    /// One `u32` per block: 0, or a fault.
     pub statuses: Address,
     /// A `u32`, 0 before the first pass.
     pub counter: Address,
     /// Number of blocks.
     pub count: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
 const _: () = assert!(size_of::<DecodeBlock>() == 56);
 const _: () = assert!(size_of::<DecodeArgs>() == 56);
 
-/// What a status is before a kernel has reported.
+/// Status before a kernel has reported.
 pub const PENDING: u32 = u32::MAX;
 
 const _: () = assert!(FaultKind::InputTruncated as u32 == 1 && FaultKind::Unsupported as u32 == 7);
 
-/// Structs whose bytes are all their own: `#[repr(C)]` without padding.
+/// A struct whose bytes are all initialised: `#[repr(C)]` without padding.
 ///
 /// # Safety
-/// The type must have no padding and no pointers of the host's.
+/// The type must have no padding and no host pointers.
 pub(crate) unsafe trait Plain: Copy {}
 
-// SAFETY: fields that fill the struct, as the assertions above say.
+// SAFETY: the fields fill the struct without padding, as asserted above.
 unsafe impl Plain for DecodeBlock {}
 // SAFETY: as above; sizes are asserted beside the structs.
 unsafe impl Plain for crate::decode::place::PlaceTask {}
@@ -86,21 +86,21 @@ unsafe impl Plain for i32 {}
 // SAFETY: numbers.
 unsafe impl Plain for f64 {}
 
-/// The bytes of plain structs.
+/// Returns the bytes of plain structs.
 pub(crate) fn bytes_of<T: Plain>(items: &[T]) -> &[u8] {
-    // SAFETY: `Plain` has no padding, so all bytes are initialised.
+    // SAFETY: `Plain` types have no padding, so all bytes are initialised.
     unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), size_of_val(items)) }
 }
 
-/// Tables one after the other, and the address that each will have.
+/// Concatenates tables and returns the address that each will have.
 pub(crate) struct Packer {
-    /// Where the first one will lie.
+    /// Address of the first table.
     pub(crate) address: u64,
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Packer {
-    /// Adds a table, and returns its address.
+    /// Adds a table and returns its address.
     pub(crate) fn put<T: Plain>(&mut self, items: &[T]) -> u64 {
         let at = self.bytes.len().next_multiple_of(16);
         self.bytes.resize(at, 0);

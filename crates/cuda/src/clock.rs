@@ -1,4 +1,4 @@
-//! Times of the device on the clock of a trace: one event that both know.
+//! Device times on the clock of a trace, aligned by one event.
 
 use crate::driver::DriverError;
 use crate::stream::{Event, Stream};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use strile_engine::{Slice, Trace};
 
-/// Translates times of the device to the clock of a trace.
+/// Translates device times to the clock of a trace.
 pub(crate) struct Clock {
     trace: Arc<Trace>,
     zero: Event,
@@ -14,14 +14,14 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Reads both clocks at once; the stream should be idle, because it is waited for.
+    /// Reads both clocks at once. The stream should be idle, because this waits for it.
     pub(crate) fn new(trace: &Arc<Trace>, stream: &Stream) -> Result<Self, DriverError> {
         let zero = stream.record_timed()?;
         zero.synchronize()?;
         Ok(Self { trace: Arc::clone(trace), zero, at: trace.at(Instant::now()) })
     }
 
-    /// Keeps what ran on a stream between two events that have happened.
+    /// Records work that ran on a stream between two completed events.
     pub(crate) fn add(
         &self,
         (track, name): (String, &'static str),

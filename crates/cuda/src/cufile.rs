@@ -1,8 +1,8 @@
-//! NVIDIA's cuFile: reads from a file straight into device memory, where its library is installed.
+//! NVIDIA's cuFile: reads from a file directly into device memory, if its library is installed.
 //!
-//! With the kernel module `nvidia-fs` the bytes do not pass through host memory; without it the library copies them
-//! through buffers of its own ("compatibility mode"), where the system lets it. It is optional and opened at run time
-//! (`libcufile.so.0`, by the dynamic loader's own search); its absence is a value. Called are `cuFileDriverOpen`,
+//! With the kernel module `nvidia-fs` the bytes bypass host memory; without it the library copies them through its own
+//! buffers ("compatibility mode"), if the system permits it. It is optional and opened at run time (`libcufile.so.0`,
+//! by the dynamic loader's own search); its absence is a value. The functions called are `cuFileDriverOpen`,
 //! `cuFileDriverGetProperties`, `cuFileHandleRegister`, `cuFileRead` and `cuFileHandleDeregister`, all looked up before
 //! the first is called.
 
@@ -23,35 +23,35 @@ use thiserror::Error;
 /// Whether cuFile reads local files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum DirectIo {
-    /// Never: pinned memory, which from a page cache is as fast as the bus.
+    /// Never: use pinned memory, which is as fast as the bus for files in the page cache.
     #[default]
     Off,
-    /// Where the kernel module `nvidia-fs` is loaded and takes the file; pinned memory otherwise.
+    /// If the kernel module `nvidia-fs` is loaded and accepts the file; pinned memory otherwise.
     Auto,
-    /// Always; an error where it cannot.
+    /// Always; an error if that is not possible.
     On,
 }
 
-/// What cuFile cannot do here.
+/// Why cuFile cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CuFileError {
     /// The library was not found.
     #[error("no cuFile: `libcufile.so.0` was not found; install it, or read through host memory")]
     NoLibrary,
-    /// The library is not one we know.
+    /// The library lacks a function.
     #[error("the cuFile library lacks `{call}`")]
     Lacks {
-        /// What it lacks.
+        /// Missing function.
         call: &'static str,
     },
-    /// The kernel module is not there, without which nothing is gained.
+    /// The kernel module is missing, without which cuFile brings no gain.
     #[error("the kernel module `nvidia-fs` is not loaded{}", if *.half { ": cuFile says so" } else { "" })]
     NoModule {
-        /// The system shows one, and the library does not find it.
+        /// The system shows the module, but the library does not find it.
         half: bool,
     },
-    /// The library does not take a file.
+    /// The library does not accept a file.
     #[error(
         "`cuFileHandleRegister` failed with cuFile's error {code}{}: {}", words(*.code),
         if *.module { "`nvidia-fs` does not take files of this file system" } else {
@@ -60,33 +60,33 @@ pub enum CuFileError {
         }
     )]
     Refused {
-        /// Its number, of `CUfileOpError`.
+        /// Error number of `CUfileOpError`.
         code: u32,
-        /// Whether the kernel module is there.
+        /// Whether the kernel module is present.
         module: bool,
     },
-    /// The library says no.
+    /// A call of the library failed.
     #[error("`{call}` failed with cuFile's error {code}{} (the driver's: {driver})", words(*.code))]
     Call {
-        /// Its function.
+        /// Name of the function.
         call: &'static str,
-        /// Its number, of `CUfileOpError`.
+        /// Error number of `CUfileOpError`.
         code: u32,
-        /// The driver's number, 0 where the driver had no part in it.
+        /// The driver's error number, 0 if the driver was not involved.
         driver: u32,
     },
-    /// The system says no.
+    /// A system call failed.
     #[error("reading by cuFile failed with error {errno} of the system")]
     System {
-        /// The number of the system's error.
+        /// System error number.
         errno: i32,
     },
-    /// The part asked for does not lie in the buffer, or the driver cannot be used.
+    /// The requested part does not lie in the buffer, or the driver cannot be used.
     #[error(transparent)]
     Driver(#[from] DriverError),
 }
 
-/// An error of `CUfileOpError` in words, those that a reader can meet.
+/// Returns an error of `CUfileOpError` in words, for those that users can meet.
 fn words(code: u32) -> &'static str {
     match code {
         5001 => " (its driver is not initialised)",
@@ -110,7 +110,7 @@ fn words(code: u32) -> &'static str {
     }
 }
 
-/// What cuFile's functions return: an enum by its number, and a driver's result.
+/// Return value of cuFile's functions: an enum by its number, and a driver result.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Status {
@@ -125,7 +125,7 @@ impl Status {
     }
 }
 
-/// `CUfileDrvProps_t` as far as it is read, with room for what newer libraries add.
+/// The used start of `CUfileDrvProps_t`, with room for fields of newer libraries.
 #[repr(C)]
 #[derive(Default)]
 struct Properties {
@@ -135,19 +135,20 @@ struct Properties {
     rest: [u64; 31],
 }
 
-/// Where a loaded `nvidia-fs` shows itself.
+/// Path that exists while `nvidia-fs` is loaded.
 const MODULE: &str = "/proc/driver/nvidia-fs";
 
 /// cuFile for the jobs of an engine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Direct {
     pub(crate) library: &'static CuFile,
-    /// What it does not take is an error rather than read through pinned memory.
+    /// Whether files that cuFile does not accept are an error; otherwise they are read through pinned memory.
     pub(crate) required: bool,
 }
 
 impl Direct {
-    /// cuFile where it is wanted and can be had; otherwise why not, which is no error unless it is required.
+    /// Opens cuFile if requested and available; otherwise returns why not, which is an error only if cuFile is
+    /// required.
     pub(crate) fn open(
         driver: &'static Driver,
         wanted: DirectIo,
@@ -162,7 +163,7 @@ impl Direct {
         }
     }
 
-    /// Whether it takes a file, or why not.
+    /// Checks whether cuFile accepts a file; the error says why not.
     pub(crate) fn takes(&self, file: &File) -> Result<(), CuFileError> {
         let file = file
             .try_clone()
@@ -171,7 +172,7 @@ impl Direct {
     }
 }
 
-/// The library where `nvidia-fs` is loaded, by what the system shows and by what the library says.
+/// Returns the library if both the system and the library report `nvidia-fs`.
 fn really_there(
     shown: bool,
     open: impl FnOnce() -> Result<&'static CuFile, CuFileError>,
@@ -186,21 +187,21 @@ fn really_there(
     }
 }
 
-/// The library, opened once a process and never closed.
+/// The library, opened once per process and never closed.
 #[derive(Debug)]
 pub struct CuFile {
-    /// The major version of `nvidia-fs` that it found, 0 where it found none.
+    /// The major version of `nvidia-fs` that the library found, 0 if none.
     module: c_uint,
     register: unsafe extern "C" fn(*mut CUfileHandle_t, *mut CUfileDescr_t) -> Status,
     deregister: unsafe extern "C" fn(CUfileHandle_t),
     read: unsafe extern "C" fn(CUfileHandle_t, *mut c_void, usize, off_t, off_t) -> isize,
     driver: &'static Driver,
-    /// Last, so that nothing above outlives it.
+    /// Last field, so that nothing above outlives it.
     _library: Library,
 }
 
 impl CuFile {
-    /// The library, opened by the first call; what that found is what later calls get.
+    /// Returns the library. The first call opens it; later calls return the same result.
     pub fn open(driver: &'static Driver) -> Result<&'static Self, CuFileError> {
         static LIBRARY: OnceLock<Result<CuFile, CuFileError>> = OnceLock::new();
         driver.same_process()?;
@@ -210,10 +211,10 @@ impl CuFile {
     fn load(driver: &'static Driver) -> Result<Self, CuFileError> {
         let names =
             ["libcufile.so.0".to_owned()].into_iter().chain(cudarc::get_lib_name_candidates("cufile"));
-        // SAFETY: what the library runs when it is loaded is what every user of cuFile lets it run.
+        // SAFETY: loading runs the library's initialisers, as in every program that uses cuFile.
         let library = names.into_iter().find_map(|name| unsafe { Library::new(name) }.ok());
         let library = library.ok_or(CuFileError::NoLibrary)?;
-        // SAFETY: the signatures here and below are cuFile's, with its enums as their numbers.
+        // SAFETY: the signatures here and below are cuFile's, with enums as their numbers.
         let open: unsafe extern "C" fn() -> Status = unsafe { symbol(&library, "cuFileDriverOpen") }?;
         const PROPERTIES: &str = "cuFileDriverGetProperties";
         // SAFETY: as above.
@@ -233,13 +234,13 @@ impl CuFile {
         // SAFETY: no pointer is passed.
         unsafe { open() }.check("cuFileDriverOpen")?;
         let mut told = Properties::default();
-        // SAFETY: `told` lives through the call, and is larger than what any version writes.
+        // SAFETY: `told` outlives the call, and is larger than what any version writes.
         unsafe { properties(&raw mut told) }.check(PROPERTIES)?;
         this.module = told.major;
         Ok(this)
     }
 
-    /// Makes a file known to it. Opened with `O_DIRECT`, the page cache is passed by.
+    /// Registers a file. Opened with `O_DIRECT`, the file bypasses the page cache.
     pub fn register(&'static self, file: File) -> Result<DeviceFile, CuFileError> {
         self.driver.same_process()?;
         let mut descriptor = CUfileDescr_t {
@@ -248,7 +249,7 @@ impl CuFile {
             fs_ops: std::ptr::null(),
         };
         let mut handle: CUfileHandle_t = std::ptr::null_mut();
-        // SAFETY: both live through the call, and the file lives as long as the handle.
+        // SAFETY: both outlive the call, and the file lives as long as the handle.
         let answer = unsafe { (self.register)(&raw mut handle, &raw mut descriptor) };
         if answer.code != 0 {
             let module = self.module != 0;
@@ -261,24 +262,25 @@ impl CuFile {
 /// # Safety
 /// `T` must be a pointer to a function of the symbol's signature.
 unsafe fn symbol<T: Copy>(library: &Library, call: &'static str) -> Result<T, CuFileError> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { library.get::<T>(call.as_bytes()) }.map(|found| *found).map_err(|_| CuFileError::Lacks { call })
 }
 
-/// A file whose bytes can be read into device memory, from many threads at once.
+/// A file that can be read into device memory, from many threads at once.
 #[derive(Debug)]
 pub struct DeviceFile {
     handle: Handle<c_void>,
     library: &'static CuFile,
-    /// Last: the handle names it.
+    /// Last field: the handle refers to it.
     _file: File,
 }
 
 impl DeviceFile {
-    /// Reads `len` bytes from `from` on into a buffer at `offset`; how many there were, fewer only at the file's end.
+    /// Reads `len` bytes from `from` on into a buffer at `offset`; returns their number, which is lower only at the end
+    /// of the file.
     ///
-    /// It is done when this returns. The read is in no stream's order: the buffer's memory must have been given, and
-    /// what used it before must be done.
+    /// The read is complete on return. It is not ordered with any stream: the allocation of the buffer, and earlier
+    /// work that used it, must be complete.
     pub fn read(&self, from: u64, to: &DeviceBuffer, offset: u64, len: usize) -> Result<usize, CuFileError> {
         let address = to.part(offset, len as u64)?;
         let out_of_bounds =
@@ -305,13 +307,14 @@ impl DeviceFile {
 impl Drop for DeviceFile {
     fn drop(&mut self) {
         if self.library.driver.same_process().is_ok() {
-            // SAFETY: registered once, and nobody reads any more.
+            // SAFETY: registered once, and no read is in progress.
             unsafe { (self.library.deregister)(self.handle.0) };
         }
     }
 }
 
-/// What a read of `len` bytes answered: a number of bytes; -1, where the system failed; or cuFile's error below that.
+/// Translates the result of a read of `len` bytes: a number of bytes; -1 for a system error; or cuFile's error below
+/// that.
 fn outcome(answer: isize, len: usize) -> Result<usize, CuFileError> {
     const CALL: &str = "cuFileRead";
     match usize::try_from(answer) {

@@ -1,7 +1,7 @@
-//! Devices: what there is, and one shared [`Device`] per index and process.
+//! Devices: enumeration, and one shared [`Device`] per index and process.
 //!
-//! A device is opened by its primary context, the one every CUDA library of the process uses, and closed when its
-//! last user is gone. It owns what jobs share: the memory pool, the budget, the pinned ring and the loaded kernels.
+//! A device uses its primary context, the one that every CUDA library of the process uses, and is closed with its last
+//! user. It owns the resources that jobs share: the memory pool, the budget, the pinned ring and the loaded kernels.
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
@@ -18,15 +18,15 @@ use std::ffi::{c_char, c_int};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The oldest compute capability the kernels are compiled for.
+/// Oldest compute capability that the kernels are compiled for.
 pub const OLDEST_CAPABILITY: (u32, u32) = (7, 0);
 
-/// What is known of a device without opening it.
+/// Properties of a device that is not open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceFacts {
-    /// Counted from 0 among those `CUDA_VISIBLE_DEVICES` lets this process see.
+    /// Index among the devices that `CUDA_VISIBLE_DEVICES` lets this process see, from 0.
     pub index: u32,
-    /// The maker's name.
+    /// Product name.
     pub name: String,
     /// Compute capability, major and minor.
     pub capability: (u32, u32),
@@ -34,7 +34,7 @@ pub struct DeviceFacts {
     pub multiprocessors: u32,
     /// Bytes of its memory.
     pub memory: u64,
-    /// As `nvidia-smi -L` writes it.
+    /// UUID in the format of `nvidia-smi -L`.
     pub uuid: String,
     /// The CUDA version of the driver: 1000 × major + 10 × minor.
     pub driver: u32,
@@ -46,7 +46,7 @@ impl DeviceFacts {
         let ordinal = c_int::try_from(index).ok().filter(|_| index < count);
         let ordinal = ordinal.ok_or(Unavailable::NoSuchDevice { index, count })?;
         let mut device: CUdevice = 0;
-        // SAFETY: `device` lives through the call.
+        // SAFETY: `device` outlives the call.
         unsafe { driver.cuDeviceGet(&raw mut device, ordinal) }?;
         let facts = Self {
             index,
@@ -63,7 +63,7 @@ impl DeviceFacts {
         Ok((facts, device))
     }
 
-    /// Whether the kernels run on it, or why not.
+    /// Checks whether the kernels run on it; the error says why not.
     pub fn usable(&self) -> Result<(), Unavailable> {
         if self.capability >= OLDEST_CAPABILITY {
             return Ok(());
@@ -72,14 +72,14 @@ impl DeviceFacts {
     }
 }
 
-/// All devices this process sees, too old ones as well; none is an error. Opens none of them.
+/// Returns all devices that this process sees, including those that are too old; none is an error. Opens none of them.
 pub fn devices() -> Result<Vec<DeviceFacts>, Unavailable> {
     let driver = Driver::get()?;
     (0..driver.device_count()?).map(|index| DeviceFacts::of(driver, index).map(|(facts, _)| facts)).collect()
 }
 
-/// Device memory that stays with this process between reads, at most: what is given back to the driver takes longer to
-/// come again than to be decoded into.
+/// Maximum device memory that this process keeps between reads: getting memory back from the driver takes longer than
+/// decoding into it.
 const KEPT: u64 = 4 << 30;
 
 /// An open device.
@@ -88,15 +88,16 @@ pub struct Device {
     facts: DeviceFacts,
     pool: Arc<Pool>,
     budget: Arc<Budget>,
-    /// Bytes that the pool keeps at most.
+    /// Maximum bytes that the pool keeps.
     kept: u64,
     ring: Ring,
     modules: Modules,
-    /// Last: what is above lies in it.
+    /// Last field: everything above lies in it.
     context: Arc<Context>,
 }
 
-/// Bytes that this process may take of a card with so many free and in all, shared by so many processes as it was told.
+/// Returns the limit in bytes for this process, given free and total memory and the number of processes in
+/// `STRILE_GPU_SHARE`.
 fn limit_of((free, total): (u64, u64), told: Option<&str>) -> Result<u64, Unavailable> {
     let processes = match told.map(str::trim).filter(|text| !text.is_empty()) {
         None => 1,
@@ -109,10 +110,10 @@ fn limit_of((free, total): (u64, u64), told: Option<&str>) -> Result<u64, Unavai
 }
 
 impl Device {
-    /// The device of that index: the same one for all who have it open.
+    /// Returns the device of that index, shared by all its users.
     pub fn open(index: u32) -> Result<Arc<Self>, Unavailable> {
         static OPEN: Mutex<Vec<Weak<Device>>> = Mutex::new(Vec::new());
-        // First, so that a process that was forked does not wait for a lock nobody in it holds.
+        // First, so that a forked process does not wait for a lock that no thread of it holds.
         let driver = Driver::get()?;
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(device) = open.iter().filter_map(Weak::upgrade).find(|device| device.facts.index == index)
@@ -146,12 +147,12 @@ impl Device {
         })
     }
 
-    /// What it is.
+    /// Returns its properties.
     pub fn facts(&self) -> &DeviceFacts {
         &self.facts
     }
 
-    /// Its context.
+    /// Returns its context.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
     }
@@ -161,23 +162,23 @@ impl Device {
         self.context.bind()
     }
 
-    /// A stream of its own, which does not wait for the default stream.
+    /// Returns a new stream, which does not wait for the default stream.
     pub fn stream(&self) -> Result<Stream, DriverError> {
         Stream::new(&self.context)
     }
 
-    /// Where device memory comes from.
+    /// Returns the pool of device memory.
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 
-    /// What may be taken from the pool; 90 % of what was free when the device was opened, or of this process's part of
-    /// the card where `STRILE_GPU_SHARE` says how many processes share it.
+    /// Returns the budget of the pool; 90 % of the memory that was free when the device was opened, or of this
+    /// process's part of the card if `STRILE_GPU_SHARE` says how many processes share it.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// Another limit of what may be taken from now on; what the pool keeps above it goes back to the driver.
+    /// Sets a new memory limit; memory that the pool keeps above it is returned to the driver.
     pub fn set_memory_limit(&self, bytes: u64) -> Result<(), DriverError> {
         self.budget.set_limit(bytes);
         let kept = bytes.min(self.kept);
@@ -185,12 +186,12 @@ impl Device {
         self.pool.trim(usize::try_from(kept).unwrap_or(usize::MAX))
     }
 
-    /// Pinned slabs for encoded bytes on their way to the device.
+    /// Returns the pinned slabs for encoded bytes on their way to the device.
     pub fn ring(&self) -> &Ring {
         &self.ring
     }
 
-    /// A kernel, loaded at its first use.
+    /// Returns a kernel, loaded at its first use.
     pub fn function(&self, module: &'static str, entry: &'static str) -> Result<Function, DriverError> {
         self.modules.function(module, entry)
     }
@@ -199,7 +200,7 @@ impl Device {
 fn name(driver: &Driver, device: CUdevice) -> Result<String, DriverError> {
     const LEN: u8 = 255;
     let mut bytes = [0u8; LEN as usize];
-    // SAFETY: the driver writes at most so many bytes.
+    // SAFETY: the driver writes at most this many bytes.
     unsafe { driver.cuDeviceGetName(bytes.as_mut_ptr().cast::<c_char>(), c_int::from(LEN), device) }?;
     let written = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(written).into_owned())
@@ -207,22 +208,22 @@ fn name(driver: &Driver, device: CUdevice) -> Result<String, DriverError> {
 
 fn attribute(driver: &Driver, device: CUdevice, attribute: Attribute) -> Result<u32, DriverError> {
     let mut value: c_int = 0;
-    // SAFETY: `value` lives through the call.
+    // SAFETY: `value` outlives the call.
     unsafe { driver.cuDeviceGetAttribute(&raw mut value, attribute, device) }?;
-    // Negative ones do not occur; a capability of 0 is too old, and no multiprocessors make launches of 1 block.
+    // Negative values do not occur; a capability of 0 is too old, and 0 multiprocessors make launches of 1 block.
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
 fn memory(driver: &Driver, device: CUdevice) -> Result<u64, DriverError> {
     let mut bytes = 0usize;
-    // SAFETY: `bytes` lives through the call.
+    // SAFETY: `bytes` outlives the call.
     unsafe { driver.cuDeviceTotalMem_v2(&raw mut bytes, device) }?;
     Ok(bytes as u64)
 }
 
 fn uuid(driver: &Driver, device: CUdevice) -> Result<String, DriverError> {
     let mut uuid = CUuuid { bytes: [0; 16] };
-    // SAFETY: `uuid` lives through the call.
+    // SAFETY: `uuid` outlives the call.
     unsafe { driver.cuDeviceGetUuid_v2(&raw mut uuid, device) }?;
     let mut text = String::from("GPU");
     for (at, byte) in uuid.bytes.into_iter().enumerate() {

@@ -1,14 +1,14 @@
-//! The one door to the CUDA driver: found, checked and opened at run time, or a value that says why not.
+//! Access to the CUDA driver: found, checked and opened at run time, or a value that says why not.
 //!
-//! The generated bindings of cudarc give types and signatures only. Its functions are never called: they panic where
-//! a library or a symbol is missing, and they turn the result into an enum that a newer driver's codes do not fit.
-//! `calls` holds pointers of our own to the same functions, all looked up before the first is called.
+//! Only types and signatures of cudarc's generated bindings are used. Its functions are never called: they panic if a
+//! library or a symbol is missing, and they turn the result into an enum that a newer driver's codes do not fit.
+//! `calls` holds separate pointers to the same functions, all looked up before the first is called.
 //!
-//! The library is `libcuda.so.1`, which the driver installs, by the dynamic loader's own search (a library of that
-//! name which the process has loaded already is taken), then the other names cudarc knows.
+//! The library is `libcuda.so.1`, which the driver installs, found by the dynamic loader's own search (a library of
+//! that name that the process has already loaded is used), then the other names that cudarc knows.
 //!
-//! The functions called, all of them needed (`cuDriverGetVersion` is looked up and asked first, then the rest, then
-//! `cuInit` is called):
+//! The functions called, all of them required (`cuDriverGetVersion` is looked up and called first, then the others are
+//! looked up, then `cuInit` is called):
 //!
 //! ```text
 //! cuInit cuDriverGetVersion cuGetErrorName
@@ -22,8 +22,9 @@
 //! cuModuleLoadData cuModuleUnload cuModuleGetFunction cuFuncGetAttribute cuFuncSetAttribute cuLaunchKernel
 //! ```
 //!
-//! Attributes asked of a device: compute capability major (75) and minor (76), multiprocessors (16). Of a function:
-//! threads of a CUDA block (0), static shared memory (1), registers (4). Set on a pool: the release threshold (4).
+//! Attributes queried from a device: compute capability major (75) and minor (76), multiprocessors (16). From a
+//! function: threads per CUDA block (0), static shared memory (1), registers (4). Set on a pool: the release threshold
+//! (4).
 
 #![expect(unsafe_code, reason = "calls into a library opened at run time")]
 
@@ -41,26 +42,26 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strile_engine::ProcessId;
 
-/// The oldest driver that takes the PTX and the cubins of this crate: CUDA 12.0, which is 525 and newer.
+/// Oldest driver that supports the PTX and the cubins of this crate: CUDA 12.0, which is 525 and newer.
 pub const OLDEST_DRIVER: u32 = 12_000;
 
-/// What a driver function returns; 0 is success.
+/// Return value of a driver function; 0 is success.
 pub(crate) type Code = c_uint;
 
-/// The driver of this machine, opened once a process and never closed.
+/// The driver of this machine, opened once per process and never closed.
 #[derive(Debug)]
 pub struct Driver {
     calls: Calls,
-    /// By number, so that codes newer than the bindings are no undefined behaviour.
+    /// Takes a number, so that codes newer than the bindings are not undefined behaviour.
     error_name: unsafe extern "C" fn(c_uint, *mut *const c_char) -> Code,
     version: u32,
     process: ProcessId,
-    /// Last, so that nothing above outlives it.
+    /// Last field, so that nothing above outlives it.
     _library: Library,
 }
 
 impl Driver {
-    /// The driver, opened by the first call; what that found is what later calls get.
+    /// Returns the driver. The first call opens it; later calls return the same result.
     pub fn get() -> Result<&'static Self, Unavailable> {
         static DRIVER: OnceLock<Result<Driver, Unavailable>> = OnceLock::new();
         // No lock: a fork could leave it locked.
@@ -68,7 +69,7 @@ impl Driver {
         let process = ProcessId::current().as_u64();
         let opener = OPENER.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
         if DRIVER.get().is_none() && opener.is_err_and(|opener| opener != process) {
-            // The parent was forked while it opened the driver: nobody in this process will ever have done so.
+            // The parent was forked while it opened the driver: no thread of this process will finish that.
             return Err(Unavailable::Forked);
         }
         let driver = DRIVER.get_or_init(Self::open).as_ref().map_err(Clone::clone)?;
@@ -76,15 +77,15 @@ impl Driver {
         Ok(driver)
     }
 
-    /// The newest CUDA version the driver takes: 1000 × major + 10 × minor.
+    /// Returns the newest CUDA version that the driver supports: 1000 × major + 10 × minor.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// How many devices `CUDA_VISIBLE_DEVICES` lets this process see; none is an error.
+    /// Returns the number of devices that `CUDA_VISIBLE_DEVICES` lets this process see; none is an error.
     pub fn device_count(&self) -> Result<u32, Unavailable> {
         let mut count: c_int = 0;
-        // SAFETY: `count` lives through the call.
+        // SAFETY: `count` outlives the call.
         unsafe { self.cuDeviceGetCount(&raw mut count) }?;
         u32::try_from(count).ok().filter(|&count| count > 0).ok_or(Unavailable::NoDevice)
     }
@@ -97,7 +98,7 @@ impl Driver {
         }
         let missing = |call| Unavailable::Failed { call, error: "the driver library lacks it".to_owned() };
         let calls = Calls::load(&library).map_err(missing)?;
-        // SAFETY: the signature is that of the driver's documentation, with the enum as its number.
+        // SAFETY: the signature is from the driver's documentation, with the enum as its number.
         let error_name = unsafe { library.get(b"cuGetErrorName\0") };
         let error_name = *error_name.map_err(|_| missing("cuGetErrorName"))?;
         let driver = Self { calls, error_name, version, process: ProcessId::current(), _library: library };
@@ -108,7 +109,7 @@ impl Driver {
         }
     }
 
-    /// A driver that was used before a fork does not work after it, and may do harm.
+    /// Refuses a driver that was used before a fork: it does not work afterwards, and may do harm.
     pub(crate) fn same_process(&self) -> Result<(), DriverError> {
         if ProcessId::current() == self.process { Ok(()) } else { Err(DriverError::Forked) }
     }
@@ -119,12 +120,12 @@ impl Driver {
 
     fn name_of(&self, code: Code) -> String {
         let mut name = std::ptr::null();
-        // SAFETY: `name` lives through the call; the function takes any number.
+        // SAFETY: `name` outlives the call; the function accepts any number.
         let found = unsafe { (self.error_name)(code, &raw mut name) };
         if found != 0 || name.is_null() {
             return "an unknown error".to_owned();
         }
-        // SAFETY: the driver gives a string of its own that ends with 0 and is never freed.
+        // SAFETY: the driver returns a static string that ends with 0.
         unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
     }
 }
@@ -134,16 +135,17 @@ const NO_DEVICE: Code = sys::CUresult::CUDA_ERROR_NO_DEVICE as Code;
 fn open_library() -> Option<Library> {
     let first = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
     let names = std::iter::once(first.to_owned()).chain(cudarc::get_lib_name_candidates("cuda"));
-    // SAFETY: what the driver's library runs when it is loaded is what every CUDA program lets it run.
+    // SAFETY: loading runs the library's initialisers, as in every CUDA program.
     names.into_iter().find_map(|name| unsafe { Library::new(name) }.ok())
 }
 
-/// Before anything else, so that an old driver is called old and not incomplete.
+/// Returns the version before anything else is looked up, so that an old driver is reported as old and not as
+/// incomplete.
 fn version_of(library: &Library) -> Result<u32, Unavailable> {
     const CALL: &str = "cuDriverGetVersion";
     let failed = |error: String| Unavailable::Failed { call: CALL, error };
     let mut version: c_int = 0;
-    // SAFETY: the signature is that of the driver's documentation, and `version` lives through the call.
+    // SAFETY: the signature is from the driver's documentation, and `version` outlives the call.
     let code = unsafe {
         library
             .get::<unsafe extern "C" fn(*mut c_int) -> Code>(CALL.as_bytes())
@@ -156,12 +158,11 @@ fn version_of(library: &Library) -> Result<u32, Unavailable> {
     }
 }
 
-/// A handle of the driver's, which any thread may use.
+/// A driver handle, which any thread may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Handle<T>(pub(crate) *mut T);
 
-// SAFETY: the driver's functions are safe to call from many threads, and what a handle points at is reached by
-// them alone.
+// SAFETY: the driver's functions are thread-safe, and only they access what a handle points at.
 unsafe impl<T> Send for Handle<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Handle<T> {}

@@ -1,4 +1,4 @@
-//! `CudaEngine`: jobs on one device, with the host engine beside it.
+//! `CudaEngine`: jobs on one device, with a host engine beside it.
 
 use crate::cufile::{Direct, DirectIo};
 use crate::decode::batch::Limits;
@@ -28,31 +28,32 @@ use strile_engine::{
 };
 use strile_tiff::{DataType, InvalidValue};
 
-/// What can be chosen when a device is opened.
+/// Options for opening a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CudaOptions {
-    /// Device memory that all engines of this process may take; `None` is 90 % of what was free at first.
+    /// Device memory that all engines of this process may take; `None` is 90 % of the memory that was free at first.
     pub memory_limit: Option<u64>,
-    /// Whether local files are read by cuFile straight into device memory, without pinned slabs.
+    /// Whether cuFile reads local files directly into device memory, without pinned slabs.
     pub direct_io: DirectIo,
-    /// Whether blocks of trusted files are decoded by nvCOMP.
+    /// Whether nvCOMP decodes blocks of trusted files.
     pub nvcomp: Nvcomp,
-    /// Bytes that a launch may decode, and device memory that one that encodes may take; `None` is what keeps copies and
-    /// kernels overlapped.
+    /// Bytes that a launch may decode, and device memory that an encoding launch may take; `None` chooses a size that
+    /// overlaps copies and kernels.
     pub launch_bytes: Option<u64>,
-    /// Whether streams are split.
+    /// Splitting of streams.
     pub split: Split,
 }
 
-/// Decodes and encodes on a CUDA device. What has no kernel, and what a kernel does not take, is done by the host engine.
+/// Decodes and encodes on a CUDA device. Blocks without a kernel, and blocks that a kernel does not accept, are left to
+/// the host engine.
 pub struct CudaEngine {
     name: String,
     device: Arc<Device>,
     host: Arc<dyn Engine>,
     spare: Arc<Spare>,
-    /// Or why files are read through pinned memory.
+    /// cuFile, or why files are read through pinned memory.
     direct: Result<Direct, String>,
-    /// Those of libraries, where they were asked for.
+    /// Decoders of libraries, if requested.
     decoders: Option<Decoders>,
     encoders: Encoders,
     limits: Limits,
@@ -61,7 +62,7 @@ pub struct CudaEngine {
 }
 
 impl CudaEngine {
-    /// The engine of a device, or why it cannot be had.
+    /// Opens the engine of a device, or returns why it is unavailable.
     pub fn open(index: u32, host: Arc<dyn Engine>, options: CudaOptions) -> Result<Self, Unavailable> {
         let device = Device::open(index)?;
         if let Some(limit) = options.memory_limit {
@@ -86,12 +87,14 @@ impl CudaEngine {
         })
     }
 
-    /// Checks whether kernels decode blocks of a layout. The error says why the host decompresses them. Calls no device.
+    /// Checks whether kernels decode blocks of a layout. The error says why the host decompresses them. Does not access
+    /// a device.
     pub fn on_device(layout: &BlockLayout) -> Result<(), Refused> {
         Ok(batch::on_device(layout).map(|_| ())?)
     }
 
-    /// Checks whether kernels encode blocks of a layout. The error says why the host encodes them. Calls no device.
+    /// Checks whether kernels encode blocks of a layout. The error says why the host encodes them. Does not access a
+    /// device.
     pub fn encodes_on_device(layout: &EncodeLayout) -> Result<(), Refused> {
         Ok(write::on_device(layout).map(|_| ())?)
     }
@@ -109,12 +112,12 @@ impl CudaEngine {
         Ok(direct.takes(file).map_err(|error| error.to_string())?)
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &Arc<Device> {
         &self.device
     }
 
-    /// Bytes copied to the device, taken from its budget while they live: what `Encoded::Device` takes.
+    /// Copies bytes to the device, taken from its budget while they live, for use as `Encoded::Device`.
     pub fn upload(&self, bytes: &[u8], context: &Context) -> Result<DeviceBytes, EngineError> {
         let len = bytes.len() as u64;
         let budget = self.device.budget();
@@ -127,8 +130,8 @@ impl CudaEngine {
         Ok(crate::memory::lasting(self.index(), buffer, lease))
     }
 
-    /// Encoded blocks on the device, brought to the host by one gather and one copy, and where each lies there. A span
-    /// that leaves the bytes comes back as one past the arena's end.
+    /// Copies encoded blocks from the device to the host, by one gather and one copy, and returns their spans there. A
+    /// span that leaves the bytes gets one past the arena's end.
     pub fn back_to_host(
         &self,
         bytes: &DeviceBytes,
@@ -142,7 +145,7 @@ impl CudaEngine {
         Ok(result)
     }
 
-    /// How blocks of a layout are encoded on the device, or why the host encodes them or nobody can.
+    /// Returns how blocks of a layout are encoded on the device, or why the host encodes them or no encoder can.
     fn how(&self, layout: &EncodeLayout) -> Result<write::How, String> {
         match layout.params.encoder {
             Encoder::Fast | Encoder::Portable => write::on_device(layout),
@@ -161,7 +164,7 @@ impl CudaEngine {
         stop.into().on(&self.device)
     }
 
-    /// An output on the device, once its buffer is made `ready`.
+    /// Returns an output on the device, after `ready` has prepared its buffer.
     fn memory_for(
         &self,
         spec: OutputSpec,
@@ -181,19 +184,19 @@ impl CudaEngine {
         let pool = self.device.pool();
         let mut buffer = pool.alloc_lasting(&lane.copies, len).map_err(|error| self.failed(error))?;
         ready(&mut buffer);
-        // Whoever gets it may use it on any stream.
+        // The caller may use it on any stream.
         lane.copies.synchronize().map_err(|error| self.failed(error))?;
         self.spare.give_lane(lane);
         let memory = crate::memory::lasting(self.index(), buffer, lease);
         Output::on_device(spec, memory).map_err(wrong)
     }
 
-    /// Libraries that may decode.
+    /// Returns the libraries that may decode.
     fn libraries(&self) -> Libraries<'_> {
         Libraries { decoders: self.decoders.as_ref().map(|decoders| (decoders, &*self.device)) }
     }
 
-    /// What a job will do, for a caller that holds more than now when it submits it.
+    /// Returns the plan of a job, for a caller that will hold more memory when it submits it.
     fn planned(
         &self,
         job: &DecodeJob,
@@ -215,7 +218,7 @@ impl CudaEngine {
         Plan::new(job, outputs, supply, allowed, self.libraries())
     }
 
-    /// Checks and plans a job, claims what it writes and takes what it needs of the host's memory.
+    /// Checks and plans a job, claims its outputs and takes its host memory.
     fn prepared(
         &self,
         job: DecodeJob,
@@ -243,7 +246,7 @@ impl CudaEngine {
         let budget = self.device.budget();
         let plan = plan.map_err(|stop| self.failed(stop))?;
         if plan.memory > budget.limit() {
-            // The same refusal as later, and before anything is done.
+            // The same refusal as later, but before any work is done.
             drop(budget.try_take(Kind::Working, plan.memory, "decoding on the device")?);
         }
         let lease = context.take(plan.host(), "pixels on their way to and from the device")?;
@@ -263,7 +266,7 @@ impl CudaEngine {
         Ok((run, lease))
     }
 
-    /// Does some work on a thread of its own; the ticket is completed when it is done.
+    /// Runs `work` on a thread of its own, which completes the ticket.
     fn start<T: Send + 'static>(
         &self,
         name: &str,
@@ -308,7 +311,7 @@ impl Engine for CudaEngine {
     }
 
     fn staging(&self, len: usize) -> Result<Arena, EngineError> {
-        // Ordinary memory: readers of the job copy it into pinned slabs, which is faster than pinning more.
+        // Ordinary memory: reading threads of the job copy it into pinned slabs, which is faster than pinning more.
         Ok(Arena::from_vec(try_zeroed(len, "staging of encoded blocks")?))
     }
 
@@ -347,7 +350,7 @@ impl Engine for CudaEngine {
         context: &Context,
     ) -> Result<Report, EngineError> {
         let (run, _lease) = self.prepared(job, encoded, outputs, context)?;
-        // As on a thread of its own: a panic is a job that was lost.
+        // As on a separate thread: a panic abandons the job.
         catch_unwind(AssertUnwindSafe(|| run.run())).unwrap_or(Err(EngineError::Abandoned))
     }
 
@@ -443,7 +446,7 @@ impl Engine for CudaEngine {
         find::run(&self.device, &self.spare, job, output, context).map_err(|stop| self.failed(stop))
     }
 
-    /// By a mask of each band: where its samples differ from the value.
+    /// Implemented with one mask per band that marks where samples differ from the value.
     fn replace(&self, job: &ReplaceJob, output: &Output, context: &Context) -> Result<(), EngineError> {
         let spec = output.spec();
         job.check(spec)?;
@@ -477,16 +480,16 @@ impl Engine for CudaEngine {
     fn encoder(&self, which: Encoder) -> String {
         match which {
             Encoder::Fast | Encoder::Portable => Encoder::PORTABLE.to_owned(),
-            // Where the library cannot be used, this says why, and `prepare` refuses it.
+            // If the library cannot be used, the name says why, and `prepare` refuses it.
             Encoder::Library { name, effort } => self.encoders.name(&self.device, (name, effort)),
         }
     }
 
     fn encode_memory(&self, layout: &EncodeLayout, rows: u32) -> u64 {
         match self.how(layout) {
-            // What a library of the device asks for depends on the device.
+            // The requirements of a library depend on the device.
             Ok(how) => self.device.bind().map_or(u64::MAX, |_bound| how.memory(rows)),
-            // The part that the host gets is gathered on the device.
+            // The part for the host is gathered on the device.
             Err(_) => layout.block.samples_len(rows).map_or(u64::MAX, |len| len as u64),
         }
     }
@@ -503,7 +506,7 @@ impl Engine for CudaEngine {
         let by_host = EncodeParams { encoder: Encoder::Portable, ..layout.params };
         let mut layout = self.host.prepare(EncodeLayout { params: by_host, ..layout })?;
         layout.params.encoder = encoder;
-        // Asked for, it is that or an error: no other encoder takes its place.
+        // A requested library is used or an error: there is no fallback to another encoder.
         self.how(&layout)?;
         Ok(layout)
     }
@@ -529,7 +532,7 @@ impl Engine for CudaEngine {
             write::Plan::new(&job, pixels, &hows, (most, budget.free(), budget.limit()))
         });
         if plan.memory > budget.limit() {
-            // The same refusal as later, and before anything is done.
+            // The same refusal as later, but before any work is done.
             drop(budget.try_take(Kind::Working, plan.memory, encode::run::PURPOSE)?);
         }
         let lease = context.take(plan.staged, "pixels on their way to the device")?;

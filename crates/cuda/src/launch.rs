@@ -1,4 +1,4 @@
-//! The one way kernels are launched: on a stream, with one argument by value.
+//! Kernel launches: on a stream, with one argument by value.
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
@@ -8,35 +8,35 @@ use crate::stream::Stream;
 use std::ffi::c_void;
 use std::ops::Range;
 
-/// Bytes that a CUDA block should have to write.
+/// Bytes that a CUDA block should write.
 const PART: u64 = 32 << 10;
 
 /// A kernel and the shape of its launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launch {
-    /// The `.cu` file without its ending.
+    /// Name of the `.cu` file without its extension.
     pub module: &'static str,
-    /// The entry point.
+    /// Entry point.
     pub entry: &'static str,
     /// CUDA blocks.
     pub grid: (u32, u32),
-    /// Threads of each.
+    /// Threads per CUDA block.
     pub threads: u32,
 }
 
-/// Tasks that one entry point takes.
+/// Tasks of one entry point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskLaunch {
-    /// The entry point.
+    /// Entry point.
     pub entry: &'static str,
-    /// Which of the tasks.
+    /// Range of the tasks.
     pub tasks: Range<usize>,
-    /// Bytes that the largest of them writes.
+    /// Bytes that the largest task writes.
     largest: u64,
 }
 
 impl TaskLaunch {
-    /// Sorts tasks by the entry points that take them, and returns which takes which. `len` is the bytes that a task writes.
+    /// Sorts tasks by entry point and returns the launches. `len` returns the bytes that a task writes.
     pub(crate) fn group<Task>(
         tasks: &mut [Task],
         entry: impl Fn(&Task) -> &'static str,
@@ -63,17 +63,17 @@ impl TaskLaunch {
         launches
     }
 
-    /// Returns the grid on a device with this number of multiprocessors. The largest task decides how many CUDA blocks share one,
-    /// and few tasks are cut finer.
+    /// Returns the grid on a device with this number of multiprocessors. The largest task decides how many CUDA blocks
+    /// share a task; if there are few tasks, they are cut finer.
     pub fn grid(&self, multiprocessors: u32) -> (u32, u32) {
         let count = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
         let filling = (16 * u64::from(multiprocessors)).div_ceil(u64::from(count.max(1)));
-        // A part of less than a sixteenth of the usual is not worth a CUDA block.
+        // A part of less than a sixteenth of the usual size is not worth a CUDA block.
         let parts = self.largest.div_ceil(PART).max(filling.min(self.largest.div_ceil(PART / 16)));
         (count, u32::try_from(parts.clamp(1, 65_535)).unwrap_or(1))
     }
 
-    /// Returns the grid of a kernel that goes over everything that these launches wrote.
+    /// Returns the grid of a kernel that processes everything that these launches wrote.
     pub fn grid_of_all(launches: &[Self], multiprocessors: u32) -> (u32, u32) {
         let end = launches.last().map_or(0, |last| last.tasks.end);
         let largest = launches.iter().map(|launch| launch.largest).max().unwrap_or(0);
@@ -81,11 +81,11 @@ impl TaskLaunch {
     }
 }
 
-/// Queues a kernel on a stream: `grid` CUDA blocks of `threads` threads. An empty grid is nothing to do.
+/// Queues a kernel on a stream: `grid` CUDA blocks of `threads` threads. An empty grid does nothing.
 ///
 /// # Safety
-/// `Args` must be the struct the kernel declares, `#[repr(C)]`, and the addresses in it must be of memory of the
-/// stream's device as large as the kernel's contract says, until the kernel has run.
+/// `Args` must be the struct the kernel declares, `#[repr(C)]`, and the addresses in it must point to memory of the
+/// stream's device, as large as the kernel's contract requires, until the kernel has run.
 pub unsafe fn launch<Args: Copy>(
     stream: &Stream,
     function: &Function,
@@ -99,7 +99,7 @@ pub unsafe fn launch<Args: Copy>(
     let context = stream.context();
     let _bound = context.bind()?;
     let mut arguments = [std::ptr::from_ref(args).cast::<c_void>().cast_mut()];
-    // SAFETY: the driver copies the argument before it returns; the rest is the caller's.
+    // SAFETY: the driver copies the argument before it returns; the caller guarantees the rest.
     unsafe {
         context.driver().cuLaunchKernel(
             function.handle(),

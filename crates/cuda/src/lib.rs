@@ -1,9 +1,9 @@
-//! The CUDA engine: blocks from file to pixels on the device and back, by kernels of our own.
+//! The CUDA engine: blocks from file to pixels on the device and back, by strile's own kernels.
 //!
-//! `driver` and `device` find the driver and a device, or say why not; `stream`, `memory`, `module` and `launch` are
-//! owners around it, `cufile` and `vendor` optional libraries beside it; `abi` what kernels are called with. `decode` blocks from
-//! their file to pixels, `steps` over pixels that are there, `encode` the way back; `lane` what jobs keep between them, `engine` the
-//! whole.
+//! `driver` and `device` find the driver and a device, or say why not; `stream`, `memory`, `module` and `launch` wrap
+//! driver objects; `cufile` and `vendor` are optional libraries; `abi` holds the arguments of kernels. `decode` turns
+//! blocks of files into pixels, `steps` processes pixels on the device, `encode` turns pixels into blocks; `lane` holds
+//! resources that jobs reuse, `engine` ties everything together.
 
 mod abi;
 mod clock;

@@ -1,8 +1,8 @@
-//! Kernels: images built in, loaded at their first use and once per device.
+//! Kernels: built-in images, loaded once per device at their first use.
 //!
-//! `cargo xtask kernels` compiles `kernels/*/*.cu` and writes the table. Cubins are packed, an archive per architecture. A
-//! cubin runs on devices of its major capability and its minor or a later one; where there is none the driver compiles the
-//! PTX, which takes longer at its first use.
+//! `cargo xtask kernels` compiles `kernels/*/*.cu` and writes the table. Cubins are packed, an archive per
+//! architecture. A cubin runs on devices of its major capability and the same or a later minor one; without one the
+//! driver compiles the PTX, which takes longer at its first use.
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
@@ -16,10 +16,10 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_int};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A module in the language that the driver compiles.
+/// A module as PTX, which the driver compiles.
 #[derive(Debug)]
 pub(crate) struct Ptx {
-    /// The `.cu` file without its ending.
+    /// Name of the `.cu` file without its extension.
     pub(crate) module: &'static str,
     pub(crate) text: &'static [u8],
 }
@@ -27,14 +27,14 @@ pub(crate) struct Ptx {
 /// Machine code of many modules for one architecture: Zstandard frames, one after the other.
 #[derive(Debug)]
 pub(crate) struct Archive {
-    /// The compute capability that the code is made for.
+    /// Compute capability of the code.
     pub(crate) capability: (u32, u32),
     pub(crate) bytes: &'static [u8],
-    /// Those made of the present PTX.
+    /// Cubins made from the current PTX.
     pub(crate) cubins: &'static [Cubin],
 }
 
-/// Where the machine code of a module lies in its archive.
+/// Position of a module's machine code in its archive.
 #[derive(Debug)]
 pub(crate) struct Cubin {
     pub(crate) module: &'static str,
@@ -46,12 +46,12 @@ pub(crate) struct Cubin {
     pub(crate) size: usize,
 }
 
-/// Names of all modules built in.
+/// Returns the names of all built-in modules.
 pub fn modules() -> Vec<&'static str> {
     table::PTX.iter().map(|ptx| ptx.module).collect()
 }
 
-/// The machine code of a module that suits a device best.
+/// Returns the machine code of a module that suits a device best.
 fn choose<'a>(archives: &'a [Archive], module: &str, device: (u32, u32)) -> Option<(&'a Archive, &'a Cubin)> {
     let runs = |archive: &&Archive| archive.capability.0 == device.0 && archive.capability.1 <= device.1;
     let held = |archive: &'a Archive| {
@@ -61,14 +61,14 @@ fn choose<'a>(archives: &'a [Archive], module: &str, device: (u32, u32)) -> Opti
 }
 
 impl Cubin {
-    /// The machine code, unpacked.
+    /// Returns the unpacked machine code.
     fn unpack(&self, archive: &Archive) -> Option<Vec<u8>> {
         let frame = archive.bytes.get(self.from..self.to)?;
         zstd::bulk::decompress(frame, self.size).ok().filter(|code| code.len() == self.size)
     }
 }
 
-/// A module's image for a device: its machine code, else its PTX, which ends with 0.
+/// Returns a module's image for a device: its machine code, else its PTX, which ends with 0.
 fn image(module: &'static str, device: (u32, u32)) -> Result<Vec<u8>, DriverError> {
     if let Some(code) = for_developers(module, device) {
         return Ok(code);
@@ -80,14 +80,14 @@ fn image(module: &'static str, device: (u32, u32)) -> Result<Vec<u8>, DriverErro
     Ok([ptx.text, &[0]].concat())
 }
 
-/// A cubin out of the folder that `STRILE_KERNELS` names, taken before what is built in: those with line tables, which
-/// sanitizers and profilers read (`xtask/python/build_kernels.py lines`).
+/// Returns a cubin from the folder in `STRILE_KERNELS`, which takes precedence over built-in ones: cubins with line
+/// tables, for sanitizers and profilers (`xtask/python/build_kernels.py lines`).
 fn for_developers(module: &str, (major, minor): (u32, u32)) -> Option<Vec<u8>> {
     let folder = std::env::var_os("STRILE_KERNELS")?;
     std::fs::read(std::path::Path::new(&folder).join(format!("{module}.sm{major}{minor}.cubin"))).ok()
 }
 
-/// The modules of a device, as far as they are loaded.
+/// The loaded modules of a device.
 #[derive(Debug)]
 pub(crate) struct Modules {
     capability: (u32, u32),
@@ -128,25 +128,25 @@ struct Module {
 }
 
 impl Module {
-    /// Loads an image; the context is bound.
+    /// Loads an image; the context must be bound.
     fn load(context: &Arc<Context>, image: &[u8]) -> Result<Self, DriverError> {
         let mut handle: CUmodule = std::ptr::null_mut();
-        // SAFETY: both live through the call, and the driver keeps a copy of the image.
+        // SAFETY: both outlive the call, and the driver copies the image.
         unsafe { context.driver().cuModuleLoadData(&raw mut handle, image.as_ptr().cast()) }?;
         Ok(Self { handle: Handle(handle), functions: Mutex::default(), context: Arc::clone(context) })
     }
 
-    /// An entry point; the context is bound.
+    /// Returns an entry point; the context must be bound.
     fn function(self: &Arc<Self>, entry: &'static str) -> Result<Function, DriverError> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         let handle = match functions.get(entry) {
             Some(handle) => *handle,
             None => {
-                // A name with a 0 in it names nothing, as the empty one.
+                // A name with a 0 in it does not exist, like the empty name.
                 let name = CString::new(entry).unwrap_or_default();
                 let mut handle: CUfunction = std::ptr::null_mut();
                 let driver = self.context.driver();
-                // SAFETY: both live through the call, and the module is loaded.
+                // SAFETY: both outlive the call, and the module is loaded.
                 unsafe { driver.cuModuleGetFunction(&raw mut handle, self.handle.0, name.as_ptr()) }?;
                 prefer_shared_memory(driver, handle)?;
                 functions.insert(entry, Handle(handle));
@@ -157,14 +157,14 @@ impl Module {
     }
 }
 
-/// Kernels with much shared memory want as many blocks on a multiprocessor as fit: all of its memory as shared memory
-/// rather than as cache.
+/// Lets kernels with much shared memory use all of a multiprocessor's memory as shared memory rather than as cache, so
+/// that as many CUDA blocks as possible fit.
 fn prefer_shared_memory(driver: &Driver, function: CUfunction) -> Result<(), DriverError> {
     const MUCH: c_int = 8 << 10;
     const ALL: c_int = 100;
     let mut shared: c_int = 0;
     let size = Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
-    // SAFETY: `shared` lives through the call, and the function's module is loaded.
+    // SAFETY: `shared` outlives the call, and the function's module is loaded.
     unsafe { driver.cuFuncGetAttribute(&raw mut shared, size, function) }?;
     if shared < MUCH {
         return Ok(());
@@ -189,14 +189,14 @@ pub struct Function {
     module: Arc<Module>,
 }
 
-/// What a kernel was compiled to.
+/// Properties of a compiled kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FunctionFacts {
-    /// The most threads of a CUDA block it can be launched with.
+    /// Maximum threads per CUDA block.
     pub threads: u32,
     /// Bytes of static shared memory.
     pub shared: u32,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
 }
 
@@ -205,7 +205,7 @@ impl Function {
         self.handle.0
     }
 
-    /// What it was compiled to.
+    /// Returns the properties of the compiled kernel.
     pub fn facts(&self) -> Result<FunctionFacts, DriverError> {
         let _bound = self.module.context.bind()?;
         Ok(FunctionFacts {
@@ -217,7 +217,7 @@ impl Function {
 
     fn attribute(&self, attribute: Attribute) -> Result<u32, DriverError> {
         let mut value: c_int = 0;
-        // SAFETY: `value` lives through the call, and the function's module is loaded.
+        // SAFETY: `value` outlives the call, and the function's module is loaded.
         unsafe { self.module.context.driver().cuFuncGetAttribute(&raw mut value, attribute, self.handle.0) }?;
         Ok(u32::try_from(value).unwrap_or(0))
     }

@@ -1,4 +1,4 @@
-//! What the machine can do at best: copies within the device and over the bus, timed by events.
+//! Peak rates of the machine: copies within the device and over the bus, timed by events.
 
 #![expect(unsafe_code, reason = "copies between buffers of the device")]
 
@@ -8,7 +8,7 @@ use crate::memory::{InFlight, Pinned, copy_within};
 use crate::stream::Stream;
 use std::sync::Arc;
 
-/// Medians in bytes a second.
+/// Medians in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
     /// Within the device: bytes copied, each read once and written once.
@@ -19,13 +19,13 @@ pub struct Rates {
     pub down: f64,
 }
 
-/// Runs of each copy that are counted, after two that are not.
+/// Counted runs of each copy, after two that are not counted.
 const RUNS: usize = 7;
-/// Bytes that go over the bus at once: enough that its start does not count.
+/// Bytes per copy over the bus: enough that its start does not matter.
 const OVER_THE_BUS: usize = 64 << 20;
 
 impl Rates {
-    /// Measures all three; `within` with so many bytes.
+    /// Measures all three; `within` uses copies of this many bytes.
     pub fn measure(device: &Arc<Device>, within: usize) -> Result<Self, DriverError> {
         let (up, down) = Self::over_the_bus(device)?;
         let stream = device.stream()?;
@@ -33,19 +33,19 @@ impl Rates {
             (device.pool().alloc(&stream, within as u64)?, device.pool().alloc(&stream, within as u64)?);
         from.fill(&stream, 0, within as u64, 7)?;
         let within = median(&stream, within, || {
-            // SAFETY: both buffers have so many bytes and live until the copy was waited for.
+            // SAFETY: both buffers have this many bytes and live until the copy has been waited for.
             unsafe { copy_within(&stream, to.address(), from.address(), within) }
         })?;
         Ok(Self { within, up, down })
     }
 
-    /// Up and down.
+    /// Measures copies to and from the device.
     pub fn over_the_bus(device: &Arc<Device>) -> Result<(f64, f64), DriverError> {
         const LEN: usize = OVER_THE_BUS;
         let stream = device.stream()?;
         let there = device.pool().alloc(&stream, LEN as u64)?;
         let mut flying: Option<InFlight> = None;
-        // What flew last has landed: each run ends with a wait.
+        // The previous copy is done: each run ends with a wait.
         let landed = |flying: Option<InFlight>| match flying {
             Some(flying) => flying.wait(),
             None => Pinned::new(device.context(), LEN),

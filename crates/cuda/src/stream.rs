@@ -1,7 +1,7 @@
 //! Streams and events, freed with their owners.
 //!
 //! Nothing here waits for a whole device, and no stream is the default one. Dropping either while work is queued is
-//! safe: the driver lets that work end and frees the handle afterwards.
+//! safe: the driver finishes that work and frees the handle afterwards.
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
@@ -17,7 +17,7 @@ use cudarc::driver::sys::{
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A queue of work on the device. Clones are the same stream.
+/// A queue of work on the device. Clones refer to the same stream.
 #[derive(Debug, Clone)]
 pub struct Stream(Arc<Owner>);
 
@@ -28,17 +28,17 @@ struct Owner {
 }
 
 impl Stream {
-    /// A stream that does not wait for the default stream.
+    /// Returns a stream that does not wait for the default stream.
     pub fn new(context: &Arc<Context>) -> Result<Self, DriverError> {
         let _bound = context.bind()?;
         let mut handle: CUstream = std::ptr::null_mut();
         let flags = CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
-        // SAFETY: `handle` lives through the call, and the context is bound.
+        // SAFETY: `handle` outlives the call, and the context is bound.
         unsafe { context.driver().cuStreamCreate(&raw mut handle, flags) }?;
         Ok(Self(Arc::new(Owner { handle: Handle(handle), context: Arc::clone(context) })))
     }
 
-    /// Its context.
+    /// Returns its context.
     pub fn context(&self) -> &Arc<Context> {
         &self.0.context
     }
@@ -47,33 +47,33 @@ impl Stream {
         self.0.handle.0
     }
 
-    /// What is queued from now on waits for the event, as it was last recorded.
+    /// Makes work queued from now on wait for the event, as it was last recorded.
     pub fn wait_on(&self, event: &Event) -> Result<(), DriverError> {
         let _bound = self.context().bind()?;
-        // SAFETY: both handles live; the driver keeps what it needs of the event.
+        // SAFETY: both handles are alive; the driver keeps what it needs of the event.
         unsafe { self.context().driver().cuStreamWaitEvent(self.handle(), event.handle.0, 0) }
     }
 
-    /// What is queued here from now on waits for all that is queued on `other` so far.
+    /// Makes work queued here from now on wait for all work queued on `other` so far.
     pub fn wait_for(&self, other: &Self) -> Result<(), DriverError> {
         self.wait_on(&other.record()?)
     }
 
-    /// An event after all that is queued so far.
+    /// Returns an event after all work queued so far.
     pub fn record(&self) -> Result<Event, DriverError> {
         let event = Event::new(self.context())?;
         event.record(self)?;
         Ok(event)
     }
 
-    /// An event after all that is queued so far, that knows its time.
+    /// Returns a timed event after all work queued so far.
     pub fn record_timed(&self) -> Result<Event, DriverError> {
         let event = Event::timed(self.context())?;
         event.record(self)?;
         Ok(event)
     }
 
-    /// Waits until all that is queued so far is done; tells of work that failed.
+    /// Waits until all work queued so far is done; reports failed work.
     pub fn synchronize(&self) -> Result<(), DriverError> {
         if self.is_idle()? {
             return Ok(());
@@ -81,10 +81,10 @@ impl Stream {
         self.record()?.synchronize()
     }
 
-    /// Whether all that is queued so far is done; tells of work that failed.
+    /// Returns whether all work queued so far is done; reports failed work.
     fn is_idle(&self) -> Result<bool, DriverError> {
         let _bound = self.context().bind()?;
-        // SAFETY: the handle lives.
+        // SAFETY: the handle is alive.
         ready(unsafe { self.context().driver().cuStreamQuery(self.handle()) })
     }
 }
@@ -92,13 +92,12 @@ impl Stream {
 impl Drop for Owner {
     fn drop(&mut self) {
         let Ok(_bound) = self.context.bind() else { return };
-        // Errors of work still queued belong to those who wait for it.
-        // SAFETY: nobody else has the handle.
+        // Errors of queued work are reported to those who wait for it. SAFETY: the handle is not shared.
         let _ = unsafe { self.context.driver().cuStreamDestroy_v2(self.handle.0) };
     }
 }
 
-/// What the driver says of work that may not be done yet.
+/// Translates the driver's answer for work that may not be done yet.
 fn ready(answer: Result<(), DriverError>) -> Result<bool, DriverError> {
     match answer {
         Ok(()) => Ok(true),
@@ -107,7 +106,7 @@ fn ready(answer: Result<(), DriverError>) -> Result<bool, DriverError> {
     }
 }
 
-/// A point in a stream. Its handle goes back to the context and is recorded anew for another one.
+/// A point in a stream. On drop its handle is returned to the context for reuse.
 #[derive(Debug)]
 pub struct Event {
     handle: Handle<CUevent_st>,
@@ -115,16 +114,16 @@ pub struct Event {
     context: Arc<Context>,
 }
 
-/// How long a wait looks again and again before it sleeps: waking up costs about as much.
+/// How long a wait polls before it sleeps: waking up costs about as much.
 const LOOKS_FOR: Duration = Duration::from_micros(50);
 
 impl Event {
-    /// An event without a time, which is cheaper.
+    /// Returns an event without a time, which is cheaper.
     pub fn new(context: &Arc<Context>) -> Result<Self, DriverError> {
         Self::with(context, false)
     }
 
-    /// An event that knows when it happened.
+    /// Returns an event that records its time.
     pub fn timed(context: &Arc<Context>) -> Result<Self, DriverError> {
         Self::with(context, true)
     }
@@ -138,21 +137,21 @@ impl Event {
         Ok(Self { handle, is_timed, context: Arc::clone(context) })
     }
 
-    /// Moves it behind all that is queued on the stream so far.
+    /// Records it after all work queued on the stream so far.
     pub fn record(&self, stream: &Stream) -> Result<(), DriverError> {
         let _bound = self.context.bind()?;
-        // SAFETY: both handles live.
+        // SAFETY: both handles are alive.
         unsafe { self.context.driver().cuEventRecord(self.handle.0, stream.handle()) }
     }
 
-    /// Whether it has happened; tells of work before it that failed. One that was never recorded has.
+    /// Returns whether it has happened, which an event that was never recorded has; reports failed work before it.
     pub fn happened(&self) -> Result<bool, DriverError> {
         let _bound = self.context.bind()?;
-        // SAFETY: the handle lives.
+        // SAFETY: the handle is alive.
         ready(unsafe { self.context.driver().cuEventQuery(self.handle.0) })
     }
 
-    /// Waits until it has happened; tells of work before it that failed.
+    /// Waits until it has happened; reports failed work before it.
     pub fn synchronize(&self) -> Result<(), DriverError> {
         let start = Instant::now();
         while start.elapsed() < LOOKS_FOR {
@@ -162,15 +161,15 @@ impl Event {
             std::hint::spin_loop();
         }
         let _bound = self.context.bind()?;
-        // SAFETY: the handle lives.
+        // SAFETY: the handle is alive.
         unsafe { self.context.driver().cuEventSynchronize(self.handle.0) }
     }
 
-    /// Time from `earlier` to this, both timed and both happened.
+    /// Returns the time from `earlier` to this; both must be timed and have happened.
     pub fn since(&self, earlier: &Self) -> Result<Duration, DriverError> {
         let _bound = self.context.bind()?;
         let mut milliseconds = 0f32;
-        // SAFETY: both handles live, and so does `milliseconds` through the call.
+        // SAFETY: both handles are alive, and `milliseconds` outlives the call.
         unsafe {
             self.context.driver().cuEventElapsedTime(&raw mut milliseconds, earlier.handle.0, self.handle.0)
         }?;
@@ -178,20 +177,20 @@ impl Event {
     }
 }
 
-/// A new event; the context is bound.
+/// Creates an event; the context must be bound.
 fn make_event(context: &Context, is_timed: bool) -> Result<Handle<CUevent_st>, DriverError> {
     let mut handle: CUevent = std::ptr::null_mut();
     let kind =
         if is_timed { CUevent_flags::CU_EVENT_DEFAULT } else { CUevent_flags::CU_EVENT_DISABLE_TIMING };
     let flags = kind as u32 | CUevent_flags::CU_EVENT_BLOCKING_SYNC as u32;
-    // SAFETY: `handle` lives through the call, and the context is bound.
+    // SAFETY: `handle` outlives the call, and the context is bound.
     unsafe { context.driver().cuEventCreate(&raw mut handle, flags) }?;
     Ok(Handle(handle))
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // Streams that wait for it wait for what was recorded when they were told to: it may be recorded anew at once.
+        // Streams that wait for it wait for its record at that time, so it may be recorded anew at once.
         self.context.events().give(self.handle, self.is_timed);
     }
 }

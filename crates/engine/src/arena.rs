@@ -1,8 +1,8 @@
-//! One piece of memory that many reads fill at once, and that is whole again when they are done.
+//! Memory that several reads fill at once and that is rejoined into one piece afterwards.
 //!
-//! `Arena::split` gives disjoint slots to hand to threads; when all have been dropped, `ArenaParts::rejoin`
-//! gives the arena back. A slot that is full can be an arena of its own before the others are (`Slot::into_arena`). The
-//! arena of a GPU engine is pinned memory; this one is what the engine says.
+//! `Arena::split` returns disjoint slots to hand to threads; once all are dropped, `ArenaParts::rejoin` returns the
+//! arena. A filled slot can become an arena before the others are filled (`Slot::into_arena`). The engine chooses the
+//! memory: a GPU engine uses pinned memory.
 
 #![expect(unsafe_code, reason = "disjoint windows of one allocation, filled by many threads")]
 
@@ -18,14 +18,14 @@ pub struct Arena {
     len: usize,
 }
 
-/// The rest of an arena while its slots are out.
+/// The remaining arena while its slots are in use.
 pub struct ArenaParts {
     memory: Arc<Memory>,
     offset: usize,
     len: usize,
 }
 
-/// A part of an arena that nobody else can touch.
+/// A part of an arena with exclusive access.
 pub struct Slot {
     memory: Arc<Memory>,
     offset: usize,
@@ -37,7 +37,7 @@ struct Memory {
     _owner: Box<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the memory is reached only through arenas, which nobody writes to, and through slots; all of them are disjoint.
+// SAFETY: the memory is accessed only through arenas, which are read-only, and through slots; all of them are disjoint.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -55,28 +55,28 @@ impl fmt::Debug for Arena {
 }
 
 impl Arena {
-    /// An arena in ordinary memory.
+    /// Returns an arena in ordinary memory.
     pub fn from_vec(mut bytes: Vec<u8>) -> Self {
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         Self { memory: Arc::new(Memory { start, _owner: Box::new(bytes) }), offset: 0, len }
     }
 
-    /// An arena in memory of another kind, freed with `owner`.
+    /// Returns an arena over memory that is freed when `owner` is dropped.
     ///
     /// # Safety
-    /// `start` must be valid for reads and writes of `len` initialised bytes while `owner` lives, and `owner`
-    /// must not touch them.
+    /// `start` must be valid for reads and writes of `len` initialised bytes while `owner` lives, and `owner` must not
+    /// touch them.
     pub unsafe fn from_raw(start: *mut u8, len: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
         Self { memory: Arc::new(Memory { start, _owner: owner }), offset: 0, len }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: inside the memory, and no slot reaches these bytes while an arena does, so nobody writes.
+        // SAFETY: inside the memory; no slot overlaps the bytes of an arena, so they are not written.
         unsafe { std::slice::from_raw_parts(self.memory.start.add(self.offset), self.len) }
     }
 
-    /// Slots of the given lengths, one after the other from the start; `None` where they do not fit.
+    /// Splits the arena into consecutive slots of the given lengths; `None` if they do not fit.
     pub fn split(self, lens: &[usize]) -> Option<(ArenaParts, Vec<Slot>)> {
         let Self { memory, offset: start, len: whole } = self;
         let mut offset = start;
@@ -91,7 +91,7 @@ impl Arena {
 }
 
 impl ArenaParts {
-    /// The arena, once every slot has been dropped, and every arena that was one.
+    /// Returns the arena once every slot, and every arena made of a slot, has been dropped.
     pub fn rejoin(self) -> Result<Arena, ArenaParts> {
         let Self { memory, offset, len } = self;
         // `try_unwrap` also makes what other threads wrote before they dropped their slots visible here.
@@ -103,13 +103,13 @@ impl ArenaParts {
 }
 
 impl Slot {
-    /// Makes an arena of the slot: its bytes are read from now on, and not written.
+    /// Turns the slot into an arena; its bytes are read-only from then on.
     pub fn into_arena(self) -> Arena {
         let Self { memory, offset, len } = self;
         Arena { memory, offset, len }
     }
 
-    /// Cuts the slot in two, the first of at most `len` bytes.
+    /// Cuts the slot in two; the first has at most `len` bytes.
     pub fn cut(self, len: usize) -> (Slot, Slot) {
         let Self { memory, offset, len: whole } = self;
         let len = len.min(whole);
@@ -117,7 +117,7 @@ impl Slot {
         (Self { memory, offset, len }, later)
     }
 
-    /// Makes one slot of this one and the one right after it; returns both if it is not.
+    /// Joins this slot with the one directly after it; returns both if they are not adjacent.
     pub fn join_next(self, next: Slot) -> Result<Slot, (Slot, Slot)> {
         match Arc::ptr_eq(&self.memory, &next.memory) && self.offset + self.len == next.offset {
             true => Ok(Self { len: self.len + next.len, ..self }),
@@ -129,14 +129,14 @@ impl Slot {
 impl Deref for Slot {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: `split` made slots disjoint and inside the memory, and no arena reaches the bytes of a slot.
+        // SAFETY: `split` made slots disjoint and inside the memory, and no arena overlaps a slot.
         unsafe { std::slice::from_raw_parts(self.memory.start.add(self.offset), self.len) }
     }
 }
 
 impl DerefMut for Slot {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`; the slot is borrowed mutably, so this is the only way to its bytes.
+        // SAFETY: as in `deref`; the slot is borrowed mutably, so no other reference to its bytes exists.
         unsafe { std::slice::from_raw_parts_mut(self.memory.start.add(self.offset), self.len) }
     }
 }

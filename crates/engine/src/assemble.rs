@@ -1,23 +1,23 @@
-//! Pixels put together out of parts of others, in the memory of an engine: plain data.
+//! Description of pixels that an engine assembles in its memory from parts of other pixels.
 
 use crate::{OutputSpec, SharedPixels};
 
-/// Pixels to copy from.
+/// Source pixels of a copy.
 #[derive(Debug, Clone, Copy)]
 pub enum Given<'a> {
-    /// In memory of the caller's, on the host: at least the bytes that `spec` spans.
+    /// In host memory of the caller: at least the bytes that `spec` spans.
     Host {
-        /// Their shape.
+        /// Shape.
         spec: &'a OutputSpec,
-        /// Their bytes, native order.
+        /// Bytes in native byte order.
         bytes: &'a [u8],
     },
-    /// Where an engine has them.
+    /// In memory of the engine.
     There(&'a SharedPixels),
 }
 
 impl Given<'_> {
-    /// Their shape.
+    /// Returns the shape.
     pub fn spec(&self) -> &OutputSpec {
         match self {
             Self::Host { spec, .. } => spec,
@@ -29,23 +29,23 @@ impl Given<'_> {
 /// A rectangle to copy.
 #[derive(Debug, Clone, Copy)]
 pub struct Patch<'a> {
-    /// The pixels it is in.
+    /// Source pixels.
     pub from: Given<'a>,
-    /// Its first column and row there.
+    /// First column and row in the source.
     pub at: (u32, u32),
-    /// Its first column and row in what is put together.
+    /// First column and row in the result.
     pub to: (u32, u32),
     /// Columns and rows.
     pub size: (u32, u32),
 }
 
-/// Pixels to put together: all bands of patches that cover them, or a mask.
+/// Pixels to assemble: all bands of the patches that cover them, or a mask.
 #[derive(Debug, Clone)]
 pub struct Assembly<'a> {
-    /// What comes of it; `uint8` of one band for a mask.
+    /// Shape of the result; one band of `uint8` for a mask.
     pub spec: OutputSpec,
-    /// Whether samples become 1 where they are not 0: patches of one band of any integers are made into a mask.
+    /// Whether nonzero samples become 1: patches of one band of any integer type are made into a mask.
     pub mask: bool,
-    /// What it is made of. They do not overlap and leave nothing out.
+    /// Patches that cover the result without overlaps or gaps.
     pub patches: Vec<Patch<'a>>,
 }

@@ -1,26 +1,27 @@
-//! A layer of a mosaic, laid upon a band of an output: what is to be done, plain data, and its arithmetic, which is the same
-//! to the last bit in every engine.
+//! Blending of one band of a mosaic layer onto a band of an output: the job's description and its arithmetic, which is
+//! bit-identical in every engine.
 //!
-//! Each sample of the rectangle comes from one pixel of the layer, by the picks of its column and its row. It is laid as it
-//! is, converted, or changed as a complex source of a VRT says (`blend_values`), in the precision that GDAL works in; or it
-//! leaves what is below. Numbers become samples of another type by the rules of `number`.
+//! Each sample of the rectangle comes from one pixel of the layer, selected by the picks of its column and its row. The
+//! pixel is copied, converted, or changed like in a complex source of a VRT (`blend_values`) in the precision that GDAL
+//! uses; or it is transparent and leaves the sample below. Numbers are converted to other sample types by the rules of
+//! `number`.
 
 use crate::number::{Number, sample_of};
 use crate::{BlendValues, EngineError, Fill, OutputSpec, SharedPixels};
 use std::sync::Arc;
 use strile_tiff::DataType;
 
-/// The pixels of a layer that samples along one axis come from.
+/// Source pixels of the samples along one axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Picks {
-    /// Neighbours, from the first on.
+    /// Consecutive pixels from the first one on.
     Run,
-    /// One for each sample.
+    /// One pixel index per sample.
     Each(Arc<[u32]>),
 }
 
 impl Picks {
-    /// Returns the pixel of a sample.
+    /// Returns the pixel index of a sample.
     pub fn get(&self, at: u32) -> u32 {
         match self {
             Self::Run => at,
@@ -28,7 +29,7 @@ impl Picks {
         }
     }
 
-    /// Returns one pick for each sample; none if they are neighbours.
+    /// Returns one pick per sample; empty if the pixels are consecutive.
     pub fn each(&self) -> &[u32] {
         match self {
             Self::Run => &[],
@@ -36,7 +37,7 @@ impl Picks {
         }
     }
 
-    /// Whether it has `count` picks, all of `pixels` pixels.
+    /// Returns whether there are `count` picks, all below `pixels`.
     fn fits(&self, count: u32, pixels: u32) -> bool {
         match self {
             Self::Run => count <= pixels,
@@ -45,73 +46,74 @@ impl Picks {
     }
 }
 
-/// What becomes of a layer's samples.
+/// How the samples of a layer are changed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Blend {
-    /// What a complex source does to them; `None` of a simple one.
+    /// Operations of a complex source; `None` for a simple source.
     pub values: Option<Arc<BlendValues>>,
-    /// The value where what is below shows. That of `values` does not count.
+    /// Transparent value. The nodata value in `values` is ignored.
     pub nodata: Option<f64>,
-    /// The largest value that the bits of the band allow.
+    /// Largest value that the bits of the band can hold.
     pub largest: Option<i32>,
 }
 
-/// What an engine does to each sample.
+/// The operation per sample.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlendWay {
-    /// It is laid as it is.
+    /// Copy the sample unchanged.
     Copy,
-    /// It is converted; integers are at most `largest`.
+    /// Convert the sample; integers are clamped to `largest`.
     Convert {
-        /// The largest integer.
+        /// Largest integer.
         largest: Option<i32>,
     },
-    /// Unless it is these bytes, it is laid as it is, or converted if types differ.
+    /// Skip samples with these bytes; copy the others, or convert them if types differ.
     Unless(Fill),
-    /// It is changed.
+    /// Change the sample.
     Change(BlendChange),
 }
 
-/// How samples are changed. Numbers are those of the precision that is worked in.
+/// How samples are changed. Numbers have the working precision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlendChange {
-    /// Whether it is worked in double precision.
+    /// Whether the working precision is double.
     pub is_double: bool,
-    /// The value where what is below shows, compared but for the last digits.
+    /// Transparent value, compared with a tolerance in the last digits.
     pub nodata: Option<Number>,
-    /// What is done to values.
+    /// Operations on values.
     pub values: Option<Arc<BlendValues>>,
-    /// What larger results become.
+    /// Upper limit of results.
     pub largest: Option<Number>,
-    /// Both parts of complex numbers are changed, and neither nodata nor the largest value counts.
+    /// Both parts of complex numbers are changed; nodata and the upper limit are ignored.
     pub is_complex: bool,
-    /// Results are rounded to singles before they become bytes: GDAL does so whatever it works in.
+    /// Results are rounded to singles before they become bytes, like GDAL does in either precision.
     pub is_byte: bool,
 }
 
-/// Lays one band of a layer upon a rectangle of a band.
+/// Blends one band of a layer onto a rectangle of a band.
 #[derive(Debug, Clone)]
 pub struct BlendJob {
-    /// The band of the output, from 0.
+    /// Band of the output, from 0.
     pub band: u32,
-    /// The first column and row of the rectangle.
+    /// First column and row of the rectangle.
     pub at: (u32, u32),
-    /// Its columns and rows.
+    /// Columns and rows of the rectangle.
     pub size: (u32, u32),
-    /// The pixels that its columns come from.
+    /// Layer pixels of the columns.
     pub columns: Picks,
-    /// The pixels that its rows come from.
+    /// Layer pixels of the rows.
     pub rows: Picks,
-    /// What becomes of samples.
+    /// How samples are changed.
     pub blend: Blend,
 }
 
-/// What is laid.
+/// A layer to blend.
 #[derive(Debug, Clone, Copy)]
 pub struct BlendLayer<'a> {
-    /// Its samples.
+    /// Samples.
     pub samples: BlendSamples<'a>,
-    /// Its mask, which is 0 where what is below shows; picked like the samples. Only samples that are changed have one.
+    /// Mask, 0 at transparent pixels; picked like the samples. Only allowed for samples that are changed
+    /// (`BlendWay::Change`).
     pub mask: Option<&'a SharedPixels>,
 }
 
@@ -120,12 +122,12 @@ pub struct BlendLayer<'a> {
 pub enum BlendSamples<'a> {
     /// One band of pixels.
     Pixels(&'a SharedPixels),
-    /// The same sample everywhere.
+    /// One constant sample.
     One(DataType, Fill),
 }
 
 impl BlendSamples<'_> {
-    /// Returns their type.
+    /// Returns the sample type.
     pub fn data_type(&self) -> DataType {
         match self {
             Self::Pixels(pixels) => pixels.spec().data_type,
@@ -135,7 +137,7 @@ impl BlendSamples<'_> {
 }
 
 impl Blend {
-    /// Returns what is done to samples of one type that are laid upon another.
+    /// Returns the operation for samples of type `from` that are blended onto type `to`.
     pub fn way(&self, from: DataType, to: DataType) -> BlendWay {
         let Self { ref values, nodata, largest } = *self;
         let simple = match from == to && largest.is_none() {
@@ -147,7 +149,7 @@ impl Blend {
         if !complex.is_only_nodata() {
             return change();
         }
-        // Nodata alone is compared in these types as it is; a value that they cannot hold is nowhere.
+        // For these types nodata is compared exactly; a value outside the type's range never matches.
         let (low, high) = match from {
             DataType::U8 => (0.0, 255.0),
             DataType::I16 => (-32_768.0, 32_767.0),
@@ -162,7 +164,7 @@ impl Blend {
         }
     }
 
-    /// Returns whether values are raised to a power, which only the host does.
+    /// Returns whether values are raised to a power, which only the host computes.
     pub fn is_power(&self) -> bool {
         self.values.as_ref().is_some_and(|values| values.is_power())
     }
@@ -190,7 +192,7 @@ impl BlendChange {
         change
     }
 
-    /// A number in the precision that is worked in.
+    /// Returns a number in the working precision.
     fn working(&self, number: Number) -> Number {
         match self.is_double {
             true => Number::Double(number.as_f64()),
@@ -198,7 +200,7 @@ impl BlendChange {
         }
     }
 
-    /// Returns what the parts of a number become; `None` where what is below shows.
+    /// Returns the changed parts of a number; `None` if it is transparent.
     pub fn apply(&self, (real, imaginary): (Number, Number)) -> Option<(Number, Number)> {
         let value = self.working(real);
         if let Some(nodata) = self.nodata {
@@ -226,7 +228,7 @@ impl BlendChange {
     }
 }
 
-/// Nodata written with too few digits to be the largest single is taken for it.
+/// Treats a nodata value written with too few digits to be the largest single as the largest single.
 fn near_float_limit(value: f64, data_type: DataType) -> f64 {
     let limit = f64::from(f32::MAX);
     match data_type {
@@ -236,7 +238,7 @@ fn near_float_limit(value: f64, data_type: DataType) -> f64 {
 }
 
 impl BlendJob {
-    /// Returns what is done to each sample, after checking that layer and output fit the job.
+    /// Checks that layer and output fit the job, and returns the operation per sample.
     pub fn check(&self, layer: &BlendLayer<'_>, output: &OutputSpec) -> Result<BlendWay, EngineError> {
         let mismatch =
             |found: String, expected: String| EngineError::Mismatch { what: "layer", found, expected };

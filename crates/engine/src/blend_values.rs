@@ -1,50 +1,50 @@
-//! What a complex source of a VRT does to its values: nodata and masks let what is below show, then values are scaled
-//! and looked up. In single precision, or double where GDAL works in double.
+//! Operations of a complex VRT source: nodata and masks make pixels transparent, then values are scaled and looked up.
+//! Works in single precision, or in double where GDAL does.
 
 use crate::number::Number;
 
-/// What a complex source does to values: nodata, scale and table.
+/// Operations of a complex source: nodata, scale and table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BlendValues {
-    /// Pixels of this value are transparent.
+    /// Pixels with this value are transparent.
     pub nodata: Option<f64>,
-    /// Pixels that the source's mask calls invalid are transparent.
+    /// Whether pixels that are invalid in the source's mask are transparent.
     pub uses_mask: bool,
-    /// How values are scaled.
+    /// Scaling of values.
     pub scaling: BlendScaling,
-    /// Values, ascending (NaN first), and what they become; between them it is interpolated.
+    /// Values, ascending (NaN first), and their results; interpolated in between.
     pub table: Vec<(f64, f64)>,
 }
 
-/// How a complex source scales values.
+/// Scaling of values by a complex source.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum BlendScaling {
-    /// Not at all.
+    /// No scaling.
     #[default]
     None,
-    /// Multiplied, then moved.
+    /// Multiply, then add.
     Linear {
-        /// Added.
+        /// Addend.
         offset: f64,
-        /// Multiplied by.
+        /// Factor.
         ratio: f64,
     },
-    /// The place of a value between two others, to a power. Only the host computes it: powers of other processors differ in
-    /// the last digit.
+    /// Relative position of a value in a range, raised to a power. Only the host computes it: results of other
+    /// processors differ in the last digit.
     Power {
-        /// The power.
+        /// Exponent.
         exponent: f64,
-        /// The values that become the ends of `to`.
+        /// Values that map to the ends of `to`.
         from: (f64, f64),
-        /// The range of results.
+        /// Range of results.
         to: (f64, f64),
-        /// Whether values outside `from` become the ends of `to`.
+        /// Whether values outside `from` are clamped to the ends of `to`.
         clip: bool,
     },
 }
 
 impl BlendValues {
-    /// Returns whether values are multiplied or moved.
+    /// Returns whether values are scaled.
     pub fn is_scaled(&self) -> bool {
         matches!(self.scaling, BlendScaling::Linear { offset, ratio } if (offset, ratio) != (0.0, 1.0))
     }
@@ -54,17 +54,17 @@ impl BlendValues {
         self.scaling != BlendScaling::None || !self.table.is_empty()
     }
 
-    /// Returns whether there is nothing but nodata.
+    /// Returns whether nodata is the only operation.
     pub fn is_only_nodata(&self) -> bool {
         *self == Self { nodata: self.nodata, ..Self::default() }
     }
 
-    /// Returns whether values are raised to a power, which only the host does.
+    /// Returns whether values are raised to a power, which only the host computes.
     pub fn is_power(&self) -> bool {
         matches!(self.scaling, BlendScaling::Power { .. })
     }
 
-    /// Returns the value that all pixels become before they are looked up: such pixels need not be read.
+    /// Returns the value that scaling gives every pixel, if it is constant: the pixels need not be read then.
     pub fn constant(&self) -> Option<f64> {
         match self.scaling {
             BlendScaling::Linear { offset, ratio }
@@ -76,7 +76,7 @@ impl BlendValues {
         }
     }
 
-    /// Returns what a value becomes, in the precision that it is given in.
+    /// Returns the result for a value, in the precision of the value.
     pub fn apply(&self, value: Number) -> Number {
         let is_double = matches!(value, Number::Double(_));
         let working = |v: f64| match is_double {
@@ -110,7 +110,8 @@ fn single(v: f64) -> f32 {
     v as f32
 }
 
-/// The entry of a value, or what lies between its neighbours; the ends go on beyond the table.
+/// Returns the table entry of a value, or interpolates between its neighbours; beyond the table the first or last entry
+/// applies.
 fn look_up(table: &[(f64, f64)], value: f64) -> f64 {
     let rows = match table {
         [(from, to), rest @ ..] if from.is_nan() => {

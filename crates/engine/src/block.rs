@@ -1,7 +1,7 @@
-//! How a block is stored (`BlockLayout`) and where its pixels go (`Placement`).
+//! Storage of a block (`BlockLayout`) and destination of its pixels (`Placement`).
 //!
-//! A layout is a fact of an image, checked when the image was opened; engines trust it. All sizes derived
-//! here are checked, because a layout can describe blocks larger than any memory.
+//! A layout is checked when its image is opened; engines trust it. All sizes derived from it use checked arithmetic,
+//! because a layout can describe blocks larger than any memory.
 
 use std::sync::Arc;
 use strile_tiff::{
@@ -11,68 +11,69 @@ use strile_tiff::{
 /// Everything needed to turn the bytes of a block of one image into samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockLayout {
-    /// Pixels across.
+    /// Columns.
     pub width: u32,
-    /// Pixels down of a full block; the last strip of an image may have fewer.
+    /// Rows of a full block; the last strip of an image may have fewer.
     pub height: u32,
-    /// Samples interleaved in the block: 1 where planes are separate.
+    /// Samples interleaved in the block: 1 if planes are separate.
     pub samples: u16,
-    /// The stored sample.
+    /// Stored sample format.
     pub sample: SampleType,
-    /// Depth of each interleaved sample where they differ (5-6-5); `sample.bits` is then the largest.
+    /// Bits of each interleaved sample if they differ (5-6-5); `sample.bits` is then the largest.
     pub mixed_bits: Option<Arc<[u16]>>,
-    /// Its type in memory; always `sample.data_type()`.
+    /// Sample type in memory; always `sample.data_type()`.
     pub data_type: DataType,
-    /// Order of the bytes of a stored sample.
+    /// Byte order of stored samples.
     pub byte_order: ByteOrder,
     /// FillOrder 2: the bits of every stored byte are reversed.
     pub reverse_bits: bool,
-    /// The codec.
+    /// Codec.
     pub compression: Compression,
-    /// What was done before compressing.
+    /// Predictor that was applied before compression.
     pub predictor: Predictor,
-    /// Strips may end early, and a last strip may hold all its rows; tiles are always whole.
+    /// Whether the block is a strip. Strips may end early, and a last strip may hold all its rows; tiles are always
+    /// complete.
     pub is_strip: bool,
-    /// What some codecs need besides.
+    /// Additional facts that some codecs need.
     pub extras: CodecExtras,
 }
 
 /// Facts that only some codecs read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CodecExtras {
-    /// Meaning of the samples.
+    /// Photometric interpretation.
     pub photometric: Photometric,
-    /// Present where photometric is YCbCr and the planes are interleaved: the block is given as RGB.
+    /// Set if photometric is YCbCr and the planes are interleaved: the block is returned as RGB.
     pub ycbcr: Option<YCbCr>,
     /// Tag JPEGTables.
     pub jpeg_tables: Option<Arc<[u8]>>,
-    /// The stream around a LERC blob.
+    /// Compression around a LERC blob.
     pub lerc: LercWrapper,
     /// Tag T4Options or T6Options.
     pub fax_options: u32,
-    /// What missing and faulty blocks and masked-out pixels become: the image's nodata, else 0.
+    /// Value of missing blocks, faulty blocks and masked pixels: the image's nodata value, or 0.
     pub fill: Fill,
-    /// Wavelet levels of JPEG 2000 streams that are left out; 0 for all other codecs. The layout's sizes are those that
-    /// are left: of the stored ones divided by two to this power, rounded up.
+    /// Wavelet levels of JPEG 2000 streams to skip; 0 for other codecs. The sizes in the layout are the reduced ones:
+    /// the stored sizes divided by two to this power, rounded up.
     pub reduce: u8,
 }
 
-/// One sample in memory, native byte order; the first `DataType::size` bytes count.
+/// One sample in memory, in native byte order, in the first `DataType::size` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fill(pub [u8; 16]);
 
-/// What a codec leaves in its output.
+/// Form of a codec's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecodedForm {
-    /// Rows padded to whole bytes, file byte order, predictor still applied.
+    /// Rows padded to whole bytes, in file byte order, predictor still applied.
     Packed,
-    /// Samples of `data_type` in native byte order, no predictor.
+    /// Samples of `data_type` in native byte order, without predictor.
     Samples,
 }
 
 impl BlockLayout {
-    /// Blocks of samples as they are in memory, pixel by pixel: with them decoded pixels are a job like any other, and
-    /// whoever takes them places them as it places any block.
+    /// Returns the layout of blocks that hold samples as in memory, pixel by pixel. It lets decoded pixels be placed by
+    /// an ordinary job.
     pub fn stored(data_type: DataType, (width, height): (u32, u32), samples: u16) -> Self {
         use DataType as D;
         let format = match data_type {
@@ -106,7 +107,7 @@ impl BlockLayout {
         }
     }
 
-    /// What the layout's codec leaves in its output.
+    /// Returns the form of the codec's output.
     pub fn decoded_form(&self) -> DecodedForm {
         use Compression as C;
         match self.compression {
@@ -138,12 +139,12 @@ impl BlockLayout {
         }
     }
 
-    /// True where the codec leaves Y, Cb and Cr in units of subsampled chroma that become RGB afterwards.
+    /// Returns whether the codec's output is Y, Cb and Cr in units of subsampled chroma, to be converted to RGB.
     pub fn has_chroma_units(&self) -> bool {
         self.extras.ycbcr.is_some() && self.decoded_form() == DecodedForm::Packed
     }
 
-    /// Bits of one pixel as packed.
+    /// Returns the bits of one packed pixel.
     pub fn pixel_bits(&self) -> u64 {
         match &self.mixed_bits {
             Some(bits) => bits.iter().map(|&b| u64::from(b)).sum(),
@@ -151,7 +152,7 @@ impl BlockLayout {
         }
     }
 
-    /// Bytes of one packed row, or of one row of chroma units; `None` past what memory can address.
+    /// Returns the bytes of one packed row, or of one row of chroma units; `None` if they exceed the address space.
     pub fn packed_row_len(&self) -> Option<usize> {
         if let (true, Some(ycbcr)) = (self.has_chroma_units(), self.extras.ycbcr) {
             let (h, v) = (u64::from(ycbcr.subsampling.0), u64::from(ycbcr.subsampling.1));
@@ -161,7 +162,7 @@ impl BlockLayout {
         usize::try_from(u64::from(self.width).checked_mul(self.pixel_bits())?.div_ceil(8)).ok()
     }
 
-    /// Bytes the codec must produce for a block of `rows` rows.
+    /// Returns the bytes that the codec must produce for a block of `rows` rows.
     pub fn decoded_len(&self, rows: u32) -> Option<usize> {
         match self.decoded_form() {
             DecodedForm::Samples => self.samples_len(rows),
@@ -175,14 +176,14 @@ impl BlockLayout {
         }
     }
 
-    /// Bytes of `rows` rows as samples in memory.
+    /// Returns the bytes of `rows` rows as samples in memory.
     pub fn samples_len(&self, rows: u32) -> Option<usize> {
         let pixels = usize::try_from(u64::from(self.width).checked_mul(u64::from(rows))?).ok()?;
         pixels.checked_mul(usize::from(self.samples))?.checked_mul(self.data_type.size())
     }
 }
 
-/// Bytes of a source or of a staged arena.
+/// A byte range of a source or of a staged arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
@@ -192,44 +193,44 @@ pub struct Span {
 }
 
 impl Span {
-    /// The byte after the last, or `None` past 2^64.
+    /// Returns the offset after the last byte, or `None` past 2^64.
     pub fn end(self) -> Option<u64> {
         self.offset.checked_add(self.len)
     }
 }
 
-/// Which block it is, for messages and order.
+/// Identifies a block, for messages and ordering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct BlockAddress {
-    /// 0 the full image, k the k-th overview.
+    /// Level: 0 is the full image, k the k-th overview.
     pub level: u32,
     /// Row of blocks from the top.
     pub row: u32,
     /// Column of blocks from the left.
     pub column: u32,
-    /// Plane where planes are separate, else 0.
+    /// Plane if planes are separate, else 0.
     pub plane: u32,
 }
 
-/// The part of a block that is wanted and where it goes.
+/// The requested part of a block and its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
     /// Rows stored in the block.
     pub rows: u32,
-    /// Rows of the block that lie in the image; some writers store no more than these in their last tiles.
+    /// Rows of the block inside the image; some writers store only these in their last tiles.
     pub image_rows: u32,
-    /// First wanted pixel of the block.
+    /// First requested column of the block.
     pub block_x: u32,
-    /// First wanted row of the block.
+    /// First requested row of the block.
     pub block_y: u32,
-    /// Wanted pixels across, at least 1.
+    /// Requested columns, at least 1.
     pub width: u32,
-    /// Wanted rows, at least 1.
+    /// Requested rows, at least 1.
     pub height: u32,
-    /// Column of the output for the first wanted pixel.
+    /// Output column of the first requested pixel.
     pub out_x: u32,
-    /// Row of the output for the first wanted row.
+    /// Output row of the first requested row.
     pub out_y: u32,
-    /// Band of the output for the first selected sample.
+    /// Output band of the first selected sample.
     pub first_band: u32,
 }

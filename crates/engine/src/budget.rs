@@ -1,19 +1,18 @@
-//! Memory is counted against a limit before it is taken, and a request can be refused.
+//! Memory accounting: memory is reserved from a budget before it is allocated, and a request can be refused.
 //!
-//! A [`Budget`] is one call's account in a pool. A call that names a limit has a pool of its own. All calls of a
-//! process that name none share one pool, so that many threads together stay within the memory of the machine.
+//! A [`Budget`] is the account of one call in a pool. A call that sets a limit has a pool of its own. All other calls
+//! of a process share one pool, so that many threads together stay within the memory of the machine.
 //!
-//! Requests in a shared pool wait for other calls. The rules that keep calls from waiting for each other for ever
-//! (decision 017):
-//! - A request waits only while another call holds memory that it gives back by itself and does not wait too. The
-//!   request that would close a circle is refused.
-//! - Calls that hold nothing yet are admitted in the order they came, and only up to three quarters of the limit while
-//!   others are at work: the rest is for those that are at work already.
-//! - Nobody waits for memory that is held between calls (`take`, `Context::take_kept`).
-//! - Decoders take *brief* memory on the threads of the pool. They wait only for other brief memory, whose holders wait
-//!   for nothing.
-//! - Caches hold *spare* memory. Calls are lent memory as if there were none, and caches give back what is then too much
-//!   before the call goes on.
+//! Requests in a shared pool wait for other calls. These rules prevent deadlock (decision 017):
+//! - A request waits only while some call holds working memory (which it returns without outside help) and is not
+//!   waiting itself. A request that would close a cycle is refused.
+//! - Calls that hold nothing yet are admitted in order of arrival, and only up to three quarters of the limit while
+//!   other calls hold memory: the rest is reserved for calls in progress.
+//! - No request waits for memory that is held between calls (`take`, `Context::take_kept`).
+//! - Decoders take *brief* memory on the threads of the pool. They wait only for other brief memory, whose holders
+//!   never wait.
+//! - Caches hold *spare* memory. Requests are granted as if caches were empty; caches return the excess before the call
+//!   continues.
 
 use crate::machine::{Roots, default_limit};
 use crate::{Cancel, EngineError, PerProcess};
@@ -22,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// A limit on memory, shared with other calls or not, and what one call has taken of it.
+/// A memory limit, private or shared with other calls, and the memory that one call has taken of it.
 #[derive(Debug)]
 pub struct Budget {
     pool: Arc<Pool>,
@@ -33,41 +32,41 @@ pub struct Budget {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{purpose} needs {need} bytes of memory, {free} of the limit of {limit} are free")]
 pub struct BudgetError {
-    /// Bytes asked for.
+    /// Bytes requested.
     pub need: u64,
-    /// Bytes not lent out.
+    /// Bytes available.
     pub free: u64,
-    /// The whole budget.
+    /// Limit of the budget in bytes.
     pub limit: u64,
-    /// What it was for.
+    /// Purpose of the memory.
     pub purpose: &'static str,
 }
 
-/// How long memory is held, and so who may wait for it.
+/// How long memory is held, which decides whether other requests may wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// Until its owner lets go, perhaps between calls: nobody waits for it.
+    /// Until its owner drops it, possibly between calls: no request waits for it.
     Kept,
-    /// Until the call ends, by itself.
+    /// Until the call ends.
     Working,
-    /// Until a block is decoded, by a thread that waits for nothing.
+    /// Until a block is decoded, by a thread that does not wait.
     Brief,
 }
 
-/// How often a request that waits looks whether it was cancelled or can be served.
+/// Interval at which a waiting request checks for cancellation and for free memory.
 const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
-/// How long a request waits while no memory at all is given back. Only a call that waits for its own caller gets there.
+/// How long a request waits while no memory at all is returned. Reached only if a call waits for its own caller.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 impl Budget {
-    /// A budget of `limit` bytes, shared with no other.
+    /// Returns a private budget of `limit` bytes.
     pub fn new(limit: u64) -> Self {
         Self { pool: Arc::new(Pool::new(limit)), call: 0 }
     }
 
-    /// The budget of one call that names no limit. All of them in a process share three quarters of the memory that the
-    /// process may use: the least of physical memory, the limits of its cgroups, and its resource limits.
+    /// Returns the budget of one call without a limit of its own. All such calls of a process share three quarters of
+    /// the memory that the process may use: the least of physical memory, its cgroup limits and its resource limits.
     pub fn of_process() -> Self {
         static POOL: PerProcess<Arc<Pool>> = PerProcess::new();
         let pool = POOL.get(|| Arc::new(Pool::new(default_limit(&Roots::default()))));
@@ -80,17 +79,18 @@ impl Budget {
         Self { pool: Arc::clone(pool), call: state.last_call }
     }
 
-    /// The whole budget in bytes.
+    /// Returns the limit in bytes.
     pub fn limit(&self) -> u64 {
         self.pool.limit
     }
 
-    /// The most that was ever lent out at once, to all calls that share the budget.
+    /// Returns the largest number of bytes in use at once, over all calls that share the budget.
     pub fn peak(&self) -> u64 {
         self.pool.lock().peak
     }
 
-    /// Lends `need` bytes until the lease is dropped, or says why not. Does not wait, and no other call waits for it.
+    /// Lends `need` bytes until the lease is dropped, or returns an error. Does not wait, and no other call waits for
+    /// it.
     pub fn take(&self, need: u64, purpose: &'static str) -> Result<Lease, BudgetError> {
         let state = self.pool.lock();
         let free = self.pool.limit.saturating_sub(state.used);
@@ -100,8 +100,8 @@ impl Budget {
         }
     }
 
-    /// Counts `bytes` that a cache holds, if they are free. Calls are lent memory as if the cache were empty. Where both
-    /// together exceed the limit, `reclaim` is called with the number of bytes that the cache has to give back, before the
+    /// Reserves `bytes` for a cache if they are free. Calls are lent memory as if the cache were empty. If both
+    /// together exceed the limit, `reclaim` is called with the number of bytes that the cache must return, before the
     /// memory is lent; it must not wait for a call.
     pub fn spare(&self, bytes: u64, reclaim: fn(u64)) -> Option<Spare> {
         let mut state = self.pool.lock();
@@ -114,7 +114,7 @@ impl Budget {
         Some(Spare { pool: Arc::clone(&self.pool), bytes })
     }
 
-    /// Checks that the limit itself has room for `need` bytes; takes nothing.
+    /// Checks that the limit itself is at least `need` bytes; takes nothing.
     pub fn fits(&self, need: u64, purpose: &'static str) -> Result<(), BudgetError> {
         let state = self.pool.lock();
         match need <= self.pool.limit.saturating_sub(state.held(self.call)) {
@@ -123,20 +123,20 @@ impl Budget {
         }
     }
 
-    /// Returns for how many of `wanted` workers there is room now, with `each` bytes per worker, once the call has taken
-    /// `held` bytes more. At least 1, even if there is no room for one.
+    /// Returns how many of `wanted` workers fit now, with `each` bytes per worker, after the call has taken `held` more
+    /// bytes. At least 1, even if one does not fit.
     pub fn workers(&self, each: u64, wanted: usize, held: u64) -> usize {
         let state = self.pool.lock();
         let room = match held {
             0 => self.room(&state, Hold::Working, None),
-            // The call is not new any more.
+            // The call holds memory already, so it does not count as new.
             _ => self.pool.limit.saturating_sub(state.used).saturating_sub(held),
         };
         workers_in(room, each, wanted)
     }
 
-    /// Lends memory for as many of `wanted` workers as there is room for, with `each` bytes per worker. Waits only for the
-    /// first.
+    /// Lends memory for as many of `wanted` workers as fit, with `each` bytes per worker. Waits only for the first
+    /// worker's memory.
     pub(crate) fn wait(
         &self,
         (each, wanted): (u64, usize),
@@ -168,14 +168,14 @@ impl Budget {
         }
     }
 
-    /// Lends `need` bytes that its call gives back by itself, if they are at most a quarter of what there is room for now.
+    /// Lends `need` bytes until the call ends, if they are at most a quarter of what is available now.
     pub(crate) fn now(&self, need: u64) -> Option<Lease> {
         let state = self.pool.lock();
         let room = self.room(&state, Hold::Working, None);
         (need <= room / 4).then(|| self.lend(state, need, Hold::Working))
     }
 
-    /// What this call may have now.
+    /// Returns the bytes that this call may take now.
     fn room(&self, state: &State, hold: Hold, ticket: Option<u64>) -> u64 {
         let limit = self.pool.limit;
         let first = state.queue.front().is_none_or(|&front| Some(front) == ticket);
@@ -183,13 +183,13 @@ impl Budget {
         let most = match (newcomer, first, state.others(self.call).any(|held| held.working > 0)) {
             (false, ..) | (true, true, false) => limit,
             (true, true, true) => limit / 4 * 3,
-            // Others came before.
+            // Other calls came first.
             (true, false, _) => 0,
         };
         most.saturating_sub(state.used)
     }
 
-    /// Whether a request that does not fit now can be served later.
+    /// Returns whether a request that does not fit now can be served later.
     fn may_wait(&self, state: &State, need: u64, hold: Hold, ticket: Option<u64>) -> bool {
         if need > self.pool.limit.saturating_sub(state.held(self.call)) && hold != Hold::Brief {
             return false;
@@ -215,7 +215,7 @@ impl Budget {
         }
         let over = state.used.saturating_add(state.spare).saturating_sub(self.pool.limit);
         let reclaim = state.reclaim.filter(|_| over > 0 && state.spare > 0);
-        // Not under the lock: what caches give back is counted here.
+        // Called without the lock: memory that caches return is counted here.
         drop(state);
         if let Some(reclaim) = reclaim {
             reclaim(over);
@@ -229,12 +229,12 @@ impl Budget {
     }
 }
 
-/// How many of `wanted` workers fit, with `each` bytes per worker; at least 1.
+/// Returns how many of `wanted` workers fit, with `each` bytes per worker; at least 1.
 fn workers_in(room: u64, each: u64, wanted: usize) -> usize {
     usize::try_from(room / each.max(1)).unwrap_or(usize::MAX).clamp(1, wanted.max(1))
 }
 
-/// Memory lent by a budget; given back on drop.
+/// Memory lent by a budget; returned on drop.
 #[derive(Debug)]
 pub struct Lease {
     pool: Arc<Pool>,
@@ -244,7 +244,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Returns how much it is.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -270,7 +270,7 @@ impl Drop for Lease {
     }
 }
 
-/// Memory that a cache holds; given back on drop.
+/// Memory that a cache holds; returned on drop.
 #[derive(Debug)]
 pub struct Spare {
     pool: Arc<Pool>,
@@ -278,7 +278,7 @@ pub struct Spare {
 }
 
 impl Spare {
-    /// Returns how much it is.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -291,7 +291,7 @@ impl Drop for Spare {
     }
 }
 
-/// A limit and what all calls have taken of it.
+/// A limit and the memory that all calls have taken of it.
 #[derive(Debug)]
 struct Pool {
     limit: u64,
@@ -305,7 +305,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code that can panic runs while it is held.
+        // No code that can panic runs while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -314,29 +314,29 @@ impl Pool {
 struct State {
     used: u64,
     peak: u64,
-    /// Held by caches, besides.
+    /// Bytes held by caches, in addition.
     spare: u64,
-    /// Makes caches give back so many bytes.
+    /// Makes caches return this many bytes.
     reclaim: Option<fn(u64)>,
-    /// Calls that hold something or wait.
+    /// Calls that hold memory or wait.
     calls: BTreeMap<u64, Held>,
     last_call: u64,
-    /// Brief leases that are out.
+    /// Number of outstanding brief leases.
     brief: u64,
-    /// Leases given back so far.
+    /// Number of leases returned so far.
     returns: u64,
-    /// Calls that hold nothing yet and wait, in the order they came.
+    /// Waiting calls that hold nothing yet, in order of arrival.
     queue: VecDeque<u64>,
     last_ticket: u64,
 }
 
-/// What one call has.
+/// State of one call.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Held {
     bytes: u64,
-    /// Of them those that it gives back by itself.
+    /// Bytes of these that the call returns when it ends.
     working: u64,
-    /// Its requests that wait.
+    /// Number of waiting requests.
     waiting: u64,
 }
 
@@ -353,10 +353,10 @@ impl State {
 /// A request that waits, or is about to.
 struct Turn<'a> {
     budget: &'a Budget,
-    /// Its place in the queue, where its call holds nothing.
+    /// Position in the queue if its call holds nothing.
     ticket: Option<u64>,
     waits: bool,
-    /// When the last lease was given back, as far as this request saw.
+    /// Count of returned leases, and when this request last saw it change.
     seen: (u64, Instant),
 }
 

@@ -1,10 +1,11 @@
-//! A job held against what it is given: outputs that are there, of the right type, in memory the engine writes, and free.
+//! Checks of a job against its outputs: that they exist, have the right type, lie in memory that the engine writes, and
+//! are free.
 
 use crate::{Claim, Convert, DecodeJob, EngineError, Location, Output};
 use std::collections::BTreeMap;
 use strile_tiff::DataType;
 
-/// Claims the boxes that a job writes, by index of the output. `writable` is the memory that the engine writes.
+/// Claims the boxes that a job writes, by output index. `writable` lists the memory that the engine writes.
 pub fn claim_outputs(
     job: &DecodeJob,
     outputs: &[Output],
@@ -12,7 +13,7 @@ pub fn claim_outputs(
 ) -> Result<BTreeMap<u32, Claim>, EngineError> {
     let mismatch =
         |found: String, expected: String| EngineError::Mismatch { what: "outputs", found, expected };
-    // Outputs that lie in the same memory are claimed together, others each by itself.
+    // Outputs in the same memory are claimed together, others separately.
     let mut domains: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (&index, wanted) in job.boxes() {
         let output = outputs
@@ -48,7 +49,7 @@ pub fn claim_outputs(
         claims.extend(shared.into_iter().zip(Output::claim_together(&wanted).ok_or(busy)?));
     }
     let mut nodata_types: BTreeMap<u32, DataType> = BTreeMap::new();
-    // Neighbours that are alike in this are looked at once.
+    // Tasks in a row with the same layout and output are checked together.
     for alike in job.tasks().chunk_by(|a, b| (a.layout, a.output) == (b.layout, b.output)) {
         let Some(task) = alike.first() else { continue };
         let stored = job.layouts().get(task.layout as usize).map(|layout| layout.data_type);
@@ -86,7 +87,7 @@ mod tests {
     use crate::{BlockAddress, BlockLayout, BlockTask, OutputBox, OutputSpec, Placement};
     use std::sync::Arc;
 
-    /// A job that fills `columns` of a row of eight samples in each of its outputs.
+    /// Returns a job that fills `columns` of a row of eight samples in each of its outputs.
     fn filling(parts: &[(u32, u32, u32)]) -> DecodeJob {
         let layout = Arc::new(BlockLayout::stored(DataType::U8, (8, 1), 1));
         let task = |&(output, start, end): &(u32, u32, u32)| BlockTask {
@@ -111,7 +112,7 @@ mod tests {
         DecodeJob::new(vec![layout], vec![vec![0]], parts.iter().map(task).collect()).unwrap()
     }
 
-    /// Tasks were compared within an output alone, while several outputs can be delegates of one claim.
+    /// Bug: tasks were compared only within an output, although several outputs can be delegates of one claim.
     #[test]
     fn tasks_in_delegates_of_one_claim_do_not_overlap() {
         let output = Output::new(OutputSpec::band_first(DataType::U8, 1, 1, 8).unwrap()).unwrap();
@@ -119,7 +120,7 @@ mod tests {
         let claim = Arc::new(output.claim(all).unwrap());
         let outputs = [claim.delegate(), claim.delegate()];
         let claimed = |parts: &[(u32, u32, u32)]| claim_outputs(&filling(parts), &outputs, &[Location::Host]);
-        // Boxes around the tasks of the outputs overlap, the tasks do not.
+        // The bounding boxes of the outputs overlap, their tasks do not.
         let held = claimed(&[(0, 0, 2), (1, 2, 4), (0, 4, 6)]).unwrap();
         assert_eq!(held.len(), 2);
         assert_eq!(claimed(&[(1, 5, 7)]).err(), Some(EngineError::Busy { output: 1 }));

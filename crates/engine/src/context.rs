@@ -1,4 +1,4 @@
-//! What every long call is given: a way to stop it, to watch it, and what it may take.
+//! Context of a long call: cancellation, progress and resource limits.
 
 use crate::budget::Hold;
 use crate::{Budget, EngineError, Lease, Trace};
@@ -6,54 +6,54 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Asks running work to stop. Clones share one flag.
+/// A request to stop running work. Clones share one flag.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel {
     flag: Arc<AtomicBool>,
-    /// What this is a part of.
+    /// Flag of the work that this one is a part of.
     whole: Option<Arc<Cancel>>,
 }
 
 impl Cancel {
-    /// Asks for a stop. Work ends with `EngineError::Cancelled` at its next block, and inside a large one within a fraction
-    /// of a second if its decoder can be interrupted (see docs/reliability.md).
+    /// Requests a stop. Work ends with `EngineError::Cancelled` at its next block, and inside a large block within a
+    /// fraction of a second if its decoder can be interrupted (see docs/reliability.md).
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a stop was asked for.
+    /// Returns whether a stop was requested.
     pub fn is_cancelled(&self) -> bool {
         self.flag.load(Ordering::Relaxed) || self.whole.as_ref().is_some_and(|whole| whole.is_cancelled())
     }
 
-    /// A flag for a part of the work: it stops with the whole, and the whole does not stop with it.
+    /// Returns a flag for a part of the work: cancelling the whole cancels the part, but not the reverse.
     pub fn part(&self) -> Self {
         Self { flag: Arc::default(), whole: Some(Arc::new(self.clone())) }
     }
 }
 
-/// Watches work: called from worker threads with blocks done since the last call.
+/// Receives progress: called from worker threads with the blocks finished since the last call.
 pub trait Progress: Send + Sync {
-    /// `blocks` more are done.
+    /// Reports that `blocks` more blocks are done.
     fn advance(&self, blocks: u64);
 }
 
-/// Cancel, progress, budget and threads of one call.
+/// Cancellation, progress, budget and thread count of one call.
 #[derive(Clone)]
 pub struct Context {
-    /// Stops the call.
+    /// Cancellation flag.
     pub cancel: Cancel,
-    /// Watches the call.
+    /// Progress receiver.
     pub progress: Option<Arc<dyn Progress>>,
-    /// What memory the call may take. Calls that name no limit share that of the process.
+    /// Memory budget. Calls without a limit share the budget of the process.
     pub budget: Arc<Budget>,
-    /// Where what happens when is kept, where someone asks.
+    /// Receives timings, if set.
     pub trace: Option<Arc<Trace>>,
-    /// How many threads of the process-wide pool the call may use at once.
+    /// Largest number of threads of the process-wide pool that the call may use at once.
     pub threads: NonZeroUsize,
 }
 
-/// The threads that this process may run at once, asked of the system once: its answer takes longer than a small read.
+/// Returns how many threads this process may run at once. Queried once: the query takes longer than a small read.
 fn threads_of_process() -> NonZeroUsize {
     static THREADS: OnceLock<NonZeroUsize> = OnceLock::new();
     *THREADS.get_or_init(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
@@ -72,23 +72,24 @@ impl Default for Context {
 }
 
 impl Context {
-    /// Lends `need` bytes until the lease is dropped, which happens before the call ends. Waits for other calls where
-    /// the budget is the one of the process and they have taken too much of it.
+    /// Lends `need` bytes until the lease is dropped, which must happen before the call ends. If the budget is the
+    /// process-wide one and other calls use too much of it, waits for them.
     pub fn take(&self, need: u64, purpose: &'static str) -> Result<Lease, EngineError> {
         self.budget.wait((need, 1), Hold::Working, purpose, &self.cancel).map(|(_, lease)| lease)
     }
 
-    /// The same for memory that the call can do without: `None` if it is more than a quarter of what is free now.
+    /// Like `take`, for memory that the call can do without: returns `None` if `need` is more than a quarter of what is
+    /// free now.
     pub fn take_now(&self, need: u64) -> Option<Lease> {
         self.budget.now(need)
     }
 
-    /// The same as `take` for memory that may be held between calls, as a writer does. No other call waits for it.
+    /// Like `take`, for memory that may be held between calls, for example by a writer. No other call waits for it.
     pub fn take_kept(&self, need: u64, purpose: &'static str) -> Result<Lease, EngineError> {
         self.budget.wait((need, 1), Hold::Kept, purpose, &self.cancel).map(|(_, lease)| lease)
     }
 
-    /// Lends `each` bytes for as many of `wanted` workers as there is room for, at least one, and says for how many.
+    /// Lends `each` bytes for as many of `wanted` workers as fit, at least one, and returns their number.
     pub fn take_for_workers(
         &self,
         each: u64,
@@ -98,8 +99,8 @@ impl Context {
         self.budget.wait((each, wanted), Hold::Working, purpose, &self.cancel)
     }
 
-    /// Lends memory for one block that is being decoded, on a thread of the pool. Waits only for other such memory. Who
-    /// holds some takes no more.
+    /// Lends memory for one block being decoded on a thread of the pool. Waits only for other such memory. A thread
+    /// that holds brief memory must not take more.
     pub fn take_brief(&self, need: u64, purpose: &'static str) -> Result<Lease, EngineError> {
         self.budget.wait((need, 1), Hold::Brief, purpose, &self.cancel).map(|(_, lease)| lease)
     }

@@ -1,8 +1,8 @@
-//! What an output makes of the samples that are written to it: nodata becomes NaN, the rest is scaled, all is a float.
+//! Conversion of samples to floats on output: nodata becomes NaN, other values are scaled.
 //!
-//! The arithmetic is fixed to the last bit, so every engine gives the same: a sample as `f64` (of 64-bit integers the
-//! nearest one), times `scale`, plus `offset`, each of the two rounded by itself, then rounded once to the type of the
-//! output. A NaN is always the canonical one, whatever made it. The fill value of a layout goes the same way.
+//! The arithmetic is fixed to the last bit, so all engines agree: a sample as `f64` (for 64-bit integers the nearest
+//! one), times `scale`, plus `offset`, each rounded separately, then rounded once to the type of the output. Every NaN
+//! result is the canonical NaN. The fill value of a layout is converted in the same way.
 
 use crate::Fill;
 use strile_tiff::DataType;
@@ -11,40 +11,41 @@ const NAN: f64 = f64::from_bits(0x7FF8_0000_0000_0000);
 const NAN_32: f32 = f32::from_bits(0x7FC0_0000);
 const NAN_16: u16 = 0x7E00;
 
-/// Turns samples into floats as they are written to an output: nodata becomes NaN, the rest is scaled.
+/// Converts samples to floats as they are written to an output: nodata becomes NaN, other values are scaled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Convert {
-    /// The value that becomes NaN, a sample of the type that blocks are stored in. It is compared as a value: both zeros
-    /// are one, and NaN is every NaN; integers of 64 bits are compared before they are rounded.
+    /// Value that becomes NaN, as a sample of the stored type. It is compared as a value: both zeros are equal, and NaN
+    /// matches every NaN; 64-bit integers are compared before rounding.
     pub nodata: Option<Fill>,
     /// Factor.
     pub scale: f64,
-    /// Added after.
+    /// Addend, applied after the factor.
     pub offset: f64,
 }
 
 impl Convert {
-    /// Nodata to NaN and nothing else. The offset is -0: added to any value it gives that value, to -0 too.
+    /// Returns a conversion that only turns nodata into NaN. The offset is -0, which leaves every value unchanged when
+    /// added, also -0.
     pub const fn masking(nodata: Option<Fill>) -> Self {
         Self { nodata, scale: 1.0, offset: -0.0 }
     }
 
-    /// Whether samples of a type can be converted: all but complex ones.
+    /// Returns whether samples of a type can be converted: all types but complex ones.
     pub const fn takes(stored: DataType) -> bool {
         !matches!(stored, DataType::C64 | DataType::C128)
     }
 
-    /// Whether a type can be converted to.
+    /// Returns whether samples can be converted to a type.
     pub const fn gives(target: DataType) -> bool {
         matches!(target, DataType::F16 | DataType::F32 | DataType::F64)
     }
 
-    /// What becomes of a value that is not nodata, before it is rounded to the type of the output.
+    /// Returns the result for a value that is not nodata, before rounding to the output type.
     pub fn value(&self, value: f64) -> f64 {
         value * self.scale + self.offset
     }
 
-    /// One sample converted; `None` where one of the types has no conversion.
+    /// Converts one sample; `None` if one of the types has no conversion.
     pub fn sample(&self, stored: DataType, sample: &Fill, target: DataType) -> Option<Fill> {
         let value = Self::value_of(stored, sample)?;
         let masked = self.nodata.is_some_and(|nodata| match stored {
@@ -65,14 +66,14 @@ impl Convert {
         Some(Fill(bytes))
     }
 
-    /// The bits of the nearest IEEE binary16, of two that are as near the even one; the canonical NaN of any NaN. Rounded
-    /// once: by way of `f32` some would be rounded twice.
+    /// Returns the bits of the nearest IEEE binary16, ties to even; the canonical NaN for any NaN. Rounded once: going
+    /// through `f32` would round some values twice.
     #[expect(clippy::cast_possible_truncation, reason = "at most 16 bits are left")]
     pub fn half_of(value: f64) -> u16 {
         const LEAST_NORMAL: u64 = 0x3F10_0000_0000_0000;
         const ABOVE_ALL: u64 = 0x40EF_FE00_0000_0000;
         const INFINITY: u64 = 0x7FF0_0000_0000_0000;
-        /// Its numbers lie 2^-24 apart, as the least halves do.
+        /// Doubles of this magnitude are 2^-24 apart, like the smallest halves.
         const SHIFT: f64 = 268_435_456.0;
         let (sign, magnitude) = ((value.to_bits() >> 48 & 0x8000) as u16, value.to_bits() & !(1 << 63));
         sign | match magnitude {
@@ -85,7 +86,7 @@ impl Convert {
         }
     }
 
-    /// A sample of a type as `f64`; `None` for complex ones.
+    /// Returns a sample of a type as `f64`; `None` for complex types.
     #[expect(clippy::cast_precision_loss, reason = "rounding is what is wanted")]
     pub fn value_of(stored: DataType, Fill(bytes): &Fill) -> Option<f64> {
         Some(match stored {
@@ -110,7 +111,7 @@ fn nearest(value: f64) -> f32 {
     if value.is_nan() { NAN_32 } else { value as f32 }
 }
 
-/// IEEE binary16.
+/// Returns the value of an IEEE binary16.
 fn half(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
     let magnitude = match (exponent, fraction == 0.0) {
@@ -176,7 +177,7 @@ mod tests {
         }
         let ends = [f64::INFINITY, 1e300, 5e-324, -0.0, -f64::NAN];
         assert_eq!(ends.map(Convert::half_of), [0x7C00, 0x7C00, 0, 0x8000, 0x7E00]);
-        // By way of `f32` this would be 1.
+        // Through `f32` this would be 1.
         assert_eq!(Convert::half_of(1.0 + 2f64.powi(-11) + 2f64.powi(-40)), 0x3C01);
     }
 

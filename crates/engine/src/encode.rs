@@ -1,29 +1,29 @@
-//! What is to be encoded, and what comes of it: plain data.
+//! Encoding jobs and their results.
 //!
-//! Encoding a block: cut its pixels out of the image; fill what reaches beyond it (the last column and the last
-//! row repeated up to a multiple of 16; rows further down, and for codecs that take samples
-//! (`DecodedForm::Samples`) columns further right, all the last pixel of the last row); NaN to the sentinel; leave the block out where it is sparse; pack, predictor, byte
-//! order; compress. The steps and their order are the same on every engine.
+//! Encoding a block: cut its pixels out of the image; pad beyond the image (the last column and the last row repeated
+//! up to a multiple of 16; rows further down, and for codecs that take samples (`DecodedForm::Samples`) columns further
+//! right, with the last pixel of the last row); replace NaN by the sentinel; omit the block if it is sparse; pack,
+//! apply predictor and byte order; compress. The steps and their order are the same in every engine.
 
 mod check;
 
 use crate::{Arena, BlockAddress, BlockLayout, Fill, LocatedFault, Span};
 use std::sync::Arc;
 
-/// Which encoders make the bytes.
+/// Which encoders produce the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoder {
-    /// The fastest that the engine has.
+    /// The engine's fastest encoder.
     #[default]
     Fast,
-    /// Those of `portable/spec.md`, whose bytes do not tell which engine made them.
+    /// The encoders of `portable/spec.md`, whose bytes are the same in every engine.
     Portable,
-    /// A library that the engine may find on its machine. `Engine::prepare` refuses layouts that the library cannot encode;
-    /// no other encoder takes its place.
+    /// A library that may be present on the machine. `Engine::prepare` refuses layouts that the library cannot encode;
+    /// there is no fallback to another encoder.
     Library {
-        /// The name that the engine knows it by.
+        /// Name by which the engine knows the library.
         name: &'static str,
-        /// The library's own measure of effort; 0 where it has none.
+        /// Effort in the library's own scale; 0 if it has none.
         effort: u8,
     },
 }
@@ -33,31 +33,31 @@ impl Encoder {
     pub const PORTABLE: &str = "portable-1";
 }
 
-/// How hard and how exactly to compress. Fixed for a whole file when its writing is planned.
+/// Compression effort and loss. Fixed for a whole file when its writing is planned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EncodeParams {
-    /// Whose bytes.
+    /// Encoder.
     pub encoder: Encoder,
-    /// Effort, in the numbers of the codec: Deflate 1 to 12, ZSTD 1 to 22, LZMA 0 to 9; others ignore it.
+    /// Effort in the codec's own numbers: Deflate 1 to 12, ZSTD 1 to 22, LZMA 0 to 9; others ignore it.
     pub level: i32,
-    /// JPEG, WebP and JPEG 2000: 1 to 100, where they lose.
+    /// Quality of lossy JPEG, WebP and JPEG 2000: 1 to 100.
     pub quality: u8,
-    /// WebP and JPEG 2000: keep every bit.
+    /// WebP and JPEG 2000: lossless.
     pub lossless: bool,
-    /// LERC: the most a value may change by.
+    /// LERC: largest permitted change of a value.
     pub max_error: f64,
 }
 
 /// How blocks are encoded.
 #[derive(Debug, Clone)]
 pub struct EncodeLayout {
-    /// How they are stored; `Engine::prepare` may complete `extras.jpeg_tables`.
+    /// Storage of the blocks; `Engine::prepare` may complete `extras.jpeg_tables`.
     pub block: Arc<BlockLayout>,
-    /// How hard and how exactly.
+    /// Effort and loss.
     pub params: EncodeParams,
-    /// What NaN samples become; `None` keeps them.
+    /// Replacement for NaN samples; `None` keeps them.
     pub nan_to: Option<Fill>,
-    /// A block whose samples all equal this, bit for bit after `nan_to`, is not stored; `None` stores all.
+    /// A block whose samples all equal this, bit for bit after `nan_to`, is not stored; `None` stores all blocks.
     pub sparse: Option<Fill>,
 }
 
@@ -66,30 +66,30 @@ pub struct EncodeLayout {
 pub struct EncodeTask {
     /// Index into `EncodeJob::layouts`.
     pub layout: u32,
-    /// Index of the pixels it is cut from.
+    /// Index of the source pixels.
     pub pixels: u32,
-    /// Which block it is.
+    /// Address of the block.
     pub address: BlockAddress,
     /// Rows stored in the block: `BlockLayout::height`, or fewer in a last strip.
     pub rows: u32,
-    /// Column of the pixels where the block begins.
+    /// First column of the block in the pixels.
     pub x: u32,
-    /// Row of the pixels where it begins.
+    /// First row of the block in the pixels.
     pub y: u32,
     /// Columns of the block that have pixels, at least 1.
     pub width: u32,
     /// Rows of the block that have pixels, at least 1 and at most `rows`.
     pub height: u32,
-    /// First band; the block takes `BlockLayout::samples` of them.
+    /// First band; the block takes `BlockLayout::samples` bands.
     pub first_band: u32,
 }
 
 /// Blocks to encode.
 #[derive(Debug, Clone)]
 pub struct EncodeJob {
-    /// The layouts.
+    /// Layouts.
     pub layouts: Vec<EncodeLayout>,
-    /// The blocks, in the order in which they come back.
+    /// Blocks, in the order of the results.
     pub tasks: Vec<EncodeTask>,
 }
 
@@ -98,25 +98,25 @@ pub struct EncodeJob {
 pub struct EncodedBlock {
     /// Index of its layout in the job.
     pub layout: u32,
-    /// Which block it is.
+    /// Address of the block.
     pub address: BlockAddress,
-    /// Its bytes in `EncodedBlocks::slab`; `None` for a sparse block.
+    /// Byte range in `EncodedBlocks::slab`; `None` for a sparse block.
     pub span: Option<Span>,
 }
 
-/// What a job gives: one slab with all bytes, in the order of its tasks.
+/// Result of an encoding job: one slab with all bytes, in task order.
 #[derive(Debug, Default)]
 pub struct EncodedBlocks {
-    /// The bytes of all blocks, one after the other, in host memory.
+    /// Bytes of all blocks, one after the other, in host memory.
     pub slab: Arena,
-    /// One for each task, in order.
+    /// One block per task, in order.
     pub blocks: Vec<EncodedBlock>,
-    /// Blocks that could not be encoded, in order; they have no span.
+    /// Blocks that could not be encoded, in order; these have no span.
     pub faults: Vec<LocatedFault>,
 }
 
 impl EncodedBlocks {
-    /// The bytes of a block; none of a sparse one.
+    /// Returns the bytes of a block; empty for a sparse block.
     pub fn bytes(&self, block: &EncodedBlock) -> &[u8] {
         let range = block.span.and_then(|span| {
             let start = usize::try_from(span.offset).ok()?;

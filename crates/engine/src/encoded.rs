@@ -1,18 +1,18 @@
-//! Where an engine finds the encoded bytes of a job.
+//! Location of a job's encoded bytes.
 
 use crate::{Arena, DecodeJob, DeviceBytes, EngineError, Span};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-/// Bytes that any thread can have at once and cheaply: a local file, memory.
+/// A source of bytes that any thread can read at once and cheaply: a local file, memory.
 pub trait ReadAt: Send + Sync {
-    /// The bytes of `span`: the source's own where it has them, else read into `scratch`.
+    /// Returns the bytes of `span`: borrowed from the source if possible, else read into `scratch`.
     ///
-    /// A source that cannot give all of them returns `UnexpectedEof`.
+    /// A source that cannot return all of them fails with `UnexpectedEof`.
     fn read_at<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> io::Result<&'a [u8]>;
 
-    /// Fills `into` from `offset` on; `UnexpectedEof` where the source ends first.
+    /// Fills `into` from `offset` on; fails with `UnexpectedEof` if the source ends first.
     fn read_into(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let mut scratch = Vec::new();
         let bytes = self.read_at(Span { offset, len: into.len() as u64 }, &mut scratch)?;
@@ -23,12 +23,12 @@ pub trait ReadAt: Send + Sync {
         Ok(())
     }
 
-    /// Returns whether `read_at` lends bytes that lie in memory: nothing is read or waited for.
+    /// Returns whether `read_at` borrows bytes from memory, without reading or waiting.
     fn lends(&self) -> bool {
         false
     }
 
-    /// The file behind it, for engines that read files by themselves; `None` where there is none.
+    /// Returns the underlying file, for engines that read files directly; `None` if there is none.
     fn file(&self) -> Option<&File> {
         None
     }
@@ -37,16 +37,16 @@ pub trait ReadAt: Send + Sync {
 /// The encoded bytes of a job. Clones share them.
 #[derive(Clone)]
 pub enum Encoded {
-    /// Fetched before: spans are offsets into this one arena.
+    /// Already fetched: spans are offsets into this one arena.
     Staged(Arc<Arena>),
-    /// Pulled by the threads that decode: spans are offsets into the source a task names.
+    /// Read by the decoding threads: spans are offsets into the source of each task.
     Pulled(Vec<Arc<dyn ReadAt>>),
-    /// On a device already, of whoever put them there: spans are offsets into these bytes.
+    /// Already on a device, in memory of the caller: spans are offsets into these bytes.
     Device(DeviceBytes),
 }
 
 impl Encoded {
-    /// Checks that every source a job names is there.
+    /// Checks that every source that a job names exists.
     pub fn check(&self, job: &DecodeJob) -> Result<(), EngineError> {
         let Self::Pulled(sources) = self else { return Ok(()) };
         let missing = job.tasks().iter().find(|task| task.source as usize >= sources.len());

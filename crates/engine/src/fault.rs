@@ -1,4 +1,4 @@
-//! What can be wrong with one block. The numbers are fixed: kernels report them too.
+//! Faults of single blocks. The numbers are fixed: kernels report them too.
 
 use crate::{BlockAddress, Span};
 use std::borrow::Cow;
@@ -10,82 +10,82 @@ use std::fmt;
 pub enum FaultKind {
     /// Compressed data ends before the block is complete.
     InputTruncated = 1,
-    /// The stream ended properly, with fewer bytes than the block needs.
+    /// The stream ended properly, but with fewer bytes than the block needs.
     OutputShort = 2,
     /// The stream holds more bytes than the block needs.
     OutputSurplus = 3,
     /// The checksum of the stream does not match.
     Checksum = 4,
-    /// The stream has a code, header or reference that is not valid.
+    /// The stream contains an invalid code, header or reference.
     Corrupt = 5,
-    /// The stream's own size, depth or number of components is not the block's.
+    /// The stream's own size, depth or number of components differs from the block's.
     WrongShape = 6,
-    /// The stream uses something the decoder does not have.
+    /// The stream uses a feature that the decoder does not support.
     Unsupported = 7,
-    /// The source could not give the bytes.
+    /// The source could not return the bytes.
     Unreadable = 8,
-    /// Memory for decoding could not be had within the budget.
+    /// The budget had no memory for decoding.
     OutOfMemory = 9,
-    /// A value to be written has no place in the stored sample.
+    /// A value to be written cannot be represented in the stored sample.
     Unrepresentable = 10,
 }
 
-/// What is wrong with one block, without its place.
+/// A fault of one block, without its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockFault {
-    /// The kind.
+    /// Kind.
     pub kind: FaultKind,
-    /// Bytes (or what the detail says) found.
+    /// Actual bytes (or the quantity that the detail names).
     pub found: u64,
-    /// The same, expected.
+    /// Expected bytes (or the quantity that the detail names).
     pub expected: u64,
-    /// More, in words: a clause without a full stop, or empty.
+    /// Details in words: a clause without a full stop, or empty.
     pub detail: Cow<'static, str>,
 }
 
 impl BlockFault {
-    /// The stream ended after `found` of `expected` bytes of output, for want of input.
+    /// Returns the fault of a stream whose input ended after `found` of `expected` bytes of output.
     pub fn truncated(found: usize, expected: usize) -> Self {
         Self::sized(FaultKind::InputTruncated, found, expected)
     }
 
-    /// The stream ended properly after `found` bytes of output.
+    /// Returns the fault of a stream that ended properly after `found` bytes of output.
     pub fn short(found: usize, expected: usize) -> Self {
         Self::sized(FaultKind::OutputShort, found, expected)
     }
 
-    /// The stream holds at least `found` bytes of output.
+    /// Returns the fault of a stream with at least `found` bytes of output.
     pub fn surplus(found: usize, expected: usize) -> Self {
         Self::sized(FaultKind::OutputSurplus, found, expected)
     }
 
-    /// The stream is not valid, because of `detail`.
+    /// Returns the fault of an invalid stream, with the reason.
     pub fn corrupt(detail: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: FaultKind::Corrupt, found: 0, expected: 0, detail: detail.into() }
     }
 
-    /// The decoder does not have what the stream uses.
+    /// Returns the fault of a stream that uses an unsupported feature.
     pub fn unsupported(detail: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: FaultKind::Unsupported, found: 0, expected: 0, detail: detail.into() }
     }
 
-    /// The stream's shape is not the block's; `detail` names both.
+    /// Returns the fault of a stream whose shape differs from the block's; `detail` names both.
     pub fn wrong_shape(detail: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: FaultKind::WrongShape, found: 0, expected: 0, detail: detail.into() }
     }
 
-    /// The checksum found is not the one expected.
+    /// Returns the fault of a wrong checksum.
     pub fn checksum(found: u64, expected: u64) -> Self {
         Self { kind: FaultKind::Checksum, found, expected, detail: Cow::Borrowed("") }
     }
 
-    /// The source could not give the bytes of `span`, because of `why`.
+    /// Returns the fault of a source that could not return the bytes of `span`.
     pub fn unreadable(span: Span, why: impl fmt::Display) -> Self {
         let detail = format!("{} bytes at offset {}: {why}", span.len, span.offset);
         Self { kind: FaultKind::Unreadable, found: 0, expected: span.len, detail: detail.into() }
     }
 
-    /// The source ends before `span` does.
+    /// Returns the fault of a source that ends before `span` does.
     pub fn past_the_end(span: Span) -> Self {
         Self::unreadable(span, "the file ends before their end")
     }
@@ -122,14 +122,14 @@ impl fmt::Display for BlockFault {
     }
 }
 
-/// A fault and the block it is in.
+/// A fault and its block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocatedFault {
     /// Index of the source in the job.
     pub source: u32,
-    /// The block.
+    /// Block.
     pub address: BlockAddress,
-    /// What is wrong.
+    /// Fault.
     pub fault: BlockFault,
 }
 

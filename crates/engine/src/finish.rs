@@ -1,39 +1,39 @@
-//! The last step of a read: samples changed and pixels turned, plain data.
+//! The last step of a read: changes samples and turns the image.
 //!
-//! The samples are changed first, each by itself and by its bits, so that every engine gives the same; then the image is
-//! turned as a whole. A step that changes samples where they lie needs no other memory: it works in place.
+//! Samples are changed first, each independently and bitwise, so that all engines agree; then the whole image is
+//! turned. If samples keep their place and size, the step works in place and needs no other memory.
 
 use crate::{EngineError, Fill, OutputSpec, Sought};
 use strile_tiff::DataType;
 
-/// What becomes of samples.
+/// How samples are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Change {
-    /// They stay as they are.
+    /// Keep samples unchanged.
     #[default]
     Nothing,
-    /// The low bits of every sample, this many, are flipped: `v` becomes `2^bits − 1 − v`.
+    /// Flip this many low bits of every sample: `v` becomes `2^bits − 1 − v`.
     Invert(u16),
-    /// The sign of every sample, a float, is flipped.
+    /// Flip the sign of every sample (floats).
     Negate,
-    /// Every sample becomes a byte: 0 where all its bytes are 0, else 255.
+    /// Turn every sample into a byte: 0 if all its bytes are 0, else 255.
     NotZero,
-    /// Every sample becomes a byte, GDAL's mask of an alpha band: samples of 8 bits as they are, those of 16 unsigned bits
-    /// scaled to 8 (above 0 they stay above 0), others as by `NotZero`.
+    /// Turn every sample into a byte like GDAL's mask of an alpha band: 8-bit samples unchanged, unsigned 16-bit
+    /// samples scaled to 8 bits (nonzero values stay nonzero), others as by `NotZero`.
     Alpha,
-    /// All bands become one of bytes: 0 where every band is what is sought, else 255. Of complex samples only the real part
-    /// counts. See [`Change::differs`].
+    /// Turn all bands into one byte per pixel: 0 if every band has the value, else 255. Only the real part of complex
+    /// samples is compared. See [`Change::differs`].
     Differs(Sought),
 }
 
 impl Change {
-    /// Returns the change that finds where pixels of a type differ from a value, a sample of that type. It is compared as a
-    /// value: both zeros are one, and NaN is every NaN.
+    /// Returns the change that marks pixels which differ from `value`, a sample of that type. It is compared as a
+    /// value: both zeros are equal, and NaN matches every NaN.
     pub fn differs(data_type: DataType, value: &Fill) -> Self {
         Self::Differs(Sought::new(compared(data_type), value))
     }
 
-    /// Returns the type and the number of bands that pixels have afterwards.
+    /// Returns the type and number of bands after the change.
     pub fn gives(self, data_type: DataType, bands: u32) -> (DataType, u32) {
         match self {
             Self::Nothing | Self::Invert(_) | Self::Negate => (data_type, bands),
@@ -42,13 +42,14 @@ impl Change {
         }
     }
 
-    /// Returns what `Differs` compares with, and the bytes of a sample that count. `None` of other changes.
+    /// Returns the value that `Differs` compares with, and the number of sample bytes compared. `None` for other
+    /// changes.
     pub fn sought(self, data_type: DataType) -> Option<(Sought, usize)> {
         let Self::Differs(sought) = self else { return None };
         Some((sought, compared(data_type).size()))
     }
 
-    /// Returns the bits that `Invert` and `Negate` flip in a sample of `size` bytes; none of other changes.
+    /// Returns the bits that `Invert` and `Negate` flip in a sample of `size` bytes; 0 for other changes.
     pub fn flipped(self, size: usize) -> u64 {
         let most = 8 * size.min(8);
         let low = |bits: usize| if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
@@ -60,7 +61,7 @@ impl Change {
     }
 }
 
-/// The type of the numbers that `Differs` compares.
+/// Returns the type of the numbers that `Differs` compares.
 fn compared(data_type: DataType) -> DataType {
     match data_type {
         DataType::C64 => DataType::F32,
@@ -72,7 +73,7 @@ fn compared(data_type: DataType) -> DataType {
 /// How an image is turned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Turn {
-    /// Rows become columns.
+    /// Rows and columns are swapped.
     pub swap: bool,
     /// The last row of the image comes first.
     pub flip_rows: bool,
@@ -81,8 +82,8 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Returns how an image with this value of the TIFF tag Orientation is turned, so that the row and the column that the tag
-    /// calls first are at the top left.
+    /// Returns the turn for a value of the TIFF tag Orientation, so that the tag's first row and column are at the top
+    /// left.
     pub const fn of_orientation(orientation: u8) -> Self {
         let (flip_rows, flip_columns) = match orientation {
             2 | 8 => (false, true),
@@ -93,7 +94,7 @@ impl Turn {
         Self { swap: matches!(orientation, 5..=8), flip_rows, flip_columns }
     }
 
-    /// Whether the image stays as it is.
+    /// Returns whether the image stays as it is.
     pub fn is_nothing(self) -> bool {
         self == Self::default()
     }
@@ -104,22 +105,22 @@ impl Turn {
     }
 }
 
-/// A last step: samples are changed, then the image is turned.
+/// A last step: change samples, then turn the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FinishJob {
-    /// What becomes of samples.
+    /// Change of samples.
     pub change: Change,
-    /// How the image is turned.
+    /// Turn of the image.
     pub turn: Turn,
 }
 
 impl FinishJob {
-    /// Whether nothing is done.
+    /// Returns whether the job does nothing.
     pub fn is_nothing(&self) -> bool {
         self.change == Change::Nothing && self.turn.is_nothing()
     }
 
-    /// Whether pixels of this type are changed where they lie.
+    /// Returns whether pixels of this type are changed in place.
     pub fn is_in_place(&self, data_type: DataType) -> bool {
         let same = match self.change {
             Change::Nothing | Change::Invert(_) | Change::Negate => true,
@@ -129,7 +130,8 @@ impl FinishJob {
         same && self.turn.is_nothing()
     }
 
-    /// Checks that the job makes pixels of the shape `to` of pixels of the shape `from`; in place if there are no others.
+    /// Checks that the job turns pixels of the shape `from` into pixels of the shape `to`; in place if `from` is
+    /// `None`.
     pub fn check(&self, from: Option<&OutputSpec>, to: &OutputSpec) -> Result<(), EngineError> {
         let mismatch =
             |found: String, expected: String| Err(EngineError::Mismatch { what: "pixels", found, expected });

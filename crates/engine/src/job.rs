@@ -1,4 +1,4 @@
-//! What an engine is asked to do: plain data, checked when it is made.
+//! Decoding jobs, checked when they are made.
 
 use crate::{BlockAddress, BlockLayout, OutputBox, Placement, Span};
 use std::collections::BTreeMap;
@@ -8,27 +8,27 @@ use thiserror::Error;
 /// One block to decode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockTask {
-    /// Index of the source its bytes come from.
+    /// Index of the source of its bytes.
     pub source: u32,
     /// Index into `DecodeJob::layouts`.
     pub layout: u32,
     /// Index into `DecodeJob::selections`.
     pub selection: u32,
-    /// Index of the output its pixels go to.
+    /// Index of the output for its pixels.
     pub output: u32,
-    /// Its bytes, in the source or in the staged arena; `None` for a sparse block, which is filled.
+    /// Byte range in the source or in the staged arena; `None` for a sparse block, which is filled.
     pub span: Option<Span>,
-    /// Which block it is.
+    /// Address of the block.
     pub address: BlockAddress,
-    /// Which part of it goes where.
+    /// Requested part of the block and its destination.
     pub placement: Placement,
 }
 
 impl BlockTask {
-    /// Whether both place parts of one stored block: it is decoded once where such tasks follow each other.
+    /// Returns whether both tasks place parts of one stored block: consecutive tasks of one block decode it once.
     #[inline]
     pub fn is_of_same_block(&self, other: &Self) -> bool {
-        // Neighbours are mostly different blocks, which their spans tell.
+        // Neighbours are mostly different blocks, which differ in their spans.
         let key = |task: &Self| (task.source, task.layout, task.placement.rows, task.placement.image_rows);
         self.span.is_some() && self.span == other.span && key(self) == key(other)
     }
@@ -43,17 +43,17 @@ pub struct DecodeJob {
     boxes: BTreeMap<u32, OutputBox>,
 }
 
-/// A job that contradicts itself.
+/// An inconsistency in a job.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JobError {
-    /// A task names something the job does not have.
+    /// A task refers to an item that the job does not have.
     #[error("task {task} names {what} {index}, which the job does not have")]
     Missing {
         /// Index of the task.
         task: usize,
-        /// What it names.
+        /// Kind of the item.
         what: &'static str,
-        /// By which number.
+        /// Index of the item.
         index: u32,
     },
     /// A crop that leaves its block.
@@ -62,26 +62,26 @@ pub enum JobError {
         /// Index of the task.
         task: usize,
     },
-    /// A task whose bytes are none.
+    /// A task with an empty span.
     #[error("task {task} has an empty span")]
     EmptySpan {
         /// Index of the task.
         task: usize,
     },
-    /// Band ranges of one output that overlap in part.
+    /// Band ranges of one output that overlap partially.
     #[error("tasks {first} and {second} write ranges of bands that overlap in part")]
     Bands {
-        /// Index of the one.
+        /// Index of one task.
         first: usize,
-        /// Index of the other.
+        /// Index of the other task.
         second: usize,
     },
     /// Two tasks that would write the same samples.
     #[error("tasks {first} and {second} write the same samples")]
     Overlap {
-        /// Index of the one.
+        /// Index of one task.
         first: usize,
-        /// Index of the other.
+        /// Index of the other task.
         second: usize,
     },
 }
@@ -99,7 +99,7 @@ impl DecodeJob {
         let mut add = |(output, around): (u32, OutputBox)| {
             boxes.entry(output).and_modify(|known| *known = known.union(&around)).or_insert(around);
         };
-        // The output of the tasks before, which most tasks share, and the box around what they write.
+        // The output of the preceding tasks, which most tasks share, and the bounding box of its writes.
         let mut last: Option<(u32, OutputBox)> = None;
         // Whether boxes follow each other as words of a text do, all with the same bands: then none overlaps another, and the
         // list of them is not needed.
@@ -130,7 +130,7 @@ impl DecodeJob {
         Ok(Self { layouts, selections, tasks, boxes })
     }
 
-    /// Checks that no two tasks write the same sample where these outputs lie in the same memory.
+    /// Checks that no two tasks write the same sample if these outputs lie in the same memory.
     pub(crate) fn check_together(&self, outputs: &[u32]) -> Result<(), JobError> {
         let (mut placed, mut tasks) = (Vec::new(), Vec::new());
         for (task, block) in self.tasks.iter().enumerate().filter(|(_, task)| outputs.contains(&task.output))
@@ -143,7 +143,7 @@ impl DecodeJob {
             placed.push((0, target.ok_or(JobError::OutsideBlock { task })?));
             tasks.push(task);
         }
-        // Ranges of bands may overlap in part between outputs: they are cut where others begin or end.
+        // Band ranges may overlap partially between outputs: they are cut where others begin or end.
         let mut cuts: Vec<u32> = placed.iter().flat_map(|(_, b)| [b.bands.0, b.bands.1]).collect();
         cuts.sort_unstable();
         cuts.dedup();
@@ -167,22 +167,22 @@ impl DecodeJob {
         })
     }
 
-    /// The layouts.
+    /// Returns the layouts.
     pub fn layouts(&self) -> &[Arc<BlockLayout>] {
         &self.layouts
     }
 
-    /// Samples of a block, in the order of the output's bands.
+    /// Returns the selections: samples of a block, in the order of the output's bands.
     pub fn selections(&self) -> &[Vec<u16>] {
         &self.selections
     }
 
-    /// The blocks, in the order in which faults count.
+    /// Returns the tasks, in the order in which faults are reported.
     pub fn tasks(&self) -> &[BlockTask] {
         &self.tasks
     }
 
-    /// For each output the box around what is written to it.
+    /// Returns the bounding box of the writes to each output.
     pub fn boxes(&self) -> &BTreeMap<u32, OutputBox> {
         &self.boxes
     }
@@ -221,7 +221,7 @@ fn target_box(layout: &BlockLayout, bands: usize, p: &Placement) -> Option<Outpu
     })
 }
 
-/// In each output, ranges of bands are equal or disjoint; `check_disjoint` rests on it.
+/// Checks that band ranges of each output are equal or disjoint; `check_disjoint` relies on it.
 fn check_bands(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
     let mut ranges: BTreeMap<(u32, u32), (u32, usize)> = BTreeMap::new();
     let mut before = None;
@@ -255,7 +255,7 @@ fn in_reading_order(placed: &[(u32, OutputBox)]) -> bool {
     placed.iter().zip(placed.iter().skip(1)).all(|(before, after)| follows(before, after))
 }
 
-/// Sweeps down the rows keeping the boxes that are open; in a row, boxes of one band range are neighbours in x.
+/// Sweeps down the rows and tracks the open boxes; in a row, boxes of one band range are neighbours in x.
 fn check_disjoint(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
     if in_reading_order(placed) {
         return Ok(());
@@ -263,7 +263,7 @@ fn check_disjoint(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
     let mut order: Vec<usize> = (0..placed.len()).collect();
     let key = |&i: &usize| placed.get(i).map(|(output, b)| (*output, b.rows.0, b.bands.0, b.columns.0));
     order.sort_by_key(key);
-    // (output, first band, first column) -> task; a box that ended above is replaced when met.
+    // (output, first band, first column) -> task; a box that ended above is replaced when encountered.
     let mut open: BTreeMap<(u32, u32, u32), usize> = BTreeMap::new();
     for index in order {
         let Some((output, target)) = placed.get(index) else { continue };

@@ -1,9 +1,16 @@
 //! The contract between strile and its engines.
 //!
-//! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are, `read` how they are fetched;
-//! `output` where the pixels go, `convert` what it makes of them, `sought` a value that it looks for, `location` in which memory, `loan` memory that a caller lends, `claims` who may write there; `resample` windows made another size, `mask` pixels left out, `blend` and `blend_values` layers of mosaics, `number` their samples, `warp` windows put onto a grid, `finish` samples changed and images turned; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block; `ycbcr` the tables for subsampled colours;
-//! `portable` the numbers of the encoders that all engines have;
-//! `context` and `budget` what a call may take, `machine` how much there is, `heap` under a limited address space, `memory` allocations that can fail, `per_process` what a fork must not share, `setters` of options, `trace` what happened when; `engine` the trait. What its engines must do is tested by the crate in `../conformance`.
+//! - Decoding: `block` storage and destination of a block; `job` decoding jobs; `encoded` location of the bytes, `read`
+//!   reads of byte ranges; `output` destination of pixels; `convert` conversion of samples on output; `sought` search
+//!   for a value; `location` kinds of memory; `loan` memory lent by a caller; `claims` write access to outputs.
+//! - Steps: `resample` windows of another size; `mask` missing pixels; `blend` and `blend_values` layers of mosaics;
+//!   `number` their samples; `warp` windows on a grid; `finish` changed samples and turned images.
+//! - Writing: `encode`, `reduce` and `shared_pixels`; `portable` the constants of the encoders that all engines share.
+//! - Common: `ticket` work in flight and its report; `fault` faults of blocks; `ycbcr` tables for subsampled colours;
+//!   `context` and `budget` resource limits of a call; `machine` the memory of the machine; `heap` allocation in a
+//!   limited address space; `thread` starting threads; `memory` fallible allocations; `per_process` state that a fork
+//!   must not share; `setters` setters of options; `trace` timings; `engine` the trait. The crate in `../conformance`
+//!   tests what engines must do.
 
 mod arena;
 mod assemble;

@@ -1,14 +1,14 @@
-//! Memory that a caller lends to jobs for the time of a call.
+//! Memory that a caller lends to jobs for the duration of a call.
 //!
-//! Jobs run on threads that outlive the call that started them, so they read shared memory. `lend` makes shared memory of
-//! borrowed bytes without copying them: it returns only when the last reference to that memory is gone.
+//! Jobs run on threads that outlive the call that started them, so they read shared memory. `lend` turns borrowed bytes
+//! into shared memory without copying: it returns only when the last reference to that memory is gone.
 
 #![expect(unsafe_code, reason = "borrowed bytes without their lifetime, until no job has them")]
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Bytes in host memory that are shared and never written.
+/// Shared, read-only bytes in host memory.
 pub trait HostMemory: Send + Sync + fmt::Debug {
     /// Returns the bytes, always the same ones.
     fn bytes(&self) -> &[u8];
@@ -24,13 +24,13 @@ impl HostMemory for Vec<u8> {
 /// `work` must make every holder of a reference drop it.
 pub fn lend<R>(bytes: &[u8], work: impl FnOnce(Arc<dyn HostMemory>) -> R) -> R {
     let back = Arc::new(Back::default());
-    // Waits when it is dropped, after a panic of `work` too.
+    // Waits on drop, also after a panic of `work`.
     let _waiting = Waiting(&back);
     let (start, len) = (bytes.as_ptr(), bytes.len());
     work(Arc::new(Lent { start, len, back: Arc::clone(&back) }))
 }
 
-/// Whether the memory has come back.
+/// Whether the memory has been returned.
 #[derive(Default)]
 struct Back {
     is_back: Mutex<bool>,
@@ -48,7 +48,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Borrowed bytes. `lend` made it and does not return before it is dropped.
+/// Borrowed bytes. `lend` creates it and does not return before it is dropped.
 struct Lent {
     start: *const u8,
     len: usize,
@@ -57,12 +57,12 @@ struct Lent {
 
 // SAFETY: the bytes are borrowed until this is dropped, and shared references to bytes may go to any thread.
 unsafe impl Send for Lent {}
-// SAFETY: as above; nothing of it changes.
+// SAFETY: as above; the bytes never change.
 unsafe impl Sync for Lent {}
 
 impl HostMemory for Lent {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: `lend` borrows these bytes, and waits for the drop of `self`, which the returned slice borrows.
+        // SAFETY: `lend` borrows these bytes and waits for the drop of `self`, which the returned slice borrows.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
@@ -88,7 +88,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// Reads the memory on a thread that lets go of it late, and notes that it did.
+    /// Reads the memory on a thread that drops it late, and records that it did.
     fn read_late(memory: Arc<dyn HostMemory>, done: &Arc<AtomicBool>) {
         let done = Arc::clone(done);
         thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Where memory lies: on the host, or on a device that only its engine can reach.
+//! Location of memory: on the host, or on a device that only its engine can access.
 
 #![expect(unsafe_code, reason = "an address on a device is a promise of whoever gives it")]
 
@@ -6,12 +6,12 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// The memory of the host, or that of a device.
+/// Host memory, or the memory of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Location {
-    /// Ordinary memory.
+    /// Host memory.
     Host,
-    /// The memory of this CUDA device.
+    /// Memory of this CUDA device.
     Cuda(u32),
 }
 
@@ -34,33 +34,33 @@ pub struct DeviceBytes {
 }
 
 impl DeviceBytes {
-    /// Bytes that live as long as `owner`.
+    /// Returns bytes that live as long as `owner`.
     ///
     /// # Safety
-    /// `address` must be valid for `len` bytes on that CUDA device while `owner` lives. Nobody else may write to bytes
-    /// that are decoded, or touch those that are an output, while a job that was given them is under way; work queued
-    /// on them before must be done when they are given.
+    /// `address` must be valid for `len` bytes on that CUDA device while `owner` lives. While a job uses them, input
+    /// bytes must not be written and output bytes must not be accessed by anything else; work queued on them earlier
+    /// must be complete when the job is submitted.
     pub unsafe fn new(device: u32, address: u64, len: u64, owner: Arc<dyn Any + Send + Sync>) -> Self {
         Self { device, address, len, owner }
     }
 
-    /// Which device.
+    /// Returns the device number.
     pub fn device(&self) -> u32 {
         self.device
     }
 
-    /// The first byte's address on it.
+    /// Returns the device address of the first byte.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// How many there are.
+    /// Returns the number of bytes.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks for memory of no bytes")]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// What keeps them.
+    /// Returns the owner of the memory.
     pub fn owner(&self) -> &Arc<dyn Any + Send + Sync> {
         &self.owner
     }

@@ -1,11 +1,11 @@
-//! The memory that this process may use, from what the system says: physical memory, cgroups and resource limits.
+//! The memory that this process may use: physical memory, cgroups and resource limits.
 //!
-//! A limit that cannot be read is no limit. Files that the system lacks are skipped, so the same walk serves cgroup
-//! v1, v2 and a mix of them, in a container or outside.
+//! A limit that cannot be read is ignored. Files that do not exist are skipped, so the same code handles cgroup v1, v2
+//! and a mix of them, inside and outside of containers.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Where the system keeps what it says of itself; other folders in tests.
+/// Folders with information about the system; replaced in tests.
 #[derive(Debug, Clone)]
 pub(crate) struct Roots {
     /// `/proc`.
@@ -20,13 +20,13 @@ impl Default for Roots {
     }
 }
 
-/// Where nothing is known.
+/// Limit if nothing is known.
 const UNKNOWN: u64 = 4 << 30;
 
-/// The limit of calls that name none: three quarters of the least of
+/// Returns the limit of calls without one of their own: three quarters of the least of
 /// - physical memory,
-/// - the limits of the process's cgroup and of all above it,
-/// - what `RLIMIT_AS` and `RLIMIT_DATA` leave besides what the process has already.
+/// - the limits of the process's cgroup and of all its ancestors,
+/// - `RLIMIT_AS` and `RLIMIT_DATA` less what the process uses already.
 pub(crate) fn default_limit(roots: &Roots) -> u64 {
     let limits = [physical(roots), cgroups(roots), resources(roots)];
     limits.into_iter().flatten().min().map_or(UNKNOWN, |bytes| bytes / 4 * 3)
@@ -40,41 +40,41 @@ fn physical(roots: &Roots) -> Option<u64> {
     kilobytes(&read(roots.proc.join("meminfo"))?, "MemTotal:")
 }
 
-/// The value of a line such as `MemTotal:  16777216 kB`, in bytes.
+/// Returns the value of a line such as `MemTotal:  16777216 kB`, in bytes.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The least limit of the process's cgroups and of all above them.
+/// Returns the least limit of the process's cgroups and of all their ancestors.
 fn cgroups(roots: &Roots) -> Option<u64> {
     let lines = read(roots.proc.join("self/cgroup"))?;
     lines.lines().filter_map(|line| cgroup(roots, line)).min()
 }
 
-/// The least limit of one line of `/proc/self/cgroup`: hierarchy, controllers and path, with colons between.
+/// Returns the least limit for one line of `/proc/self/cgroup`: hierarchy, controllers and path, separated by colons.
 fn cgroup(roots: &Roots, line: &str) -> Option<u64> {
     let mut parts = line.splitn(3, ':');
     let (hierarchy, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
     let (tops, files): (&[&str], &[&str]) = match hierarchy {
-        // Version 2; where it is mixed with version 1, it is mounted in a folder of its own.
+        // Version 2; mixed with version 1, it is mounted in a folder of its own.
         "0" if controllers.is_empty() => (&["", "unified"], &["memory.max", "memory.high"]),
         _ if controllers.split(',').any(|name| name == "memory") => {
             (&["memory", controllers], &["memory.limit_in_bytes"])
         }
         _ => return None,
     };
-    // A container may see its own cgroup as the top: folders that are not there are skipped on the way up. A path
-    // outside of the namespace of the process begins with `..`.
+    // A container may see its own cgroup as the top: missing folders are skipped on the way up. A path outside of the
+    // process's namespace begins with `..`.
     let path: PathBuf =
         Path::new(path).components().filter(|part| matches!(part, Component::Normal(_))).collect();
     let folders = path.ancestors().flat_map(|folder| tops.iter().map(move |top| Path::new(top).join(folder)));
     let files = folders.flat_map(|folder| files.iter().map(move |file| folder.join(file)));
-    // The word `max`, where there is no limit, is not a number.
+    // The word `max` (no limit) does not parse as a number.
     files.filter_map(|file| read(roots.cgroup.join(file))?.trim().parse().ok()).min()
 }
 
-/// What the resource limits leave: their soft values less what the process has now.
+/// Returns what the resource limits leave: their soft values less what the process uses now.
 fn resources(roots: &Roots) -> Option<u64> {
     let (limits, status) = (read(roots.proc.join("self/limits"))?, read(roots.proc.join("self/status"))?);
     let left = |limit: &str, taken: &str| {

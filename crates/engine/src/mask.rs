@@ -1,27 +1,27 @@
-//! Pixels that a mask leaves out: what is to be done, plain data.
+//! Masking: sets missing pixels to a value.
 //!
-//! A sample of a mask is 0 where pixels are missing: all its bytes are 0, whatever its type. There, the samples of the
-//! window's bands become one value, NaN in reads of floats. All other samples stay as they are.
+//! A mask sample is 0 (all its bytes, whatever its type) where pixels are missing. There, the samples of the window's
+//! bands become one value, NaN in reads of floats. All other samples stay unchanged.
 
 use crate::{EngineError, Fill, OutputSpec};
 
-/// The bands of an output that one band of the masks belongs to.
+/// The bands of an output that one mask band applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaskWindow {
     /// First band.
     pub first_band: u32,
-    /// How many bands.
+    /// Number of bands.
     pub bands: u32,
-    /// A band of the output that stays as it is: the alpha that the mask comes from.
+    /// Band of the output that stays unchanged: the alpha band that the mask comes from.
     pub spared: Option<u32>,
 }
 
-/// Masks to apply: the first band of the masks to the first of the windows, and so on.
+/// Masks to apply: the first mask band to the first window, and so on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MaskJob {
-    /// The windows.
+    /// Windows.
     pub windows: Vec<MaskWindow>,
-    /// The value of missing pixels, a sample of the output's type.
+    /// Value of missing pixels, a sample of the output's type.
     pub value: Fill,
 }
 

@@ -1,25 +1,25 @@
-//! Large allocations that can fail: the error reaches the caller, where `vec!` would abort the process.
+//! Fallible large allocations: the caller gets an error where `vec!` would abort the process.
 //!
-//! A budget bounds what strile takes, but the system may have less to give (`ulimit -v`, a full machine). So memory
-//! whose size depends on a file or on an option is allocated here. Decoders of other libraries allocate as they
-//! like; `probe` asks the system for as much as they may take before they are called.
+//! A budget bounds what strile takes, but the system may have less (`ulimit -v`, a full machine). So memory whose size
+//! depends on a file or on an option is allocated here. Decoders of other libraries allocate by themselves; before a
+//! call, `probe` checks that the system has as much as they may take.
 
 #![expect(unsafe_code, reason = "zeroed memory from the allocator, which touches no page")]
 
 use std::alloc::{Layout, alloc_zeroed};
 use thiserror::Error;
 
-/// Memory that the system did not give.
+/// The system refused an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("cannot allocate {bytes} bytes for {purpose}: the system gives this process no more memory")]
 pub struct NoMemory {
-    /// Bytes asked for.
+    /// Bytes requested.
     pub bytes: u64,
-    /// What they were for.
+    /// Purpose of the memory.
     pub purpose: &'static str,
 }
 
-/// Returns `len` zero bytes, or an error where the system has no memory. Pages are zeroed when they are touched.
+/// Returns `len` zero bytes, or an error if the system has no memory. Pages are zeroed when touched.
 pub fn try_zeroed(len: usize, purpose: &'static str) -> Result<Vec<u8>, NoMemory> {
     let none = NoMemory { bytes: len as u64, purpose };
     if len == 0 {
@@ -31,11 +31,11 @@ pub fn try_zeroed(len: usize, purpose: &'static str) -> Result<Vec<u8>, NoMemory
     if start.is_null() {
         return Err(none);
     }
-    // SAFETY: the global allocator gave `len` initialised bytes with the layout of a vector of that capacity.
+    // SAFETY: the global allocator returned `len` initialised bytes with the layout of a vector of that capacity.
     Ok(unsafe { Vec::from_raw_parts(start, len, len) })
 }
 
-/// Returns an empty vector with room for `count` items, or an error where the system has no memory.
+/// Returns an empty vector with capacity for `count` items, or an error if the system has no memory.
 pub fn try_with_capacity<T>(count: usize, purpose: &'static str) -> Result<Vec<T>, NoMemory> {
     let mut items = Vec::new();
     match items.try_reserve_exact(count) {
@@ -44,25 +44,25 @@ pub fn try_with_capacity<T>(count: usize, purpose: &'static str) -> Result<Vec<T
     }
 }
 
-/// Returns `count` copies of `item`, or an error where the system has no memory.
+/// Returns `count` copies of `item`, or an error if the system has no memory.
 pub fn try_filled<T: Clone>(item: T, count: usize, purpose: &'static str) -> Result<Vec<T>, NoMemory> {
     let mut items = try_with_capacity(count, purpose)?;
     items.resize(count, item);
     Ok(items)
 }
 
-/// Returns a copy of `bytes`, or an error where the system has no memory.
+/// Returns a copy of `bytes`, or an error if the system has no memory.
 pub fn try_copy(bytes: &[u8], purpose: &'static str) -> Result<Vec<u8>, NoMemory> {
     let mut copy = try_with_capacity(bytes.len(), purpose)?;
     copy.extend_from_slice(bytes);
     Ok(copy)
 }
 
-/// Checks that the system would give `bytes` bytes now. For code that aborts where it gets no memory.
+/// Checks that the system can provide `bytes` bytes now. For code that aborts on allocation failure.
 pub fn probe(bytes: u64, purpose: &'static str) -> Result<(), NoMemory> {
     let none = NoMemory { bytes, purpose };
     let len = usize::try_from(bytes).map_err(|_| none)?;
-    // Without `black_box` an allocation that nobody uses is optimised away.
+    // Without `black_box` the unused allocation is optimised away.
     try_with_capacity::<u8>(len, purpose).map(|asked| drop(std::hint::black_box(asked)))
 }
 
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(grown, [0, 0, 0, 1, 2]);
         assert_eq!(try_filled(7_u16, 2, "spans").unwrap(), [7, 7]);
         assert_eq!(try_copy(b"abc", "pixels").unwrap(), b"abc");
-        // No allocator gives 2^62 bytes; 2^63 is more than a layout can say.
+        // No allocator returns 2^62 bytes; 2^63 exceeds a layout's limit.
         let most = 1_usize << 62;
         let refused = try_zeroed(most, "pixels").unwrap_err();
         assert_eq!(refused, NoMemory { bytes: 1 << 62, purpose: "pixels" });

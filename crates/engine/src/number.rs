@@ -1,19 +1,19 @@
-//! One sample as a number, and the conversion of samples between types by GDAL's rules.
+//! A sample as a number, and the conversion between sample types by GDAL's rules.
 //!
-//! Integers are clamped; floats are rounded half away from zero in their own precision, then clamped; NaN as
-//! an integer is 0; a complex sample as a real one is its real part. A NaN that is written is always the same one: engines
-//! differ in the bits that they leave in others.
+//! Integers are clamped; floats are rounded half away from zero in their own precision, then clamped; NaN becomes 0 in
+//! integer types; complex samples lose their imaginary part in real types. A NaN that is written is always canonical,
+//! because engines differ in the bits of other NaNs.
 
 use strile_tiff::{DataType, from_half};
 
-/// The value of a sample in the precision it is kept in.
+/// The value of a sample, in its own precision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// Of an integer type.
+    /// Integer.
     Integer(i128),
-    /// Of 32 bits.
+    /// 32-bit float.
     Single(f32),
-    /// Of 64 bits.
+    /// 64-bit float.
     Double(f64),
 }
 
@@ -38,7 +38,8 @@ impl Number {
         }
     }
 
-    /// Returns whether both are equal but for the last digits, as GDAL compares reals with nodata. NaN is near nothing.
+    /// Returns whether both are equal within a tolerance in the last digits, as GDAL compares reals with nodata. NaN
+    /// never matches.
     pub fn is_near(self, other: Self) -> bool {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a == b,
@@ -52,8 +53,8 @@ impl Number {
         }
     }
 
-    /// Returns whether the value of a sample is nodata, as GDAL makes masks of it: integers exactly, reals but for the last digits
-    /// in their own precision, and NaN is every NaN.
+    /// Returns whether the value of a sample is nodata, as in GDAL's masks: integers exactly, reals with a tolerance in
+    /// the last digits of their own precision, and NaN matches every NaN.
     pub fn is_nodata(self, nodata: f64) -> bool {
         match self {
             Self::Integer(_) => self.as_f64() == nodata,
@@ -64,7 +65,7 @@ impl Number {
         }
     }
 
-    /// The whole number it becomes between `low` and `high`.
+    /// Returns the value as an integer clamped to `low` and `high`.
     #[expect(clippy::cast_possible_truncation, reason = "float casts saturate, then the range is applied")]
     fn as_integer(self, low: i128, high: i128) -> i128 {
         let rounded = match self {
@@ -86,7 +87,7 @@ fn single(v: f64) -> f32 {
     if v.abs() > f64::from(f32::MAX) { f32::INFINITY.copysign(v as f32) } else { v as f32 }
 }
 
-/// Returns how samples of a type are read: real and imaginary part from exactly `data_type.size()` bytes.
+/// Returns the reader for samples of a type: real and imaginary part from exactly `data_type.size()` bytes.
 pub fn reader(data_type: DataType) -> fn(&[u8]) -> (Number, Number) {
     macro_rules! real {
         ($type:ty, $number:expr) => {
@@ -122,8 +123,8 @@ pub fn reader(data_type: DataType) -> fn(&[u8]) -> (Number, Number) {
     }
 }
 
-/// Returns how a number is written as a sample of a type, to exactly `data_type.size()` bytes. `F16` is not written: no VRT
-/// that is read has it.
+/// Returns the writer for samples of a type, to exactly `data_type.size()` bytes. `F16` is not supported: no supported
+/// VRT has it.
 pub fn writer(data_type: DataType) -> fn((Number, Number), &mut [u8]) {
     macro_rules! integer {
         ($type:ty) => {
@@ -181,7 +182,7 @@ pub fn sample_of(value: Number, data_type: DataType) -> [u8; 16] {
     out
 }
 
-/// A half as the single that it is too.
+/// Returns the exact value of a half as a single.
 #[expect(clippy::cast_possible_truncation, reason = "every half is a single")]
 fn half(bits: u16) -> f32 {
     from_half(bits) as f32

@@ -1,13 +1,13 @@
-//! Where decoded pixels go: memory with a shape, a type and strides, owned or lent by the caller.
+//! Destination of decoded pixels: memory with a shape, a type and strides, owned or lent by the caller.
 //!
-//! Several jobs may write into one output at once, from many threads. That is sound because every job
-//! *claims* the box it will write (`Output::claim`), overlapping claims are refused, and the blocks inside a
-//! job are disjoint (`DecodeJob::new` checks it).
+//! Several jobs may write into one output at once, from many threads. This is sound because every job *claims* the box
+//! it will write (`Output::claim`), overlapping claims are refused, and the blocks inside a job are disjoint
+//! (`DecodeJob::new` checks it).
 //!
-//! A claim can be handed on as outputs of its own (`Claim::delegate`). All of them lie in the same memory, so they
-//! share one list of claims, which belongs to the claim they came from: what one of them has claimed, the others
-//! cannot claim. A job that writes to several of them at once claims their boxes together (`claim_together`), after
-//! its tasks were checked against each other across these outputs.
+//! A claim can be passed on as separate outputs (`Claim::delegate`). They all lie in the same memory, so they share one
+//! list of claims, which belongs to the original claim: a box claimed through one of them is refused through the
+//! others. A job that writes to several of them at once claims their boxes together (`claim_together`), after its tasks
+//! were checked against each other across these outputs.
 
 #![expect(unsafe_code, reason = "shared output memory, written in disjoint windows by many threads")]
 
@@ -18,21 +18,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strile_tiff::DataType;
 use thiserror::Error;
 
-/// Bytes from one band, row and column to the next.
+/// Distances in bytes between neighbouring bands, rows and columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strides {
-    /// From band to band.
+    /// Distance between bands.
     pub band: usize,
-    /// From row to row.
+    /// Distance between rows.
     pub row: usize,
-    /// From column to column.
+    /// Distance between columns.
     pub column: usize,
 }
 
 /// The shape of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputSpec {
-    /// Type of a sample.
+    /// Sample type.
     pub data_type: DataType,
     /// Number of bands.
     pub bands: u32,
@@ -44,7 +44,7 @@ pub struct OutputSpec {
     pub strides: Strides,
 }
 
-/// Why memory cannot serve as an output.
+/// Reason why memory cannot serve as an output.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OutputError {
     /// The shape needs more bytes than there are.
@@ -52,10 +52,10 @@ pub enum OutputError {
     TooSmall {
         /// Bytes needed.
         need: u64,
-        /// Bytes there.
+        /// Bytes available.
         have: u64,
     },
-    /// The shape is past what memory can address.
+    /// The shape exceeds the address space.
     #[error("an output of {bands} × {rows} × {columns} samples is larger than memory can address")]
     TooLarge {
         /// Bands.
@@ -68,16 +68,16 @@ pub enum OutputError {
     /// Strides that let two samples share bytes.
     #[error("the strides of the output let two samples share bytes")]
     Overlapping,
-    /// The system has no memory for it.
+    /// The system has no memory for the output.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
-    /// A conversion to a type that has none.
+    /// The output's type does not support conversions.
     #[error("an output of {data_type} cannot convert: only float16, float32 and float64 ones do")]
     NotConverting {
         /// Type of the output.
         data_type: DataType,
     },
-    /// A conversion or a value to look for, for an output that is shared already.
+    /// The output is already shared, so its conversion or its value to look for cannot be set.
     #[error(
         "cannot set what an output does with samples: it is in use; set it before the first claim and before sharing"
     )]
@@ -85,7 +85,7 @@ pub enum OutputError {
 }
 
 impl OutputSpec {
-    /// Contiguous, band by band.
+    /// Returns a contiguous shape, band by band.
     pub fn band_first(data_type: DataType, bands: u32, rows: u32, columns: u32) -> Result<Self, OutputError> {
         let too_large = OutputError::TooLarge { bands, rows, columns };
         let column = data_type.size();
@@ -95,7 +95,7 @@ impl OutputSpec {
         spec.len().map(|_| spec)
     }
 
-    /// Contiguous, pixel by pixel.
+    /// Returns a contiguous shape, pixel by pixel.
     pub fn band_last(data_type: DataType, bands: u32, rows: u32, columns: u32) -> Result<Self, OutputError> {
         let too_large = OutputError::TooLarge { bands, rows, columns };
         let band = data_type.size();
@@ -105,7 +105,7 @@ impl OutputSpec {
         spec.len().map(|_| spec)
     }
 
-    /// Bytes from the first sample to the end of the last, after checking that samples do not share bytes.
+    /// Returns the bytes from the first sample to the end of the last, after checking that samples do not share bytes.
     #[expect(clippy::len_without_is_empty, reason = "an output of no bytes is one of no pixels; nobody asks")]
     pub fn len(&self) -> Result<usize, OutputError> {
         let too_large = OutputError::TooLarge { bands: self.bands, rows: self.rows, columns: self.columns };
@@ -148,13 +148,13 @@ pub struct OutputBox {
 }
 
 impl OutputBox {
-    /// Whether the two share a sample.
+    /// Returns whether the two share a sample.
     pub fn overlaps(&self, other: &Self) -> bool {
         let meet = |a: (u32, u32), b: (u32, u32)| a.0 < b.1 && b.0 < a.1;
         meet(self.bands, other.bands) && meet(self.rows, other.rows) && meet(self.columns, other.columns)
     }
 
-    /// Whether `other` lies in this box.
+    /// Returns whether `other` lies in this box.
     pub fn contains(&self, other: &Self) -> bool {
         let within = |a: (u32, u32), b: (u32, u32)| a.0 <= b.0 && b.1 <= a.1;
         within(self.bands, other.bands)
@@ -162,7 +162,7 @@ impl OutputBox {
             && within(self.columns, other.columns)
     }
 
-    /// The smallest box around both.
+    /// Returns the bounding box of both.
     pub fn union(&self, other: &Self) -> Self {
         let join = |a: (u32, u32), b: (u32, u32)| (a.0.min(b.0), a.1.max(b.1));
         Self {
@@ -179,7 +179,7 @@ pub struct Output {
     shared: Arc<Shared>,
 }
 
-/// Boxes that are claimed of one piece of memory. Outputs that may write the same samples share one list.
+/// Claimed boxes of one piece of memory. Outputs that may write the same samples share one list.
 type Claims = Arc<Mutex<Vec<OutputBox>>>;
 
 struct Shared {
@@ -188,11 +188,11 @@ struct Shared {
     len: usize,
     owner: Owner,
     claims: Claims,
-    /// The claim that lent this memory, which it holds for as long as it lives; only that box may be claimed.
+    /// The claim that lent this memory, held as long as this lives; only its box may be claimed.
     lender: Option<Arc<Claim>>,
-    /// What is made of samples that are written.
+    /// Conversion of samples on output.
     convert: Option<Convert>,
-    /// What is looked for among them.
+    /// Value to look for in samples.
     sought: Option<Sought>,
 }
 
@@ -202,19 +202,19 @@ enum Owner {
         _keep: Box<dyn Any + Send + Sync>,
     },
     Device(DeviceBytes),
-    /// The output that the lender's claim is of.
+    /// The output that the lender's claim belongs to.
     Lender,
 }
 
-// SAFETY: the memory behind `start` is owned by `owner` (or by the lender's output, which the lender keeps) and
-// written only through `Claim::row`. Boxes are disjoint between claims of one list and lie in the box of the claim
-// that the list belongs to; callers write disjoint rows within one claim, and within those taken together.
+// SAFETY: the memory behind `start` is owned by `owner` (or by the lender's output, which the lender keeps alive) and
+// written only through `Claim::row`. Boxes are disjoint between claims of one list and lie in the box of the claim that
+// the list belongs to; callers write disjoint rows within one claim, and within claims taken together.
 unsafe impl Send for Shared {}
 // SAFETY: as above; nothing reads the memory while a claim is held.
 unsafe impl Sync for Shared {}
 
 impl Output {
-    /// An output in memory of its own, zeroed by the system as pages are touched.
+    /// Returns an output in memory of its own, zeroed by the system as pages are touched.
     pub fn new(spec: OutputSpec) -> Result<Self, OutputError> {
         let len = spec.len()?;
         let mut memory = try_zeroed(len, "decoded pixels")?;
@@ -222,7 +222,7 @@ impl Output {
         Self::from_vec(spec, memory)
     }
 
-    /// An output in `memory`, which `into_vec` gives back.
+    /// Returns an output in `memory`, which `into_vec` returns.
     pub fn from_vec(spec: OutputSpec, mut memory: Vec<u8>) -> Result<Self, OutputError> {
         let need = spec.len()?;
         if need > memory.len() {
@@ -243,11 +243,11 @@ impl Output {
         })
     }
 
-    /// An output in the caller's memory (a numpy array, a tensor), kept alive by `keep`.
+    /// Returns an output in the caller's memory (a numpy array, a tensor), kept alive by `keep`.
     ///
     /// # Safety
-    /// `start` must be valid for writes of `len` bytes for as long as `keep` lives, and nobody else may touch
-    /// that memory until every ticket that writes to this output has been waited for.
+    /// `start` must be valid for writes of `len` bytes for as long as `keep` lives, and nothing else may access that
+    /// memory until every ticket that writes to this output has been waited for.
     pub unsafe fn borrowed(
         spec: OutputSpec,
         start: *mut u8,
@@ -264,8 +264,8 @@ impl Output {
         Ok(Self { shared: Arc::new(Shared { spec, start, len, owner, claims, lender, convert, sought }) })
     }
 
-    /// The same output, which from now on converts what is written to it. Blocks of any real type may then be written,
-    /// of one type in a job where there is a nodata value.
+    /// Returns the output with a conversion for everything written to it. Blocks of any real type may then be written;
+    /// with a nodata value, all blocks of a job must have one type.
     pub fn converting(mut self, convert: Convert) -> Result<Self, OutputError> {
         let data_type = self.spec().data_type;
         if !Convert::gives(data_type) {
@@ -275,29 +275,30 @@ impl Output {
         Ok(self)
     }
 
-    /// The same output, which from now on is searched for a value while samples are written to it, after they were
-    /// converted. [`Report::found`](crate::Report::found) says whether it was written.
+    /// Returns the output with a value to look for in samples as they are written, after conversion.
+    /// [`Report::found`](crate::Report::found) says whether it was written.
     pub fn looking_for(mut self, sought: Sought) -> Result<Self, OutputError> {
         Arc::get_mut(&mut self.shared).ok_or(OutputError::InUse)?.sought = Some(sought);
         Ok(self)
     }
 
-    /// What is looked for among samples that are written, if anything is.
+    /// Returns the value to look for, if any.
     pub fn sought(&self) -> Option<&Sought> {
         self.shared.sought.as_ref()
     }
 
-    /// What is made of samples that are written; `None` where they are written as they are.
+    /// Returns the conversion of written samples; `None` if they are written unchanged.
     pub fn convert(&self) -> Option<&Convert> {
         self.shared.convert.as_ref()
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn spec(&self) -> &OutputSpec {
         &self.shared.spec
     }
 
-    /// The memory, once no clone, claim or running job holds it; `None` before, or where it is the caller's.
+    /// Returns the memory once no clone, claim or running job holds it; `None` before, or if the memory is the
+    /// caller's.
     pub fn into_vec(self) -> Option<Vec<u8>> {
         match Arc::into_inner(self.shared)?.owner {
             Owner::Vec(memory) => Some(memory),
@@ -305,7 +306,7 @@ impl Output {
         }
     }
 
-    /// An output in the memory of a device, for the engine of that device alone.
+    /// Returns an output in the memory of a device, usable only by that device's engine.
     pub fn on_device(spec: OutputSpec, memory: DeviceBytes) -> Result<Self, OutputError> {
         let need = spec.len()? as u64;
         if memory.len() < need {
@@ -324,12 +325,12 @@ impl Output {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Where its memory lies.
+    /// Returns the location of its memory.
     pub fn location(&self) -> Location {
         self.device_bytes().map_or(Location::Host, |memory| Location::Cuda(memory.device()))
     }
 
-    /// Its memory, where that is a device's.
+    /// Returns its memory if that is a device's.
     pub fn device_bytes(&self) -> Option<&DeviceBytes> {
         match &self.shared.owner {
             Owner::Device(memory) => Some(memory),
@@ -337,16 +338,15 @@ impl Output {
         }
     }
 
-    /// Reserves a box for writing until the claim is dropped; `None` where it leaves the output or overlaps
-    /// a box reserved already.
+    /// Reserves a box for writing until the claim is dropped; `None` if it leaves the output or overlaps a reserved
+    /// box.
     pub fn claim(&self, wanted: OutputBox) -> Option<Claim> {
         let held = self.has(&wanted).then(|| self.hold(wanted))??;
         Some(Claim { output: self.clone(), claimed: wanted, held: Arc::new(held) })
     }
 
-    /// Reserves boxes of outputs that share their claims, all or none, as one job writes them. Boxes of different
-    /// outputs may overlap: the caller has checked that the samples written there do not
-    /// (`DecodeJob::check_together`).
+    /// Reserves boxes of outputs that share their claims, all or none, for one job. Boxes of different outputs may
+    /// overlap: the caller has checked that the samples written there do not (`DecodeJob::check_together`).
     pub(crate) fn claim_together(outputs: &[(&Self, OutputBox)]) -> Option<Vec<Claim>> {
         let (first, rest) = outputs.split_first()?;
         let together = |(output, wanted): &(&Self, OutputBox)| {
@@ -365,12 +365,12 @@ impl Output {
         Some(outputs.iter().map(claim).collect())
     }
 
-    /// What tells outputs that share their claims from others.
+    /// Returns a number that is equal for outputs that share their claims.
     pub(crate) fn domain(&self) -> usize {
         Arc::as_ptr(&self.shared.claims).addr()
     }
 
-    /// Whether a box lies in the output, or in the part of it that was lent.
+    /// Returns whether a box lies in the output, or in the lent part of it.
     fn has(&self, wanted: &OutputBox) -> bool {
         let spec = self.spec();
         let inside = |range: (u32, u32), n: u32| range.0 <= range.1 && range.1 <= n;
@@ -380,7 +380,7 @@ impl Output {
             && self.shared.lender.as_ref().is_none_or(|lender| lender.claimed.contains(wanted))
     }
 
-    /// Reserves a box that is free.
+    /// Reserves a box if it is free.
     fn hold(&self, wanted: OutputBox) -> Option<Held> {
         let of = &self.shared.claims;
         let mut claims = of.lock().unwrap_or_else(PoisonError::into_inner);
@@ -392,12 +392,12 @@ impl Output {
     }
 }
 
-/// Below this, a page is not worth a system call.
+/// Smaller buffers do not repay the system call.
 #[cfg(target_os = "linux")]
 const WORTH_HUGE_PAGES: usize = 4 << 20;
 
-/// Asks for 2 MiB pages under memory that has not been touched: a fault for each 4 KiB costs a tenth of the
-/// time of a fast read. Where the system says no, nothing changes.
+/// Requests 2 MiB pages for untouched memory: a page fault per 4 KiB costs a tenth of the time of a fast read. If the
+/// system refuses, nothing changes.
 #[cfg(target_os = "linux")]
 fn prefer_huge_pages(memory: &mut [u8]) {
     const PAGE: usize = 4096;
@@ -407,19 +407,19 @@ fn prefer_huge_pages(memory: &mut [u8]) {
     let skip = memory.as_ptr().align_offset(PAGE);
     let Some(pages) = memory.get_mut(skip..).filter(|rest| rest.len() >= PAGE) else { return };
     let len = pages.len() / PAGE * PAGE;
-    // SAFETY: the range lies in `memory` and begins at a page; the advice changes how pages are backed, never
-    // what they hold.
+    // SAFETY: the range lies in `memory` and begins at a page; the advice changes how pages are backed, not their
+    // contents.
     let _advice = unsafe { libc::madvise(pages.as_mut_ptr().cast(), len, libc::MADV_HUGEPAGE) };
 }
 
 #[cfg(not(target_os = "linux"))]
 fn prefer_huge_pages(_memory: &mut [u8]) {}
 
-/// A box that stays reserved for as long as this lives.
+/// A box that stays reserved as long as this lives.
 struct Held {
     of: Claims,
     claimed: OutputBox,
-    /// What outputs that were made of it have claimed.
+    /// Claims of delegates.
     lent: Claims,
 }
 
@@ -436,36 +436,36 @@ impl Drop for Held {
 pub struct Claim {
     output: Output,
     claimed: OutputBox,
-    /// The box itself, or one around all that a job claimed of this memory.
+    /// The box itself, or the bounding box of everything that a job claimed of this memory.
     held: Arc<Held>,
 }
 
 impl Claim {
-    /// The shape of the whole output.
+    /// Returns the shape of the whole output.
     pub fn spec(&self) -> &OutputSpec {
         self.output.spec()
     }
 
-    /// The whole output.
+    /// Returns the whole output.
     pub fn output(&self) -> &Output {
         &self.output
     }
 
-    /// Returns the claimed box as an output of its own, for an engine that does a part of this one's work. Nothing
-    /// outside the box can be claimed of it, nor what is claimed of another delegate of this claim, and the claim is
-    /// held while it lives. It converts as the whole output does, and looks for the same value.
+    /// Returns the claimed box as a separate output, for an engine that does a part of this one's work. Boxes outside
+    /// it, and boxes claimed through another delegate of this claim, are refused; the claim is held while the delegate
+    /// lives. It converts like the whole output and looks for the same value.
     pub fn delegate(self: &Arc<Self>) -> Output {
         self.part(self.output.convert().copied(), self.output.sought().copied())
     }
 
-    /// Like `delegate`, but converts by `convert` and looks for nothing.
+    /// Like `delegate`, but with the conversion `convert` and without a value to look for.
     pub fn delegate_converting(self: &Arc<Self>, convert: Convert) -> Result<Output, OutputError> {
         let data_type = self.spec().data_type;
         let gives = Convert::gives(data_type);
         gives.then(|| self.part(Some(convert), None)).ok_or(OutputError::NotConverting { data_type })
     }
 
-    /// Like `delegate`, for samples that were converted and searched already: takes them unchanged.
+    /// Like `delegate`, for samples that were already converted and searched: writes them unchanged.
     pub fn delegate_converted(self: &Arc<Self>) -> Output {
         self.part(None, None)
     }
@@ -488,14 +488,14 @@ impl Claim {
         Output { shared: Arc::new(shared) }
     }
 
-    /// The bytes from sample (`band`, `row`, `column`) to the end of the `width`-th sample of that row;
-    /// `None` where that leaves the claimed box, or the memory is a device's.
+    /// Returns the bytes of samples `columns` (half-open) of a row; `None` if they leave the claimed box, or if the
+    /// memory is a device's.
     ///
-    /// With a column stride larger than a sample the slice also spans the samples of other bands between.
+    /// With a column stride larger than a sample the slice also spans the samples of other bands in between.
     ///
     /// # Safety
-    /// While the slice lives no other slice that shares a *sample that is written* may be written: callers
-    /// give each block its own disjoint part of the box, and write only the samples of that part.
+    /// While the slice lives no other slice that shares a *sample that is written* may be written: callers give each
+    /// block its own disjoint part of the box, and write only the samples of that part.
     pub unsafe fn row(&self, band: u32, row: u32, columns: (u32, u32)) -> Option<OutputRow> {
         let spec = self.spec();
         let within = |v: u32, range: (u32, u32)| range.0 <= v && v < range.1;

@@ -1,11 +1,11 @@
-//! A value that each process has for itself: threads, and locks that a thread may hold while another forks.
+//! A separate value per process: threads, and locks that a thread may hold while another forks.
 //!
-//! A child of a fork has none of its parent's threads, and a lock that one of them held stays locked in it for ever. A
-//! value kept here is made anew in a child by the first caller that asks; the parent's value is left alone there, because
+//! A forked child has none of its parent's threads, and a lock that one of them held stays locked in the child for
+//! ever. A value kept here is created anew in a child by the first caller; the parent's value is leaked there, because
 //! nothing in it can be released without waiting.
 //!
-//! Processes are told apart by a count of forks as well as by their numbers, because the system gives the number of a
-//! process that has ended to a later one.
+//! Processes are identified by a count of forks as well as by their IDs, because the system reuses the ID of a process
+//! that has ended.
 
 #![expect(
     unsafe_code,
@@ -17,16 +17,16 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// What tells this process from those it was forked from, and from its own children.
+/// Distinguishes this process from its ancestors and children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessId {
     /// Forks between the first process and this one.
     forks: u32,
-    /// For children that were made without the C library's `fork`, which does not count them.
+    /// Process ID, for children made without the C library's `fork`, which `forks` does not count.
     number: u32,
 }
 
-/// Counts up in the child of every fork.
+/// Incremented in the child of every fork.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 impl ProcessId {
@@ -36,7 +36,7 @@ impl ProcessId {
         Self { forks: FORKS.load(Ordering::Relaxed), number: std::process::id() }
     }
 
-    /// Returns it as one number, which is never 0.
+    /// Returns the identity as one number, never 0.
     pub fn as_u64(self) -> u64 {
         u64::from(self.number) << 32 | u64::from(self.forks)
     }
@@ -52,18 +52,17 @@ fn count_forks() {
     if COUNTED.load(Ordering::Acquire) {
         return;
     }
-    // Not under a lock, which a fork could leave locked: of two callers at once both may register, and each fork then
-    // counts twice.
-    // SAFETY: the handler only adds to an atomic, which a child of a fork may do.
+    // Not under a lock, which a fork could leave locked: of two concurrent callers both may register, and each fork
+    // then counts twice. SAFETY: the handler only increments an atomic, which is allowed in a forked child.
     let registered = unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-    // Without memory for it, the number of the process has to do until the next call.
+    // If the system had no memory for it, the process ID has to suffice until the next call.
     COUNTED.store(registered == 0, Ordering::Release);
 }
 
 #[cfg(not(all(unix, not(miri))))]
 fn count_forks() {}
 
-/// A value that is made once in each process.
+/// A value that is created once per process.
 pub struct PerProcess<T: Send + Sync> {
     now: AtomicPtr<Owned<T>>,
     owns: PhantomData<T>,
@@ -75,13 +74,13 @@ struct Owned<T> {
 }
 
 impl<T: Send + Sync> PerProcess<T> {
-    /// Makes an empty one.
+    /// Returns an empty value.
     pub const fn new() -> Self {
         Self { now: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }
 
-    /// Returns the value of this process, made by the first caller. Of several callers at once one makes what all get;
-    /// none waits.
+    /// Returns the value of this process, created by the first caller. Of several concurrent callers one creates the
+    /// value that all get; none waits.
     pub fn get(&self, make: impl FnOnce() -> T) -> &T {
         self.of(ProcessId::current(), make)
     }
@@ -96,7 +95,7 @@ impl<T: Send + Sync> PerProcess<T> {
             // SAFETY: it was made above, and nothing is freed before `self` is dropped.
             Ok(_) => unsafe { &(*made).value },
             Err(sooner) => {
-                // SAFETY: it was made above and nobody else has seen it.
+                // SAFETY: it was made above and is not shared yet.
                 drop(unsafe { Box::from_raw(made) });
                 // SAFETY: only a thread of this process can have put something there meanwhile.
                 unsafe { &(*sooner).value }
@@ -105,7 +104,7 @@ impl<T: Send + Sync> PerProcess<T> {
     }
 }
 
-/// The value, where it is of that process.
+/// Returns the value if it belongs to that process.
 fn owned<'a, T>(kept: *mut Owned<T>, process: ProcessId) -> Option<&'a T> {
     // SAFETY: it is null or was made by `of`, and nothing is freed before its holder, which `of` borrows.
     let kept = unsafe { kept.as_ref() }?;
@@ -116,7 +115,7 @@ impl<T: Send + Sync> Drop for PerProcess<T> {
     fn drop(&mut self) {
         let kept = *self.now.get_mut();
         if owned(kept, ProcessId::current()).is_some() {
-            // SAFETY: made by `of`, and nobody borrows `self` any more.
+            // SAFETY: made by `of`, and `self` is no longer borrowed.
             drop(unsafe { Box::from_raw(kept) });
         }
     }
@@ -149,8 +148,8 @@ mod tests {
         assert_eq!((first, second, kept.of(process(2), || 21)), (&10, &20, &20));
     }
 
-    /// A process was known by its number alone, which the system gives again: a grandchild with the number of its
-    /// grandparent took that one's threads and locks for its own.
+    /// Bug: a process was identified by its ID alone, which the system reuses: a grandchild with the ID of its
+    /// grandparent took over its threads and locks.
     #[test]
     fn a_number_that_is_given_again_is_another_process() {
         let kept = PerProcess::new();
@@ -163,11 +162,11 @@ mod tests {
     #[cfg(all(unix, not(miri)))]
     fn every_fork_is_counted() {
         let parent = ProcessId::current();
-        // SAFETY: the child compares numbers and ends, and takes no lock.
+        // SAFETY: the child compares numbers and exits, and takes no lock.
         match unsafe { libc::fork() } {
             0 => {
                 let code = i32::from(ProcessId::current().forks <= parent.forks);
-                // SAFETY: ends the child without running what the parent registered.
+                // SAFETY: exits the child without running handlers that the parent registered.
                 unsafe { libc::_exit(code) }
             }
             child => {

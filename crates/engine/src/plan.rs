@@ -1,21 +1,21 @@
-//! What an engine will do with a job, asked for before the job is submitted.
+//! Plan of a job, computed before the job is submitted.
 
 use crate::{Encoded, Location, Output};
 use strile_tiff::DataType;
 
-/// Where the encoded bytes of a job lie when it is submitted; see [`Encoded`].
+/// Location of a job's encoded bytes when it is submitted; see [`Encoded`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Supply {
     /// In one arena of host memory.
     Staged,
     /// In sources that the engine reads.
     Pulled,
-    /// On a device, this many bytes.
+    /// On a device; number of bytes.
     Device(u64),
 }
 
 impl Encoded {
-    /// Returns where these bytes lie.
+    /// Returns the location of these bytes.
     pub fn supply(&self) -> Supply {
         match self {
             Self::Staged(_) => Supply::Staged,
@@ -28,9 +28,9 @@ impl Encoded {
 /// The properties of an output that a plan depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutputKind {
-    /// Type of its samples.
+    /// Sample type.
     pub data_type: DataType,
-    /// Where it lies.
+    /// Location of its memory.
     pub location: Location,
     /// Whether samples are converted while they are placed.
     pub converts: bool,
@@ -46,11 +46,11 @@ impl From<&Output> for OutputKind {
 /// How a job will be submitted.
 #[derive(Debug, Clone, Copy)]
 pub struct Submission<'a> {
-    /// Where its encoded bytes will lie.
+    /// Location of its encoded bytes.
     pub supply: Supply,
     /// Its outputs, which need not exist yet.
     pub outputs: &'a [OutputKind],
-    /// Memory that the caller will take between the plan and the submission, and hold.
+    /// Memory that the caller will take between planning and submission, and hold.
     pub held: Held,
 }
 
@@ -63,49 +63,48 @@ pub struct Held {
     pub device: u64,
 }
 
-/// What an engine will do with a job. Blocks that turn out to be damaged can cost more than it says: a device leaves
-/// them to the host.
+/// What an engine will do with a job. Damaged blocks can cost more than planned: a device leaves them to the host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EnginePlan {
-    /// Batches that the engine cuts the job into. Batches of JPEG and JPEG 2000 pictures on a device are estimated: they
-    /// are cut by what the headers of the pictures say.
+    /// Batches of the job. For JPEG and JPEG 2000 on a device this is an estimate: their batches depend on the headers
+    /// of the pictures.
     pub batches: usize,
-    /// Byte ranges that the engine reads from the sources, after merging; 0 unless `Supply::Pulled`. An engine may read
-    /// a range in several pieces.
+    /// Byte ranges that the engine reads from the sources, after merging; 0 unless `Supply::Pulled`. A range may be
+    /// read in several pieces.
     pub ranges: usize,
     /// Bytes of these ranges.
     pub range_bytes: u64,
-    /// What it takes.
+    /// Memory needed.
     pub memory: EngineMemory,
-    /// Which decoder takes which blocks.
+    /// Decoders and their blocks.
     pub routes: Vec<Route>,
 }
 
-/// Memory that a job takes while it runs, in bytes and at most. Decoders of LZMA, zstd, LERC, PNG, WebP, JPEG and JPEG XL
-/// can take more per block if the stream asks for it.
+/// Maximum memory of a running job, in bytes. Decoders of LZMA, zstd, LERC, PNG, WebP, JPEG and JPEG XL can take more
+/// per block if the stream requires it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EngineMemory {
     /// Host memory, from the budget of the context: scratch of all workers, and pixels and streams on their way to and
     /// from a device.
     pub host: u64,
-    /// Scratch of one worker on the host; a part of `host`.
+    /// Scratch of one worker on the host; included in `host`.
     pub per_worker: u64,
     /// Device memory.
     pub device: u64,
 }
 
-/// Blocks of one layout that one decoder takes.
+/// Blocks of one layout for one decoder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// Index into `DecodeJob::layouts`.
     pub layout: u32,
     /// The decoder.
     pub decoder: Decoder,
-    /// Why that decoder, if it was a choice.
+    /// Reason for that decoder, if there was a choice.
     pub reason: Option<String>,
-    /// Why not decoders that were asked for.
+    /// Reasons why requested decoders are not used.
     pub declined: Vec<String>,
-    /// Stored blocks; a block that several tasks in a row show counts once.
+    /// Stored blocks; a block of several consecutive tasks counts once.
     pub blocks: usize,
 }
 
@@ -114,11 +113,11 @@ pub struct Route {
 pub enum Decoder {
     /// The CPU engine.
     Cpu,
-    /// Kernels of the device.
+    /// Kernels on the device.
     Kernels,
-    /// A library of the device's vendor, by name.
+    /// A vendor library, by name.
     Library(&'static str),
-    /// The host engine, in place of the device.
+    /// The host engine, instead of the device.
     Host,
 }
 

@@ -1,35 +1,35 @@
-//! The numbers of the portable encoders, one set for all engines; what they mean is said in `portable/spec.md`.
+//! Constants of the portable encoders, shared by all engines; `portable/spec.md` explains them.
 //!
-//! Changing one changes bytes, and with them the version that `Encoder::PORTABLE` names.
+//! Changing one changes the encoded bytes, which requires a new version in `Encoder::PORTABLE`.
 
-/// Bytes of a part, which is coded by itself.
+/// Bytes of a part; parts are coded independently.
 pub const PART: usize = 32 << 10;
-/// Bytes that a key is made of.
+/// Bytes of a key.
 pub const KEY: usize = 5;
 /// Bits of a key.
 pub const KEY_BITS: u32 = 13;
-/// The most bytes a match may go back.
+/// Largest distance of a match in bytes.
 pub const WINDOW: usize = 32 << 10;
-/// The shortest match.
+/// Shortest match.
 pub const LEAST: usize = 4;
-/// The longest match.
+/// Longest match.
 pub const MOST: usize = 258;
-/// Bits that a byte of a match is worth when two matches are compared.
+/// Bits that each byte of a match counts when two matches are compared.
 pub const GAIN_A_BYTE: u32 = 3;
-/// Bits by which the match of the next position must be better.
+/// Bits by which the match at the next position must be better.
 pub const GAIN_AHEAD: u32 = 4;
 
-/// Bytes of a segment of LZW, which has a table of its own.
+/// Bytes of an LZW segment; each has its own table.
 pub const LZW_SEGMENT: usize = 16 << 10;
 
-/// How hard to look for matches.
+/// Effort of the search for matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// Candidates of a position; 0 is runs alone.
+    /// Candidates per position; 0 finds only runs.
     pub depth: u32,
-    /// A match of so many bytes ends a search.
+    /// Length of a match that ends a search.
     pub nice: u32,
-    /// Whether a match gives way to a better one at the next position.
+    /// Whether a match is dropped for a better one at the next position.
     pub lazy: bool,
 }
 
@@ -37,7 +37,7 @@ const fn effort(depth: u32, nice: u32, lazy: bool) -> Effort {
     Effort { depth, nice, lazy }
 }
 
-/// What a level of Deflate asks for; those below 1 are 1, those above 12 are 12.
+/// Returns the effort of a Deflate level, clamped to 1 to 12.
 #[must_use]
 pub const fn deflate_effort(level: i32) -> Effort {
     match level {
@@ -56,7 +56,7 @@ pub const fn deflate_effort(level: i32) -> Effort {
     }
 }
 
-/// What a level of ZSTD asks for; those below 1 are 1, those above 22 are 22.
+/// Returns the effort of a ZSTD level, clamped to 1 to 22.
 #[must_use]
 pub const fn zstd_effort(level: i32) -> Effort {
     match level {
@@ -73,7 +73,7 @@ pub const fn zstd_effort(level: i32) -> Effort {
     }
 }
 
-/// What LZ4 does, which has no levels.
+/// Returns the effort of LZ4, which has no levels.
 #[must_use]
 pub const fn lz4_effort() -> Effort {
     effort(4, 64, true)

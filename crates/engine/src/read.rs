@@ -1,24 +1,24 @@
-//! Reads of byte ranges: what is asked of a source, and what it answers.
+//! Reads of byte ranges: requests and results.
 
 use crate::arena::Slot;
 use std::io;
 
-/// One read: as many bytes as the slot has, from `offset`.
+/// One read, from `offset`, of as many bytes as the slot holds.
 pub struct ReadOp {
-    /// Comes back with the completion.
+    /// Returned with the completion.
     pub id: usize,
     /// First byte.
     pub offset: u64,
-    /// Where they go.
+    /// Destination.
     pub into: Slot,
 }
 
-/// A read that is over.
+/// A completed read.
 pub struct ReadDone {
-    /// Of the `ReadOp`.
+    /// ID of the `ReadOp`.
     pub id: usize,
     /// The filled slot.
     pub into: Slot,
-    /// `UnexpectedEof` where the source ended first.
+    /// `UnexpectedEof` if the source ended first.
     pub result: io::Result<()>,
 }

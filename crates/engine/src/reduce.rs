@@ -1,25 +1,25 @@
-//! Halving an image: what is to be reduced, plain data. The arithmetic is in `reduce.md`.
+//! Halving of images. The arithmetic is in `reduce.md`.
 
 use crate::{EngineError, Fill, OutputError, OutputSpec, SharedPixels, Support};
 use std::ops::Range;
 use strile_tiff::DataType;
 
-/// How a pixel of a reduced image comes of those of the image above it.
+/// How a pixel of a reduced image is computed from the pixels of the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resampling {
-    /// One of the four.
+    /// One of the four pixels.
     Nearest,
-    /// Their mean.
+    /// Mean.
     Average,
-    /// The smallest.
+    /// Minimum.
     Min,
-    /// The largest.
+    /// Maximum.
     Max,
-    /// The middle one.
+    /// Median.
     Median,
-    /// The most frequent.
+    /// Most frequent value.
     Mode,
-    /// The root of the mean of their squares.
+    /// Root mean square.
     Rms,
     /// Weighted by a Gaussian.
     Gauss,
@@ -32,7 +32,7 @@ pub enum Resampling {
 }
 
 impl Resampling {
-    /// Every method.
+    /// All methods.
     pub const ALL: [Self; 11] = [
         Self::Nearest,
         Self::Average,
@@ -47,7 +47,7 @@ impl Resampling {
         Self::Lanczos,
     ];
 
-    /// GDAL's name, in lower case.
+    /// Returns GDAL's name, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nearest => "nearest",
@@ -64,7 +64,7 @@ impl Resampling {
         }
     }
 
-    /// Pixels needed around the two by two under a reduced pixel, on each side, where the image has them.
+    /// Returns the pixels needed on each side of the two by two under a reduced pixel, as far as the image has them.
     pub const fn halo(self) -> u32 {
         match self {
             Self::Nearest | Self::Average | Self::Min | Self::Max | Self::Median | Self::Mode | Self::Rms => {
@@ -76,7 +76,7 @@ impl Resampling {
         }
     }
 
-    /// Whether it is defined for samples of this type.
+    /// Returns whether the method is defined for samples of this type.
     pub fn support(self, data_type: DataType) -> Support {
         let complex = matches!(data_type, DataType::C64 | DataType::C128);
         match self {
@@ -93,33 +93,33 @@ impl Resampling {
 /// A part of a reduced image to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReduceTask {
-    /// Index of the pixels it is computed from: the part below, with its halo where the image has one.
+    /// Index of the source pixels: the part below, with its halo as far as the image has one.
     pub pixels: u32,
-    /// Index of the mask of the same part, one band of `uint8`, 0 where a pixel is not valid.
+    /// Index of the mask of the same part, one band of `uint8`, 0 at invalid pixels.
     pub mask: Option<u32>,
-    /// Where the first of those pixels lies in the image: column, row.
+    /// Position of the first of those pixels in the image: column, row.
     pub origin: (u32, u32),
     /// Size of the image: columns, rows. The reduced one has half of each, rounded up.
     pub image: (u32, u32),
-    /// Where the part begins in the reduced image: column, row.
+    /// Position of the part in the reduced image: column, row.
     pub target: (u32, u32),
-    /// Its columns and rows.
+    /// Columns and rows of the part.
     pub size: (u32, u32),
 }
 
 impl ReduceTask {
-    /// Columns of the image that the part is computed from, halo included.
+    /// Returns the columns of the image that the part is computed from, halo included.
     pub fn source_columns(&self, method: Resampling) -> Range<u32> {
         under(self.target.0, self.size.0, method.halo(), self.image.0)
     }
 
-    /// Rows of the image that the part is computed from, halo included.
+    /// Returns the rows of the image that the part is computed from, halo included.
     pub fn source_rows(&self, method: Resampling) -> Range<u32> {
         under(self.target.1, self.size.1, method.halo(), self.image.1)
     }
 
-    /// The pixels it is computed from and their mask, after checking that the part lies in its image, that they hold
-    /// all that is needed, and that the method is defined for them.
+    /// Returns the source pixels and their mask, after checking that the part lies in its image, that the pixels
+    /// suffice, and that the method is defined for them.
     pub fn sources<'a>(
         &self,
         method: Resampling,
@@ -169,7 +169,7 @@ impl ReduceTask {
         Ok((source, mask))
     }
 
-    /// The shapes of the result and of its mask: bands last where `source` has them between its columns.
+    /// Returns the shapes of the result and of its mask: bands last if `source` has them between its columns.
     pub fn reduced_specs(&self, source: &OutputSpec) -> Result<(OutputSpec, OutputSpec), OutputError> {
         let (columns, rows) = self.size;
         let pixels = match source.bands > 1 && source.strides.band < source.strides.column {
@@ -180,7 +180,7 @@ impl ReduceTask {
     }
 }
 
-/// What lies under a part of the reduced axis, with a halo, clipped at the image.
+/// Returns the source range under a range of the reduced axis, with a halo, clipped to the image.
 fn under(start: u32, len: u32, halo: u32, image: u32) -> Range<u32> {
     let end = (u64::from(start) + u64::from(len)) * 2 + u64::from(halo);
     let end = u32::try_from(end).map_or(image, |end| end.min(image));
@@ -196,17 +196,17 @@ fn mismatch(found: String, expected: String) -> EngineError {
 pub struct ReduceJob {
     /// The method.
     pub method: Resampling,
-    /// Samples with this value are not valid; NaN never is.
+    /// Samples with this value are invalid; NaN always is.
     pub nodata: Option<Fill>,
-    /// The parts, in the order in which they come back.
+    /// Parts, in the order of the results.
     pub tasks: Vec<ReduceTask>,
 }
 
 /// A part of a reduced image.
 #[derive(Debug, Clone)]
 pub struct Reduced {
-    /// Contiguous pixels, bands first or last as in what it was computed from, in the memory of the engine.
+    /// Contiguous pixels in the memory of the engine, bands first or last as in the source.
     pub pixels: SharedPixels,
-    /// The mask, 0 or 255, where the task has one.
+    /// Mask, 0 or 255, if the task has one.
     pub mask: Option<SharedPixels>,
 }

@@ -1,66 +1,67 @@
-//! Windows made another size: what is to be done, plain data, and its arithmetic, which is the same to the last bit in
-//! every engine.
+//! Resampling of windows to another size: the job's description and its arithmetic, which is bit-identical in every
+//! engine.
 //!
-//! Along an axis the result pixel *i* of *n* lies from place(*i*) to place(*i* + 1), its centre at place(*i* + ½), where
-//! place(*t*) = start + (*t*·length)/*n* in pixels of the window from the outer corner of the first, every operation
-//! rounded by itself. Where the centre lies outside the window's pixels nothing counts. Else a stretch of the axis counts,
-//! cut off at both ends of the window:
+//! Along an axis the result pixel *i* of *n* lies from place(*i*) to place(*i* + 1), its centre at place(*i* + ½),
+//! where place(*t*) = start + (*t*·length)/*n* in pixels of the window from the outer corner of its first pixel, every
+//! operation rounded separately. If the centre lies outside the window's pixels, no pixel contributes. Otherwise a
+//! stretch of the axis contributes, clipped to the window:
 //!
 //! | method | stretch |
 //! |---|---|
 //! | nearest | the pixel that the centre lies in |
 //! | bilinear | from ½ pixel before the centre to ½ behind it |
-//! | average | that of the result pixel, or, where that is none in `f64`, as of nearest |
+//! | average | the result pixel, or as for nearest if that is empty in `f64` |
 //!
 //! The weight of a pixel is the length of it in the stretch: min(high, *x* + 1) − max(low, *x*), that of two axes their
-//! product, rows first. Nearest gives its pixel as it is. The others take the pixels with a weight above 0 that are
-//! neither nodata nor NaN, and give the sum of value·weight over the sum of weights, in `f64` without fused operations.
-//! Each row of what counts is summed up in pieces of [`PIECE`] pixels from its first one on, and the sums of the pieces
-//! are added row by row: pieces can be made side by side, whatever the reduction. The quotient is rounded to the type as `reduce.md` says, and stands beside nodata where it would be it.
-//! Where nothing counts the result is the fill value.
+//! product, rows first. Nearest copies its pixel. The other methods take the pixels with a weight above 0 that are
+//! neither nodata nor NaN, and return the sum of value·weight over the sum of weights, in `f64` without fused
+//! operations. Each row of contributing pixels is summed in pieces of [`PIECE`] pixels from its first one on, and the
+//! sums of the pieces are added row by row: pieces can be computed in parallel at any reduction. The quotient is
+//! rounded to the type as in `reduce.md`; if it would equal nodata, the neighbouring value is used. If no pixel
+//! contributes, the result is the fill value.
 
 use crate::{Convert, EngineError, Fill, OutputSpec};
 
-/// Pixels of a row that are summed up by themselves.
+/// Pixels of a row that are summed independently.
 pub const PIECE: u32 = 256;
 
-/// How windows are resampled. Pixels outside the image and nodata do not count; where nothing counts, the result is what
-/// pixels outside their image become.
+/// Resampling method of windows. Pixels outside the image and nodata do not contribute; if none contributes, the result
+/// is the value of pixels outside the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sampling {
-    /// The pixel that the centre lies in, as it is.
+    /// The pixel that contains the centre, unchanged.
     #[default]
     Nearest,
-    /// Between the four pixels around the centre.
+    /// Interpolation between the four pixels around the centre.
     Bilinear,
-    /// The mean of all pixels under it, each by the part of it that is.
+    /// The mean of all pixels under it, weighted by the covered part of each.
     Average,
 }
 
-/// How one window is made.
+/// Resampling of one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ResampleWindow {
-    /// Left, top, width and height of what is wanted, in pixels from the window's first one.
+    /// Left, top, width and height of the requested area, in pixels from the window's first one.
     pub exact: [f64; 4],
-    /// Columns and rows that the window has pixels of: of the shape it lies in the first ones, none where it has none.
+    /// Columns and rows of pixels that the window has: the first ones of its shape, none if it has no pixels.
     pub size: (u32, u32),
-    /// The sample that does not count.
+    /// Sample value that does not contribute.
     pub nodata: Option<Fill>,
-    /// What becomes of pixels that nothing counts for.
+    /// Result if no pixel contributes.
     pub fill: Fill,
 }
 
-/// Windows to resample, all with one method. Their bands follow each other, one window after the other.
+/// Windows to resample, all with one method. Their bands are consecutive, one window after the other.
 #[derive(Debug, Clone)]
 pub struct ResampleJob {
-    /// The method.
+    /// Method.
     pub sampling: Sampling,
-    /// The windows.
+    /// Windows.
     pub windows: Vec<ResampleWindow>,
 }
 
 impl ResampleJob {
-    /// The bands of a window, after checking that the job fits what it reads and what it writes.
+    /// Returns the bands of a window, after checking that the job fits its input and its output.
     pub fn check(&self, from: &OutputSpec, to: &OutputSpec) -> Result<u32, EngineError> {
         let mismatch = |found: String, expected: &str| EngineError::Mismatch {
             what: "pixels",

@@ -1,6 +1,6 @@
-//! Setters of options.
+//! Macro for setters of options.
 
-/// Makes setters of fields that have a value.
+/// Defines setters for fields.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setters {

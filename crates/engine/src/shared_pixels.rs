@@ -1,14 +1,14 @@
-//! Pixels that jobs read: memory with a shape, on the host or on a device, shared and never written.
+//! Input pixels of jobs: shared read-only memory with a shape, on the host or on a device.
 
 use crate::{DeviceBytes, EngineError, HostMemory, Location, OutputError, OutputSpec};
 use std::sync::Arc;
 
-/// Host or device memory of pixels that a job encodes, reduces, resamples or warps. Clones share the memory.
+/// Host or device memory with pixels that a job encodes, reduces, resamples or warps. Clones share the memory.
 #[derive(Debug, Clone)]
 pub struct SharedPixels {
     spec: OutputSpec,
     memory: Memory,
-    /// Where the first sample lies in the memory.
+    /// Offset of the first sample in the memory.
     offset: usize,
 }
 
@@ -19,19 +19,19 @@ enum Memory {
 }
 
 impl SharedPixels {
-    /// Pixels in `bytes`, which hold at least what `spec` spans.
+    /// Returns pixels in `bytes`, which must hold at least what `spec` spans.
     pub fn new(spec: OutputSpec, bytes: Arc<Vec<u8>>) -> Result<Self, OutputError> {
         Self::in_memory(spec, bytes)
     }
 
-    /// Pixels in host memory of another kind, which holds at least what `spec` spans.
+    /// Returns pixels in host memory of another kind, which must hold at least what `spec` spans.
     pub fn in_memory(spec: OutputSpec, memory: Arc<dyn HostMemory>) -> Result<Self, OutputError> {
         let have = memory.bytes().len() as u64;
         Self::checked(spec, Memory::Host(memory), have)
     }
 
-    /// Pixels in the memory of a device, which holds at least what `spec` spans and must not be written to while
-    /// any clone lives.
+    /// Returns pixels in the memory of a device, which must hold at least what `spec` spans and must not be written to
+    /// while any clone lives.
     pub fn on_device(spec: OutputSpec, memory: DeviceBytes) -> Result<Self, OutputError> {
         let have = memory.len();
         Self::checked(spec, Memory::Device(memory), have)
@@ -45,12 +45,12 @@ impl SharedPixels {
         Ok(Self { spec, memory, offset: 0 })
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn spec(&self) -> &OutputSpec {
         &self.spec
     }
 
-    /// Where they lie.
+    /// Returns the location of the memory.
     pub fn location(&self) -> Location {
         match &self.memory {
             Memory::Host(_) => Location::Host,
@@ -58,7 +58,7 @@ impl SharedPixels {
         }
     }
 
-    /// An error where they lie neither on the host nor in `here`, where an engine reaches them.
+    /// Checks that the memory is on the host or in `here`, where an engine can access it.
     pub fn check_reached(&self, here: Location) -> Result<(), EngineError> {
         let location = self.location();
         if location == Location::Host || location == here {
@@ -71,8 +71,8 @@ impl SharedPixels {
         Err(EngineError::Mismatch { what: "pixels", found: format!("pixels in {location}"), expected })
     }
 
-    /// The bytes from the first sample on, where they are on the host; sample (band, row, column) begins at the sum
-    /// of its strides. Of pixels on a device none.
+    /// Returns the bytes from the first sample on if they are on the host; sample (band, row, column) begins at the sum
+    /// of its strides. Empty for pixels on a device.
     pub fn bytes(&self) -> &[u8] {
         match &self.memory {
             Memory::Host(memory) => memory.bytes().get(self.offset..).unwrap_or_default(),
@@ -80,7 +80,7 @@ impl SharedPixels {
         }
     }
 
-    /// The address of the first sample on the device where they lie.
+    /// Returns the device address of the first sample, if the pixels are on a device.
     pub fn address(&self) -> Option<u64> {
         match &self.memory {
             Memory::Host(_) => None,
@@ -88,7 +88,7 @@ impl SharedPixels {
         }
     }
 
-    /// A rectangle of them, all bands, in the same memory; `None` where it leaves them.
+    /// Returns a rectangle of the pixels with all bands, in the same memory; `None` if it leaves them.
     pub fn part(&self, (x, y): (u32, u32), (columns, rows): (u32, u32)) -> Option<Self> {
         let fits = |from: u32, n: u32, all: u32| from.checked_add(n).is_some_and(|end| end <= all);
         let mut part = self.clone();
@@ -101,7 +101,7 @@ impl SharedPixels {
         Some(part)
     }
 
-    /// One band of them, in the same memory; `None` where there is none.
+    /// Returns one band, in the same memory; `None` if there is no such band.
     pub fn band(&self, band: u32) -> Option<Self> {
         let mut one = self.clone();
         one.spec.bands = (band < self.spec.bands).then_some(1)?;
@@ -109,8 +109,8 @@ impl SharedPixels {
         Some(one)
     }
 
-    /// The bytes from sample (`band`, `row`, `column`) to the end of the `width`-th sample of that row, a
-    /// sample every `spec().strides.column` bytes; `None` where that leaves the pixels, or they the host.
+    /// Returns the bytes of samples `columns` (half-open) of a row, a sample every `spec().strides.column` bytes;
+    /// `None` if they leave the pixels, or if the pixels are not on the host.
     pub fn row(&self, band: u32, row: u32, columns: (u32, u32)) -> Option<&[u8]> {
         let OutputSpec { data_type, bands, rows, columns: across, strides } = &self.spec;
         if band >= *bands || row >= *rows || columns.0 >= columns.1 || columns.1 > *across {

@@ -1,38 +1,38 @@
-//! The value that an engine looks for among the samples it writes to an output, such as nodata.
+//! Search for a value, such as nodata, among the samples that an engine writes to an output.
 //!
-//! Samples are compared as values: both zeros are one value, and NaN is every NaN. Of complex samples the real part is
-//! compared and the imaginary part must be 0; NaN is a NaN in either. All of it is a comparison of bits, the same on every
-//! engine: a number is sought if `(bits & mask) - low` is at most `span`.
+//! Samples are compared as values: both zeros are equal, and NaN matches every NaN. For complex samples the real part
+//! is compared and the imaginary part must be 0; a NaN in either part matches NaN. Everything is a comparison of bits,
+//! identical in every engine: a number matches if `(bits & mask) - low` is at most `span`.
 
 use crate::{EngineError, Fill, OutputSpec};
 use strile_tiff::DataType;
 
-/// A value that is looked for, as bits.
+/// A value to look for, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sought {
-    /// The bits that count.
+    /// Bits that are compared.
     pub mask: u64,
-    /// The least of them.
+    /// Lowest match.
     pub low: u64,
-    /// How far above it they may be.
+    /// Highest match, relative to `low`.
     pub span: u64,
-    /// The numbers of a sample.
+    /// Numbers per sample.
     pub parts: SampleParts,
 }
 
-/// The numbers of a sample, of which complex ones have two.
+/// Numbers per sample; complex samples have two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SampleParts {
     /// One number of the sample's size.
     One,
-    /// Two numbers of half its size: the first is sought, and the second is 0, whatever its sign.
+    /// Two numbers of half its size: the first must match, and the second must be 0 or -0.
     FirstAndZero,
-    /// Two numbers of half its size, one of which is sought.
+    /// Two numbers of half its size, one of which must match.
     Either,
 }
 
 impl Sought {
-    /// Returns what finds `sample`, a value of this type.
+    /// Returns the search for `sample`, a value of this type.
     pub fn new(data_type: DataType, Fill(bytes): &Fill) -> Self {
         let (is_float, is_pair) = match data_type {
             DataType::F16 | DataType::F32 | DataType::F64 => (true, false),
@@ -46,7 +46,7 @@ impl Sought {
         if !is_float {
             return Self { mask: all, low: sample, span: 0, parts: one };
         }
-        // Without its sign, a float that is a NaN is above infinity.
+        // Without its sign, a NaN is above infinity.
         let magnitude = all >> 1;
         let infinity = match size {
             2 => 0x7C00,
@@ -65,7 +65,7 @@ impl Sought {
         }
     }
 
-    /// Returns what finds NaN in samples of floats.
+    /// Returns the search for NaN in samples of floats.
     pub fn nan(data_type: DataType) -> Self {
         let mut sample = Fill::default();
         let bytes: &[u8] = match data_type {
@@ -78,29 +78,29 @@ impl Sought {
     }
 }
 
-/// A value, and the bands of an output that it is looked for in.
+/// A value, and the bands of an output to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindPart {
     /// First band.
     pub first_band: u32,
-    /// How many bands.
+    /// Number of bands.
     pub bands: u32,
-    /// What is looked for in them.
+    /// Value to look for.
     pub sought: Sought,
 }
 
-/// Values that become another one in finished pixels. Of complex samples only the real part counts, as in
+/// Replaces values in finished pixels. Only the real part of complex samples is compared, as in
 /// [`Change::Differs`](crate::Change::Differs).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaceJob {
-    /// Bands and their values, as `Change::differs` gives them. Each band is named once; others stay as they are.
+    /// Bands and their values, as returned by `Change::differs`. Each band is named once; other bands stay unchanged.
     pub parts: Vec<FindPart>,
-    /// What these samples become: a sample of the output's type.
+    /// Replacement, a sample of the output's type.
     pub value: Fill,
 }
 
 impl ReplaceJob {
-    /// Checks that all bands are bands of the output, and that no part shares one with another.
+    /// Checks that all bands exist in the output, and that parts do not share bands.
     pub fn check(&self, output: &OutputSpec) -> Result<(), EngineError> {
         check_bands(&self.parts, output)?;
         let mut bands: Vec<(u32, u32)> =
@@ -117,10 +117,10 @@ impl ReplaceJob {
     }
 }
 
-/// Values that are looked for in finished pixels: after steps that change samples, such as masks, resampling and warping.
+/// Search in finished pixels: after steps that change samples, such as masks, resampling and warping.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FindJob {
-    /// Bands and their values. Bands that no part names are not searched.
+    /// Bands and their values. Other bands are not searched.
     pub parts: Vec<FindPart>,
 }
 
@@ -130,7 +130,7 @@ impl FindJob {
         Self { parts: vec![FindPart { first_band: 0, bands, sought }] }
     }
 
-    /// Checks that all bands are bands of the output.
+    /// Checks that all bands exist in the output.
     pub fn check(&self, output: &OutputSpec) -> Result<(), EngineError> {
         check_bands(&self.parts, output)
     }

@@ -1,14 +1,14 @@
-//! How threads are started.
+//! Starting threads.
 //!
-//! The standard library gives every new thread a stack for signals, and panics in that thread if the system has no memory left
-//! for it. A process with a limited address space (`ulimit -v`) would then end by a panic instead of an error. So memory
-//! for a thread is asked for before it is started.
+//! The standard library gives every new thread a stack for signals, and panics in that thread if the system has no
+//! memory for it. A process with a limited address space (`ulimit -v`) would then end by a panic instead of an error.
+//! So memory for a thread is requested before the thread is started.
 
 use crate::memory::probe;
 use std::io;
 use std::thread::Builder;
 
-/// Bytes of address space that a thread takes: 2 MiB of stack, its stack for signals, and what it allocates as it starts.
+/// Bytes of address space per thread: 2 MiB of stack, its signal stack, and its allocations at startup.
 const ROOM: u64 = 3 << 20;
 
 /// Returns a builder for a thread with this name, or an error if the system has no memory for one.

@@ -1,40 +1,41 @@
-//! Work in flight.
+//! Jobs in flight.
 
 use crate::{EngineError, LocatedFault};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// What became of a job.
+/// Result of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
-    /// Blocks decoded or filled, for each task that places one.
+    /// Blocks decoded or filled, counted per task.
     pub blocks: u64,
-    /// Encoded bytes taken in: of a block that several tasks in a row place, once.
+    /// Encoded bytes decoded; a block of several consecutive tasks counts once.
     pub encoded_bytes: u64,
-    /// Faulty blocks in the order of the job's tasks; their part of the output holds the fill value.
+    /// Faulty blocks in task order; their part of the output holds the fill value.
     pub faults: Vec<LocatedFault>,
-    /// Blocks that a device left to the host: no kernel for their layout, or a stream its kernel did not take.
+    /// Blocks that a device left to the host: no kernel for their layout, or a stream that its kernel did not accept.
     pub host_blocks: u64,
-    /// Whether a sample was written that its output looks for; `None` if no output looks for one. See [`Output::looking_for`].
+    /// Whether a sample with the value to look for was written; `None` if no output looks for one. See
+    /// [`Output::looking_for`].
     ///
     /// [`Output::looking_for`]: crate::Output::looking_for
     pub found: Option<bool>,
-    /// Where the time went, on engines with stages.
+    /// Time per stage, on engines with stages.
     pub times: StageTimes,
 }
 
-/// Time spent in each stage of a device's work. Stages overlap, so their sum is more than the whole.
+/// Time per stage of a device's work. Stages overlap, so their sum exceeds the total time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StageTimes {
-    /// Reading encoded bytes, as seen by the job: from the first read to the last.
+    /// Reading encoded bytes: from the job's first read to its last.
     pub read: Duration,
     /// Copying to the device.
     pub copy: Duration,
     /// Decompressing.
     pub decode: Duration,
-    /// Undoing predictors and putting pixels in their place.
+    /// Undoing predictors and placing pixels.
     pub place: Duration,
-    /// Work of the host engine on behalf of the device.
+    /// Work of the host engine for the device.
     pub host: Duration,
 }
 
@@ -49,7 +50,7 @@ impl StageTimes {
     }
 }
 
-/// A job under way. Dropping it does not stop the job; `Context::cancel` does.
+/// A running job. Dropping it does not stop the job; `Context::cancel` does.
 #[must_use = "a job's faults are in its report"]
 pub struct Ticket<T = Report> {
     done: mpsc::Receiver<Result<T, EngineError>>,
@@ -61,7 +62,7 @@ pub struct Completion<T = Report> {
 }
 
 impl<T> Ticket<T> {
-    /// A ticket and the end that completes it.
+    /// Returns a ticket and the end that completes it.
     pub fn new() -> (Completion<T>, Self) {
         let (sender, receiver) = mpsc::sync_channel(1);
         (Completion { done: sender }, Self { done: receiver })
@@ -74,7 +75,7 @@ impl<T> Ticket<T> {
 }
 
 impl<T> Completion<T> {
-    /// Completes the ticket; nothing happens where nobody waits any more.
+    /// Completes the ticket; does nothing if the ticket was dropped.
     pub fn complete(self, result: Result<T, EngineError>) {
         let _nobody_waits = self.done.send(result);
     }

@@ -1,24 +1,24 @@
-//! What happened when in a call, for pictures of where its time goes. Kept only where someone asks for it.
+//! Timings of a call, for charts of where its time goes. Recorded only on request.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One piece of work: something ran on a track from `start` to `end`, counted from the trace's begin.
+/// One piece of work on a track, from `start` to `end` after the trace began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slice {
-    /// Who did it: a thread, a stream.
+    /// Thread or stream that did the work.
     pub track: String,
-    /// What was done.
+    /// Name of the work.
     pub name: &'static str,
-    /// Index of the batch it was done for.
+    /// Index of its batch.
     pub batch: usize,
-    /// When it began.
+    /// Start.
     pub start: Duration,
-    /// When it ended.
+    /// End.
     pub end: Duration,
 }
 
-/// Slices as they come, from any thread.
+/// Collects slices from any thread.
 #[derive(Debug)]
 pub struct Trace {
     began: Instant,
@@ -32,12 +32,12 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// An instant on the trace's clock.
+    /// Returns an instant on the trace's clock.
     pub fn at(&self, instant: Instant) -> Duration {
         instant.saturating_duration_since(self.began)
     }
 
-    /// Does some work, and keeps when.
+    /// Runs `work` and records its time.
     pub fn time<T>(trace: Option<&Self>, (track, name): (&str, &'static str), work: impl FnOnce() -> T) -> T {
         let Some(trace) = trace else { return work() };
         let start = trace.at(Instant::now());
@@ -47,12 +47,12 @@ impl Trace {
         done
     }
 
-    /// Keeps a slice.
+    /// Records a slice.
     pub fn add(&self, slice: Slice) {
         self.slices.lock().unwrap_or_else(PoisonError::into_inner).push(slice);
     }
 
-    /// All slices so far, in order of their begin.
+    /// Returns all slices so far, ordered by start.
     pub fn slices(&self) -> Vec<Slice> {
         let mut slices = self.slices.lock().unwrap_or_else(PoisonError::into_inner).clone();
         slices.sort_by_key(|slice| (slice.start, slice.end));

@@ -1,8 +1,8 @@
-//! Windows of a source put onto a grid: what is to be done, plain data, and its arithmetic, which is the same to the last
-//! bit in every engine. `warp.md` beside this file says how each method computes.
+//! Warping: windows of a source put onto a grid. Describes jobs and their arithmetic, which is bit-identical in every
+//! engine. `warp.md` beside this file specifies each method.
 //!
-//! A window of the grid is made from a *sheet*: the part of the source that was decoded for it. A map says which place of
-//! the source lies under each pixel. Pixels without a value become the fill value or stay as they are.
+//! A window of the grid is made from a *sheet*: the part of the source that was decoded for it. A map assigns a source
+//! position to each pixel. Pixels without a value become the fill value or stay unchanged.
 
 mod job;
 mod map;
@@ -32,13 +32,13 @@ impl WarpRect {
         Self { column, row, width, height }
     }
 
-    /// Whether it lies within `columns` × `rows` pixels.
+    /// Returns whether it lies within `columns` × `rows` pixels.
     pub fn is_within(&self, (columns, rows): (u32, u32)) -> bool {
         let fits = |start: u32, len: u32, size: u32| start.checked_add(len).is_some_and(|end| end <= size);
         fits(self.column, self.width, columns) && fits(self.row, self.height, rows)
     }
 
-    /// Whether `other` lies in it.
+    /// Returns whether `other` lies in it.
     pub fn contains(&self, other: &Self) -> bool {
         let within = |start: u32, len: u32, from: u32, size: u32| {
             from <= start && u64::from(start) + u64::from(len) <= u64::from(from) + u64::from(size)

@@ -1,7 +1,7 @@
-//! Tables that turn Y, Cb and Cr into RGB, digit for digit as libtiff's `tif_color.c`.
+//! Tables that turn Y, Cb and Cr into RGB, with the same results as libtiff's `tif_color.c`.
 //!
-//! All engines use these tables, so their colours are equal. Entries of chroma hold 16 fractional bits, so results do not depend on the
-//! machine.
+//! All engines use these tables, so their colours are equal. Chroma entries are fixed-point with 16 fractional bits, so
+//! results do not depend on the machine.
 
 use strile_tiff::YCbCr;
 
@@ -9,17 +9,17 @@ use strile_tiff::YCbCr;
 pub const FRACTION_BITS: u32 = 16;
 const ONE_HALF: i32 = 1 << (FRACTION_BITS - 1);
 
-/// Tables for one set of coefficients and code ranges; the index is a code.
+/// Tables for one set of coefficients and code ranges; indexed by code.
 pub struct ChromaTables {
-    /// What a code of Y adds to each colour.
+    /// Contribution of a Y code to each colour.
     pub luma: [i32; 256],
-    /// What Cr adds to the luma in red.
+    /// Contribution of Cr to red.
     pub red_of_cr: [i32; 256],
-    /// The part of Cr in green, with [`FRACTION_BITS`].
+    /// Contribution of Cr to green, with [`FRACTION_BITS`].
     pub green_of_cr: [i32; 256],
-    /// The part of Cb in green, with [`FRACTION_BITS`] and a half for rounding.
+    /// Contribution of Cb to green, with [`FRACTION_BITS`] and a half for rounding.
     pub green_of_cb: [i32; 256],
-    /// What Cb adds to the luma in blue.
+    /// Contribution of Cb to blue.
     pub blue_of_cb: [i32; 256],
 }
 
@@ -54,14 +54,14 @@ fn table(entry: impl Fn(i32) -> i32) -> [i32; 256] {
     table
 }
 
-/// A factor of 0 to 2 with its fraction in 16 bits; what is not a number becomes 0.
+/// Returns a factor of 0 to 2 as fixed-point with 16 fractional bits; NaN becomes 0.
 #[expect(clippy::cast_possible_truncation, reason = "at most 2 << 16, and libtiff truncates here")]
 fn fixed(factor: f32) -> i32 {
     let factor = if factor >= 0.0 { factor.min(2.0) } else { 0.0 };
     (f64::from(factor * 65536.0) + 0.5) as i32
 }
 
-/// What a code means: `black` is 0, `white` is `full`. Kept within ±4096, so that products fit 32 bits.
+/// Returns the value of a code: `black` is 0, `white` is `full`. Clamped to ±4096, so that products fit 32 bits.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

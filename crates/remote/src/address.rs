@@ -1,10 +1,10 @@
-//! Where a URL leads: the host or bucket, and the path there. For rules about which objects may be read.
+//! URLs split into the host or bucket and the path. For rules about which objects may be read.
 
 use crate::place::{Service, service_of};
 use std::io;
 use url::Url;
 
-/// Where a URL leads, read as requests read it: dot segments are resolved, host names are in lower case.
+/// The target of a URL, normalised like in requests: dot segments are resolved, host names are in lower case.
 ///
 /// ```
 /// use strile_remote::Address;
@@ -18,20 +18,20 @@ use url::Url;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
-    /// `https://example.org:8080`, `s3://bucket`; of Azure with the container.
+    /// `https://example.org:8080`, `s3://bucket`; for Azure with the container.
     site: String,
     /// `example.org`, `bucket`.
     host: String,
     port: Option<u16>,
     is_bucket: bool,
-    /// From the first slash on.
+    /// Path from the first slash on.
     path: String,
-    /// With user and query: not for messages.
+    /// URL with user and query; not for messages.
     url: String,
 }
 
 impl Address {
-    /// Reads a URL that [`is_remote`](crate::is_remote).
+    /// Parses a URL that [`is_remote`](crate::is_remote).
     pub fn parse(text: &str) -> io::Result<Self> {
         let wrong = |problem: &str| io::Error::new(io::ErrorKind::InvalidInput, problem.to_owned());
         let url = Url::parse(text).map_err(|error| wrong(&format!("not a URL: {error}")))?;
@@ -45,7 +45,7 @@ impl Address {
             let path = url.path().to_owned();
             return Ok(Self { site, host, port, is_bucket: false, path, url: url.into() });
         }
-        // Keys are taken as they are written.
+        // Keys are taken literally.
         let (_, rest) = text.split_once("://").unwrap_or_default();
         let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
         let mut parts: Vec<&str> = Vec::new();
@@ -75,7 +75,7 @@ impl Address {
         &self.url
     }
 
-    /// Returns the folder that the object is in, without the query of the object's own URL.
+    /// Returns the folder of the object, without the query of the object's own URL.
     #[must_use]
     pub fn folder(&self) -> Self {
         let end = self.path.rfind('/').map_or(0, |at| at + 1);
@@ -87,17 +87,17 @@ impl Address {
         Self { path, url, ..self.clone() }
     }
 
-    /// Returns the object of a name that is relative to this folder.
+    /// Returns the object with a name relative to this folder.
     pub fn join(&self, name: &str) -> io::Result<Self> {
         Self::parse(&format!("{}{name}", self.url))
     }
 
-    /// Returns the address of a file beside this one, by what is appended to its name. A query stays.
+    /// Returns the address of a file beside this one, with a suffix appended to its name. Keeps the query.
     pub fn beside(&self, suffix: &str) -> io::Result<Self> {
         self.with_path(&format!("{}{suffix}", self.path))
     }
 
-    /// Returns the address of a file beside this one, by its extension in place of this one's.
+    /// Returns the address of a file beside this one, with another extension.
     pub fn with_extension(&self, extension: &str) -> io::Result<Self> {
         let name = self.path.rfind('/').map_or(0, |at| at + 1);
         let dot = self.path.get(name..).and_then(|name| name.rfind('.')).map(|at| name + at);
@@ -121,7 +121,7 @@ impl Address {
         Self::parse(&format!("{head}{path}{query}"))
     }
 
-    /// Returns whether both are of one service: the same scheme, host and port, or the same bucket.
+    /// Returns whether both are in one service: the same scheme, host and port, or the same bucket.
     pub fn is_beside(&self, other: &Self) -> bool {
         self.site == other.site
     }
@@ -131,8 +131,8 @@ impl Address {
         self.is_beside(folder) && self.path.starts_with(&folder.path)
     }
 
-    /// Returns whether a name means the host or bucket: `example.org`, `example.org:8080`, `https://example.org`, `s3://bucket`.
-    /// Without a scheme it is a host of http(s), without a port any port.
+    /// Returns whether a name refers to the host or bucket: `example.org`, `example.org:8080`, `https://example.org`,
+    /// `s3://bucket`. A name without a scheme is an http(s) host, without a port it matches any port.
     pub fn is_on(&self, name: &str) -> bool {
         if name.contains("://") {
             return Self::parse(name).is_ok_and(|named| named.site == self.site);
@@ -223,7 +223,7 @@ mod tests {
         }
         let bucket = address("s3a://bucket/a.tif");
         assert!(bucket.is_on("s3://bucket") && !bucket.is_on("bucket") && !bucket.is_on("gs://bucket"));
-        // Another host in the user's part.
+        // Another host in the user part.
         assert!(!address("https://example.org@evil.example/a.tif").is_on("example.org"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a server answers, checked against what was asked for.
+//! Checks of server answers against the request.
 
 use crate::failure::{Failure, Then};
 use bytes::Bytes;
@@ -12,25 +12,25 @@ use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
-/// An answer, its body still to come.
+/// An answer whose body has not been read yet.
 pub(crate) struct Answer {
     pub(crate) parts: Parts,
     pub(crate) body: BoxStream<'static, Result<Bytes, Failure>>,
 }
 
-/// Which state of an object is meant.
+/// Identifies a state of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Pin {
     pub(crate) etag: Option<String>,
     pub(crate) modified: Option<String>,
 }
 
-/// What an accepted answer holds.
+/// Content of an accepted answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// The range, of an object of that size.
+    /// The range, and the size of the object.
     Range(Range<u64>, u64),
-    /// All of the object, which is not larger than what was asked for; its size if that is stated.
+    /// The whole object, which is not larger than the requested range; its size if stated.
     Whole(Option<u64>),
 }
 
@@ -39,7 +39,7 @@ impl Pin {
         Self { etag: text(headers, &ETAG), modified: text(headers, &LAST_MODIFIED) }
     }
 
-    /// The state that an ETag or a time of the last change tells; `None` if it is empty.
+    /// Returns the state for an ETag or a modification time; `None` if it is empty.
     pub(crate) fn of_mark(mark: &str) -> Option<Self> {
         let mark = Some(mark.to_owned()).filter(|mark| !mark.is_empty())?;
         Some(match mark.ends_with('"') {
@@ -48,12 +48,12 @@ impl Pin {
         })
     }
 
-    /// The tag, if a server can compare by it. A weak one tells nothing about bytes.
+    /// Returns the ETag if a server can compare by it. A weak one does not identify the bytes.
     pub(crate) fn strong(&self) -> Option<&str> {
         self.etag.as_deref().filter(|tag| tag.starts_with('"'))
     }
 
-    /// Whether an answer is of the same state, as far as it says.
+    /// Returns whether an answer has the same state, as far as it states one.
     fn is(&self, other: &Self) -> bool {
         let same = |a: &Option<String>, b: &Option<String>| match (a, b) {
             (Some(a), Some(b)) => Some(a.trim_start_matches("W/") == b.trim_start_matches("W/")),
@@ -121,7 +121,7 @@ pub(crate) fn check(parts: &Parts, asked: &Range<u64>, pin: &Pin, size: u64) -> 
 fn check_status(parts: &Parts, asked: &Range<u64>) -> Result<(), Failure> {
     let status = parts.status;
     let mut told = format!("the server answers {status}");
-    // S3 says so when a request went to another region.
+    // S3 states the region if a request went to another one.
     if let Some(region) = parts.headers.get("x-amz-bucket-region").filter(|_| !status.is_success()) {
         told += &format!(" (the bucket is in region {})", String::from_utf8_lossy(region.as_bytes()));
     }
@@ -164,13 +164,13 @@ fn check_length(parts: &Parts, range: &Range<u64>) -> Result<(), Failure> {
     }
 }
 
-/// A body that goes on after what was asked for.
+/// Returns the failure of a body that is longer than requested.
 pub(crate) fn too_long(asked: &Range<u64>) -> Failure {
     let len = asked.end - asked.start;
     Failure::last(io::ErrorKind::InvalidData, format!("the server sent more than the {len} bytes asked for"))
 }
 
-/// A server that sends more than the range.
+/// Returns the failure of a server that sends more than the range.
 pub(crate) fn no_ranges(asked: &Range<u64>, len: Option<u64>) -> Failure {
     let sends = len.map_or("all".to_owned(), |len| len.to_string());
     let problem = format!(
@@ -191,7 +191,7 @@ fn other_range(asked: &Range<u64>, stated: &str) -> Failure {
     )
 }
 
-/// The range of a `Content-Range`, and the size that it states.
+/// Parses the range of a `Content-Range` and the size that it states.
 fn content_range(stated: &str) -> Option<(Range<u64>, Option<u64>)> {
     let (range, size) = stated.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;

@@ -1,4 +1,4 @@
-//! Connections, shared by all objects that are reached with the same options.
+//! Connections, shared by all objects with the same options.
 
 use crate::counted::Counted;
 use crate::failure::{Failure, Then};
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use url::Url;
 
-/// The most bytes of an answer that has keys.
+/// Maximum bytes of an answer with keys.
 const KEYS_LEN: usize = 64 << 10;
 
 /// Connections of one process.
@@ -33,13 +33,13 @@ pub(crate) struct Web(Arc<Clients>);
 struct Clients {
     connect_timeout: Duration,
     guard: Option<Guard>,
-    /// Of every request for an object.
+    /// Headers of every request for an object.
     headers: HeaderMap,
-    /// Without TLS, with TLS; then the same for requests of credentials, which go where the cloud says.
+    /// Without TLS, with TLS; then the same for requests of credentials, which go to addresses that the cloud chooses.
     made: [OnceLock<reqwest::Client>; 4],
 }
 
-/// Marks a request for an object, as against one for credentials, and takes the head of its answer.
+/// Marks a request for an object (not for credentials), and receives the head of its answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Head(Arc<Mutex<Option<Parts>>>);
 
@@ -65,13 +65,13 @@ impl Web {
         &self.0.headers
     }
 
-    /// Returns what `object_store` sends requests by. Some of its stores allow plain HTTP by themselves if their endpoint is
-    /// that: here the caller decides.
+    /// Returns the HTTP connector for `object_store`. Some of its stores allow plain HTTP on their own if their
+    /// endpoint uses it: here the caller decides.
     pub(crate) fn signed(&self, allow_http: bool) -> Signed {
         Signed { web: self.clone(), allow_http }
     }
 
-    /// Sends one request for an object and returns its answer, whatever its status. Redirects are left to the caller.
+    /// Sends one request for an object and returns its answer with any status. The caller handles redirects.
     pub(crate) async fn ask(&self, url: &Url, mut request: HttpRequest) -> Result<HttpResponse, Failure> {
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(guard) = &self.0.guard {
@@ -83,7 +83,7 @@ impl Web {
         client.call(request).await.map_err(|error| Failure::transport(&error))
     }
 
-    /// Sends one request for credentials, and returns the status and the body of its answer.
+    /// Sends one request for credentials and returns the status and the body of its answer.
     pub(crate) async fn ask_for_keys(
         &self,
         url: &Url,
@@ -118,7 +118,7 @@ impl Web {
     fn make(&self, tls: bool, guard: Option<&Guard>) -> io::Result<reqwest::Client> {
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("strile/", env!("CARGO_PKG_VERSION")))
-            // One request per connection: ranges arrive in parallel, each at its connection's full rate.
+            // One request per connection: ranges arrive in parallel, each at the full rate of its connection.
             .http1_only()
             .http1_title_case_headers()
             .redirect(Policy::none())
@@ -151,7 +151,7 @@ fn headers_of(pairs: &[(String, String)]) -> io::Result<HeaderMap> {
     Ok(headers)
 }
 
-/// What certificates are checked with: the system's. Without `tls` none is trusted, and none is loaded.
+/// Returns the TLS configuration with the system's certificates. Without `tls` none is trusted, and none is loaded.
 fn tls_config(tls: bool) -> io::Result<ClientConfig> {
     let fail = |error: rustls::Error| io::Error::other(format!("cannot set up TLS: {error}"));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -168,7 +168,7 @@ fn tls_config(tls: bool) -> io::Result<ClientConfig> {
     Ok(builder.with_no_client_auth())
 }
 
-/// The error of a request to a bucket that would be sent without TLS.
+/// A request to a bucket would be sent without TLS.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unencrypted;
 
@@ -181,7 +181,7 @@ impl fmt::Display for Unencrypted {
 impl std::error::Error for Unencrypted {}
 
 impl Unencrypted {
-    /// Refuses plain HTTP, unless it is allowed or stays on this machine, where nobody listens in between.
+    /// Refuses plain HTTP, unless it is allowed or stays on this machine, where it cannot be intercepted.
     pub(crate) fn check(url: &Url, allow_http: bool) -> Result<(), Self> {
         let is_loopback = match url.host() {
             Some(url::Host::Domain(name)) => name == "localhost",
@@ -212,13 +212,13 @@ impl HttpService for Signed {
             .map_err(|error| unsent(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
         Unencrypted::check(&url, self.allow_http).map_err(|refused| unsent(io::Error::other(refused)))?;
         for (name, value) in self.web.headers() {
-            // Those that are signed are there already.
+            // Signed headers are already present.
             request.headers_mut().entry(name).or_insert_with(|| value.clone());
         }
         let answer = self.web.ask(&url, request).await.map_err(|failure| unsent(failure.error))?;
         let (mut parts, body) = answer.into_parts();
         *head.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(parts.clone());
-        // `object_store` refuses answers without these. This crate's checks, which see the answer as it came, do not.
+        // `object_store` refuses answers without these headers. This crate's checks see the original answer.
         let unknown = [(ETAG, "\"\""), (LAST_MODIFIED, "Thu, 01 Jan 1970 00:00:00 GMT")];
         for (name, value) in unknown {
             parts.headers.entry(name).or_insert(HeaderValue::from_static(value));

@@ -1,15 +1,15 @@
-//! Connections, counted as they are opened.
+//! Connections, counted when they are opened.
 
 use crate::stats;
 use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// Wraps what opens connections.
+/// Wraps a connector.
 #[derive(Clone)]
 pub(crate) struct Counted;
 
-/// What opens connections, counted.
+/// A connector that counts connections.
 #[derive(Clone)]
 pub(crate) struct Connector<S>(S);
 

@@ -1,4 +1,4 @@
-//! A request that failed, and whether another one may do better.
+//! A failed request, and whether to retry it.
 
 use crate::client::Unencrypted;
 use crate::guard::PrivateHost;
@@ -13,14 +13,14 @@ pub(crate) struct Failure {
     pub(crate) then: Then,
 }
 
-/// What to do after a failure.
+/// Action after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// It would fail again.
+    /// Retrying would not help.
     GiveUp,
-    /// Try again, after as long as the server says.
+    /// Retry, after the delay that the server states.
     Retry(Option<Duration>),
-    /// The same, with fewer requests at once.
+    /// Retry, with fewer requests at once.
     SlowDown(Option<Duration>),
 }
 
@@ -40,7 +40,7 @@ impl Failure {
         )
     }
 
-    /// A request that got no answer, or whose body broke. The text is without URLs.
+    /// Returns the failure of a request without an answer, or whose body broke. The text contains no URLs.
     pub(crate) fn transport(error: &(dyn Error + 'static)) -> Self {
         let mut chain = Vec::new();
         let mut next = Some(error);
@@ -66,7 +66,7 @@ impl Failure {
             Some(error) if error.kind() != io::ErrorKind::Other => error.kind(),
             _ => io::ErrorKind::ConnectionAborted,
         };
-        // The innermost says what happened; those around it repeat it in more general words.
+        // The innermost error says what happened; the outer ones repeat it in more general words.
         let text = match (system, chain.last()) {
             _ if timed_out => "no connection within `connect_timeout`".to_owned(),
             (Some(error), _) => error.to_string(),
@@ -82,7 +82,7 @@ impl Failure {
     }
 }
 
-/// An error of that type, or what is inside an error of the system.
+/// Returns the error of that type, or the error inside of a system error.
 fn inside<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let inside = || error.downcast_ref::<io::Error>().and_then(|error| error.get_ref()?.downcast_ref());
     error.downcast_ref().or_else(inside)

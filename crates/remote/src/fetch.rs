@@ -1,4 +1,4 @@
-//! One range of an object, fetched into memory of the caller, with as many requests as that takes.
+//! Fetches one range of an object into memory of the caller, with as many requests as needed.
 
 use crate::answer::{self, Answer, Held, Pin, no_ranges, too_long};
 use crate::failure::{Failure, Then};
@@ -19,29 +19,29 @@ use std::time::{Duration, Instant};
 use strile_engine::Cancel;
 use tokio::time::{sleep, timeout};
 
-/// How often it is looked whether the caller still waits.
+/// Interval at which cancellation is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bytes after which a connection that broke counts as one that worked.
+/// Bytes after which a broken connection counts as one that worked.
 const PROGRESS: usize = 64 << 10;
 
-/// Which object is asked for, and how. It may go with a fork into another process.
+/// An object and how it is requested. A fork may carry it into another process.
 pub(crate) struct Link {
     pub(crate) place: Place,
     pub(crate) options: RemoteOptions,
 }
 
-/// What this process asks by. A child of a fork has its own.
+/// Connection resources of this process. A forked child has its own.
 #[derive(Clone)]
 pub(crate) struct Way {
     pub(crate) store: Arc<Store>,
     pub(crate) host: Arc<Host>,
 }
 
-/// What the first request tells of an object.
+/// Result of the first request for an object.
 pub(crate) struct Opened {
     pub(crate) size: u64,
     pub(crate) pin: Pin,
-    /// Its first bytes.
+    /// First bytes of the object.
     pub(crate) prefix: Vec<u8>,
 }
 
@@ -62,12 +62,12 @@ pub(crate) async fn until_cancelled<T>(
 }
 
 impl Way {
-    /// The time after which a request for so many bytes is repeated, if the caller and the host permit it.
+    /// Returns the time after which a request for this many bytes is repeated, if the caller and the host permit it.
     fn patience(&self, link: &Link, bytes: u64) -> Option<Duration> {
         link.options.hedge.then(|| self.host.patience(bytes)).flatten()
     }
 
-    /// A place for a repetition.
+    /// Returns a place in the host's window for a repetition.
     fn hedge(&self) -> Option<Entered> {
         let entered = self.host.hedge()?;
         stats::HEDGES.add(1);
@@ -75,7 +75,7 @@ impl Way {
     }
 }
 
-/// Asks for the first bytes of an object.
+/// Requests the first bytes of an object.
 pub(crate) async fn open(way: &Way, link: &Link, first: u64) -> io::Result<Opened> {
     let mut tries = Tries::new(&link.options, &way.host);
     loop {
@@ -92,7 +92,7 @@ pub(crate) async fn open(way: &Way, link: &Link, first: u64) -> io::Result<Opene
     }
 }
 
-/// Sends one request, and another one if that is slow; the first good answer counts.
+/// Sends one request, and another if it is slow; the first good answer counts.
 async fn open_hedged(way: &Way, link: &Link, first: u64) -> Result<Opened, Failure> {
     let mut one = pin!(open_once(way, link, first));
     let Some(slow) = way.patience(link, first) else { return one.await };
@@ -169,7 +169,7 @@ pub(crate) async fn fill(
     Ok(())
 }
 
-/// The body of the answer to one request, once its head was checked.
+/// Returns the body of the answer to one request, after checking its head.
 fn body_of<'a>(
     way: &'a Way,
     link: &'a Link,
@@ -186,18 +186,18 @@ fn body_of<'a>(
     answer.try_flatten_stream().boxed()
 }
 
-/// What comes next while a range is fetched.
+/// Next event while a range is fetched.
 enum Event {
-    /// Of the request that is used.
+    /// Bytes of the current request.
     Bytes(Result<Option<Bytes>, Failure>),
-    /// It takes too long.
+    /// The request is slow.
     Slow,
-    /// Of its repetition.
+    /// Bytes of its repetition.
     Other(Result<Option<Bytes>, Failure>),
 }
 
-/// Sends one request, and another one for the rest if that is slow: bytes of the first are used until the other one
-/// brings some. `filled` counts what has arrived, also where it fails.
+/// Sends one request, and if it is slow another one for the rest: bytes of the first are used until the other one
+/// delivers. `filled` counts the bytes that have arrived, also on failure.
 async fn fill_once(
     way: &Way,
     link: &Link,
@@ -210,7 +210,7 @@ async fn fill_once(
     let mut used = body_of(way, link, state, asked.clone());
     let mut slow = pin!(way.patience(link, len as u64).map(sleep));
     let mut waits = slow.is_some();
-    // The repetition, what was there when it was asked for, and its place in the window.
+    // The repetition, the bytes present when it was sent, and its place in the window.
     let mut other: Option<(BoxStream<'_, _>, usize, Entered)> = None;
     let (mut got, mut skip, mut first) = (0usize, 0usize, None);
     loop {
@@ -242,7 +242,7 @@ async fn fill_once(
                 other = before;
                 bytes
             }
-            // The other one takes over: what came meanwhile comes again.
+            // The repetition takes over: bytes that arrived meanwhile are skipped.
             (Event::Other(Ok(bytes @ Some(_))), Some((later, from, _entered))) => {
                 (used, skip) = (later, got - from);
                 bytes
@@ -260,7 +260,7 @@ async fn fill_once(
         skip -= again;
         drop(bytes.split_to(again));
         let Some(to) = into.get_mut(got..).and_then(|rest| rest.get_mut(..bytes.len())) else {
-            // What came is not to be trusted.
+            // The bytes that arrived cannot be trusted.
             return Err(too_long(&asked));
         };
         to.copy_from_slice(&bytes);
@@ -286,7 +286,7 @@ fn cut(got: u64, of: u64) -> Failure {
     Failure::brief(io::ErrorKind::UnexpectedEof, format!("the server sent {got} of {of} bytes"))
 }
 
-/// The head of an answer, unless it takes too long.
+/// Returns the head of an answer, unless it takes too long.
 async fn asking(
     link: &Link,
     answer: impl Future<Output = Result<Answer, Failure>>,
@@ -298,7 +298,7 @@ async fn asking(
     }
 }
 
-/// The next bytes of a body, unless they take too long.
+/// Returns the next bytes of a body, unless they take too long.
 async fn next(
     link: &Link,
     body: &mut BoxStream<'_, Result<Bytes, Failure>>,

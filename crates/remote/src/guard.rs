@@ -1,8 +1,8 @@
-//! Keeps requests away from this machine and from private networks.
+//! Blocks requests to this machine and to private networks.
 //!
-//! A URL often comes from somebody else, and a reader that follows it must not become their way to what only this machine
-//! can reach. All services and redirects pass here: names are resolved by [`Guard`], and the connection goes to an address
-//! that it checked; addresses in URLs are checked before a request.
+//! URLs often come from untrusted sources, and a reader that follows one must not give access to services that only
+//! this machine can reach. All services and redirects are checked here: [`Guard`] resolves names, and the connection
+//! goes to the address that it checked; addresses in URLs are checked before a request.
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::fmt;
@@ -11,12 +11,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use url::{Host, Url};
 
-/// The error of a host that is on this machine or in a private network.
+/// Error: a host is on this machine or in a private network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateHost {
-    /// As the URL has it.
+    /// Host as in the URL.
     pub host: String,
-    /// What it resolves to.
+    /// Address that it resolves to.
     pub address: IpAddr,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for PrivateHost {
 
 impl std::error::Error for PrivateHost {}
 
-/// Resolves names to addresses of the public Internet, or not at all.
+/// Resolves names only to public Internet addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     /// Hosts that may have any address.
@@ -43,7 +43,7 @@ impl Resolve for Guard {
         Box::pin(async move {
             let host = name.as_str().to_owned();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            // One private address among public ones is a trap, too.
+            // One private address among public ones is refused too.
             for address in &found {
                 guard.check(&host, address.ip())?;
             }
@@ -53,7 +53,7 @@ impl Resolve for Guard {
 }
 
 impl Guard {
-    /// Refuses a URL whose host is written as a private address.
+    /// Refuses a URL whose host is a private address.
     pub(crate) fn check_url(&self, url: &Url) -> Result<(), PrivateHost> {
         match url.host() {
             Some(Host::Ipv4(address)) => self.check(&address.to_string(), address.into()),
@@ -70,8 +70,8 @@ impl Guard {
     }
 }
 
-/// Refuses a host that is on this machine or in a private network. For transports of others, which resolve the name again: those
-/// of this crate connect to the address that was checked.
+/// Refuses a host that is on this machine or in a private network. For foreign transports, which resolve the name
+/// again: those of this crate connect to the checked address.
 pub fn check_host(host: &str) -> io::Result<()> {
     let guard = Guard { allowed: Arc::new([]) };
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -83,8 +83,8 @@ pub fn check_host(host: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether an address is one of the public Internet: not loopback, private, link-local, shared (CGNAT), multicast,
-/// reserved or documentation, and no IPv6 address that holds such an IPv4 address (mapped, NAT64, 6to4, Teredo).
+/// Returns whether an address is public: not loopback, private, link-local, shared (CGNAT), multicast, reserved or
+/// documentation, and not an IPv6 address that embeds such an IPv4 address (mapped, NAT64, 6to4, Teredo).
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -118,14 +118,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match (a, b) {
-        // Mapped, and the NAT64 prefix: the address that is reached is an IPv4 one.
+        // Mapped addresses and the NAT64 prefix reach an IPv4 address.
         (0, 0) if (c, d, e, f) == (0, 0, 0, 0xffff) => v4(g, h),
         (0x64, 0xff9b) if (c, d, e, f) == (0, 0, 0, 0) => v4(g, h),
         // 6to4.
         (0x2002, _) => v4(b, c),
         // Teredo, other assignments to protocols, documentation.
         (0x2001, 0..0x200 | 0xdb8) | (0x3fff, 0..0x1000) => false,
-        // Global unicast; all else is local, shared, multicast or reserved.
+        // Global unicast; everything else is local, shared, multicast or reserved.
         (0x2000..0x4000, _) => true,
         _ => false,
     }

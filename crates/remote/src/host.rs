@@ -1,8 +1,8 @@
-//! What is known of one host: how many requests it takes at once, how long it takes to answer, how fast bytes arrive.
+//! State of a host: how many requests it takes at once, its latency, and its rate.
 //!
-//! The window doubles while more requests bring more bytes per second, and halves when the host says that it is busy. All
-//! objects of a host share it, in all threads of the process. A request that takes unusually long may be sent once more: at
-//! most one in twenty is, and none while the window is full.
+//! The window doubles while more requests bring more bytes per second, and halves when the host reports that it is
+//! busy. All objects of a host share it, in all threads of the process. A request that takes unusually long may be
+//! repeated: at most one in twenty is, and none while the window is full.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,31 +10,31 @@ use std::time::{Duration, Instant};
 use strile_engine::PerProcess;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Hosts that are remembered.
+/// Number of hosts that are remembered.
 const KEPT: usize = 256;
 const FIRST_WINDOW: usize = 64;
 const LARGEST_WINDOW: usize = 128;
-/// Answers that were under way when a host said that it is busy tell nothing new.
+/// Answers that were in flight when a host reported to be busy are ignored for this time.
 const BUSY_FOR: Duration = Duration::from_millis(250);
-/// A wider window must bring this much more to be worth the connections.
+/// A wider window must increase the rate by this factor to be worth the connections.
 const GAIN: f64 = 1.05;
 /// Weight of the newest measurement.
 const NEWEST: f64 = 0.3;
-/// Bodies below this size tell nothing about the rate.
+/// Smaller bodies are not used to measure the rate.
 const MEASURED: u64 = 128 << 10;
 const SMALLEST_GAP: u64 = 64 << 10;
 const LARGEST_GAP: u64 = 1 << 20;
-/// Bytes per second of a connection before one was measured: what buckets give a client in the same region.
+/// Bytes per second of a connection before the first measurement: typical for a bucket and a client in the same region.
 const ASSUMED_RATE: f64 = 50e6;
-/// Times to the head of an answer that are remembered.
+/// Number of latencies that are remembered.
 const RECENT: usize = 64;
-/// So many answers tell what is usual.
+/// Number of answers needed to know the usual latency.
 const USUAL: usize = 20;
-/// A request is slow that takes so many times as long as nearly all others.
+/// A request is slow if it takes this many times as long as nearly all others.
 const SLOW: f64 = 3.0;
-/// A request is not slow before.
+/// A request is not slow before this time.
 const SHORTEST_PATIENCE: Duration = Duration::from_millis(100);
-/// One request in so many may be sent twice.
+/// One request in this many may be sent twice.
 const HEDGED: u64 = 20;
 
 pub(crate) struct Host {
@@ -44,7 +44,7 @@ pub(crate) struct Host {
 
 struct State {
     window: usize,
-    /// Requests over the window that are still under way: their permits are not given back.
+    /// Requests over the window that are still in flight: their permits are not returned.
     over: usize,
     /// Whether a request had to wait in this round.
     full: bool,
@@ -56,7 +56,7 @@ struct State {
     busy: Option<Instant>,
     latency: Option<f64>,
     rate: Option<f64>,
-    /// The last times to the head of an answer, in seconds; the next is put at `headed % RECENT`.
+    /// The last latencies until the head of an answer, in seconds; the next is stored at `headed % RECENT`.
     recent: Vec<f64>,
     headed: usize,
     requests: u64,
@@ -80,7 +80,7 @@ pub(crate) fn host_of(name: &str) -> Arc<Host> {
 struct Hosts(HashMap<String, Arc<Host>>);
 
 impl Hosts {
-    /// The host of that name. Hosts without a request under way are forgotten when there are too many.
+    /// Returns the host of that name. When there are too many, hosts without a request in flight are forgotten.
     fn get(&mut self, name: &str) -> Arc<Host> {
         if let Some(known) = self.0.get(name) {
             return Arc::clone(known);
@@ -132,7 +132,7 @@ impl Host {
         Entered { host: Arc::clone(self), permit }
     }
 
-    /// Returns a place for the repetition of a slow request, if there is one at once and few were repeated.
+    /// Returns a place for the repetition of a slow request, if one is free and few requests were repeated.
     pub(crate) fn hedge(self: &Arc<Self>) -> Option<Entered> {
         let mut state = self.state();
         if (state.hedges + 1).saturating_mul(HEDGED) > state.requests {
@@ -143,7 +143,7 @@ impl Host {
         Some(Entered { host: Arc::clone(self), permit: Some(permit) })
     }
 
-    /// Returns the time after which a request for so many bytes is slow; `None` before it is known what is usual.
+    /// Returns the time after which a request for this many bytes is slow; `None` until the usual latency is known.
     pub(crate) fn patience(&self, bytes: u64) -> Option<Duration> {
         let state = self.state();
         if state.headed < USUAL {
@@ -157,7 +157,7 @@ impl Host {
         Some(Duration::try_from_secs_f64(SLOW * usual).ok()?.max(SHORTEST_PATIENCE))
     }
 
-    /// Counts the head of an answer, and the time that it took.
+    /// Records the latency of the head of an answer.
     pub(crate) fn headed(&self, latency: Duration) {
         let mut state = self.state();
         let latency = latency.as_secs_f64();
@@ -170,7 +170,7 @@ impl Host {
         state.headed += 1;
     }
 
-    /// Counts an answer: its bytes, and how many of them arrived after the first in what time.
+    /// Records an answer: its bytes, and the number and time of those after the first.
     pub(crate) fn answered(&self, bytes: u64, (later, body): (u64, Duration)) {
         let mut state = self.state();
         if later >= MEASURED && !body.is_zero() {
@@ -202,7 +202,7 @@ impl Host {
         (state.answers, state.bytes, state.since, state.full) = (0, 0, Instant::now(), false);
     }
 
-    /// Takes fewer requests from now on: the host says that it is busy.
+    /// Reduces the number of requests: the host reports that it is busy.
     pub(crate) fn slow_down(&self) {
         let mut state = self.state();
         if state.busy.is_some_and(|busy| busy.elapsed() < BUSY_FOR) {
@@ -217,7 +217,7 @@ impl Host {
         (state.answers, state.bytes, state.since, state.full) = (0, 0, Instant::now(), false);
     }
 
-    /// Bytes that arrive in the time of one request: ranges nearer than that are fetched as one.
+    /// Returns the bytes that arrive in the time of one request: closer ranges are fetched as one.
     pub(crate) fn gap(&self) -> u64 {
         let state = self.state();
         let bytes = state.latency.unwrap_or_default() * state.rate.unwrap_or(ASSUMED_RATE);

@@ -1,8 +1,8 @@
 //! Reads byte ranges of remote objects: HTTP(S), S3, Google Cloud Storage, Azure. Writes objects in buckets.
 //!
-//! [`Object::open`] costs one `GET` of the first 32 KiB; the size and the version of the object come from its answer. Every
-//! later range names that version, so an object that is replaced under a reader is an error, never a mixture. An answer is
-//! used only if it is the range that was asked for.
+//! [`Object::open`] costs one `GET` of the first 32 KiB; the size and the version of the object come from its answer.
+//! Every later request names that version, so an object that is replaced during reading is an error, never a mixture.
+//! An answer is used only if it is the requested range.
 //!
 //! ```no_run
 //! use strile_remote::{Cancel, Object, RemoteOptions};
@@ -12,18 +12,19 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! `object_store` signs requests to buckets and finds their credentials. Connections, retries, checks and scheduling are here:
+//! `object_store` signs requests to buckets and finds their credentials. Connections, retries, checks and scheduling
+//! are here:
 //!
 //! ```text
 //! Object      one object: prefix, version; splits large reads into pieces, one task per piece
 //!   fetch     one piece: window -> request -> check -> slot; retries resume at the byte where a body broke; slow ones are hedged
-//!   host      per host: how many requests are in flight; latency and rate; what is slow
-//!   tries     how often a request is sent, of reads and of writes
+//!   host      per host: how many requests are in flight; latency and rate; slow requests
+//!   tries     retries of reads and writes
 //!   store     place -> signed request -> answer; redirects
 //!   listing   the keys of a bucket under a prefix
-//!   upload    one object that is written: parts in flight, conditions, what is left of uploads that were killed
+//!   upload    writes one object: parts in flight, conditions, remains of killed uploads
 //!   client    connections; `guard` refuses private addresses, for all of them
-//! stats       what the process has asked for
+//! stats       counts of requests of the process
 //! ```
 
 mod address;

@@ -1,4 +1,4 @@
-//! Which objects of a bucket begin with a prefix.
+//! Lists the objects of a bucket with a prefix.
 
 use crate::client::{Head, Web};
 use crate::failure::{Failure, Then};
@@ -17,18 +17,18 @@ use std::sync::mpsc;
 use strile_engine::Cancel;
 use tokio::time::timeout;
 
-/// Keys of one answer, which stores allow at most.
+/// Keys per answer; the maximum of stores.
 const PAGE: usize = 1000;
-/// Answers that are asked for: a bucket may have more keys than anybody waits for.
+/// Maximum number of answers: a bucket may have too many keys to wait for.
 const PAGES: usize = 100;
 
 /// Objects of a bucket.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listing {
-    /// Their keys, sorted.
+    /// Keys, sorted.
     pub keys: Vec<String>,
-    /// Whether there are more than were listed.
+    /// Whether there are more objects than listed.
     pub is_cut: bool,
 }
 
@@ -95,7 +95,7 @@ async fn pages(
     Ok(found)
 }
 
-/// Asks for one answer.
+/// Requests one answer.
 async fn page(
     bucket: &dyn PaginatedListStore,
     prefix: &str,
@@ -103,7 +103,7 @@ async fn page(
 ) -> Result<PaginatedListResult, Failure> {
     let head = Head::default();
     let mut extensions = Extensions::new();
-    // Marks a request for objects, as against one for credentials.
+    // Marks a request for objects, not for credentials.
     extensions.insert(head.clone());
     let options = PaginatedListOptions {
         max_keys: Some(PAGE),

@@ -12,11 +12,11 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use strile_engine::{Cancel, ReadDone, ReadOp, Slot};
 
-/// Asked for when an object is opened: the whole header of most files.
+/// Bytes requested when an object is opened: the whole header of most files.
 const FIRST_READ: u64 = 32 << 10;
 /// One state of a remote object, read by ranges from any thread.
 ///
-/// Clones share the state. A child of a fork can go on with an object of its parent: connections are made anew.
+/// Clones share the state. A forked child can continue to use an object of its parent: it opens new connections.
 #[derive(Clone)]
 pub struct Object(Arc<Inner>);
 
@@ -25,11 +25,11 @@ struct Inner {
     name: String,
     opened: Opened,
     gap: u64,
-    /// Whether size and version were known before any request.
+    /// Whether size and version were known without a request.
     known: bool,
 }
 
-/// An object whose first bytes are under way.
+/// An object whose first bytes are being requested.
 pub struct Opening {
     name: String,
     opened: mpsc::Receiver<io::Result<(Link, Opened, u64)>>,
@@ -41,7 +41,7 @@ impl Opening {
         &self.name
     }
 
-    /// Waits for the answer, until the caller has cancelled.
+    /// Waits for the answer, until the caller cancels.
     pub fn wait(self) -> io::Result<Object> {
         let lost = |_| io::Error::other("a remote read was dropped");
         let (link, opened, gap) = self.opened.recv().map_err(lost)??;
@@ -50,8 +50,7 @@ impl Opening {
 }
 
 impl Object {
-    /// Ranges above this size are fetched in pieces, which arrive in parallel. Smaller pieces would spend more time on waiting
-    /// than on bytes.
+    /// Larger ranges are fetched in pieces, in parallel. Smaller pieces would spend more time on latency than on bytes.
     pub const PIECE: u64 = 2 << 20;
 
     /// Opens the object of a URL with one request; see [`is_remote`](crate::is_remote) for schemes.
@@ -61,8 +60,8 @@ impl Object {
         Self::begin(url, options, cancel)?.wait()
     }
 
-    /// Returns an object that had this size and [`mark`](Self::mark) before, without a request. The first range that is read
-    /// is an error if the object has changed since.
+    /// Returns an object that earlier had this size and [`mark`](Self::mark), without a request. If the object has
+    /// changed since, the first range that is read fails.
     pub fn known(url: &str, len: u64, mark: &str, options: &RemoteOptions) -> io::Result<Self> {
         let pin = Pin::of_mark(mark).ok_or_else(|| {
             let problem = "nothing tells this version of the object from others: open it without an index";
@@ -76,7 +75,7 @@ impl Object {
         Ok(Self(Arc::new(Inner { link, name, opened, gap, known: true })))
     }
 
-    /// Asks for the first bytes of an object and does not wait for them, so that many are opened at once.
+    /// Requests the first bytes of an object without waiting for them, so that many can be opened at once.
     pub fn begin(url: &str, options: &RemoteOptions, cancel: &Cancel) -> io::Result<Opening> {
         let place = Place::parse(url, options)?;
         let name = place.name();
@@ -104,19 +103,19 @@ impl Object {
         self.0.opened.size
     }
 
-    /// Returns the ETag, else the time of the last change; empty if the server tells neither.
+    /// Returns the ETag, else the modification time; empty if the server states neither.
     pub fn mark(&self) -> &str {
         let pin = &self.0.opened.pin;
         pin.etag.as_deref().or(pin.modified.as_deref()).unwrap_or_default()
     }
 
-    /// Returns how many of its first bytes are in memory: no request is sent for those.
+    /// Returns how many of its first bytes are in memory: these need no request.
     pub fn at_hand(&self) -> u64 {
         self.0.opened.prefix.len() as u64
     }
 
-    /// Returns what names this state of this object: its URL, how it is reached and its strong ETag; `None` without one. It has
-    /// the secrets of both, so it is for hashing, not for messages.
+    /// Returns a string that identifies this state of this object: its URL, how it is accessed and its strong ETag;
+    /// `None` without one. It contains secrets, so use it for hashing, not for messages.
     pub fn state(&self) -> Option<String> {
         let Inner { link: Link { place, options }, opened, .. } = &*self.0;
         let etag = opened.pin.strong()?;
@@ -130,8 +129,8 @@ impl Object {
         self.0.gap
     }
 
-    /// Starts all reads. Sends exactly one `ReadDone` per read on `done`, soon after `cancel` is set at the latest. Does not
-    /// wait for the network.
+    /// Starts all reads. Sends exactly one `ReadDone` per read on `done`, at the latest soon after `cancel` is set.
+    /// Does not wait for the network.
     pub fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, cancel: &Cancel) {
         let far: Vec<ReadOp> = ops.into_iter().filter_map(|op| self.answer_here(op, done)).collect();
         if far.is_empty() {
@@ -168,7 +167,7 @@ impl Object {
         }
     }
 
-    /// Answers a read that the first bytes suffice for, or that no server could answer.
+    /// Completes a read that the first bytes satisfy, or that no server could satisfy; returns other reads.
     fn answer_here(&self, mut op: ReadOp, done: &mpsc::Sender<ReadDone>) -> Option<ReadOp> {
         let Opened { prefix, size, .. } = &self.0.opened;
         let end = op.offset.checked_add(op.into.len() as u64);
@@ -191,7 +190,7 @@ impl Object {
 }
 
 impl Inner {
-    /// The error of a read; of an object that was opened without a request it says so.
+    /// Returns the error of a read, with a note if the object was opened without a request.
     fn told(&self, error: io::Error) -> io::Error {
         match self.known && error.kind() == io::ErrorKind::StaleNetworkFileHandle {
             true => {
@@ -209,12 +208,12 @@ impl fmt::Debug for Object {
     }
 }
 
-/// What this process reaches a place by.
+/// Returns the connection resources of this process for a place.
 fn way_of(place: &Place, options: &RemoteOptions) -> io::Result<Way> {
     Ok(Way { store: store_of(place, options)?, host: host_of(&place.host()) })
 }
 
-/// A read whose pieces arrive one by one.
+/// A read whose pieces arrive separately.
 struct Whole {
     id: usize,
     done: mpsc::Sender<ReadDone>,
@@ -224,12 +223,12 @@ struct Whole {
 struct Pieces {
     slots: Vec<Option<Slot>>,
     left: usize,
-    /// Of the piece with the lowest number.
+    /// Error of the failed piece with the lowest number.
     failed: Option<(usize, io::Error)>,
 }
 
 impl Whole {
-    /// Cuts a read into as few pieces as may be, of about one size.
+    /// Cuts a read into as few pieces as possible, of about the same size.
     fn split(op: ReadOp, done: mpsc::Sender<ReadDone>) -> (Vec<Slot>, Arc<Self>) {
         let ReadOp { id, into, .. } = op;
         let piece = usize::try_from(Object::PIECE).unwrap_or(usize::MAX);

@@ -1,11 +1,12 @@
-//! What can be chosen about remote objects.
+//! Options for remote objects.
 
 use crate::place::service_of;
 use std::fmt;
 use std::time::Duration;
 use strile_engine::setters;
 
-/// How remote objects are reached. Secrets are shown nowhere: `Debug` prints the names of headers and settings only.
+/// Options for accessing remote objects. Secrets are never shown: `Debug` prints only the names of headers and
+/// settings.
 ///
 /// ```
 /// use strile_remote::RemoteOptions;
@@ -20,19 +21,20 @@ pub struct RemoteOptions {
     pub anonymous: bool,
     /// Region of an S3 bucket.
     pub region: Option<String>,
-    /// URL of the service that holds a bucket, in place of the cloud's own.
+    /// URL of the service that holds a bucket, instead of the cloud's own.
     pub endpoint: Option<String>,
     /// Allow an endpoint without TLS.
     pub allow_http: bool,
-    /// Pay for the requests to an S3 bucket whose owner asks for that.
+    /// Pay for requests to a requester-pays S3 bucket.
     pub request_payer: bool,
-    /// Headers of every request for an object. Another host never gets them by a redirect.
+    /// Headers of every request for an object. They are not sent to another host after a redirect.
     pub headers: Vec<(String, String)>,
-    /// Settings of a bucket by the names that `object_store` knows, as `aws_access_key_id`. They win over the environment.
+    /// Settings of a bucket by their names in `object_store`, such as `aws_access_key_id`. They override the
+    /// environment.
     pub settings: Vec<(String, String)>,
-    /// Refuse hosts on this machine and in private networks, in redirects too.
+    /// Refuse hosts on this machine and in private networks, also in redirects.
     pub deny_private_hosts: bool,
-    /// Hosts that `deny_private_hosts` lets through, as URLs name them.
+    /// Hosts that `deny_private_hosts` permits, as in URLs.
     pub allowed_private_hosts: Vec<String>,
     /// Time to establish a connection.
     pub connect_timeout: Duration,
@@ -40,12 +42,12 @@ pub struct RemoteOptions {
     pub stall_timeout: Duration,
     /// Longest time for one read, with all its retries.
     pub total_timeout: Duration,
-    /// Retries after a failure, counted anew when bytes arrive.
+    /// Retries after a failure; the count restarts when bytes arrive.
     pub retries: u32,
     /// Ranges this close together are fetched as one; by default latency × bandwidth decides, as measured so far.
     pub merge_gap: Option<u64>,
-    /// Send a request again that takes far longer than others to this host, and use the answer that comes first. At most one
-    /// request in twenty is.
+    /// Repeat a request that takes far longer than others to this host, and use the first answer. At most one request
+    /// in twenty is repeated.
     pub hedge: bool,
 }
 
@@ -78,7 +80,7 @@ impl RemoteOptions {
     }
 
     setters! {
-        /// Sets whether no credentials are sent.
+        /// Sets whether to send no credentials.
         anonymous: bool,
         /// Sets whether an endpoint without TLS is allowed.
         allow_http: bool,
@@ -96,7 +98,7 @@ impl RemoteOptions {
         retries: u32,
         /// Sets the distance up to which ranges are fetched as one.
         merge_gap: Option<u64>,
-        /// Sets whether a request that takes far longer than others is sent again.
+        /// Sets whether a request that takes far longer than others is repeated.
         hedge: bool,
     }
 
@@ -121,14 +123,14 @@ impl RemoteOptions {
         self
     }
 
-    /// Adds a host that `deny_private_hosts` lets through.
+    /// Adds a host that `deny_private_hosts` permits.
     #[must_use]
     pub fn allowed_private_host(mut self, host: impl Into<String>) -> Self {
         self.allowed_private_hosts.push(host.into());
         self
     }
 
-    /// Returns the options for another URL, whose service may have no use for some of them.
+    /// Returns the options for another URL, without those that its service does not use.
     #[must_use]
     pub fn fitting(&self, url: &str) -> Self {
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);

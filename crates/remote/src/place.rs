@@ -1,4 +1,4 @@
-//! Where an object is, as its URL says.
+//! Locations of objects, parsed from URLs.
 
 use crate::options::RemoteOptions;
 use object_store::path::Path;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use strile_engine::PerProcess;
 use url::Url;
 
-/// What answers requests for an object.
+/// Service of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Service {
     Http,
@@ -16,14 +16,14 @@ pub(crate) enum Service {
     Azure,
 }
 
-/// One object.
+/// Location of one object.
 pub(crate) struct Place {
     pub(crate) service: Service,
-    /// With its secrets: not for messages.
+    /// URL with its secrets; not for messages.
     pub(crate) url: Url,
-    /// In a bucket.
+    /// Key in a bucket.
     pub(crate) key: Path,
-    /// Where a redirect has led to: later requests go there at once.
+    /// Target of an earlier redirect: later requests go there directly.
     moved: PerProcess<Mutex<Option<Url>>>,
 }
 
@@ -50,7 +50,7 @@ pub fn name_of(url: &str) -> io::Result<String> {
 impl Place {
     pub(crate) fn parse(text: &str, options: &RemoteOptions) -> io::Result<Self> {
         let wrong = |problem: String| io::Error::new(io::ErrorKind::InvalidInput, problem);
-        // The text itself may have credentials.
+        // The text itself may contain credentials.
         let url = Url::parse(text).map_err(|error| wrong(format!("not a URL: {error}")))?;
         let service = service_of(url.scheme()).ok_or_else(|| {
             wrong(format!("expected http, https, s3, gs, az or abfs, got a URL of scheme {}", url.scheme()))
@@ -60,7 +60,7 @@ impl Place {
         }
         let key = match service {
             Service::Http => Path::ROOT,
-            // Keys are taken as they are written: `%20` is no space there.
+            // Keys are taken literally: `%20` is not a space.
             _ => {
                 let (_, rest) = text.split_once("://").unwrap_or_default();
                 let (_, key) = rest.split_once('/').unwrap_or_default();
@@ -78,7 +78,7 @@ impl Place {
         Ok(Self { service, url, key, moved: PerProcess::new() })
     }
 
-    /// A bucket, and what keys in it begin with. The place has no key of its own.
+    /// Parses a bucket and a prefix of its keys. The place has no key of its own.
     pub(crate) fn parse_prefix(text: &str, options: &RemoteOptions) -> io::Result<(Self, String)> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
@@ -86,7 +86,7 @@ impl Place {
         Ok((Self { key: Path::ROOT, ..place }, prefix.to_owned()))
     }
 
-    /// The URL without credentials.
+    /// Returns the URL without credentials.
     pub(crate) fn name(&self) -> String {
         let mut shown = self.url.clone();
         let container = shown.username().to_owned();
@@ -104,7 +104,7 @@ impl Place {
         shown.to_string()
     }
 
-    /// What requests are counted by: the server, or the bucket.
+    /// Returns the name under which requests are counted: the server, or the bucket.
     pub(crate) fn host(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         match self.service {
@@ -113,7 +113,7 @@ impl Place {
         }
     }
 
-    /// Where requests go now, and whether a redirect has led there.
+    /// Returns the URL for requests, and whether it comes from a redirect.
     pub(crate) fn target(&self) -> (Url, bool) {
         match &*self.moved.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner) {
             Some(moved) => (moved.clone(), true),
@@ -127,7 +127,7 @@ impl Place {
 }
 
 impl Service {
-    /// The options without those that this service has no use for.
+    /// Returns the options without those that this service does not use.
     pub(crate) fn fitting(self, options: &RemoteOptions) -> RemoteOptions {
         let mut fitting = options.clone();
         if self != Self::S3 {
@@ -140,7 +140,7 @@ impl Service {
         fitting
     }
 
-    /// An option that this service has no use for.
+    /// Returns an option that this service does not use.
     fn unused(self, options: &RemoteOptions) -> Option<&'static str> {
         let unused = [
             ("request_payer", options.request_payer && self != Self::S3),

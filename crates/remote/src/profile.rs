@@ -1,7 +1,7 @@
-//! What an AWS profile says: `~/.aws/credentials` and `~/.aws/config`.
+//! AWS profiles: `~/.aws/credentials` and `~/.aws/config`.
 //!
-//! The environment comes first (`object_store` reads it). A profile has keys, or a way to sign in: by SSO, by a role, or by a
-//! program. [`sign_in`](crate::sign_in) does that when a request needs keys. Other ways are errors.
+//! The environment takes precedence (`object_store` reads it). A profile has keys, or a way to sign in: by SSO, by a
+//! role, or by a program. [`sign_in`](crate::sign_in) does that when a request needs keys. Other ways are errors.
 
 use crate::options::RemoteOptions;
 use crate::sign_in::{Keys, Role, SignIn, Sso};
@@ -9,31 +9,31 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Settings by the names that `object_store` knows.
+/// Settings by their names in `object_store`.
 pub(crate) type Settings = Vec<(&'static str, String)>;
 
-/// What a profile says.
+/// Content of a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
     pub settings: Settings,
-    /// How keys are found, if they are not among the settings.
+    /// How to find keys that are not among the settings.
     pub sign_in: Option<SignIn>,
 }
 
-/// Keys of a profile that ask for what is unsupported.
+/// Keys of a profile that request unsupported features.
 const UNSUPPORTED: [(&str, &str); 3] = [
     ("login_session", "signs in by a browser"),
     ("mfa_serial", "needs a code of a device"),
     ("credential_source", "assumes a role with keys of this machine"),
 ];
 
-/// Larger files are none that a person wrote.
+/// Maximum file size; larger files were not written by a person.
 const LARGEST: u64 = 1 << 20;
 
-/// Profiles that may name each other as their source.
+/// Maximum chain of profiles that name each other as their source.
 const DEEPEST: usize = 5;
 
-/// Returns what the profile of this user says, if neither the caller nor the environment has keys.
+/// Returns the profile of this user, if neither the caller nor the environment has keys.
 pub(crate) fn of_user(options: &RemoteOptions) -> io::Result<Profile> {
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     if set("AWS_ACCESS_KEY_ID").is_some() || set("AWS_WEB_IDENTITY_TOKEN_FILE").is_some() {
@@ -55,7 +55,7 @@ pub(crate) fn of_user(options: &RemoteOptions) -> io::Result<Profile> {
         name.ends_with("access_key_id") || name.ends_with("web_identity_token_file")
     });
     let mut found = match has_keys {
-        // Its region still counts.
+        // Its region still applies.
         true => Profile { settings: files.region(asked.as_deref()), sign_in: None },
         false => files.profile(asked.as_deref())?,
     };
@@ -65,13 +65,13 @@ pub(crate) fn of_user(options: &RemoteOptions) -> io::Result<Profile> {
     Ok(found)
 }
 
-/// The text of a file, if it is one that a person or a program of theirs may have written.
+/// Returns the text of a file of plausible size for a configuration.
 pub(crate) fn small_text(path: &Path) -> Option<String> {
     let is_small = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= LARGEST);
     is_small.then(|| std::fs::read_to_string(path).ok()).flatten()
 }
 
-/// Both files, and the folder that they lie in.
+/// Both files, and their folder.
 struct Files {
     credentials: String,
     config: String,
@@ -99,7 +99,7 @@ impl Files {
         region.map(|region| ("aws_region", region)).into_iter().collect()
     }
 
-    /// How a profile gets keys; `None` if there is no profile and none was asked for.
+    /// Returns how a profile gets keys; `None` if there is no profile and none was requested.
     fn keys(&self, asked: Option<&str>, depth: usize) -> io::Result<Option<SignIn>> {
         let name = asked.unwrap_or("default");
         let section = self.section(name);
@@ -116,7 +116,7 @@ impl Files {
             return Err(refuse("is the source of its own keys".to_owned()));
         }
         if let Some((key, how)) = UNSUPPORTED.iter().find(|(key, _)| section.value(key).is_some()) {
-            // Going on without it would ask as somebody else.
+            // Continuing without it would sign in as another user.
             return Err(refuse(format!("{how} (`{key}`), which is unsupported")));
         }
         if let Some(arn) = section.value("role_arn").filter(|_| depth == 0 || !section.is_own_source(name)) {
@@ -143,7 +143,7 @@ impl Files {
                 Some(session) => Section(section_of(&self.config, &format!("sso-session {session}"))),
                 None => self.section(name),
             };
-            // The AWS command line names the file of a token so.
+            // The AWS command line names token files like this.
             let named = session.map_or_else(|| need("sso_start_url", &of), Ok)?;
             let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, named.as_bytes());
             let file: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -165,7 +165,7 @@ impl Files {
         }
     }
 
-    /// All that both files say of a profile.
+    /// Returns the settings of a profile from both files.
     fn section(&self, profile: &str) -> Section<'_> {
         let of_config =
             if profile == "default" { "default".to_owned() } else { format!("profile {profile}") };
@@ -185,13 +185,13 @@ impl Section<'_> {
             .map(|(_, value)| (*value).to_owned())
     }
 
-    /// Whether the role of this profile is assumed with its own keys.
+    /// Returns whether the role of this profile is assumed with its own keys.
     fn is_own_source(&self, name: &str) -> bool {
         self.value("source_profile").as_deref() == Some(name)
     }
 }
 
-/// The pairs of one section of a file.
+/// Returns the pairs of one section of a file.
 fn section_of<'a>(text: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
     let mut here = false;
     let mut pairs = Vec::new();

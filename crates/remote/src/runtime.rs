@@ -4,10 +4,10 @@ use std::io;
 use strile_engine::PerProcess;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// They copy and decrypt; waiting costs them nothing.
+/// They copy and decrypt; waiting is free.
 const THREADS: usize = 4;
 
-/// Returns where requests run. A child of a fork has its own.
+/// Returns the runtime for requests. A forked child has its own.
 pub(crate) fn handle() -> io::Result<&'static Handle> {
     static RUNTIME: PerProcess<Option<Runtime>> = PerProcess::new();
     let made = RUNTIME.get(|| {

@@ -1,4 +1,4 @@
-//! Keys for AWS that a profile asks for: by SSO, by a role, or from a program.
+//! AWS keys by the methods of a profile: SSO, a role, or a program.
 
 use crate::client::Web;
 use crate::profile::small_text;
@@ -19,14 +19,14 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use url::Url;
 
-/// Keys are asked for again when they are valid for less than this.
+/// Keys are renewed when they remain valid for less than this.
 const AHEAD: Duration = Duration::from_secs(120);
 
-/// How keys are found.
+/// How to find keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SignIn {
     Keys(Keys),
-    /// A program with its arguments, which prints keys.
+    /// Command line of a program that prints keys.
     Process(String),
     Sso(Sso),
     Role(Role),
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// A role of an account, for people who have signed in by `aws sso login`.
+/// A role of an account, for users who signed in with `aws sso login`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sso {
     pub profile: String,
@@ -57,7 +57,7 @@ pub(crate) struct Sso {
     pub role: String,
 }
 
-/// A role that other keys may assume.
+/// A role to assume with other keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Role {
     pub arn: String,
@@ -67,12 +67,12 @@ pub(crate) struct Role {
     pub source: Box<SignIn>,
 }
 
-/// An error that stays if the same is asked again.
+/// Returns an error that a retry would not change.
 fn refused(problem: String) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, problem)
 }
 
-/// Keys, and until when they are valid.
+/// Keys, and the end of their validity.
 type Found = (Arc<AwsCredential>, Option<DateTime<Utc>>);
 
 /// Finds keys when a request needs them, and again before they expire.
@@ -140,7 +140,7 @@ async fn of_process(command: String) -> io::Result<Found> {
         .ok_or_else(|| fail("printed no keys (`AccessKeyId`, `SecretAccessKey`)"))
 }
 
-/// Asks for keys with the token that `aws sso login` left.
+/// Requests keys with the token from `aws sso login`.
 async fn of_sso(sso: &Sso, web: &Web) -> io::Result<Found> {
     let again = |problem: &str| {
         let advice = format!("run `aws sso login --profile {}`", sso.profile);
@@ -207,12 +207,12 @@ async fn of_role(role: &Role, web: &Web) -> io::Result<Found> {
     Ok((Arc::new(AwsCredential { key_id, secret_key, token: text("SessionToken") }), until))
 }
 
-/// A request of a URL.
+/// Returns a request for a URL.
 fn request(url: &Url) -> http::request::Builder {
     Request::builder().method(Method::GET).uri(url.as_str())
 }
 
-/// Where a service of AWS is; the variables are those of its own tools.
+/// Returns the URL of an AWS service; the variables are those of AWS's own tools.
 fn endpoint(service: &str, usual: &str) -> io::Result<Url> {
     let named = env::var(format!("AWS_ENDPOINT_URL_{service}")).ok().filter(|url| !url.is_empty());
     let url = named.as_deref().unwrap_or(usual);
@@ -228,7 +228,7 @@ fn text<'a>(facts: &'a Value, name: &str) -> Option<&'a str> {
     facts.get(name).and_then(Value::as_str)
 }
 
-/// A time as AWS writes it; older tools end it with `UTC`.
+/// Parses a time in AWS's format; older tools end it with `UTC`.
 fn time(text: &str) -> io::Result<DateTime<Utc>> {
     let found = DateTime::parse_from_rfc3339(&text.replace("UTC", "Z"));
     found
@@ -236,7 +236,7 @@ fn time(text: &str) -> io::Result<DateTime<Utc>> {
         .map_err(|_| io::Error::other(format!("`{text}` is not a time that AWS writes")))
 }
 
-/// The words of a command; quotes keep spaces.
+/// Splits a command into words; quotes keep spaces.
 fn words_of(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for character in command.chars() {

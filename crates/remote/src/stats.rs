@@ -1,8 +1,8 @@
-//! What this process has asked of servers so far.
+//! Counts of this process's requests to servers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of a process: of all remote reads since it began. The difference of two is what happened between them.
+/// Counts of all remote reads of a process since its start. The difference of two values covers the time between them.
 ///
 /// ```
 /// let before = strile_remote::stats();
@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct RemoteStats {
     /// Requests for objects, with retries, hedges and redirects.
     pub requests: u64,
-    /// Bytes of bodies that arrived.
+    /// Bytes of bodies received.
     pub bytes: u64,
-    /// Requests that repeat one that failed.
+    /// Requests that repeat a failed one.
     pub retries: u64,
-    /// Requests that were sent because another one took unusually long.
+    /// Requests sent because another one took unusually long.
     pub hedges: u64,
     /// Connections that were opened.
     pub connections: u64,
 }
 
 impl RemoteStats {
-    /// Returns what was counted after `before`.
+    /// Returns the counts since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -56,7 +56,7 @@ pub(crate) static RETRIES: Counter = Counter(AtomicU64::new(0));
 pub(crate) static HEDGES: Counter = Counter(AtomicU64::new(0));
 pub(crate) static CONNECTIONS: Counter = Counter(AtomicU64::new(0));
 
-/// Returns what this process has asked of servers so far.
+/// Returns the counts of this process so far.
 pub fn stats() -> RemoteStats {
     RemoteStats {
         requests: REQUESTS.get(),

@@ -1,4 +1,4 @@
-//! A request for a range of an object, sent to whatever holds it.
+//! Sends a request for a range of an object to its service.
 
 use crate::answer::{Answer, Pin};
 use crate::client::{Head, Web};
@@ -24,9 +24,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::PerProcess;
 use url::Url;
 
-/// Redirects that are followed for one request.
+/// Maximum redirects per request.
 const REDIRECTS: usize = 5;
-/// Stores that a process keeps connections of.
+/// Number of stores whose connections a process keeps.
 const KEPT: usize = 64;
 
 /// Sends requests.
@@ -36,10 +36,10 @@ pub(crate) struct Store {
     bucket: Option<Arc<dyn ObjectStore>>,
 }
 
-/// What objects share a store by: the service, its bucket, and how it is reached.
+/// Objects with equal keys share a store: the service, its bucket, and the options.
 type Key = (Service, String, RemoteOptions);
 
-/// Returns the store of a place, the same for all objects of a bucket. A child of a fork has its own.
+/// Returns the store of a place, the same for all objects of a bucket. A forked child has its own.
 pub(crate) fn store_of(place: &Place, options: &RemoteOptions) -> io::Result<Arc<Store>> {
     static STORES: PerProcess<Mutex<HashMap<Key, Arc<Store>>>> = PerProcess::new();
     let bucket = match place.service {
@@ -75,7 +75,7 @@ impl Store {
         Ok(Self { web, bucket })
     }
 
-    /// Asks for a range of the state that `pin` names.
+    /// Requests a range of the state that `pin` names.
     pub(crate) async fn get(&self, place: &Place, asked: &Range<u64>, pin: &Pin) -> Result<Answer, Failure> {
         match &self.bucket {
             None => self.get_http(place, asked, pin).await,
@@ -105,7 +105,7 @@ impl Store {
             if hops > 0 && parts.status.is_success() {
                 place.set_moved(Some(url));
             } else if moved && parts.status.is_client_error() {
-                // Where a redirect led to may be valid for a short time only.
+                // The target of a redirect may be valid only for a short time.
                 place.set_moved(None);
                 if parts.status != http::StatusCode::PRECONDITION_FAILED {
                     return Err(Failure::brief(
@@ -149,7 +149,7 @@ impl Store {
     }
 }
 
-/// A request that was not sent: for want of credentials, or of a connection.
+/// Returns the failure of a request that was not sent, for lack of credentials or of a connection.
 pub(crate) fn unsent(error: &object_store::Error) -> Failure {
     let is_refused = |cause: &io::Error| cause.kind() == io::ErrorKind::PermissionDenied;
     if error.source().and_then(|cause| cause.downcast_ref()).is_some_and(is_refused) {
@@ -165,7 +165,7 @@ pub(crate) fn unsent(error: &object_store::Error) -> Failure {
     failure
 }
 
-/// The innermost of an error's causes, which has no URL of a request.
+/// Returns the innermost cause of an error, which has no request URL.
 pub(crate) fn without_url(error: &object_store::Error) -> String {
     let mut last: &dyn std::error::Error = error;
     while let Some(source) = last.source() {
@@ -207,7 +207,7 @@ fn request(
     Ok(request)
 }
 
-/// User and password of a URL, as HTTP sends them.
+/// Returns user and password of a URL in HTTP's form.
 fn basic(url: &Url) -> String {
     let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
     let mut bytes = decoded(url.username());
@@ -229,7 +229,7 @@ fn redirected(from: &Url, headers: &HeaderMap) -> Result<Url, Failure> {
     }
 }
 
-/// The bucket of a place, with credentials by the cloud's chain; `None` for plain HTTP.
+/// Returns the bucket of a place, with credentials by the cloud's chain; `None` for plain HTTP.
 fn bucket_of(
     place: &Place,
     options: &RemoteOptions,
@@ -244,7 +244,7 @@ fn bucket_of(
     })
 }
 
-/// Gives a builder what all services have: settings, and this crate's connections.
+/// Configures a builder with what all services share: settings, and this crate's connections.
 macro_rules! prepared {
     ($builder:expr, $place:expr, $options:expr, $profile:expr, $web:expr) => {{
         let mut builder = $builder;
@@ -254,21 +254,21 @@ macro_rules! prepared {
         for (name, value) in &$options.settings {
             builder = builder.with_config(name.to_ascii_lowercase().parse()?, value);
         }
-        // The environment or a setting may allow it, too.
+        // The environment or a setting may allow it too.
         let allowed = builder.get_config_value(&"allow_http".parse()?).as_deref() == Some("true");
         let allowed = $options.allow_http || allowed;
         let client =
             ClientOptions::new().with_default_headers($web.headers().clone()).with_allow_http(allowed);
         builder
             .with_url(bucket_url($place))
-            // Retries are this crate's.
+            // Retries are done by this crate.
             .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
             .with_client_options(client)
             .with_http_connector($web.signed(allowed))
     }};
 }
 
-/// The URL that names a bucket, without secrets.
+/// Returns the URL of a bucket, without secrets.
 fn bucket_url(place: &Place) -> String {
     let mut url = place.url.clone();
     let _no_query = url.set_password(None);

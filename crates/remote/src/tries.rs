@@ -1,4 +1,4 @@
-//! How often a request is sent, and what lies between: of ranges that are read, and of objects that are written.
+//! Retries and their delays, for ranges that are read and objects that are written.
 
 use crate::failure::{Failure, Then};
 use crate::host::Host;
@@ -13,14 +13,14 @@ use tokio::time::sleep;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Counts what was tried for one purpose.
+/// Counts the tries for one purpose.
 pub(crate) struct Tries<'a> {
     options: &'a RemoteOptions,
     host: &'a Host,
     since: Instant,
-    /// Since bytes arrived.
+    /// Failures since bytes arrived.
     failed: u32,
-    /// In all.
+    /// Tries in total.
     tried: u32,
 }
 
@@ -29,17 +29,17 @@ impl<'a> Tries<'a> {
         Self { options, host, since: Instant::now(), failed: 0, tried: 0 }
     }
 
-    /// The time for all tries together.
+    /// Returns the time for all tries together.
     pub(crate) fn total(&self) -> Duration {
         self.options.total_timeout
     }
 
-    /// What is left of it.
+    /// Returns the remaining time.
     pub(crate) fn left(&self) -> Duration {
         self.total().saturating_sub(self.since.elapsed())
     }
 
-    /// Waits before the next try, or says why there is none. After `progress` failures are counted anew.
+    /// Waits before the next try, or returns why there is none. After `progress` the count of failures restarts.
     pub(crate) async fn pause(&mut self, failure: Failure, progress: bool) -> io::Result<()> {
         self.tried = self.tried.saturating_add(1);
         if progress {
@@ -63,7 +63,7 @@ impl<'a> Tries<'a> {
         if pause >= self.left() {
             return Err(told(format!("{} (gave up: `total_timeout` is {:?})", failure.error, self.total())));
         }
-        // A host that refuses connections is rather down than busy.
+        // A host that refuses connections is down rather than busy.
         self.failed += if failure.error.kind() == io::ErrorKind::ConnectionRefused { 2 } else { 1 };
         sleep(pause).await;
         stats::RETRIES.add(1);
@@ -71,12 +71,12 @@ impl<'a> Tries<'a> {
     }
 }
 
-/// A random number.
+/// Returns a random number.
 pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// From a half to one, so that clients that failed together do not come back together.
+/// Returns a factor from a half to one, so that clients that failed together do not retry together.
 fn jitter() -> f64 {
     0.5 + f64::from(u32::try_from(random() & 0xffff).unwrap_or_default()) / f64::from(0x2_0000u32)
 }

@@ -1,4 +1,4 @@
-//! What is sent back: bodies whose memory is counted, headers, and refusals as JSON.
+//! Answers: bodies with accounted memory, headers, and refusals as JSON.
 
 use crate::net::Busy;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
 use strile::{Context, Error, ErrorKind};
 
-/// A whole body. Its memory is counted in the budget until it is sent, and its connection is busy so long.
+/// A whole body. Until it is sent, its memory counts in the budget and its connection is busy.
 #[derive(Default)]
 pub(crate) struct Body {
     bytes: Option<Bytes>,
@@ -22,7 +22,7 @@ pub(crate) struct Body {
 pub(crate) struct Counted(#[expect(dead_code, reason = "held until the body is sent")] Box<dyn Send + Sync>);
 
 impl Counted {
-    /// Counts `bytes` that are held until they are sent.
+    /// Reserves `bytes` until the body is sent.
     pub(crate) fn take(context: &Context, bytes: usize) -> Result<Self, Refusal> {
         let lease = context.take_kept(bytes as u64, "an answer that is being sent").map_err(Error::from)?;
         Ok(Self(Box::new(lease)))
@@ -30,12 +30,12 @@ impl Counted {
 }
 
 impl Body {
-    /// A body of text or of bytes that are part of the program: not counted.
+    /// Returns a body of text or of bytes of the program, which are not counted.
     pub(crate) fn small(bytes: impl Into<Bytes>) -> Self {
         Self { bytes: Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty()), ..Self::default() }
     }
 
-    /// A body whose memory is counted.
+    /// Returns a body whose memory is counted.
     pub(crate) fn counted(bytes: Vec<u8>, counted: Counted) -> Self {
         Self { _counted: Some(counted), ..Self::small(bytes) }
     }
@@ -45,17 +45,17 @@ impl Body {
         self.busy = Some(busy);
     }
 
-    /// Bytes that are left to send.
+    /// Returns the number of bytes left to send.
     pub(crate) fn len(&self) -> usize {
         self.bytes.as_ref().map_or(0, Bytes::len)
     }
 
-    /// The bytes that are left to send.
+    /// Returns the bytes left to send.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or_default()
     }
 
-    /// No bytes, for HEAD.
+    /// Returns the body without bytes, for HEAD.
     pub(crate) fn without_bytes(mut self) -> Self {
         self.bytes = None;
         self
@@ -85,14 +85,14 @@ impl http_body::Body for Body {
 /// An answer.
 pub(crate) type Answer = Response<Body>;
 
-/// Why a request has no result.
+/// Reason why a request has no result.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) error: String,
-    /// The block that cannot be decoded: level, column, row, plane.
+    /// Block that cannot be decoded: level, column, row, plane.
     pub(crate) block: Option<[u32; 4]>,
-    /// Its codec.
+    /// Codec of the block.
     pub(crate) codec: Option<String>,
 }
 
@@ -101,7 +101,7 @@ impl Refusal {
         Self { status, error: error.into(), block: None, codec: None }
     }
 
-    /// The request asks for what cannot be.
+    /// Returns the refusal of an invalid request.
     pub(crate) fn bad(error: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
@@ -110,17 +110,17 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, error)
     }
 
-    /// The file cannot give it.
+    /// Returns the refusal for a file that cannot provide the result.
     pub(crate) fn unable(error: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, error)
     }
 
-    /// Too much is going on.
+    /// Returns the refusal of an overloaded server.
     pub(crate) fn busy(error: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
     }
 
-    /// Replaces `path` in the text, so that no client learns where files lie.
+    /// Replaces `path` in the text, so that clients do not learn the location of files.
     pub(crate) fn naming(mut self, path: &str, name: &str) -> Self {
         if !path.is_empty() {
             self.error = self.error.replace(path, name);
@@ -169,7 +169,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// The error of a window of a batch, without its window.
+/// Returns the error of a batch's window, without the window.
 fn inner(error: &Error) -> &Error {
     match error {
         Error::Window { error, .. } => inner(error),
@@ -181,19 +181,19 @@ fn is_absent(error: &Error) -> bool {
     matches!(inner(error), Error::Io { error, .. } if error.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// An answer of bytes that are part of the program, or of a short text.
+/// Returns an answer of bytes of the program, or of a short text.
 pub(crate) fn text_answer(content_type: &'static str, text: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Body::small(text));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     answer
 }
 
-/// An answer of JSON.
+/// Returns a JSON answer.
 pub(crate) fn json_answer(value: &Value) -> Answer {
     text_answer("application/json", value.to_string())
 }
 
-/// An answer of bytes whose memory is counted.
+/// Returns an answer of bytes whose memory is counted.
 pub(crate) fn bytes_answer(
     content_type: &'static str,
     bytes: Vec<u8>,
@@ -205,14 +205,14 @@ pub(crate) fn bytes_answer(
     Ok(answer)
 }
 
-/// Sets a header; a value that no header can have is left out.
+/// Sets a header; skips values that are not allowed in headers.
 pub(crate) fn set(answer: &mut Answer, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         answer.headers_mut().insert(HeaderName::from_static(name), value);
     }
 }
 
-/// A number; null where JSON has none.
+/// Returns a number; null if JSON cannot represent it.
 pub(crate) fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }

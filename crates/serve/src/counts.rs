@@ -1,4 +1,4 @@
-//! What was asked and answered, for `/metrics` and the page.
+//! Counts of requests and answers, for `/metrics` and the page.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use strile::cache;
 
-/// Upper ends of the times that are counted, in seconds.
+/// Upper bounds of the latency buckets, in seconds.
 const TIMES: [f64; 9] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0];
 
 /// Counts of one server.
@@ -15,7 +15,7 @@ pub(crate) struct Counts {
     pub(crate) requests: AtomicU64,
     pub(crate) tiles: AtomicU64,
     pub(crate) bytes_sent: AtomicU64,
-    /// Encoded bytes of files that were decoded.
+    /// Encoded bytes that were decoded.
     pub(crate) bytes_read: Arc<AtomicU64>,
     by_class: [AtomicU64; 6],
     in_flight: AtomicU64,
@@ -23,7 +23,7 @@ pub(crate) struct Counts {
     time: AtomicU64,
 }
 
-/// A request is being answered so long as this is there.
+/// Marks a request in progress.
 pub(crate) struct InFlight<'a>(&'a Counts);
 
 impl Drop for InFlight<'_> {
@@ -53,7 +53,7 @@ impl Counts {
         self.time.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// The counts in the text format of Prometheus.
+    /// Returns the counts in the text format of Prometheus.
     #[expect(clippy::cast_precision_loss, reason = "microseconds as seconds")]
     pub(crate) fn prometheus(&self) -> String {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);

@@ -1,7 +1,8 @@
 //! A first picture of a file whose small levels are not made yet.
 //!
-//! A lattice of cells is laid over the image. Each cell shows the mean of the block at its middle, so a draft reads a few blocks of a
-//! large file. Finer lattices follow until the time is spent. Then rows of the pass over the file replace those of the draft.
+//! A lattice of cells covers the image. Each cell shows the mean of the block at its middle, so a draft reads a few
+//! blocks of a large file. Finer lattices follow until the time is spent. Then rows of the pass over the file replace
+//! those of the draft.
 
 use crate::answer::Refusal;
 use crate::opened::{Level, Opened, Place};
@@ -15,22 +16,22 @@ use strile::read::MaskSource;
 use strile::write::{Piece, PieceBytes};
 use strile::{Context, Window};
 
-/// A finer lattice is not begun if it would end later than this.
+/// A finer lattice is not begun if it would end after this time.
 const TIME: Duration = Duration::from_secs(2);
 /// Cells along the longer side of the first lattice and of the last one.
 const CELLS: [u32; 2] = [16, 512];
-/// Files with fewer bytes of pixels have their levels about as soon.
+/// Files with fewer bytes of pixels have their levels almost as soon.
 const WORTH: u64 = 16 << 20;
-/// Longest side and most bytes of the picture.
+/// Maximum side and bytes of the picture.
 const MOST_SIDE: u32 = 1024;
 const MOST_BYTES: u64 = 64 << 20;
-/// Most bytes of pixels that one block may have.
+/// Maximum bytes of pixels per block.
 const MOST_BLOCK: u64 = 64 << 20;
 
-/// A picture of the whole file, of all bands, which becomes better.
+/// A picture of the whole file, with all bands, that is refined over time.
 pub(crate) struct Draft {
     picture: RwLock<Samples>,
-    /// Rises with every change.
+    /// Incremented with every change.
     version: AtomicU64,
     _counted: Box<dyn Send + Sync>,
 }
@@ -71,7 +72,7 @@ impl Draft {
         }))
     }
 
-    /// Which draft this is, from 1.
+    /// Returns the version of the draft, from 1.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
@@ -112,7 +113,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes a piece of the first level that the pass makes, of so many pixels.
+    /// Takes a piece of the first level that the pass makes, with this many pixels.
     pub(crate) fn take(&self, opened: &Opened, piece: &Piece<'_>, (width, height): (u32, u32)) {
         let PieceBytes::Host(pixels) = piece.pixels else { return };
         let Window { column, row, .. } = piece.window;
@@ -140,7 +141,7 @@ impl Draft {
         {
             return;
         }
-        // The pixels that are shown, as samples of their own.
+        // The pixels that are shown, as separate samples.
         let (strides, size) = (piece.spec.strides, part.data_type.size());
         let places = |shown: &Range<u32>, own: u32, all: u32, first: u32| -> Vec<usize> {
             shown.clone().map(|shown| (nearest(shown, own, all) - first) as usize).collect()
@@ -181,7 +182,7 @@ impl Draft {
         self.version.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns a window of a level of so many pixels, each pixel the nearest of the picture.
+    /// Returns a window of a level with this many pixels, each the nearest pixel of the picture.
     pub(crate) fn read(&self, (width, height): (u32, u32), window: Window, bands: &[u16]) -> Samples {
         let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
         let size = picture.data_type.size();
@@ -213,7 +214,7 @@ impl Draft {
 }
 
 impl Samples {
-    /// Puts `other` into a part of these pixels, stretched to its size: each pixel is the nearest of `other`.
+    /// Puts `other` into a part of these pixels, stretched to its size: each pixel is the nearest one of `other`.
     fn take_nearest(&mut self, other: &Samples, (columns, rows): &(Range<u32>, Range<u32>)) {
         let size = (columns.end - columns.start, rows.end - rows.start);
         let sample = self.data_type.size();
@@ -243,7 +244,7 @@ impl Samples {
     }
 }
 
-/// The pixel of `other` that lies under the middle of pixel `at` of `own`.
+/// Returns the pixel of `other` under the middle of pixel `at` of `own`.
 #[expect(clippy::cast_possible_truncation, reason = "below `other`, checked by the arithmetic")]
 fn nearest(at: u32, own: u32, other: u32) -> u32 {
     let middle = (2 * u128::from(at) + 1) * u128::from(other) / (2 * u128::from(own.max(1)));
@@ -301,12 +302,12 @@ fn runs(side: u32, block: u32, cells: u32) -> Vec<Run> {
 }
 
 impl Lattice {
-    /// Blocks that are read.
+    /// Returns the number of blocks that are read.
     fn blocks(&self) -> usize {
         self.across.len() * self.down.len()
     }
 
-    /// Whether it reads less than half of all blocks.
+    /// Returns whether it reads less than half of all blocks.
     fn is_sparse(&self, from: &Level) -> bool {
         let all = u64::from(from.width.div_ceil(from.block.0.max(1)))
             * u64::from(from.height.div_ceil(from.block.1.max(1)));
@@ -384,7 +385,7 @@ mod tests {
             runs(1000, 500, 10),
             [Run { cells: 0..5, start: 0.0, len: 500.0 }, Run { cells: 5..10, start: 500.0, len: 500.0 }]
         );
-        // A block that reaches over the edge.
+        // A block that extends beyond the edge.
         let found = runs(1000, 700, 4);
         assert_eq!(found.last(), Some(&Run { cells: 3..4, start: 750.0, len: 250.0 }));
     }
@@ -408,7 +409,7 @@ mod tests {
         assert_eq!(nearest(u32::MAX - 1, u32::MAX, u32::MAX), u32::MAX - 1);
     }
 
-    /// A file of 8192 × 2048 bytes in tiles of 64 × 64, each of one value; 0 is nodata.
+    /// Returns a file of 8192 × 2048 bytes in tiles of 64 × 64, each of one value; 0 is nodata.
     fn opened() -> Opened {
         let mut spec = strile::RasterSpec::new(WIDTH, HEIGHT, 1, strile::DataType::U8);
         spec.metadata.nodata = Some(strile::tiff::gdal::NoData::Integer(0));

@@ -1,11 +1,11 @@
-//! Figures of numbers: extremes, mean, percentiles, histogram.
+//! Statistics of numbers: extremes, mean, percentiles, histogram.
 
-/// Percentiles that are told.
+/// Percentiles that are reported.
 pub(crate) const PERCENTILES: [u8; 7] = [2, 5, 25, 50, 75, 95, 98];
-/// Ranges of a histogram.
+/// Bins of a histogram.
 const BINS: usize = 256;
 
-/// Figures of the finite numbers.
+/// Statistics of the finite numbers.
 pub(crate) struct Figures {
     pub(crate) sorted: Vec<f64>,
     pub(crate) missing: usize,
@@ -25,7 +25,7 @@ impl Figures {
         Self { missing: count.saturating_sub(sorted.len()), sorted, mean, deviation }
     }
 
-    /// The value below which so many percent lie, between two of them by their distance.
+    /// Returns the percentile, interpolated linearly.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index of the values")]
     pub(crate) fn percentile(&self, percent: f64) -> Option<f64> {
         let place = self.sorted.len().checked_sub(1)? as f64 * percent / 100.0;
@@ -34,12 +34,12 @@ impl Figures {
         Some(below * (1.0 - place.fract()) + above * place.fract())
     }
 
-    /// How many numbers lie in each of 256 equal ranges from the smallest to the largest.
+    /// Returns the counts in 256 equal ranges from the smallest to the largest number.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a bin, saturated")]
     pub(crate) fn histogram(&self) -> Vec<u64> {
         let mut counts = vec![0; BINS];
         let Some((low, high)) = self.sorted.first().zip(self.sorted.last()) else { return counts };
-        // Halved, because the span of two doubles can be larger than any double.
+        // Halved, because the span of two doubles can exceed the largest double.
         let span = high / 2.0 - low / 2.0;
         for value in &self.sorted {
             let share = if span > 0.0 { (value / 2.0 - low / 2.0) / span } else { 0.0 };

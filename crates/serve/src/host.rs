@@ -1,11 +1,12 @@
-//! Which names a server answers to: a page of another site must not reach it under a name of its own (DNS rebinding).
+//! Host names that a server answers to: prevents a page of another site from reaching it under its own name (DNS
+//! rebinding).
 
 use crate::answer::Refusal;
 use http::HeaderMap;
 use http::StatusCode;
 use std::net::IpAddr;
 
-/// Names that are allowed in the Host header, beside addresses and `localhost`.
+/// Names allowed in the Host header, in addition to addresses and `localhost`.
 #[derive(Debug, Clone)]
 pub(crate) struct Hosts {
     names: Vec<String>,

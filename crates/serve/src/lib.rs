@@ -1,4 +1,4 @@
-//! Serves rasters over HTTP: a page to look at files, and tiles for maps.
+//! Serves rasters over HTTP: a page to view files, and tiles for maps.
 //!
 //! ```no_run
 //! use strile::Cancel;
@@ -11,11 +11,11 @@
 //! ```
 //!
 //! ```text
-//! net      connections: how many, how slow; `host` the names a server answers to
+//! net      connections: their number and timeouts; `host` the names a server answers to
 //! request  the parts of an address, decoded and checked        answer  bodies, headers, refusals
 //! work     blocking threads: a bounded number, within the memory budget, stopped when the client is gone
-//! sources  which files may be read, and the ones that are open
-//! opened   a file and its levels; `reading` pixels of a level; `reduced` levels that the file does not have, `draft` a first picture of them
+//! sources  files that may be read, and open files
+//! opened   a file and its levels; `reading` pixels of a level; `reduced` levels that the file lacks, `draft` a first picture of them
 //! mercator files on web maps
 //! view     the page and its interface: typed tiles, values, statistics, structure
 //! tiles    map tiles, TileJSON, WMTS, with titiler's parameters
@@ -57,18 +57,18 @@ use tiles::Tiles;
 use view::{Basemap, View};
 use work::Work;
 
-/// Encodes pixels of 8 bits (row, column, channel) as a PNG; `None` if they do not fill it. The second and the fourth channel
-/// are alpha.
+/// Encodes 8-bit pixels (row, column, channel) as a PNG; `None` if their number does not match the size. The second and
+/// the fourth channel are alpha.
 pub fn png(pixels: &[u8], (width, height): (u32, u32), channels: usize) -> Option<Vec<u8>> {
     tiles::encode::png(pixels, (width, height), channels).ok()
 }
 
-/// Why a server could not be started, or ended.
+/// Reason why a server could not start, or ended.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct ServeError(String);
 
-/// How a server is reached, and what it may take.
+/// Address and resource limits of a server.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ServerOptions {
@@ -76,31 +76,31 @@ pub struct ServerOptions {
     pub host: String,
     /// The port; 0 for a free one.
     pub port: u16,
-    /// Further names that clients may reach it by, in the Host header; `*` is all. Addresses and `localhost` always are
-    /// answered. A viewer answers to no other name, nor does a tile server that listens on this machine alone.
+    /// Additional names in the Host header that are accepted; `*` means all. Addresses and `localhost` are always
+    /// accepted. A viewer accepts no other name, nor does a tile server that listens only on this machine.
     pub allowed_hosts: Vec<String>,
-    /// Most connections at once.
+    /// Maximum number of simultaneous connections.
     pub connections: usize,
-    /// Most requests that are worked on at once; the others wait. `None`: two per thread.
+    /// Maximum number of requests in progress at once; others wait. `None`: two per thread.
     pub requests: Option<NonZeroUsize>,
-    /// Threads; `None`: one per core.
+    /// Number of threads; `None`: one per core.
     pub threads: Option<NonZeroUsize>,
-    /// The memory that all requests share.
+    /// Memory budget of all requests.
     pub budget: Arc<Budget>,
-    /// How files and mosaics are opened.
+    /// Options for opening files and mosaics.
     pub open: VrtOptions,
-    /// Who decodes. Tiles are drawn and encoded by the CPU.
+    /// Processor for decoding. Tiles are drawn and encoded by the CPU.
     pub decode_on: Processor,
-    /// Says what `strile info` prints of a file; for the viewer.
+    /// Returns the output of `strile info` for a file; for the viewer.
     pub describe: Option<Describe>,
-    /// End when the page is closed; for the viewer.
+    /// Whether to end when the page is closed; for the viewer.
     pub exit_with_page: bool,
-    /// Pictures below files on a web map, `https://example.org/{z}/{x}/{y}.png`; for the viewer. The browser asks for them, and nothing
-    /// is asked for without this.
+    /// URL of background tiles on a web map, `https://example.org/{z}/{x}/{y}.png`; for the viewer. The browser
+    /// requests them; without this option nothing is requested.
     pub basemap: Option<String>,
-    /// The origin whose pages may read answers: `https://example.org`, or `*`; for the tile server.
+    /// Origin whose pages may read answers: `https://example.org`, or `*`; for the tile server.
     pub cors: Option<String>,
-    /// Seconds that clients may keep a tile; for the tile server.
+    /// Seconds that clients may cache a tile; for the tile server.
     pub max_age: u32,
 }
 
@@ -130,7 +130,7 @@ enum Kind {
     Tiles(Box<dyn FnOnce(Arc<Work>, bool) -> Tiles + Send>),
 }
 
-/// A server that listens and does not answer yet.
+/// A server that listens but does not answer yet.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -141,11 +141,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Prepares the viewer of files, folders, buckets and URLs. Files are opened when the page asks for them.
+    /// Prepares the viewer of files, folders, buckets and URLs. Files are opened when the page requests them.
     ///
     /// # Errors
-    /// If a path does not exist, a folder has no raster, a bucket cannot be listed, there is no such device, the basemap is not the
-    /// address of tiles, or the address cannot be listened on.
+    /// If a path does not exist, a folder has no raster, a bucket cannot be listed, there is no such device, the
+    /// basemap is not a tile URL, or listening on the address fails.
     pub fn view(given: &[PathBuf], options: ServerOptions) -> Result<Self, ServeError> {
         check_device(options.decode_on)?;
         let basemap = options.basemap.as_deref().map(Basemap::new).transpose().map_err(ServeError)?;
@@ -176,7 +176,7 @@ impl Server {
     /// Prepares the tile server of files, folders, buckets and URLs; a URL that ends in `/` allows all files below it.
     ///
     /// # Errors
-    /// If a path does not exist, there is no such device, or the address cannot be listened on.
+    /// If a path does not exist, there is no such device, or listening on the address fails.
     pub fn tiles(given: &[PathBuf], options: ServerOptions) -> Result<Self, ServeError> {
         check_device(options.decode_on)?;
         let allowed = Allowed::new(given).map_err(ServeError)?;
@@ -222,7 +222,8 @@ impl Server {
         format!("http://{host}:{}{}", self.address.port(), self.path)
     }
 
-    /// Answers requests until `cancel` is set, or the page is closed if that ends it. Takes at most 0.2 seconds to end.
+    /// Answers requests until `cancel` is set, or until the page is closed if `exit_with_page` is set. Ends within 0.2
+    /// seconds.
     ///
     /// # Errors
     /// If threads cannot be started.
@@ -262,14 +263,14 @@ impl Server {
             }
             Ok(())
         });
-        // What is still being read stops at its next block.
+        // Reads in progress stop at their next block.
         stop.cancel();
         runtime.shutdown_timeout(Duration::from_millis(150));
         served.map_err(failed)
     }
 }
 
-/// Refuses a GPU that cannot be used, before anybody asks for a tile.
+/// Refuses an unusable GPU before a tile is requested.
 fn check_device(decode_on: Processor) -> Result<(), ServeError> {
     let Processor::Cuda(index) = decode_on else { return Ok(()) };
     let (name, all) = (format!("cuda:{index}"), devices());
@@ -284,7 +285,7 @@ fn check_device(decode_on: Processor) -> Result<(), ServeError> {
     }
 }
 
-/// A secret part of an address: 128 bits from the system.
+/// Returns a secret part of an address: 128 random bits from the system.
 fn token() -> Result<String, ServeError> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)

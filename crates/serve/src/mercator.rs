@@ -12,13 +12,13 @@ use strile::{Context, Input, Processor, ReadOptions};
 
 /// Largest zoom of a tile.
 pub(crate) const LARGEST_ZOOM: u32 = 24;
-/// Metres across a pixel of the only tile of zoom 0, with 256 pixels on each side.
+/// Metres per pixel of the only tile of zoom 0, with 256 pixels on each side.
 pub(crate) const PIXEL_AT_0: f64 = 156_543.033_928_040_97;
 
-/// Cells of the lattice of points that tells whether a tile lies in the image.
+/// Cells per side of the lattice of points that tests whether a tile lies in the image.
 const LATTICE: u32 = 6;
 
-/// The grid of a tile.
+/// Returns the grid of a tile.
 pub(crate) fn grid((zoom, column, row): (u32, u32, u32), side: u32) -> Result<Grid, Refusal> {
     let known = u8::try_from(zoom).ok().filter(|_| zoom <= LARGEST_ZOOM);
     let wrong = || Refusal::bad(format!("expected a zoom of 0 to {LARGEST_ZOOM}, got {zoom}"));
@@ -26,13 +26,13 @@ pub(crate) fn grid((zoom, column, row): (u32, u32, u32), side: u32) -> Result<Gr
     grid.map_err(|error| Refusal::bad(error.to_string()))
 }
 
-/// Whether a file can be put on a web map.
+/// Returns whether a file can be put on a web map.
 pub(crate) fn is_placed(opened: &Opened) -> bool {
     let place = &opened.input.metadata().georeference;
     place.crs.is_some() && place.transform.is_some()
 }
 
-/// The bounds of a file in degrees: west, south, east, north.
+/// Returns the bounds of a file in degrees: west, south, east, north.
 pub(crate) fn bounds(opened: &Opened) -> Option<[f64; 4]> {
     let place = &opened.input.metadata().georeference;
     let (crs, transform) = (place.crs.as_ref()?, place.transform?);
@@ -41,7 +41,7 @@ pub(crate) fn bounds(opened: &Opened) -> Option<[f64; 4]> {
     Some([area.west, area.south, area.east, area.north])
 }
 
-/// Metres across a pixel in the middle of the file, on a web map.
+/// Returns the metres per pixel in the middle of the file, on a web map.
 pub(crate) fn pixel(opened: &Opened) -> Option<f64> {
     *opened.web_pixel.get_or_init(|| {
         let (to, transform) = (from_web(opened)?.inverse(), opened.input.metadata().georeference.transform?);
@@ -55,7 +55,7 @@ pub(crate) fn pixel(opened: &Opened) -> Option<f64> {
     })
 }
 
-/// From coordinates of the web map to those of the file.
+/// Returns the transformation from coordinates of the web map to those of the file.
 pub(crate) fn from_web(opened: &Opened) -> Option<&Transformer> {
     let found = opened.from_web.get_or_init(|| {
         let place = &opened.input.metadata().georeference;
@@ -69,7 +69,8 @@ pub(crate) fn from_web(opened: &Opened) -> Option<&Transformer> {
     found.as_ref()
 }
 
-/// Whether all pixels of a tile surely lie in the image: points of a lattice do, by more than the distance between neighbours.
+/// Returns whether all pixels of a tile certainly lie in the image: points of a lattice do, by more than the distance
+/// between neighbours.
 fn is_covered(opened: &Opened, grid: &Grid) -> bool {
     // Lines of larger tiles may bend by more than that.
     if grid.transform().a > PIXEL_AT_0 / 128.0 {
@@ -100,13 +101,13 @@ fn is_covered(opened: &Opened, grid: &Grid) -> bool {
     all.iter().flatten().all(|(x, y)| is_inside(*x, opened.width) && is_inside(*y, opened.height))
 }
 
-/// How the pixels of a tile that are missing are told from others.
+/// How missing pixels of a tile are marked.
 enum Missing {
     /// There are none.
     None,
-    /// They have the nodata value, also outside the image.
+    /// By the nodata value, also outside the image.
     NoData,
-    /// They are NaN: samples are read as floats, which takes twice as long.
+    /// By NaN: samples are read as floats, which takes twice as long.
     NaN,
 }
 
@@ -128,7 +129,7 @@ fn missing(
     })
 }
 
-/// The zooms at which the file fits into a tile, and at which tiles have its own resolution.
+/// Returns the zooms at which the file fits into a tile, and at which tiles have its own resolution.
 pub(crate) fn zooms(opened: &Opened, side: u32) -> Option<(u32, u32)> {
     let pixel = pixel(opened)?;
     let longest = f64::from(opened.width.max(opened.height)) * pixel;
@@ -175,7 +176,7 @@ pub(crate) fn read(
     if !is_float(opened.data_type) && samples.data_type != opened.data_type {
         samples = as_type(samples, opened.data_type);
     }
-    // A picture without alpha is smaller and sooner encoded.
+    // A picture without alpha is smaller and faster to encode.
     samples.valid = valid.contains(&0).then_some(valid);
     Ok(samples)
 }

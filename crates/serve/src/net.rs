@@ -1,4 +1,4 @@
-//! Connections: how many there are, how slow they may be, and when all of them end.
+//! Connections: their number, timeouts, and shutdown.
 
 use crate::answer::{Answer, Body, Refusal};
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -20,30 +20,30 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 use tokio::time::{Sleep, sleep, timeout};
 
-/// How often a stop is looked for.
+/// Interval at which a stop is checked for.
 const TICK: Duration = Duration::from_millis(50);
-/// A request that has not arrived after so long is given up.
+/// Time after which an incomplete request is dropped.
 const REQUEST_TIME: Duration = Duration::from_secs(20);
-/// A client that takes no byte of its answer for so long is given up.
+/// Time after which a client that reads no byte of its answer is dropped.
 const STALL_TIME: Duration = Duration::from_secs(20);
-/// Most bytes of a request without a body.
+/// Maximum bytes of a request without a body.
 const REQUEST_BYTES: usize = 16 << 10;
-/// Most headers of a request.
+/// Maximum headers of a request.
 const REQUEST_HEADERS: usize = 64;
 
-/// What answers requests.
+/// Answers requests.
 pub(crate) trait Handler: Send + Sync + 'static {
     /// Answers a request without a body.
     fn answer(self: Arc<Self>, parts: http::request::Parts) -> impl Future<Output = Answer> + Send;
 }
 
-/// Serves until a stop is asked for.
+/// Serves until a stop is requested.
 pub(crate) async fn serve<H: Handler>(listener: TcpListener, handler: Arc<H>, most: usize, stop: &Cancel) {
     let all = Arc::new(Connections { most, number: AtomicU64::new(0), open: Mutex::default() });
     while !stop.is_cancelled() {
         match timeout(TICK, listener.accept()).await {
             Err(_) => {}
-            // No file descriptor is left, or the client is gone already.
+            // No file descriptor is available, or the client is already gone.
             Ok(Err(_)) => sleep(TICK).await,
             Ok(Ok((stream, _))) => all.open(stream, &handler),
         }
@@ -71,7 +71,7 @@ impl Connection {
     }
 }
 
-/// A connection answers a request so long as this is there.
+/// Marks a connection as busy with a request.
 pub(crate) struct Busy(Arc<AtomicBool>);
 
 impl Drop for Busy {
@@ -80,7 +80,7 @@ impl Drop for Busy {
     }
 }
 
-/// Forgets a connection that has ended.
+/// Removes a connection that has ended.
 struct Ended(Arc<Connections>, u64);
 
 impl Drop for Ended {
@@ -94,8 +94,8 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves a connection. If there are too many, the oldest one that waits for a request makes room; if all are busy, the new
-    /// one is closed.
+    /// Serves a connection. If there are too many, the oldest idle one is closed; if all are busy, the new one is
+    /// closed.
     fn open<H: Handler>(self: &Arc<Self>, stream: TcpStream, handler: &Arc<H>) {
         let _unset = stream.set_nodelay(true);
         let number = self.number.fetch_add(1, Ordering::Relaxed);
@@ -159,14 +159,14 @@ fn has_body(headers: &HeaderMap) -> bool {
     headers.contains_key(http::header::TRANSFER_ENCODING) || len.is_some_and(|len| len.as_bytes() != b"0")
 }
 
-/// A stream whose writes fail if the client takes nothing for [`STALL_TIME`].
+/// A stream whose writes fail if the client reads nothing for [`STALL_TIME`].
 struct Patient {
     stream: TcpStream,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patient {
-    /// Gives up a write that has been waiting too long.
+    /// Fails a write that has been waiting too long.
     fn waited<T>(&mut self, context: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             self.stalled = None;

@@ -1,4 +1,4 @@
-//! An opened file or mosaic, and the levels that a viewer sees: those of the file, and halves of the smallest one.
+//! An open file or mosaic, and its levels in a viewer: those of the file, and halvings of the smallest one.
 //!
 //! ```text
 //! Stored     a level of the file
@@ -23,21 +23,21 @@ use strile::tiff::{Image, Photometric};
 use strile::vrt::VrtOptions;
 use strile::{DataType, Input, Processor, Window};
 
-/// A viewer needs no level that is larger than this on both sides.
+/// A viewer needs no levels below this size.
 pub(crate) const SMALLEST: u32 = 512;
 /// Halvings of the smallest stored level that are made per tile.
 const ON_DEMAND: u32 = 3;
-/// Largest size of what is kept of a pass over a file.
+/// Maximum size of the kept result of a pass over a file.
 const MOST_REDUCED: u64 = 256 << 20;
 
-/// Where the pixels of a level come from.
+/// Source of a level's pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// This level of the file.
     Stored(usize),
     /// The smallest stored level.
     OnDemand,
-    /// This level of what is kept in memory.
+    /// This level of the levels in memory.
     Reduced(usize),
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Place {
 pub(crate) struct Level {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// Width and height of its blocks, or of its tiles where the file has no such level.
+    /// Width and height of its blocks, or of its tiles if the file has no such level.
     pub(crate) block: (u32, u32),
     pub(crate) place: Place,
 }
@@ -57,7 +57,7 @@ impl Level {
     }
 }
 
-/// An opened file or mosaic.
+/// An open file or mosaic.
 pub(crate) struct Opened {
     pub(crate) input: Input,
     pub(crate) name: String,
@@ -65,20 +65,20 @@ pub(crate) struct Opened {
     pub(crate) height: u32,
     pub(crate) bands: u16,
     pub(crate) data_type: DataType,
-    /// The largest first.
+    /// Levels, the largest first.
     pub(crate) levels: Vec<Level>,
     pub(crate) palette: Option<Vec<[u8; 4]>>,
     pub(crate) reduced: Reduced,
     /// Encoded bytes that were decoded.
     pub(crate) bytes_read: Arc<AtomicU64>,
-    /// Who decodes its blocks.
+    /// Processor that decodes its blocks.
     pub(crate) decode_on: Processor,
     to_degrees: OnceLock<Option<Transformer>>,
-    /// From coordinates of a web map to those of the file.
+    /// Transformation from coordinates of a web map to those of the file.
     pub(crate) from_web: OnceLock<Option<Transformer>>,
-    /// Metres across a pixel of the file on a web map.
+    /// Metres per pixel of the file on a web map.
     pub(crate) web_pixel: OnceLock<Option<f64>>,
-    /// Ranges of bands that pictures are stretched between.
+    /// Ranges of bands for stretching pictures.
     pub(crate) ranges: Mutex<BTreeMap<u16, (f64, f64)>>,
 }
 
@@ -141,7 +141,7 @@ impl Opened {
             .ok_or_else(|| Refusal::bad(format!("there is no level {number}: the file has {there} (from 0)")))
     }
 
-    /// The smallest level of the file itself, with its number there.
+    /// Returns the smallest level of the file itself, with its number in the file.
     pub(crate) fn smallest_stored(&self) -> (usize, Level) {
         let stored = self.levels.iter().rev().find_map(|level| match level.place {
             Place::Stored(number) => Some((number, *level)),
@@ -151,47 +151,48 @@ impl Opened {
         stored.unwrap_or((0, whole))
     }
 
-    /// The first level that is kept in memory.
+    /// Returns the first level that is kept in memory.
     pub(crate) fn first_reduced(&self) -> Option<Level> {
         self.levels.iter().find(|level| level.place == Place::Reduced(0)).copied()
     }
 
-    /// A level of the file, of this number there.
+    /// Returns a level of the file by its number in the file.
     pub(crate) fn of(&self, level: usize, size: (u32, u32)) -> Of<'_> {
         Of { input: &self.input, level, size, decode_on: self.decode_on }
     }
 
-    /// All bands.
+    /// Returns all bands.
     pub(crate) fn all_bands(&self) -> Vec<u16> {
         (1..=self.bands).collect()
     }
 
-    /// What says which pixels are valid.
+    /// Returns the source of validity of pixels.
     pub(crate) fn mask_source(&self) -> Result<MaskSource, Refusal> {
         mask_source(&self.input)
     }
 
-    /// The nodata value of a band, from 1.
+    /// Returns the nodata value of a band, from 1.
     pub(crate) fn nodata(&self, band: u16) -> Option<NoData> {
         nodata(&self.input, band)
     }
 
-    /// Whether the mean of two samples means nothing: colours of a palette, names of categories, complex numbers.
+    /// Returns whether averages of samples are meaningless: palette colours, categories, complex numbers.
     pub(crate) fn is_categorical(&self) -> bool {
         self.palette.is_some() || !self.input.metadata().categories.is_empty() || is_complex(self.data_type)
     }
 
-    /// The codec of the file, in the words of `strile info`.
+    /// Returns the codec of the file, as `strile info` names it.
     pub(crate) fn codec(&self) -> Option<String> {
         full(&self.input).map(|image| image.compression.name().to_string())
     }
 
-    /// Whether 0 is white.
+    /// Returns whether 0 is white.
     pub(crate) fn is_inverted(&self) -> bool {
         full(&self.input).is_some_and(|image| image.colour.photometric == Photometric::MinIsWhite)
     }
 
-    /// Transforms coordinates of the file to longitude and latitude; `None` if its system is not known well enough.
+    /// Returns the transformation of the file's coordinates to longitude and latitude; `None` if its system is not
+    /// known well enough.
     pub(crate) fn to_degrees(&self) -> Option<&Transformer> {
         let found = self.to_degrees.get_or_init(|| {
             let place = &self.input.metadata().georeference;
@@ -204,8 +205,8 @@ impl Opened {
         found.as_ref()
     }
 
-    /// The place of a level for pixels of `scale` pixels of the full image each: the smallest one that suffices, of the file or
-    /// of what is kept in memory.
+    /// Returns the level for pixels of `scale` pixels of the full image each: the smallest one that suffices, of the
+    /// file or in memory.
     pub(crate) fn level_for(&self, scale: f64) -> usize {
         let suffices = |level: &Level| {
             let own = f64::from(self.width) / f64::from(level.width);
@@ -214,7 +215,7 @@ impl Opened {
         self.levels.iter().rposition(suffices).unwrap_or(0)
     }
 
-    /// Adds the codec to what a block could not be decoded for, and hides where the file lies.
+    /// Adds the codec to a decoding error, and hides the location of the file.
     pub(crate) fn blame(&self, error: impl Into<Refusal>) -> Refusal {
         let refusal: Refusal = error.into();
         let mut refusal = refusal.naming(self.input.name(), &self.name);
@@ -225,7 +226,7 @@ impl Opened {
     }
 }
 
-/// The full image of a TIFF.
+/// Returns the full image of a TIFF.
 pub(crate) fn full(input: &Input) -> Option<&Image> {
     input
         .tiff()
@@ -248,7 +249,7 @@ pub(crate) fn nodata(input: &Input, band: u16) -> Option<NoData> {
     }
 }
 
-/// The levels of the file: those of its overviews that are smaller than the one before.
+/// Returns the levels of the file: overviews that are smaller than the previous one.
 fn stored(input: &Input, (width, height): (u32, u32)) -> Vec<Level> {
     let Input::Tiff(dataset) = input else {
         return vec![Level { width, height, block: (256, 256), place: Place::Stored(0) }];
@@ -267,7 +268,7 @@ fn stored(input: &Input, (width, height): (u32, u32)) -> Vec<Level> {
             }
         })
         .collect();
-    // In the order of the file they need not become smaller.
+    // Overviews in file order need not be in order of size.
     found.sort_by_key(|level| std::cmp::Reverse(u64::from(level.width) * u64::from(level.height)));
     let mut kept: Vec<Level> = Vec::new();
     for level in found {
@@ -279,7 +280,7 @@ fn stored(input: &Input, (width, height): (u32, u32)) -> Vec<Level> {
     kept
 }
 
-/// Adds halves until both sides are small; `pixel` is the size of a pixel in bytes.
+/// Adds halvings until both sides are small; `pixel` is the size of a pixel in bytes.
 fn made(levels: &mut Vec<Level>, pixel: u64) {
     let (mut halvings, mut reduced) = (0_u32, None);
     while let Some(last) = levels.last().filter(|last| last.width.max(last.height) > SMALLEST).copied() {
@@ -327,7 +328,7 @@ mod tests {
             ]
         );
         assert_eq!((levels[1].width, levels[8].width, levels[8].height), (50_001, 391, 196));
-        // Even the smallest file can state this.
+        // Even a tiny file can state these sizes.
         let mut levels = full(u32::MAX, u32::MAX);
         made(&mut levels, 65_535 * 16);
         assert_eq!(levels.len(), 24);

@@ -1,4 +1,4 @@
-//! Pixels of a level, with their validity, whichever way the level is made.
+//! Pixels of a level with their validity, for all kinds of levels.
 
 use crate::answer::Refusal;
 use crate::opened::{Level, Opened, Place, mask_source, nodata};
@@ -9,7 +9,7 @@ use strile::number::{is_complex, is_float, magnitude, numbers, writer};
 use strile::read::{Area, MaskSource};
 use strile::{BatchOptions, Context, DataType, Input, Layer, Processor, ReadOptions, Window, read_batch};
 
-/// Samples band by band, with one byte per pixel, 0 or 255, where pixels can be missing.
+/// Samples band by band, and one byte per pixel, 0 or 255, if pixels can be missing.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Samples {
     pub(crate) data_type: DataType,
@@ -21,18 +21,18 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Pixels of one band.
+    /// Returns the pixels of one band.
     pub(crate) fn plane(&self) -> usize {
         self.width as usize * self.height as usize
     }
 
-    /// The bytes of a band, from 0.
+    /// Returns the bytes of a band, from 0.
     pub(crate) fn band(&self, band: usize) -> &[u8] {
         let len = self.plane() * self.data_type.size();
         self.pixels.get(band * len..(band + 1) * len).unwrap_or_default()
     }
 
-    /// The numbers of a band; NaN where they are missing.
+    /// Returns the numbers of a band; NaN for missing pixels.
     pub(crate) fn numbers(&self, band: usize) -> impl Iterator<Item = f64> {
         let valid = self.valid.as_deref();
         numbers(self.band(band), self.data_type).enumerate().map(move |(at, value)| {
@@ -41,7 +41,7 @@ impl Samples {
         })
     }
 
-    /// Complex numbers as their magnitudes, which a picture can show.
+    /// Converts complex numbers to their magnitudes, which a picture can show.
     pub(crate) fn real(self) -> Self {
         if !is_complex(self.data_type) {
             return self;
@@ -54,7 +54,7 @@ impl Samples {
 }
 
 impl Opened {
-    /// Reads a window of a level. `made` are the pixels of levels that the file does not have.
+    /// Reads a window of a level. `made` are the pixels of levels that the file lacks.
     pub(crate) fn read(
         &self,
         level: &Level,
@@ -98,7 +98,7 @@ impl Opened {
         read.map_err(|refusal| self.blame(refusal))
     }
 
-    /// Reads a part of a level, in pixels of it, as so many columns and rows. Pixels outside the image are not valid.
+    /// Reads a part of a level, in its pixels, resampled to a width and height. Pixels outside the image are invalid.
     pub(crate) fn resampled(
         &self,
         of: &Of<'_>,
@@ -114,7 +114,7 @@ impl Opened {
         }
         let source = mask_source(of.input)?;
         let by_mask = matches!(source, MaskSource::Image | MaskSource::Alpha(_));
-        // Averages must not count pixels that are hidden; a mosaic cannot leave them out.
+        // Averages must exclude masked pixels, which mosaics do not support.
         let is_masked = by_mask && of.input.tiff().is_some() && !is_complex(self.data_type);
         let window = BatchWindow::new(0, Area::Part(part)).level(of.level).bands(bands.iter().copied());
         let options = BatchOptions::new()
@@ -146,23 +146,23 @@ impl Opened {
     }
 }
 
-/// A level of a file, or of what is kept in memory.
+/// A level of a file, or of the levels in memory.
 pub(crate) struct Of<'a> {
     pub(crate) input: &'a Input,
     pub(crate) level: usize,
     pub(crate) size: (u32, u32),
-    /// Who decodes it.
+    /// Processor that decodes it.
     pub(crate) decode_on: Processor,
 }
 
 impl<'a> Of<'a> {
-    /// A level of what is kept in memory, which is not compressed: a GPU has nothing to do there.
+    /// Returns a level in memory, which is not compressed: decoded on the CPU.
     pub(crate) fn in_memory(input: &'a Input, level: usize, size: (u32, u32)) -> Self {
         Self { input, level, size, decode_on: Processor::Cpu }
     }
 }
 
-/// The pixels of a part that needs no resampling and lies inside of the level.
+/// Returns the pixels of a part that needs no resampling and lies inside of the level.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -175,7 +175,7 @@ fn whole_pixels([left, top, across, down]: [f64; 4], size: (u32, u32), level: (u
     (is_same && is_whole && is_inside).then(|| Window::new(left as u32, top as u32, size.0, size.1))
 }
 
-/// The mask of a part of a level, each pixel that of the nearest.
+/// Reads the mask of a part of a level by nearest neighbour.
 fn nearest_mask(
     of: &Of<'_>,
     [left, top, across, down]: [f64; 4],
@@ -210,13 +210,13 @@ fn nearest_mask(
     Ok(valid)
 }
 
-/// The pixel of an axis that holds a place.
+/// Returns the pixel of an axis that contains a position.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside of the image, checked")]
 fn pixel(place: f64, size: u32) -> Option<u32> {
     (0.0..f64::from(size)).contains(&place).then(|| place.floor() as u32)
 }
 
-/// Reads a window of a level of a file, with its validity; returns the encoded bytes of a TIFF, too.
+/// Reads a window of a level of a file, with its validity; for a TIFF also returns the number of encoded bytes.
 fn stored(
     &Of { input, level, decode_on, .. }: &Of<'_>,
     window: Window,
@@ -249,7 +249,7 @@ fn stored(
     Ok((samples, encoded))
 }
 
-/// A pixel is missing if all bands that were read have their nodata value.
+/// Returns validity by nodata: a pixel is missing if all bands read have their nodata value.
 pub(crate) fn by_nodata(input: &Input, samples: &Samples, bands: &[u16]) -> Vec<u8> {
     let mut valid = vec![0_u8; samples.plane()];
     let (data_type, size) = (samples.data_type, samples.data_type.size());
@@ -260,7 +260,7 @@ pub(crate) fn by_nodata(input: &Input, samples: &Samples, bands: &[u16]) -> Vec<
             valid.fill(255);
             break;
         };
-        // A comparison of a size that is known needs no call per sample.
+        // Comparing a known size avoids a call per sample.
         match (is_float(data_type), missing) {
             (false, [one]) => mark(&mut valid, bytes.iter().map(|sample| sample == one)),
             (false, [one, two]) => {
@@ -278,12 +278,12 @@ pub(crate) fn by_nodata(input: &Input, samples: &Samples, bands: &[u16]) -> Vec<
     valid
 }
 
-/// A pixel is valid if a band has a number there.
+/// Returns validity by NaN: a pixel is valid if a band has a number there.
 pub(crate) fn by_nan(samples: &Samples) -> Vec<u8> {
     let mut valid = vec![0_u8; samples.plane()];
     for band in 0..samples.bands {
         let bytes = samples.band(band);
-        // Masked reads are of these types: without a call per sample.
+        // Masked reads have these types: avoids a call per sample.
         match samples.data_type {
             DataType::F32 => mark(&mut valid, floats(bytes).map(f32::is_nan)),
             DataType::F64 => mark(&mut valid, doubles(bytes).map(f64::is_nan)),
@@ -305,7 +305,7 @@ fn doubles(bytes: &[u8]) -> impl Iterator<Item = f64> {
     bytes.as_chunks().0.iter().map(|raw| f64::from_ne_bytes(*raw))
 }
 
-/// Samples as those of another type, rounded and within it. NaN becomes 0.
+/// Converts samples to another type, rounded and clamped. NaN becomes 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -314,7 +314,7 @@ fn doubles(bytes: &[u8]) -> impl Iterator<Item = f64> {
 pub(crate) fn as_type(samples: Samples, data_type: DataType) -> Samples {
     let bytes = samples.pixels.as_slice();
     let pixels = match (samples.data_type, data_type) {
-        // Without a call per sample.
+        // Avoids a call per sample.
         (DataType::F32, DataType::U8) => floats(bytes).map(|value| value.round() as u8).collect(),
         (DataType::F64, DataType::U8) => doubles(bytes).map(|value| value.round() as u8).collect(),
         (DataType::F32, DataType::U16) => {
@@ -329,7 +329,7 @@ pub(crate) fn as_type(samples: Samples, data_type: DataType) -> Samples {
     Samples { data_type, pixels, ..samples }
 }
 
-/// Pixels whose centres lie outside the image are not valid.
+/// Marks pixels whose centres lie outside the image as invalid.
 fn hide_outside(samples: &mut Samples, [left, top, across, down]: [f64; 4], (columns, rows): (u32, u32)) {
     let (width, height) = (samples.width, samples.height);
     let is_whole =

@@ -1,5 +1,5 @@
-//! Small levels of files without overviews: made by one pass over the file, kept in memory as a file of their own. A draft of them is
-//! there sooner.
+//! Small levels of files without overviews: made by one pass over the file, kept in memory as a separate file. A draft
+//! of them is available sooner.
 
 use crate::answer::Refusal;
 use crate::draft::Draft;
@@ -13,13 +13,13 @@ use strile::write::{BlockChoice, Overviews, Piece};
 use strile::{Compression, Context, Dataset, Input, OpenOptions, ReadOptions, Resampling, WriteOptions};
 use tokio::sync::watch;
 
-/// What is kept of a pass, and its memory in the budget.
+/// The kept result of a pass, and its memory in the budget.
 pub(crate) struct Kept {
     pub(crate) input: Input,
     _counted: Box<dyn Send + Sync>,
 }
 
-/// Pixels of levels that the file does not have.
+/// Pixels of levels that the file lacks.
 #[derive(Clone)]
 pub(crate) enum Made {
     Levels(Arc<Kept>),
@@ -27,7 +27,7 @@ pub(crate) enum Made {
 }
 
 impl Made {
-    /// The levels as a file; `None` for a draft.
+    /// Returns the levels as a file; `None` for a draft.
     pub(crate) fn levels(&self) -> Option<&Input> {
         match self {
             Self::Levels(kept) => Some(&kept.input),
@@ -35,7 +35,7 @@ impl Made {
         }
     }
 
-    /// Which draft it is; `None` if it is none.
+    /// Returns the version of the draft; `None` for final levels.
     pub(crate) fn draft(&self) -> Option<u64> {
         match self {
             Self::Levels(_) => None,
@@ -44,21 +44,21 @@ impl Made {
     }
 }
 
-/// What there is of a pass.
+/// Current results of a pass.
 #[derive(Default)]
 struct State {
     draft: Option<Arc<Draft>>,
     outcome: Option<Result<Arc<Kept>, Refusal>>,
 }
 
-/// A pass that was not begun, is under way, or is done.
+/// A pass that has not begun, is in progress, or is done.
 pub(crate) struct Reduced {
     begun: AtomicBool,
     count: Count,
     state: watch::Sender<State>,
 }
 
-/// Pixels of the first level that are made, of so many.
+/// Counts pixels of the first level that are done, out of a total.
 #[derive(Default)]
 struct Count {
     done: AtomicU64,
@@ -76,7 +76,7 @@ impl Default for Reduced {
 }
 
 impl Reduced {
-    /// The part of the pass that is done, 0 to 1.
+    /// Returns the completed part of the pass, 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub(crate) fn done(&self) -> f64 {
         if matches!(self.state.borrow().outcome, Some(Ok(_))) {
@@ -89,12 +89,12 @@ impl Reduced {
         }
     }
 
-    /// Whether a pass is under way.
+    /// Returns whether a pass is in progress.
     pub(crate) fn is_under_way(&self) -> bool {
         self.begun.load(Ordering::Relaxed) && self.state.borrow().outcome.is_none()
     }
 
-    /// Which draft is there while the pass is under way.
+    /// Returns the version of the draft while the pass is in progress.
     pub(crate) fn draft(&self) -> Option<u64> {
         let state = self.state.borrow();
         state.draft.as_ref().filter(|_| state.outcome.is_none()).map(|draft| draft.version())
@@ -143,12 +143,12 @@ async fn begin(opened: Arc<Opened>, work: Arc<Work>) {
     let failed = made.is_err();
     opened.reduced.state.send_replace(State { draft: None, outcome: Some(made) });
     if failed {
-        // The next request tries again: memory may be there then.
+        // The next request tries again: memory may be available then.
         opened.reduced.begun.store(false, Ordering::Release);
     }
 }
 
-/// Draws the draft and shows it after each lattice. A file that cannot be read has none: the pass says why.
+/// Draws the draft and shows it after each lattice. An unreadable file has none: the pass reports why.
 fn draft(opened: &Opened, context: &Context) -> Option<Arc<Draft>> {
     let draft = Arc::new(Draft::of(opened, context).ok()??);
     let show = || {
@@ -200,7 +200,7 @@ fn make(opened: &Opened, draft: Option<&Draft>, context: &Context) -> Result<Arc
     Ok(Arc::new(Kept { input, _counted: Box::new(counted) }))
 }
 
-/// The levels must be those that were announced.
+/// Checks that the levels are those that were announced.
 fn check(input: &Input, opened: &Opened) -> Result<(), Refusal> {
     let made = input.tiff().and_then(|dataset| dataset.pages().first());
     for level in &opened.levels {

@@ -1,11 +1,11 @@
-//! A request, checked: the parts of its path and its parameters, decoded once.
+//! A checked request: the parts of its path and its parameters, decoded once.
 
 use crate::answer::Refusal;
 use http::request::Parts;
 
-/// Longest path with its parameters.
+/// Maximum length of a path with its parameters.
 const LONGEST: usize = 4096;
-/// Most parameters.
+/// Maximum number of parameters.
 const MOST_PARAMETERS: usize = 64;
 
 /// The parts of a path and the parameters after `?`, percent-decoded.
@@ -40,12 +40,12 @@ impl Asked {
         Ok(Self { path, parameters })
     }
 
-    /// The parts of the path.
+    /// Returns the parts of the path.
     pub(crate) fn parts(&self) -> Vec<&str> {
         self.path.iter().map(String::as_str).collect()
     }
 
-    /// The value of a parameter. One that is given twice is refused.
+    /// Returns the value of a parameter. A repeated parameter is refused.
     pub(crate) fn get(&self, name: &str) -> Result<Option<&str>, Refusal> {
         let mut found =
             self.parameters.iter().filter(|(own, _)| own == name).map(|(_, value)| value.as_str());
@@ -55,29 +55,29 @@ impl Asked {
         }
     }
 
-    /// All values of a parameter that may be repeated.
+    /// Returns all values of a parameter that may be repeated.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.parameters.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// A parameter as a number; `None` without it.
+    /// Returns a parameter as a number; `None` if absent.
     pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
         let value = self.get(name)?;
         value.map(|text| parsed(name, text)).transpose()
     }
 
-    /// A parameter as a number, without which nothing can be done.
+    /// Returns a required parameter as a number.
     pub(crate) fn required<T: std::str::FromStr>(&self, name: &str) -> Result<T, Refusal> {
         self.number(name)?.ok_or_else(|| Refusal::bad(format!("expected the parameter `{name}`")))
     }
 
-    /// A finite number.
+    /// Returns a required parameter as a finite number.
     pub(crate) fn finite(&self, name: &str) -> Result<f64, Refusal> {
         let value: f64 = self.required(name)?;
         if value.is_finite() { Ok(value) } else { Err(Refusal::bad(format!("expected a finite `{name}`"))) }
     }
 
-    /// Bands, from 1: numbers separated by commas, or the parameter repeated. Empty without it.
+    /// Returns bands, from 1: numbers separated by commas, or the parameter repeated. Empty if absent.
     pub(crate) fn bands(&self, name: &str, all: u16) -> Result<Vec<u16>, Refusal> {
         let words = self.all(name).flat_map(|value| value.split(','));
         let mut bands = Vec::new();
@@ -94,7 +94,7 @@ impl Asked {
         Ok(bands)
     }
 
-    /// Refuses parameters that are not known: a misspelt one would otherwise be ignored.
+    /// Refuses unknown parameters: a misspelt one would otherwise be ignored.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         match self.parameters.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             None => Ok(()),
@@ -110,10 +110,10 @@ impl Asked {
     }
 }
 
-/// Most bands of one request.
+/// Maximum bands per request.
 const MOST_BANDS: usize = 256;
 
-/// A word as a number.
+/// Parses a word as a number.
 pub(crate) fn parsed<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, Refusal> {
     text.trim().parse().map_err(|_| {
         let shown: String = text.chars().take(40).collect();
@@ -158,7 +158,7 @@ mod tests {
         for wrong in ["/%", "/%4", "/%zz", "/%00", "/%ff", "/a%0ab", "/%7f"] {
             assert!(Asked::parse(wrong, "").is_err(), "{wrong}");
         }
-        // Twice encoded stays encoded once.
+        // Double encoding is undone once.
         assert_eq!(Asked::parse("/%252e%252e", "").unwrap().parts(), ["%2e%2e"]);
         assert!(Asked::parse(&format!("/{}", "a".repeat(5000)), "").is_err());
         assert!(Asked::parse("/", &"a=1&".repeat(65)).is_err());

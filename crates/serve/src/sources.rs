@@ -1,4 +1,4 @@
-//! Which files may be read, by which names, and the ones that are open.
+//! Files that may be read, their names, and the open ones.
 
 use crate::answer::Refusal;
 use crate::opened::Opened;
@@ -10,17 +10,17 @@ use strile::io::{RemoteOptions, redacted};
 use strile::vrt::VrtOptions;
 use strile::{Cancel, Processor};
 
-/// Files kept open.
+/// Maximum number of files kept open.
 const MOST_OPEN: usize = 64;
-/// A remote file is opened anew after this time.
+/// A remote file is reopened after this time.
 const REMOTE_AGE: Duration = Duration::from_secs(300);
-/// Most files of folders that are listed.
+/// Maximum number of listed files in folders.
 const MOST_LISTED: usize = 10_000;
-/// The list of a bucket is asked for anew after this time.
+/// The list of a bucket is refreshed after this time.
 const LISTED_AGE: Duration = Duration::from_secs(60);
-/// Folders in folders that are searched.
+/// Maximum depth of searched folders.
 const DEEPEST: usize = 8;
-/// Longest name of a file that a client may ask for.
+/// Maximum length of a requested file name.
 const LONGEST_NAME: usize = 1024;
 
 /// A file that may be read: its path or URL, and its name for clients.
@@ -30,11 +30,11 @@ pub(crate) struct Listed {
     pub(crate) name: String,
 }
 
-/// What the server was given.
+/// A source passed to the server.
 #[derive(Debug, Clone)]
 enum Given {
     File(Listed),
-    /// A folder without links in its path.
+    /// A folder, as a path without links.
     Folder(PathBuf),
     /// A URL that ends in `/`: all files below it.
     Below(Below),
@@ -45,34 +45,34 @@ enum Given {
 struct Below {
     /// It ends in `/`.
     url: String,
-    /// The files of a bucket, as they were found some time ago.
+    /// Files of a bucket, as listed some time ago.
     known: Arc<Mutex<Option<Known>>>,
 }
 
-/// Files of a bucket, and when they were listed.
+/// Files of a bucket and the time of their listing.
 #[derive(Debug)]
 struct Known {
     when: Instant,
     files: Vec<Listed>,
 }
 
-/// All that may be read.
+/// Everything that may be read.
 #[derive(Debug, Clone)]
 pub(crate) struct Allowed(Vec<Given>);
 
-/// Whether a path is a URL.
+/// Returns whether a path is a URL.
 fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.contains("://"))
 }
 
-/// Whether a name is that of a raster: other files of a folder are nobody's business.
+/// Returns whether a name is that of a raster: other files of a folder are not exposed.
 fn is_raster(path: &Path) -> bool {
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or("").to_ascii_lowercase();
     ["tif", "tiff", "gtiff", "btf", "vrt"].contains(&end.as_str())
 }
 
 impl Allowed {
-    /// Looks at what was given: files, folders, URLs.
+    /// Checks the given files, folders and URLs.
     pub(crate) fn new(given: &[PathBuf]) -> Result<Self, String> {
         let one = |path: &PathBuf| {
             if let Some(url) = path.to_str().filter(|_| is_url(path)) {
@@ -94,7 +94,7 @@ impl Allowed {
         given.iter().map(one).collect::<Result<_, String>>().map(Self)
     }
 
-    /// All files, those of folders and buckets sorted by name, and what could not be listed.
+    /// Returns all files, those of folders and buckets sorted by name, and errors of listing.
     pub(crate) fn list(&self, remote: &RemoteOptions, cancel: &Cancel) -> (Vec<Listed>, Vec<String>) {
         let (mut all, mut problems) = (Vec::new(), Vec::new());
         for given in &self.0 {
@@ -118,7 +118,7 @@ impl Allowed {
         (all, problems)
     }
 
-    /// Takes the paths of the folders out of a text.
+    /// Removes the paths of the folders from a text.
     pub(crate) fn hide(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, given| match given {
             Given::Folder(folder) => {
@@ -129,7 +129,7 @@ impl Allowed {
         })
     }
 
-    /// Finds the file of a name. Without a name, the only file that was given.
+    /// Finds a file by name. Without a name, returns the only given file.
     pub(crate) fn find(&self, name: Option<&str>) -> Result<Listed, Refusal> {
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             return match self.0.as_slice() {
@@ -171,7 +171,7 @@ impl Below {
     }
 }
 
-/// The URL that files lie below: one that ends in `/`, a bucket, or the name of a folder in a bucket.
+/// Returns the URL of a folder of files: a URL that ends in `/`, a bucket, or a folder in a bucket.
 fn below(url: &str) -> Option<String> {
     if url.ends_with('/') {
         return Some(url.to_owned());
@@ -182,13 +182,14 @@ fn below(url: &str) -> Option<String> {
     (is_bucket && is_folder).then(|| format!("{url}/"))
 }
 
-/// The last part of a URL, without what follows `?`.
+/// Returns the last part of a URL, without the query.
 fn url_name(url: &str) -> String {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path).to_owned()
 }
 
-/// A file below a folder, by a relative name of plain parts. Links that lead out of the folder are not followed.
+/// Returns a file below a folder, by a relative name of plain parts. Links that lead out of the folder are not
+/// followed.
 fn below_folder(folder: &Path, name: &str) -> Option<Listed> {
     let relative = Path::new(name);
     let is_plain = name.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
@@ -203,7 +204,7 @@ fn below_folder(folder: &Path, name: &str) -> Option<Listed> {
     is_inside.then(|| Listed { path: real, name: name.to_owned() })
 }
 
-/// A file below a URL: the same URL, followed by plain parts.
+/// Returns a file below a URL: the same URL, followed by plain parts.
 fn below_url(url: &str, name: &str) -> Option<Listed> {
     let rest = name.strip_prefix(url).unwrap_or(name);
     let is_plain = |part: &str| {
@@ -234,7 +235,7 @@ fn walk(root: &Path, folder: &Path, depth: usize, found: &mut Vec<Listed>) {
     }
 }
 
-/// Tells whether a local file is still the one that was opened.
+/// Detects changes of a local file since it was opened.
 #[derive(Debug, Clone, PartialEq)]
 enum Stamp {
     Local(u64, Option<SystemTime>),
@@ -262,11 +263,11 @@ impl Stamp {
     }
 }
 
-/// Files that are open, the one used last at the end.
+/// Open files, the last used one at the end.
 pub(crate) struct Pool {
     options: VrtOptions,
     decode_on: Processor,
-    /// Encoded bytes that were decoded, of all files.
+    /// Encoded bytes that were decoded, over all files.
     bytes_read: Arc<AtomicU64>,
     held: Mutex<Vec<(PathBuf, Stamp, Arc<Opened>)>>,
 }
@@ -280,13 +281,13 @@ impl Pool {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The open file, if it is open and has not changed since.
+    /// Returns the open file, if it is open and has not changed since.
     pub(crate) fn at_hand(&self, file: &Listed) -> Option<Arc<Opened>> {
         let stamp = {
             let held = self.lock();
             held.iter().find(|(path, ..)| *path == file.path).map(|(_, stamp, _)| stamp.clone())?
         };
-        // The system is asked without the lock.
+        // The file system is queried without the lock.
         let is_current = stamp.is_current(&file.path);
         let mut held = self.lock();
         let at = held.iter().position(|(path, own, _)| *path == file.path && *own == stamp)?;

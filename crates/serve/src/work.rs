@@ -1,4 +1,4 @@
-//! Work on blocking threads: a bounded number at once, within the memory budget, stopped when the client is gone.
+//! Work on blocking threads: a bounded number at once, within the memory budget, stopped when the client disconnects.
 
 use crate::answer::Refusal;
 use http::StatusCode;
@@ -11,13 +11,13 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-/// A request waits so long for others to end.
+/// Maximum time that a request waits for others to end.
 const QUEUE_TIME: Duration = Duration::from_secs(30);
 
-/// Who works, and what they may take.
+/// Threads, budget and queues for work.
 pub(crate) struct Work {
     permits: Arc<Semaphore>,
-    /// Reduced levels are made one after the other, and so are drafts of them.
+    /// Reduced levels are made one after the other, and so are their drafts.
     passes: Arc<Semaphore>,
     drafts: Arc<Semaphore>,
     budget: Arc<Budget>,
@@ -25,7 +25,7 @@ pub(crate) struct Work {
     threads: NonZeroUsize,
 }
 
-/// Stops work whose result nobody waits for.
+/// Stops work whose result is no longer needed.
 struct Stop(Cancel);
 
 impl Drop for Stop {
@@ -41,7 +41,7 @@ impl Work {
         Self { permits, passes: one(), drafts: one(), budget, stop, threads }
     }
 
-    /// What a call is given that runs on one thread.
+    /// Returns the context of a call that runs on one thread.
     pub(crate) fn context(&self) -> Context {
         Context {
             cancel: self.stop.part(),
@@ -71,7 +71,7 @@ impl Work {
         done.await.unwrap_or_else(|_| Err(failed()))
     }
 
-    /// Does work that outlives the request it began with, on all threads; one after the other.
+    /// Does work that outlives its request, on all threads; one after the other.
     pub(crate) async fn pass<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Context) -> T + Send + 'static,
@@ -79,7 +79,7 @@ impl Work {
         self.alone(&self.passes, work).await
     }
 
-    /// Does the same before a pass; it does not wait for passes.
+    /// Does the same before a pass, without waiting for passes.
     pub(crate) async fn draft<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Context) -> T + Send + 'static,

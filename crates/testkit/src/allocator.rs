@@ -1,7 +1,7 @@
-//! The system's allocator, counting: for programs that make it theirs by `#[global_allocator]`.
+//! A counting wrapper of the system's allocator, for use with `#[global_allocator]`.
 //!
-//! Counts what Rust code asks for, by all threads; C libraries (zstd, liblzma, libdeflate) have an allocator of
-//! their own and are watched by the resident size of the process.
+//! Counts requests of Rust code, over all threads; C libraries (zstd, liblzma, libdeflate) use another allocator and
+//! are monitored by the resident size of the process.
 #![expect(unsafe_code, reason = "a global allocator is an unsafe trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,34 +10,34 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// A single request above this is refused, as a machine would; what asks for it has already failed.
+/// A larger single request is refused, like on a real machine; code that makes one has already failed.
 const REFUSED: usize = 1 << 32;
 
 /// A global allocator that counts live and peak bytes.
 pub struct Counting;
 
-/// What is taken now.
+/// Returns the bytes in use.
 pub fn taken() -> usize {
     NOW.load(Relaxed)
 }
 
-/// Starts to look for a new peak; returns what is taken now.
+/// Resets the peak; returns the bytes in use.
 pub fn reset_peak() -> usize {
     let now = taken();
     PEAK.store(now, Relaxed);
     now
 }
 
-/// The most that was taken, or asked for, at once since the last reset.
+/// Returns the peak of bytes in use or requested since the last reset.
 pub fn peak() -> usize {
     PEAK.load(Relaxed)
 }
 
-/// Gives memory that was freed back to the system, so that the resident size of the process shows what is in use.
+/// Returns freed memory to the system, so that the resident size of the process shows the memory in use.
 pub fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        // SAFETY: declared as glibc's `malloc.h` has it.
+        // SAFETY: declared as in glibc's `malloc.h`.
         unsafe extern "C" {
             fn malloc_trim(pad: usize) -> i32;
         }
@@ -46,7 +46,7 @@ pub fn trim() {
     }
 }
 
-/// Bytes of the C library's heap that are in use, by Rust code and by C libraries, and bytes that are free in it.
+/// Returns the bytes of the C library's heap that are in use, by Rust code and C libraries, and its free bytes.
 pub fn heap() -> (usize, usize) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -58,7 +58,7 @@ pub fn heap() -> (usize, usize) {
     (0, 0)
 }
 
-/// Counts a request; false where it is refused.
+/// Counts a request; returns false if it is refused.
 fn grant(size: usize) -> bool {
     let refused = size > REFUSED;
     let now = if refused { NOW.load(Relaxed) } else { NOW.fetch_add(size, Relaxed) };
@@ -70,13 +70,13 @@ fn ungrant(size: usize) {
     NOW.fetch_sub(size, Relaxed);
 }
 
-// SAFETY: every call is passed on to `System` with the layout it came with; counting touches no memory of it.
+// SAFETY: every call is passed on to `System` with its layout; counting does not access its memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !grant(layout.size()) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`, which is that of `System`.
+        // SAFETY: the caller fulfils the contract of `GlobalAlloc::alloc`, which is that of `System`.
         unsafe { System.alloc(layout) }
     }
 

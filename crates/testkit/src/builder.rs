@@ -1,94 +1,94 @@
-//! Directories and blocks to the bytes of a file, valid or not, and where everything came to lie.
+//! Serialises directories and blocks to the bytes of a file, valid or not, with the position of every part.
 //!
-//! The builder checks nothing: what a directory says goes into the file. Sizes never depend on offsets, so
-//! places are given first and values are written after, in one pass each.
+//! The builder checks nothing: the contents of a directory are written unchanged. Sizes never depend on offsets, so
+//! positions are assigned first and values are written afterwards, in one pass each.
 
 use crate::tag::{Places, Resolved, Tag, Value, put};
 use std::ops::Range;
 use strile_tiff::ByteOrder;
 
-/// One directory: its entries, its encoded blocks (`None` sparse) and its SubIFDs.
+/// One directory: its entries, its encoded blocks and its SubIFDs.
 #[derive(Debug, Clone, Default)]
 pub struct Directory {
     /// Entries, written in this order.
     pub tags: Vec<Tag>,
     /// Encoded blocks; `None` has offset and size 0.
     pub blocks: Vec<Option<Vec<u8>>>,
-    /// Entries (0, 0) after the blocks' own offsets and sizes.
+    /// Number of entries (0, 0) after the blocks' own offsets and sizes.
     pub extra_offsets: usize,
     /// Directories that a `Value::Children` points to.
     pub children: Vec<Directory>,
-    /// The offset of the next directory, instead of the right one.
+    /// The offset of the next directory, instead of the correct one.
     pub next: Option<u64>,
 }
 
 impl Directory {
-    /// Replaces every entry of that tag, or adds one in the sorted place.
+    /// Replaces every entry of that tag, or adds one in sorted order.
     pub fn set(&mut self, tag: Tag) -> &mut Self {
         self.tags.retain(|t| t.code != tag.code);
         self.add(tag)
     }
 
-    /// Adds an entry in the sorted place, after those of the same tag.
+    /// Adds an entry in sorted order, after those of the same tag.
     pub fn add(&mut self, tag: Tag) -> &mut Self {
         let at = self.tags.partition_point(|t| t.code <= tag.code);
         self.tags.insert(at, tag);
         self
     }
 
-    /// Takes out every entry of that tag.
+    /// Removes every entry of that tag.
     pub fn remove(&mut self, code: u16) -> &mut Self {
         self.tags.retain(|t| t.code != code);
         self
     }
 
-    /// The entries of that tag.
+    /// Returns the value of the tag's entry.
     pub fn get(&self, code: u16) -> Option<&Value> {
         self.tags.iter().find(|t| t.code == code).map(|t| &t.value)
     }
 }
 
-/// What comes first in the file.
+/// Order of the parts of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FileOrder {
-    /// Header, blocks of a directory, the directory, and so on: what simple writers do.
+    /// Header, blocks of a directory, the directory, and so on, as simple writers do.
     #[default]
     BlocksFirst,
     /// Header, all directories, then blocks of the last directory to the first: a COG.
     DirectoriesFirst,
-    /// The same with GDAL's ghost area and a size before, and the last four bytes again after, each block.
+    /// The same with GDAL's ghost area, and with the size before each block and its last four bytes repeated after it.
     CogWithGhost,
 }
 
-/// A file to be built.
+/// A file to build.
 #[derive(Debug, Clone)]
 pub struct TiffBuilder {
     /// Byte order.
     pub order: ByteOrder,
     /// BigTIFF.
     pub big: bool,
-    /// What comes first.
+    /// Order of the parts.
     pub file_order: FileOrder,
     /// The chain of directories.
     pub directories: Vec<Directory>,
-    /// The offset of the first directory, instead of the right one.
+    /// The offset of the first directory, instead of the correct one.
     pub first: Option<u64>,
     /// Bytes after everything else.
     pub trailer: Vec<u8>,
 }
 
-/// Where a block came to lie.
+/// Position of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltBlock {
     /// Index of its directory in `Built::directories`.
     pub directory: usize,
     /// Index in the directory's offsets.
     pub index: usize,
-    /// Its bytes.
+    /// Byte range.
     pub range: Range<usize>,
 }
 
-/// A file and where its parts lie.
+/// A file and the positions of its parts.
 #[derive(Debug, Clone, Default)]
 pub struct Built {
     /// The file.
@@ -101,7 +101,7 @@ pub struct Built {
     pub values: Vec<Range<usize>>,
 }
 
-/// A directory while places are given.
+/// A directory while positions are assigned.
 struct Placed<'a> {
     directory: &'a Directory,
     position: u64,
@@ -109,12 +109,12 @@ struct Placed<'a> {
     counts: Vec<u64>,
     /// Indices of the children in the flat list.
     children: Vec<usize>,
-    /// Index of the next of the chain in the flat list.
+    /// Index of the chain's next directory in the flat list.
     next: Option<usize>,
 }
 
 impl TiffBuilder {
-    /// A file of one directory chain in that byte order, classic or Big.
+    /// Returns a file of one directory chain in that byte order, classic or Big.
     pub fn new(order: ByteOrder, big: bool) -> Self {
         Self {
             order,
@@ -132,7 +132,7 @@ impl TiffBuilder {
         self
     }
 
-    /// Chooses what comes first.
+    /// Sets the order of the parts.
     pub fn file_order(mut self, file_order: FileOrder) -> Self {
         self.file_order = file_order;
         self
@@ -225,7 +225,7 @@ impl TiffBuilder {
         }
     }
 
-    /// Leaves room for a directory and its outlying values.
+    /// Reserves room for a directory and its outlying values.
     fn place_directory(&self, placed: &mut Placed<'_>, out: &mut Vec<u8>) {
         out.resize(out.len().next_multiple_of(self.word()), 0);
         placed.position = out.len() as u64;
@@ -283,7 +283,7 @@ impl TiffBuilder {
     }
 }
 
-/// What GDAL writes between header and first directory of a COG; 43 bytes of title, then as many as it says.
+/// GDAL's block between header and first directory of a COG; 43 bytes of title, then as many as it states.
 const GHOST_AREA: &[u8] = b"GDAL_STRUCTURAL_METADATA_SIZE=000140 bytes\n\
 LAYOUT=IFDS_BEFORE_DATA\nBLOCK_ORDER=ROW_MAJOR\nBLOCK_LEADER=SIZE_AS_UINT4\n\
 BLOCK_TRAILER=LAST_4_BYTES_REPEATED\nKNOWN_INCOMPATIBLE_EDITION=NO\n ";

@@ -1,33 +1,33 @@
-//! Runs a program with a hard limit on its address space and on time, and measures the memory it took.
+//! Runs a program with hard limits on address space and time, and measures its memory.
 #![expect(unsafe_code, reason = "wait4 tells what one child took, and the standard library has no such call")]
 
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a program may take.
+/// Limits of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of address space; more is refused by the system.
+    /// Bytes of address space, enforced by the system.
     pub address_space: u64,
-    /// Wall time; afterwards it is killed.
+    /// Wall time, after which it is killed.
     pub time: Duration,
 }
 
 /// How a program ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Exit status; `None` where a signal ended it.
+    /// Exit status; `None` if a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// The most memory that was resident, in bytes. At least that of the program that started it.
+    /// Peak of resident memory in bytes. At least that of the program that started it.
     pub peak: u64,
     /// Wall time.
     pub took: Duration,
-    /// Killed because it took too long.
+    /// Whether it was killed after the time limit.
     pub timed_out: bool,
-    /// The beginning of what it wrote to standard error.
+    /// Start of its standard error.
     pub stderr: String,
 }
 
@@ -75,12 +75,12 @@ pub fn run(program: &Command, limits: Limits) -> Ended {
     }
 }
 
-/// The status of a child and the most memory it had, where it has ended.
+/// Returns the status of a child and its peak memory, if it has ended.
 fn wait(id: u32) -> Option<(i32, u64)> {
     let mut status = 0;
-    // SAFETY: a structure of numbers; all zeros is a value of it.
+    // SAFETY: a struct of numbers; all zeros is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both places are ours and live through the call.
+    // SAFETY: both places are local and outlive the call.
     let ended = unsafe { libc::wait4(id as libc::pid_t, &raw mut status, libc::WNOHANG, &raw mut usage) };
     assert!(ended >= 0, "wait4 fails for a child of ours");
     (ended > 0).then_some((status, (usage.ru_maxrss as u64) << 10))

@@ -1,13 +1,13 @@
 //! The conformance corpus. A test that does not find it prints why and counts as skipped.
 //!
-//! `STRILE_CORPUS` names its folder: one with `manifest.json`, or one with `corpus.tar.xz`, which is unpacked once below
+//! `STRILE_CORPUS` names its folder, which contains `manifest.json`, or `corpus.tar.xz`, which is unpacked once below
 //! the target folder by the system's `tar`.
 
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A corpus that was found: its folder and records.
+/// An available corpus: its folder and records.
 #[derive(Debug)]
 pub struct Corpus {
     /// The folder that record names are relative to.
@@ -27,28 +27,28 @@ pub struct Record {
     pub licence_class: String,
     /// `exact`, `single`, `lossy`, `rendered` or `ambiguous`.
     pub class: String,
-    /// Any one of these is right.
+    /// Accepted results; one of them must match.
     pub accept: Vec<Accept>,
     /// Overviews, 0 the largest.
     pub overviews: Vec<Overview>,
     /// The per-dataset mask, as 0 and 255.
     pub mask: Option<Mask>,
-    /// What rasterio reports of the georeference, as it stands in the manifest.
+    /// rasterio's georeference, as in the manifest.
     pub geo: Option<Json>,
-    /// The same without sidecar files, where it differs.
+    /// The same without sidecar files, if it differs.
     pub geo_internal: Option<Json>,
-    /// Facts of the file (`comp_name`, `planar`, …), as they stand in the manifest.
+    /// Facts of the file (`comp_name`, `planar`, …), as in the manifest.
     pub features: Json,
 }
 
-/// Pixels that are right.
+/// Accepted pixels.
 #[derive(Debug)]
 pub struct Accept {
     /// numpy's name of the type.
     pub dtype: String,
     /// Bands, rows, columns.
     pub shape: [usize; 3],
-    /// Where the answer must be exact, else nearness to a stored window.
+    /// Exact digest, or closeness to a stored window.
     pub pixels: AcceptPixels,
 }
 
@@ -57,17 +57,17 @@ pub struct Accept {
 pub enum AcceptPixels {
     /// Digest of the little-endian samples.
     Digest(String),
-    /// A window of reference pixels and how near to it one must come.
+    /// Closeness to a window of reference pixels.
     Near {
         /// A `.npy` file below the root.
         reference: String,
         /// First row, first column, rows, columns.
         window: [usize; 4],
-        /// Mean absolute difference.
+        /// Maximum mean absolute difference.
         mae: f64,
-        /// 99th percentile.
+        /// Maximum 99th percentile of differences.
         p99: f64,
-        /// Largest difference, where there is a limit.
+        /// Maximum difference, if limited.
         max: Option<f64>,
         /// Mean of each band over the whole image.
         band_mean: Vec<f64>,
@@ -85,7 +85,7 @@ pub struct Overview {
     pub dtype: String,
     /// Digest of the little-endian samples.
     pub sha256: String,
-    /// The codec loses, so that the digest binds only the same decoder.
+    /// Whether the codec is lossy, so that the digest only applies to the same decoder.
     pub lossy: bool,
 }
 
@@ -105,26 +105,26 @@ pub struct Mask {
 pub struct Hostile {
     /// Path below the root.
     pub name: String,
-    /// What must come.
+    /// Expected result.
     pub expect: Expect,
-    /// Where data must come: any one of these.
+    /// If data are expected: accepted results.
     pub accept: Vec<Accept>,
-    /// Kinds of error that would be right.
+    /// Accepted kinds of error.
     pub kinds: Vec<String>,
-    /// Seconds it may take.
+    /// Time limit in seconds.
     pub seconds: f64,
-    /// Resident megabytes it may take.
+    /// Limit of resident memory in megabytes.
     pub rss_mb: f64,
 }
 
-/// What a hostile file must lead to.
+/// Expected result of a hostile file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// A clear error.
     Error,
     /// Either.
     ErrorOrData,
-    /// The right pixels.
+    /// The correct pixels.
     Data,
 }
 
@@ -169,13 +169,13 @@ impl Corpus {
         }
     }
 
-    /// Where the file of a record lies.
+    /// Returns the path of a record's file.
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 }
 
-/// Unpacks into a folder of this process and renames it, so that tests at the same time do no harm.
+/// Unpacks into a folder of this process and renames it, so that concurrent tests do not interfere.
 fn unpack(archive: &Path, to: &Path) -> Result<PathBuf, String> {
     let done = to.join("corpus");
     if done.join("manifest.json").is_file() {

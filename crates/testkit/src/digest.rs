@@ -1,15 +1,15 @@
-//! SHA-256 in hexadecimal, as the corpus names pixels.
+//! SHA-256 in hexadecimal, as used in the corpus.
 
 use crate::pixels::Pixels;
 use sha2::{Digest, Sha256};
 
-/// The digest of some bytes.
+/// Returns the digest of bytes.
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Pixels {
-    /// The digest of the little-endian samples.
+    /// Returns the digest of the little-endian samples.
     pub fn sha256(&self) -> String {
         sha256(&self.little_endian())
     }

@@ -1,7 +1,7 @@
-//! Encoders for fixtures: one block of samples to the bytes a file holds.
+//! Encoders for fixtures: from one block of samples to the bytes in a file.
 //!
-//! They favour what a decoder must cope with over small output. What no light crate encodes comes as
-//! streams made elsewhere (`Codec::Streams`, see `data/README.md`).
+//! They prefer variety for decoders over small output. Codecs without a light encoder crate use streams made elsewhere
+//! (`Codec::Streams`, see `data/README.md`).
 
 mod bytes;
 mod fax;
@@ -14,17 +14,17 @@ use strile_tiff::{ByteOrder, Compression, LercWrapper, Predictor};
 /// A way to encode blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Codec {
-    /// Stored.
+    /// Uncompressed.
     None,
-    /// PackBits, rows apart.
+    /// PackBits, rows separate.
     PackBits,
     /// LZW with TIFF's early change.
     Lzw,
-    /// LZW of the other bit order, as writers before libtiff 3.5 made it.
+    /// LZW of the other bit order, as written before libtiff 3.5.
     OldLzw,
-    /// zlib, named 8.
+    /// zlib, as compression 8.
     Deflate,
-    /// zlib, named 32946.
+    /// zlib, as compression 32946.
     OldDeflate,
     /// One frame that states its size.
     Zstd,
@@ -36,9 +36,9 @@ pub enum Codec {
     Lzma,
     /// LERC, lossless or within an error.
     Lerc {
-        /// What is around the blob.
+        /// Wrapper of the blob.
         wrapper: LercWrapper,
-        /// Largest error; 0 lossless.
+        /// Largest error; 0 is lossless.
         max_error: f64,
     },
     /// Baseline or progressive JPEG.
@@ -47,17 +47,17 @@ pub enum Codec {
     WebP,
     /// PNG.
     Png,
-    /// Lossless JPEG XL; the number is the tag's value.
+    /// Lossless JPEG XL; the number is the value of tag Compression.
     JpegXl(u16),
-    /// Modified Huffman, rows at bytes.
+    /// Modified Huffman, rows aligned to bytes.
     CcittRle,
-    /// Modified Huffman, rows at words.
+    /// Modified Huffman, rows aligned to words.
     CcittRleWord,
     /// Group 3.
     CcittGroup3 {
-        /// Every second row against the one above.
+        /// Whether every second row is coded relative to the one above.
         two_dimensional: bool,
-        /// EOL codes end at bytes.
+        /// Whether EOL codes end at bytes.
         byte_aligned: bool,
     },
     /// Group 4.
@@ -66,15 +66,15 @@ pub enum Codec {
     Next,
     /// ThunderScan, every pixel as a raw value.
     ThunderScan,
-    /// Streams made elsewhere, one a block.
+    /// Streams made elsewhere, one per block.
     Streams {
         /// Tag Compression.
         code: u16,
-        /// PhotometricInterpretation that goes with it.
+        /// Matching PhotometricInterpretation.
         photometric: Option<u16>,
-        /// More tags.
+        /// Additional tags.
         tags: Vec<Tag>,
-        /// One stream a block.
+        /// One stream per block.
         blocks: Vec<Vec<u8>>,
     },
 }
@@ -86,14 +86,14 @@ pub struct JpegOptions {
     pub quality: u8,
     /// Chroma subsampling; `None` keeps three samples as RGB without a colour transform.
     pub chroma: Option<(u8, u8)>,
-    /// Tables in tag JPEGTables instead of every stream.
+    /// Tables in tag JPEGTables instead of in every stream.
     pub shared_tables: bool,
     /// Progressive instead of baseline.
     pub progressive: bool,
 }
 
 impl Codec {
-    /// The value of tag Compression.
+    /// Returns the value of tag Compression.
     pub fn code(&self) -> u16 {
         use Compression as C;
         let compression = match self {
@@ -120,7 +120,7 @@ impl Codec {
         compression.codes()[0]
     }
 
-    /// The photometric interpretation that the codec asks for.
+    /// Returns the photometric interpretation that the codec requires.
     pub fn photometric(&self, samples: usize) -> Option<u16> {
         match self {
             Self::Jpeg(JpegOptions { chroma: Some(_), .. }) if samples == 3 => Some(6),
@@ -131,7 +131,7 @@ impl Codec {
         }
     }
 
-    /// The tags that the codec adds.
+    /// Returns the tags that the codec adds.
     pub fn tags(&self, first: &BlockPixels) -> Vec<Tag> {
         match self {
             Self::Lerc { wrapper, .. } => {
@@ -164,7 +164,7 @@ impl Codec {
         }
     }
 
-    /// One block as the file holds it (before FillOrder).
+    /// Encodes one block as in the file (before FillOrder).
     pub fn encode(
         &self,
         block: &BlockPixels,

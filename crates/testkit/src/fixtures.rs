@@ -1,7 +1,7 @@
-//! The files every engine must read, and what must come out.
+//! The files that every engine must read, and their expected pixels.
 //!
-//! Names are stable and say what is inside: `deflate_p3_f32_tile_planar_be_big`. `le`/`be` is the byte order,
-//! `big` BigTIFF. Sizes are odd, so that edge blocks are partial.
+//! Names are stable and describe the contents: `deflate_p3_f32_tile_planar_be_big`. `le`/`be` is the byte order, `big`
+//! BigTIFF. Sizes are odd, so that edge blocks are partial.
 
 mod bytes;
 mod depths;
@@ -14,22 +14,22 @@ use crate::image::{Grid, ImageSpec};
 use crate::pixels::{Pattern, Pixels};
 use strile_tiff::{ByteOrder, DataType, Predictor, SampleFormat, SampleType};
 
-/// How near to the expected pixels a reader must come.
+/// Permitted difference from the expected pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tolerance {
     /// Bit for bit.
     Exact,
     /// Largest and mean absolute difference of samples.
     Within {
-        /// Of one sample.
+        /// Largest difference of one sample.
         max: f64,
-        /// Over all samples.
+        /// Mean over all samples.
         mean: f64,
     },
 }
 
 impl Tolerance {
-    /// Compares; the error says what differs and where first.
+    /// Compares pixels; the error describes the difference and its first position.
     pub fn check(self, expected: &Pixels, found: &Pixels) -> Result<(), String> {
         let facts = |p: &Pixels| (p.data_type, p.bands, p.height, p.width);
         if facts(expected) != facts(found) {
@@ -63,16 +63,16 @@ impl Tolerance {
     }
 }
 
-/// One file and what must be read from it.
+/// A file and its expected contents.
 #[derive(Debug, Clone)]
 pub struct Fixture {
     /// Stable and readable.
     pub name: String,
-    /// The file and where its parts lie.
+    /// The file and the positions of its parts.
     pub built: Built,
     /// Stored samples of the first image.
     pub expected: Pixels,
-    /// How near a reader must come.
+    /// Permitted difference.
     pub tolerance: Tolerance,
     /// Expected overviews, the largest first.
     pub overviews: Vec<Pixels>,
@@ -85,7 +85,7 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// The file.
+    /// Returns the bytes of the file.
     pub fn bytes(&self) -> &[u8] {
         &self.built.bytes
     }
@@ -109,7 +109,7 @@ impl Fixture {
     }
 }
 
-/// Every fixture, names unique, in a fixed order.
+/// Returns every fixture, with unique names, in a fixed order.
 pub fn fixtures() -> Vec<Fixture> {
     let mut all = bytes::fixtures();
     all.extend(depths::fixtures());
@@ -118,7 +118,7 @@ pub fn fixtures() -> Vec<Fixture> {
     all
 }
 
-/// Byte order and size of file, by turns.
+/// Byte order and file format, used in turn.
 const FRAMES: [(ByteOrder, bool); 4] =
     [(ByteOrder::Little, false), (ByteOrder::Big, true), (ByteOrder::Little, true), (ByteOrder::Big, false)];
 
@@ -178,7 +178,7 @@ fn codec_name(codec: &Codec) -> &'static str {
     }
 }
 
-/// The name of a plain image in a frame.
+/// Returns the name of a plain image in a frame.
 fn name_of(spec: &ImageSpec, (order, big): (ByteOrder, bool)) -> String {
     let predictor = match spec.predictor {
         Predictor::None => "",
@@ -197,7 +197,7 @@ fn name_of(spec: &ImageSpec, (order, big): (ByteOrder, bool)) -> String {
     )
 }
 
-/// The pattern that suits a stored type.
+/// Returns the pattern that suits a stored type.
 fn pattern_for(sample: SampleType) -> Pattern {
     match (sample.format, sample.bits) {
         (SampleFormat::Float, _) => Pattern::Dem,
@@ -206,12 +206,12 @@ fn pattern_for(sample: SampleType) -> Pattern {
     }
 }
 
-/// A file of one image under its own name.
+/// Returns a file of one image under its own name.
 fn plain(spec: &ImageSpec, pixels: Pixels, frame: (ByteOrder, bool)) -> Fixture {
     Fixture::new(name_of(spec, frame), spec.build(&pixels, frame.0, frame.1), pixels)
 }
 
-/// Fills the blocks that a spec leaves out with one sample, as a reader must.
+/// Fills the blocks that a spec omits with one sample, as a reader must.
 fn filled(spec: &ImageSpec, pixels: &Pixels, fill: &[u8]) -> Pixels {
     let (across, down, _) = spec.block_counts(pixels);
     let (width, height) = match spec.grid {
@@ -233,7 +233,7 @@ fn filled(spec: &ImageSpec, pixels: &Pixels, fill: &[u8]) -> Pixels {
     out
 }
 
-/// A one-band raster of 0 and 1 in patches.
+/// Returns a one-band raster of 0 and 1 in patches.
 fn patches(height: usize, width: usize, seed: usize) -> Pixels {
     let mut pixels = Pixels::zeroed(DataType::U8, 1, height, width);
     for y in 0..height {

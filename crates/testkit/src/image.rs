@@ -1,6 +1,6 @@
-//! An image described by its facts (`ImageSpec`) and its pixels, turned into a directory.
+//! An image described by its properties (`ImageSpec`) and its pixels, turned into a directory.
 //!
-//! Only valid images are described here; to make an odd one, change the `Directory` afterwards.
+//! Only valid images can be described; to make an invalid one, change the `Directory` afterwards.
 
 use crate::builder::{Built, Directory, FileOrder, TiffBuilder};
 use crate::encode::Codec;
@@ -14,43 +14,43 @@ use strile_tiff::{ByteOrder, Predictor, SampleFormat, SampleType};
 pub enum Grid {
     /// Full-width strips of that many rows.
     Strips(u32),
-    /// Tiles, across and down.
+    /// Tiles, width and height.
     Tiles(u32, u32),
 }
 
-/// The facts of an image.
+/// The properties of an image.
 #[derive(Debug, Clone)]
 pub struct ImageSpec {
-    /// The stored sample.
+    /// Stored sample.
     pub sample: SampleType,
     /// Strips or tiles.
     pub grid: Grid,
-    /// Planes apart (PlanarConfiguration 2).
+    /// Separate planes (PlanarConfiguration 2).
     pub planar: bool,
     /// The codec.
     pub codec: Codec,
-    /// What is done before compressing.
+    /// Predictor applied before compression.
     pub predictor: Predictor,
     /// FillOrder 2: bits of every stored byte reversed.
     pub reverse_bits: bool,
-    /// PhotometricInterpretation; by number of samples and codec where `None`.
+    /// PhotometricInterpretation; derived from the number of samples and the codec if `None`.
     pub photometric: Option<u16>,
-    /// ExtraSamples; unspecified for all beyond the colours where `None`.
+    /// ExtraSamples; unspecified for all beyond the colours if `None`.
     pub extra_samples: Option<Vec<u16>>,
     /// NewSubfileType.
     pub subfile_type: u32,
-    /// Indices of blocks left out.
+    /// Indices of omitted blocks.
     pub sparse: Vec<usize>,
-    /// Entries (0, 0) after the blocks' own offsets.
+    /// Number of entries (0, 0) after the blocks' own offsets.
     pub extra_offsets: usize,
-    /// The last strip holds all its rows, those below the image too.
+    /// Whether the last strip holds all its rows, also those below the image.
     pub whole_last_strip: bool,
-    /// More entries; one of the same tag replaces what the spec says.
+    /// Additional entries; one of the same tag replaces the derived one.
     pub tags: Vec<Tag>,
 }
 
 impl ImageSpec {
-    /// Uncompressed strips of 16 rows.
+    /// Returns uncompressed strips of 16 rows.
     pub fn new(sample: SampleType) -> Self {
         Self {
             sample,
@@ -75,7 +75,7 @@ impl ImageSpec {
         self
     }
 
-    /// Sets planes apart or interleaved.
+    /// Sets separate or interleaved planes.
     pub fn planar(mut self, planar: bool) -> Self {
         self.planar = planar;
         self
@@ -105,7 +105,7 @@ impl ImageSpec {
         self
     }
 
-    /// Leaves blocks out.
+    /// Omits blocks.
     pub fn sparse(mut self, blocks: &[usize]) -> Self {
         self.sparse = blocks.to_vec();
         self
@@ -117,7 +117,7 @@ impl ImageSpec {
         self
     }
 
-    /// Blocks across, down, and planes.
+    /// Returns the blocks across and down, and the number of planes.
     pub fn block_counts(&self, pixels: &Pixels) -> (usize, usize, usize) {
         let planes = if self.planar { pixels.bands } else { 1 };
         match self.grid {
@@ -128,7 +128,7 @@ impl ImageSpec {
         }
     }
 
-    /// The pixels of one block, beyond the image's edge the nearest pixel again.
+    /// Returns the pixels of one block; beyond the image's edge the nearest pixel is repeated.
     pub fn block_pixels(&self, pixels: &Pixels, index: usize) -> BlockPixels {
         let (across, down, _) = self.block_counts(pixels);
         let (plane, row, column) = (index / (across * down), index / across % down, index % across);
@@ -154,7 +154,7 @@ impl ImageSpec {
         BlockPixels { width, rows, samples: bands.len(), sample: self.sample, bytes }
     }
 
-    /// The directory of that image, blocks encoded.
+    /// Returns the directory of the image, with encoded blocks.
     pub fn directory(&self, pixels: &Pixels, order: ByteOrder, big: bool) -> Directory {
         let (across, down, planes) = self.block_counts(pixels);
         let mut directory = Directory { extra_offsets: self.extra_offsets, ..Directory::default() };
@@ -239,12 +239,12 @@ impl ImageSpec {
         tags
     }
 
-    /// A file of this image alone.
+    /// Returns a file with only this image.
     pub fn build(&self, pixels: &Pixels, order: ByteOrder, big: bool) -> Built {
         TiffBuilder::new(order, big).directory(self.directory(pixels, order, big)).build()
     }
 
-    /// A file of this image and reduced or mask images after it in the chain.
+    /// Returns a file of this image, followed by reduced or mask images in the chain.
     pub fn build_with(&self, pixels: &Pixels, others: &[(ImageSpec, Pixels)], frame: FileFrame) -> Built {
         let FileFrame { order, big, file_order } = frame;
         let mut builder = TiffBuilder::new(order, big).file_order(file_order);
@@ -256,18 +256,18 @@ impl ImageSpec {
     }
 }
 
-/// What is the same for all images of a file.
+/// Common properties of all images of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileFrame {
     /// Byte order.
     pub order: ByteOrder,
     /// BigTIFF.
     pub big: bool,
-    /// What comes first.
+    /// Order of the parts.
     pub file_order: FileOrder,
 }
 
-/// Tags of a north-up georeference: ModelPixelScale, ModelTiepoint and GeoKeys with that EPSG code.
+/// Returns the tags of a north-up georeference: ModelPixelScale, ModelTiepoint and GeoKeys with that EPSG code.
 pub fn geo_tags(epsg: u16, (x, y): (f64, f64), pixel: f64, is_point: bool) -> Vec<Tag> {
     let geographic = (4000..5000).contains(&epsg);
     let keys = [
@@ -283,12 +283,12 @@ pub fn geo_tags(epsg: u16, (x, y): (f64, f64), pixel: f64, is_point: bool) -> Ve
     ]
 }
 
-/// GDAL_NODATA.
+/// Returns a GDAL_NODATA tag.
 pub fn nodata_tag(text: &str) -> Tag {
     Tag::ascii(42113, text)
 }
 
-/// GDAL_METADATA.
+/// Returns a GDAL_METADATA tag.
 pub fn metadata_tag(xml: &str) -> Tag {
     Tag::ascii(42112, xml)
 }

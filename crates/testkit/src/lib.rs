@@ -1,9 +1,9 @@
-//! Dev-only: files made in memory and what must be read from them.
+//! Dev-only: files made in memory and their expected contents.
 //!
-//! `pixels` rasters; `image` an image by its facts; `builder` and `tag` directories and bytes, odd ones too;
-//! `pack` and `encode` blocks; `fixtures` the list of files every engine must read; `corpus` the conformance
-//! corpus where it is found; `digest` SHA-256; `mutate` damaged files; `hostile` small files that ask for much;
-//! `allocator` counts memory, `child` that of a program; `server` serves files by ranges, with faults.
+//! `pixels` rasters; `image` an image by its properties; `builder` and `tag` directories and bytes, also invalid ones;
+//! `pack` and `encode` blocks; `fixtures` the files that every engine must read; `corpus` the conformance corpus, if
+//! available; `digest` SHA-256; `mutate` damaged files; `hostile` small files that request much; `allocator` counts
+//! memory, `child` that of a program; `server` serves files by ranges, with faults.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,28 +1,28 @@
-//! Damaged files, the same for the same seed.
+//! Damaged files, deterministic for a seed.
 //!
-//! A mutant of the payload keeps header and directories valid, so that decoders are reached; a mutant of the
-//! structure keeps the blocks. `Anywhere` does not care.
+//! A mutant of the payload keeps header and directories valid, so that decoders are reached; a mutant of the structure
+//! keeps the blocks. `Anywhere` changes any byte.
 
 use crate::builder::Built;
 use crate::pixels::Random;
 use std::ops::Range;
 
-/// What a mutation may touch.
+/// Parts that a mutation may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// Bytes of blocks; the file keeps its length.
     Payload,
     /// Header, directories and outlying values.
     Structure,
-    /// Any byte; also cuts the file short.
+    /// Any byte; also truncates the file.
     Anywhere,
 }
 
-/// Values that stand at the edges of sizes and signs.
+/// Values at the limits of sizes and signs.
 const EDGES: [u64; 12] =
     [0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, u64::MAX / 2, u64::MAX];
 
-/// A damaged copy of a file; between one and four wounds.
+/// Returns a damaged copy of a file, with one to four changes.
 pub fn mutate(built: &Built, target: Target, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut bytes = built.bytes.clone();
@@ -57,7 +57,7 @@ pub fn mutate(built: &Built, target: Target, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// A damaged copy of bare bytes, of the same or another length: for fuzzing one decoder.
+/// Returns a damaged copy of bytes, of the same or another length: for fuzzing one decoder.
 pub fn mutate_bytes(stream: &[u8], seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut bytes = stream.to_vec();
@@ -97,7 +97,7 @@ fn overwrite(bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Copies a piece of the range over another place of it.
+/// Copies a piece of the range over another position in it.
 fn splice(bytes: &mut [u8], random: &mut Random) {
     let len = 1 + random.below(bytes.len().min(64));
     let from = random.below(bytes.len() - len + 1);

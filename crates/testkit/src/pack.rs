@@ -1,20 +1,20 @@
-//! Samples in memory to bytes of a block: depths, byte order, predictors.
+//! Packs samples in memory to the bytes of a block: depths, byte order, predictors.
 //!
-//! Floats, complex halves and integers of 8, 16, 32 or 64 bits follow the file's byte order. All other
-//! integers are packed from the most significant bit on, whatever the order: so libtiff's sample files, GDAL and
-//! tifffile have it. Only those of 24 bits in big-endian files have their bytes reversed, by libtiff. Rows end at a byte.
-//! A predictor is applied to values before the byte order.
+//! Floats, complex halves and integers of 8, 16, 32 or 64 bits follow the file's byte order. All other integers are
+//! packed from the most significant bit on, in either order, like in libtiff's sample files, GDAL and tifffile. Only
+//! 24-bit integers in big-endian files have their bytes reversed, by libtiff. Rows end at a byte. A predictor is
+//! applied to values before the byte order.
 
 use strile_tiff::{ByteOrder, Predictor, SampleFormat, SampleType};
 
-/// One block of samples: rows of interleaved samples in memory's type.
+/// One block of samples: rows of interleaved samples of the type in memory.
 #[derive(Debug, Clone)]
 pub struct BlockPixels {
-    /// Pixels across.
+    /// Columns.
     pub width: usize,
     /// Rows.
     pub rows: usize,
-    /// Interleaved samples.
+    /// Interleaved samples per pixel.
     pub samples: usize,
     /// The stored type.
     pub sample: SampleType,
@@ -23,7 +23,7 @@ pub struct BlockPixels {
 }
 
 impl BlockPixels {
-    /// The block as a file holds it before compression.
+    /// Returns the block as in the file before compression.
     pub fn pack(&self, order: ByteOrder, predictor: Predictor) -> Vec<u8> {
         let size = self.sample.data_type().expect("a stored type that memory knows").size();
         let unit_bits = unit_bits(self.sample);
@@ -67,7 +67,7 @@ impl BlockPixels {
     }
 }
 
-/// Bits of what is packed as one number: half of a complex sample.
+/// Returns the bits of a number that is packed as a unit: half of a complex sample.
 fn unit_bits(sample: SampleType) -> usize {
     match sample.format {
         SampleFormat::ComplexInt | SampleFormat::ComplexFloat => usize::from(sample.bits / 2),
@@ -75,7 +75,7 @@ fn unit_bits(sample: SampleType) -> usize {
     }
 }
 
-/// Whether the file's byte order says how a unit's bytes lie.
+/// Returns whether the file's byte order applies to a unit's bytes.
 fn follows_byte_order(sample: SampleType) -> bool {
     match sample.format {
         SampleFormat::Uint | SampleFormat::Int => matches!(sample.bits, 8 | 16 | 32 | 64),
@@ -83,7 +83,7 @@ fn follows_byte_order(sample: SampleType) -> bool {
     }
 }
 
-/// The numbers stored for one sample in memory, in the low bits of each.
+/// Returns the numbers stored for one sample in memory, in the low bits of each.
 fn stored_units(bytes: &[u8], sample: SampleType) -> Vec<u64> {
     let f32_at = |at: usize| f32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     let f64_at = |at: usize| f64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
@@ -110,7 +110,7 @@ fn stored_units(bytes: &[u8], sample: SampleType) -> Vec<u64> {
     }
 }
 
-/// A float of 1 + 7 + 16 bits, exponent bias 63 (TIFF Technical Note 3); the value must be one it holds.
+/// Returns a float of 1 + 7 + 16 bits, exponent bias 63 (TIFF Technical Note 3); the value must be representable.
 fn f24_bits(value: f32) -> u32 {
     let bits = value.to_bits();
     let (sign, exponent, fraction) = (bits >> 31, (bits >> 23) & 0xFF, bits & 0x7F_FFFF);
@@ -123,7 +123,7 @@ fn f24_bits(value: f32) -> u32 {
     (sign << 23) | (exponent << 16) | (fraction >> 7)
 }
 
-/// Predictor 3: the most significant bytes of the row first, then differences of bytes a pixel apart.
+/// Applies predictor 3: the most significant bytes of the row first, then differences of bytes one pixel apart.
 fn floating_point_row(units: &[u64], width: usize, samples: usize) -> Vec<u8> {
     let mut row: Vec<u8> = (0..width)
         .rev()
@@ -135,7 +135,7 @@ fn floating_point_row(units: &[u64], width: usize, samples: usize) -> Vec<u8> {
     row
 }
 
-/// Bits into bytes, the most significant first.
+/// Writes bits into bytes, most significant first.
 #[derive(Debug, Default)]
 pub(crate) struct BitWriter {
     bytes: Vec<u8>,
@@ -155,19 +155,19 @@ impl BitWriter {
         }
     }
 
-    /// Fills up to a multiple of `count` bits with zeros.
+    /// Pads with zeros to a multiple of `count` bits.
     pub fn align(&mut self, count: usize) {
         while !self.used.is_multiple_of(count) {
             self.put(0, 1);
         }
     }
 
-    /// Bits written so far.
+    /// Returns the number of bits written so far.
     pub fn bit_len(&self) -> usize {
         self.used
     }
 
-    /// The bytes, the last one filled up with zeros.
+    /// Returns the bytes, the last one padded with zeros.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }

@@ -1,7 +1,7 @@
-//! Deterministic rasters that catch mistakes: no two rows, bands or neighbours alike, never all zero.
+//! Deterministic rasters that reveal mistakes: no two rows, bands or neighbours are equal, never all zero.
 //!
-//! `Pixels` is what a reader must give back: band-first samples in memory's type and byte order. A value is
-//! always one that the stored type can hold, so what is written is exactly what must be read.
+//! `Pixels` are the expected result of a reader: band-first samples of the type in memory, in native byte order. The
+//! stored type can represent every value, so a reader must return exactly what was written.
 
 use strile_tiff::{DataType, SampleFormat, SampleType};
 
@@ -10,9 +10,9 @@ use strile_tiff::{DataType, SampleFormat, SampleType};
 pub struct Pixels {
     /// Number of bands.
     pub bands: usize,
-    /// Rows of a band.
+    /// Rows per band.
     pub height: usize,
-    /// Samples of a row.
+    /// Samples per row.
     pub width: usize,
     /// Type of a sample in memory.
     pub data_type: DataType,
@@ -20,12 +20,12 @@ pub struct Pixels {
     pub bytes: Vec<u8>,
 }
 
-/// What a generated raster looks like.
+/// Kind of a generated raster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
-    /// Smooth hills with a little noise, as elevations.
+    /// Smooth hills with a little noise, like elevations.
     Dem,
-    /// Smooth with strong noise, as a satellite band.
+    /// Smooth with strong noise, like a satellite band.
     Noise,
     /// Smooth without noise, for lossy codecs.
     Smooth,
@@ -35,7 +35,7 @@ pub enum Pattern {
     Bits,
 }
 
-/// A small generator of our own (splitmix64), so that fixtures never change with a crate's version.
+/// A small random generator (splitmix64), so that fixtures do not change with a crate's version.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -45,7 +45,7 @@ impl Random {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -54,24 +54,24 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// Returns a number below `bound`, which is not 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next_u64() % bound as u64) as usize
     }
 
-    /// A float from 0 to 1.
+    /// Returns a float from 0 to 1.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
 impl Pixels {
-    /// A raster of zeros, to be filled.
+    /// Returns a raster of zeros.
     pub fn zeroed(data_type: DataType, bands: usize, height: usize, width: usize) -> Self {
         Self { bands, height, width, data_type, bytes: vec![0; bands * height * width * data_type.size()] }
     }
 
-    /// A raster of values that `sample` can store.
+    /// Returns a raster of values that `sample` can store.
     pub fn generate(
         pattern: Pattern,
         sample: SampleType,
@@ -93,7 +93,8 @@ impl Pixels {
         pixels
     }
 
-    /// A ramp of 50 columns and 40 rows with the top 8 of `bits` in use: the twin of `ramp` in `data/make.py`.
+    /// Returns a ramp of 50 columns and 40 rows that uses the top 8 of `bits`: the counterpart of `ramp` in
+    /// `data/make.py`.
     pub fn ramp(data_type: DataType, bands: usize, bits: u32) -> Self {
         let mut pixels = Self::zeroed(data_type, bands, 40, 50);
         for band in 0..bands {
@@ -138,25 +139,25 @@ impl Pixels {
         ((band * self.height + y) * self.width + x) * self.data_type.size()
     }
 
-    /// The bytes of one sample.
+    /// Returns the bytes of one sample.
     pub fn sample(&self, band: usize, y: usize, x: usize) -> &[u8] {
         let at = self.position(band, y, x);
         &self.bytes[at..at + self.data_type.size()]
     }
 
-    /// The bytes of one sample, to be written.
+    /// Returns the bytes of one sample for writing.
     pub fn sample_mut(&mut self, band: usize, y: usize, x: usize) -> &mut [u8] {
         let at = self.position(band, y, x);
         let size = self.data_type.size();
         &mut self.bytes[at..at + size]
     }
 
-    /// One sample as a float (the real part of a complex one), for tolerances.
+    /// Returns one sample as a float (the real part of a complex one), for tolerances.
     pub fn value(&self, band: usize, y: usize, x: usize) -> f64 {
         to_f64(self.sample(band, y, x), self.data_type)
     }
 
-    /// The samples in little-endian order, as digests and `.npy` files want them.
+    /// Returns the samples in little-endian order, for digests and `.npy` files.
     pub fn little_endian(&self) -> Vec<u8> {
         if cfg!(target_endian = "little") {
             return self.bytes.clone();
@@ -169,7 +170,7 @@ impl Pixels {
         self.bytes.chunks(unit).flat_map(|chunk| chunk.iter().rev().copied()).collect()
     }
 
-    /// Part of the raster: rows and columns as `(first, count)`.
+    /// Returns a part of the raster: rows and columns as `(first, count)`.
     pub fn crop(&self, rows: (usize, usize), columns: (usize, usize)) -> Self {
         let mut out = Self::zeroed(self.data_type, self.bands, rows.1, columns.1);
         for band in 0..self.bands {
@@ -183,7 +184,7 @@ impl Pixels {
         out
     }
 
-    /// Every second pixel of every second row, as a nearest-neighbour overview.
+    /// Returns every second pixel of every second row, as a nearest-neighbour overview.
     pub fn halved(&self) -> Self {
         let (height, width) = (self.height.div_ceil(2), self.width.div_ceil(2));
         let mut out = Self::zeroed(self.data_type, self.bands, height, width);
@@ -199,7 +200,7 @@ impl Pixels {
     }
 }
 
-/// One sample in memory as a float.
+/// Returns one sample in memory as a float.
 pub fn to_f64(bytes: &[u8], data_type: DataType) -> f64 {
     macro_rules! read {
         ($ty:ty) => {
@@ -221,7 +222,7 @@ pub fn to_f64(bytes: &[u8], data_type: DataType) -> f64 {
     }
 }
 
-/// How high a pixel is, from 0 to 1.
+/// Returns the height of a pixel, from 0 to 1.
 fn level(pattern: Pattern, (band, y, x): (usize, usize, usize), random: &mut Random) -> f64 {
     let (fx, fy, fb) = (x as f64, y as f64, band as f64);
     let hills =
@@ -235,7 +236,7 @@ fn level(pattern: Pattern, (band, y, x): (usize, usize, usize), random: &mut Ran
     }
 }
 
-/// A value of the stored type at that level, as a sample in memory in the first bytes.
+/// Returns a value of the stored type at that height, as a sample in memory in the first bytes.
 fn stored_value(pattern: Pattern, sample: SampleType, level: f64, random: &mut Random) -> [u8; 16] {
     let data_type = sample.data_type().expect("a stored type that memory knows");
     let mut out = [0; 16];

@@ -1,4 +1,4 @@
-//! A range server on loopback with latency, a rate per connection and faults. It counts what it is asked.
+//! A range server on loopback with latency, a rate per connection and faults. It counts requests.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -13,31 +13,31 @@ pub struct RangeServer {
     shared: Arc<Shared>,
 }
 
-/// What a server was asked since the last look.
+/// Counts of requests since the last call of `counts`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests of any method.
     pub requests: usize,
-    /// Of them `HEAD`.
+    /// Number of `HEAD` requests.
     pub heads: usize,
     /// Bytes of bodies that were sent.
     pub bytes: u64,
     /// Connections that were accepted.
     pub connections: usize,
-    /// The most requests under way at one time.
+    /// Peak of simultaneous requests.
     pub at_once: usize,
     /// The heads of all requests.
     pub log: Vec<String>,
 }
 
-/// How one request is answered.
+/// Answer to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// With this status and no body.
     Status(u16),
-    /// The connection ends after so many bytes of the body.
+    /// The connection ends after this many bytes of the body.
     Cut(usize),
-    /// With the range one byte later, and a `Content-Range` that says so.
+    /// With the range shifted by one byte, and a matching `Content-Range`.
     Shifted,
     /// Without `Content-Range`.
     NoContentRange,
@@ -45,13 +45,13 @@ pub enum Fault {
     OtherTotal,
     /// With the whole object and status 200.
     IgnoreRange,
-    /// As if the object were of this version, whatever `If-Match` says.
+    /// With this version of the object, whatever `If-Match` says.
     Tag(String),
-    /// With no version at all.
+    /// Without a version.
     NoTag,
-    /// With a body in chunks that never ends.
+    /// With an endless chunked body.
     Endless,
-    /// With a body one byte shorter than the range, and a `Content-Length` that says so.
+    /// With a body one byte shorter than the range, and a matching `Content-Length`.
     Short,
     /// With `Content-Encoding: gzip`.
     Gzip,
@@ -74,7 +74,7 @@ struct Shared {
 struct State {
     objects: HashMap<String, (Arc<Vec<u8>>, String)>,
     delay: Duration,
-    /// Bytes per second of one connection; 0 for no limit.
+    /// Bytes per second per connection; 0 for no limit.
     rate: u64,
     faults: Option<Arc<Faults>>,
     counts: Counts,
@@ -82,7 +82,7 @@ struct State {
 }
 
 impl RangeServer {
-    /// Starts a server with nothing to serve.
+    /// Starts a server without files.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -97,7 +97,7 @@ impl RangeServer {
                 of_server.state().counts.connections += 1;
                 let shared = Arc::clone(&of_server);
                 std::thread::spawn(move || {
-                    // A client that goes away is none of our business.
+                    // A client that disconnects is not an error.
                     let _gone = shared.serve(&stream);
                     let _closed = stream.shutdown(Shutdown::Both);
                 });
@@ -106,7 +106,7 @@ impl RangeServer {
         Self { address, shared }
     }
 
-    /// Serves `bytes` as `path`, in a version of that name.
+    /// Serves `bytes` as `path`, with a version name.
     pub fn put(&self, path: &str, bytes: Vec<u8>, version: &str) {
         self.shared.state().objects.insert(path.to_owned(), (Arc::new(bytes), format!("\"{version}\"")));
     }
@@ -121,18 +121,19 @@ impl RangeServer {
         self.shared.state().rate = rate;
     }
 
-    /// Asks `fault` how to answer: it is given the number of the request since the last look, from 0, and its head.
+    /// Calls `fault` for each request to choose its answer, with the number of the request since the last call of
+    /// `counts`, from 0, and its head.
     pub fn fail(&self, fault: impl Fn(usize, &str) -> Option<Fault> + Send + Sync + 'static) {
         self.shared.state().faults = Some(Arc::new(Box::new(fault)));
     }
 
-    /// The URL of a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}/{path}", self.address)
     }
 
-    /// What was asked since the last look. A client has the last byte of an answer a moment before it is counted, so answers that
-    /// are under way get some time to end.
+    /// Returns the counts since the last call. A client receives the last byte of an answer slightly before it is
+    /// counted, so answers in flight get some time to end.
     pub fn counts(&self) -> Counts {
         for _ in 0..100 {
             if self.shared.state().now == 0 {
@@ -258,7 +259,7 @@ impl Shared {
 }
 
 impl Answer {
-    /// Sends it and returns the bytes of its body.
+    /// Sends the answer and returns the bytes of its body.
     fn send(&self, mut stream: &TcpStream, fault: Option<&Fault>, rate: u64) -> std::io::Result<u64> {
         let mut head = format!("HTTP/1.1 {} Status\r\n", self.status);
         for (name, value) in &self.headers {

@@ -1,33 +1,33 @@
-//! Directory entries as the builder takes them: valid values of all field types, and raw ones that lie.
+//! Directory entries for the builder: valid values of all field types, and raw, possibly inconsistent ones.
 
 use strile_tiff::ByteOrder;
 
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tag {
-    /// The tag's number.
+    /// Tag number.
     pub code: u16,
-    /// Its value.
+    /// Value.
     pub value: Value,
 }
 
 impl Tag {
-    /// An entry.
+    /// Returns an entry.
     pub fn new(code: u16, value: Value) -> Self {
         Self { code, value }
     }
 
-    /// One SHORT.
+    /// Returns an entry of one SHORT.
     pub fn short(code: u16, value: u16) -> Self {
         Self::new(code, Value::Short(vec![value]))
     }
 
-    /// One LONG.
+    /// Returns an entry of one LONG.
     pub fn long(code: u16, value: u32) -> Self {
         Self::new(code, Value::Long(vec![value]))
     }
 
-    /// ASCII with its closing NUL.
+    /// Returns an ASCII entry with its closing NUL.
     pub fn ascii(code: u16, text: &str) -> Self {
         let mut bytes = text.as_bytes().to_vec();
         bytes.push(0);
@@ -35,12 +35,12 @@ impl Tag {
     }
 }
 
-/// Values of the field types 1 to 18, what the builder fills in, and raw bytes for hostile files.
+/// Values of the field types 1 to 18, values that the builder fills in, and raw bytes for hostile files.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// 1
     Byte(Vec<u8>),
-    /// 2, with whatever NULs the bytes hold.
+    /// 2, with the NULs in the bytes.
     Ascii(Vec<u8>),
     /// 3
     Short(Vec<u16>),
@@ -91,17 +91,17 @@ pub enum Value {
         field_type: u16,
         /// Count, any number.
         count: u64,
-        /// What lies at the offset.
+        /// Bytes at the offset.
         payload: Vec<u8>,
     },
 }
 
-/// A value with everything known: what the builder writes.
+/// A resolved value: what the builder writes.
 pub(crate) struct Resolved {
     pub field_type: u16,
     pub count: u64,
     pub payload: Vec<u8>,
-    /// Where the payload goes: `None` by its size, else forced.
+    /// Placement of the payload: by its size if `None`, else forced.
     pub inline: Option<bool>,
 }
 
@@ -129,7 +129,7 @@ fn width_of(field_type: u16) -> usize {
     }
 }
 
-/// What the builder knows about a directory when it resolves its values.
+/// Positions that the builder knows when it resolves a directory's values.
 pub(crate) struct Places<'a> {
     pub offsets: &'a [u64],
     pub counts: &'a [u64],

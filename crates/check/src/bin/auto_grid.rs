@@ -1,10 +1,10 @@
-//! Whether `Processor::Auto` takes the right engine: `auto_grid [--folder F] [--tile N] [CODEC…] [RASTER…]`. `auto_grid
-//! --calibrate` measures this machine first, as `strile devices --calibrate` does.
+//! Checks whether `Processor::Auto` chooses the faster engine: `auto_grid [--folder F] [--tile N] [CODEC…] [RASTER…]`.
+//! `auto_grid --calibrate` measures this machine first, like `strile devices --calibrate`.
 //!
 //! Four rasters (elevation, reflectance, land cover, colours) are made and written by strile for each codec, 1024 tiles
-//! each; windows of 1 to 1024 tiles are read from the page cache by the CPU, by the GPU and by whichever `Auto` takes, into
-//! host memory, by turns. A line per read: milliseconds of the best, what `Auto` took, its time over the better engine's, its estimates; at the end
-//! the worst of these.
+//! each; windows of 1 to 1024 tiles are read from the page cache by the CPU, by the GPU and by `Auto`, into host
+//! memory, in turn. Prints one line per read: best time in milliseconds, the engine that `Auto` chose, its time
+//! relative to the better engine's, its estimates; at the end the worst of these.
 #![allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
@@ -28,11 +28,11 @@ use strile::{
 const ACROSS: u32 = 32;
 /// Tiles across and down of the windows.
 const WINDOWS: [u32; 5] = [1, 4, 8, 16, 32];
-/// Pixels across and down of what is repeated over a raster.
+/// Pixels across and down of the pattern that is repeated over a raster.
 const PATTERN: usize = 2048;
-/// Tiles down that are written at once.
+/// Rows of tiles that are written at once.
 const AT_ONCE: u32 = 8;
-/// Turns of all three, at least and at most, and milliseconds after which there are no more.
+/// Minimum and maximum turns of all three, and milliseconds after which no turn is started.
 const TURNS: (usize, usize) = (2, 12);
 const ENOUGH: f64 = 80.0;
 
@@ -69,7 +69,7 @@ fn arguments() -> Result<Arguments, Failed> {
     Ok(found)
 }
 
-/// Rough terrain by midpoint displacement: each octave adds `roughness` times the one before.
+/// Returns rough terrain by midpoint displacement: each octave adds `roughness` times the previous one.
 fn terrain(roughness: f32, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
     let mut noise = move || {
@@ -99,7 +99,7 @@ fn terrain(roughness: f32, seed: u32) -> Vec<f32> {
     field.iter().map(|v| (v - mean) / deviation).collect()
 }
 
-/// The pattern of a raster, pixel by pixel.
+/// Returns the pattern of a raster, pixel by pixel.
 fn pattern(name: &str) -> Vec<u8> {
     match name {
         "dem" => terrain(0.55, 1)
@@ -150,7 +150,7 @@ fn write(
     Ok(())
 }
 
-/// The best of each read, by turns, in milliseconds.
+/// Returns the best time of each read in milliseconds, measured in turn.
 fn best(reads: [&dyn Fn() -> Result<(), Failed>; 3]) -> Result<[f64; 3], Failed> {
     let (mut best, all) = ([f64::INFINITY; 3], Instant::now());
     for turn in 0..TURNS.1 {

@@ -1,12 +1,12 @@
-//! What a device costs besides speed, one JSON line each:
+//! Measures start-up time and memory of a device, one JSON line each:
 //!
 //! - `device_bench first FILE`: a first read into device memory in this process, driver start included: `first_ms` from
-//!   the begin of `main`, `second_ms` the same read again.
-//! - `device_bench start FILE`: the same taken apart: the driver, what it tells of devices, the context with its pool, a
+//!   the start of `main`, `second_ms` the same read again.
+//! - `device_bench start FILE`: the same in steps: the driver, its description of devices, the context with its pool, a
 //!   pinned slab, the first memory; `first_ms` is then the rest (streams, kernels, more slabs, the read).
-//! - `device_bench memory FILE`: after a read of one pixel, which loads the kernels, the most device memory our pool
-//!   counted during reads, the most that the driver says was taken meanwhile, looked at by a thread again and again, and
-//!   what is still taken after them (`kept`, by the pool for the next read).
+//! - `device_bench memory FILE`: after a read of one pixel, which loads the kernels, the peak of device memory in
+//!   strile's pool during reads, the peak by the driver, polled by a thread, and the memory still in use afterwards
+//!   (`kept`, by the pool for the next read).
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -32,7 +32,7 @@ fn main() {
     }
 }
 
-/// Opens and reads a file into device memory; bytes of the pixels and encoded ones.
+/// Opens and reads a file into device memory; returns the bytes of the pixels and the encoded bytes.
 fn read(file: &str) -> (u64, u64) {
     part(file, None)
 }

@@ -1,12 +1,13 @@
-//! Holds the CUDA engine against the CPU engine over whole folders of files, in one process.
+//! Compares the CUDA engine with the CPU engine over whole folders of files, in one process.
 //!
 //! `device_check [--device N] [--limit FILES] [--seconds S] [--memory BYTES] [--seed N] [--nvcomp 1] PATH…`
 //!
 //! Every page, overview and mask of every TIFF is read by the CPU engine, by the CUDA engine into host memory, and by
-//! the CUDA engine into its own memory and copied back; then two windows with bands drawn at random. Pixels must be
-//! equal bit for bit and errors word for word. One JSON line a file (`same`, `codec`, `blocks`, `host_blocks` of sound
-//! reads, `cpu` its errors, `cuda` what differs), then a line `summary: …`. Exit status 1 for any difference,
-//! or where too few sound blocks of the codecs with kernels were decoded on the device; 2 where nothing was checked.
+//! the CUDA engine into its own memory and copied back; then two windows with randomly chosen bands. Pixels must be
+//! equal bit for bit and errors word for word. Prints one JSON line per file (`same`, `codec`, `blocks`, `host_blocks`
+//! of successful reads, `cpu` its errors, `cuda` the differences), then a line `summary: …`. Exit status 1 for any
+//! difference, or if too few valid blocks of the codecs with kernels were decoded on the device; 2 if nothing was
+//! checked.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,10 +21,10 @@ use strile::engine::Report;
 use strile::read::{Interleave, MaskSource, OnFault};
 use strile::{Compression, Context, Dataset, Error, Layer, Pixels, Processor, ReadOptions, Result, Window};
 
-/// Codecs whose blocks are to be decoded on the device.
+/// Codecs whose blocks should be decoded on the device.
 const WITH_KERNELS: [Compression; 5] =
     [Compression::None, Compression::PackBits, Compression::Lzw, Compression::Deflate, Compression::Zstd];
-/// The share of them that must be.
+/// Minimum share of them.
 const LEAST_SHARE: f64 = 0.98;
 const WINDOWS: usize = 2;
 
@@ -33,19 +34,19 @@ struct Arguments {
     seconds: u64,
     memory: u64,
     seed: u64,
-    /// All that nvCOMP decodes is decoded by it: for files that are trusted.
+    /// With `TrustedAlways` nvCOMP decodes everything it supports: for trusted files.
     nvcomp: Nvcomp,
     paths: Vec<PathBuf>,
 }
 
-/// Blocks of sound reads.
+/// Blocks of successful reads.
 #[derive(Default, Clone, Copy)]
 struct Blocks {
     all: u64,
     host: u64,
 }
 
-/// What became of one file.
+/// Result of one file.
 #[derive(Default)]
 struct Verdict {
     codec: &'static str,
@@ -149,14 +150,14 @@ fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Argumen
     Ok(arguments)
 }
 
-/// TIFFs at a path or below it.
+/// Collects the TIFFs at a path or below it.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     if let Ok(entries) = std::fs::read_dir(path) {
         entries.flatten().for_each(|entry| collect(&entry.path(), files));
         return;
     }
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    // Found by a fuzzer a file has no ending, or another's; sidecars have theirs and are opened with their image.
+    // Files found by a fuzzer have no extension, or a wrong one; sidecars have theirs and are opened with their image.
     if ending.as_deref().is_none_or(|ending| matches!(ending, "tif" | "tiff" | "dng" | "jpg")) {
         files.push(path.to_owned());
     }
@@ -189,7 +190,7 @@ struct Check {
     cuda: Processor,
     nvcomp: Nvcomp,
     seed: u64,
-    /// Bounded, so that a small file which claims to be huge is refused at once.
+    /// Bounded, so that a small file that claims to be huge is refused at once.
     cpu_context: Context,
     cuda_context: Context,
 }
@@ -208,7 +209,7 @@ impl Check {
         let dataset = match Dataset::open(path) {
             Ok(dataset) => dataset,
             Err(error) => {
-                // Nothing of it depends on an engine.
+                // The error does not depend on an engine.
                 verdict.errors.push(error.to_string());
                 return verdict;
             }
@@ -272,7 +273,7 @@ impl Check {
         dataset.read(&options.clone().decode_on(Processor::Cpu), &self.cpu_context)
     }
 
-    /// Reads by the CUDA engine, both ways; the report of a read that succeeded.
+    /// Reads with the CUDA engine, both ways; returns the report of a successful read.
     fn hold(
         &self,
         expected: &Result<Pixels>,
@@ -350,12 +351,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below `end`, which is at least 1.
+    /// Returns a number below `end`, which is at least 1.
     fn below(&mut self, end: u32) -> u32 {
         u32::try_from(self.next() % u64::from(end.max(1))).unwrap_or(0)
     }
 
-    /// A start and a length of at least 1 inside `0..len`.
+    /// Returns a start and a length of at least 1 inside `0..len`.
     fn range(&mut self, len: u32) -> (u32, u32) {
         let start = self.below(len);
         (start, 1 + self.below(len.saturating_sub(start)))

@@ -1,11 +1,12 @@
-//! Asks a tile server on this machine for many tiles, and prints how its memory changes.
+//! Requests many tiles from a tile server on this machine, and prints how its memory changes.
 //!
 //! ```text
 //! tile_load ADDRESS PID TILES CLIENTS PATH…
 //! ```
 //!
-//! Each client has one connection and asks for the paths in turn, TILES in all. After each tenth of them a line has the tiles so far, the tiles
-//! per second, the 50th and 99th percentile of the time to an answer, and the resident memory of process PID (Linux).
+//! Each client has one connection and requests the paths in turn, TILES in total. After each tenth of them a line shows
+//! the tiles so far, the tiles per second, the 50th and 99th percentile of the time to an answer, and the resident
+//! memory of process PID (Linux).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement fails by panicking")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -83,7 +84,7 @@ fn report(so_far: u64, times: &mut [Duration], taken: Duration, process: &str) {
     println!("{so_far}\t{rate:.0}\t{:.2}\t{:.2}\t{}", at(50), at(99), resident(process));
 }
 
-/// Resident memory of a process in MiB.
+/// Returns the resident memory of a process in MiB.
 fn resident(process: &str) -> String {
     let text = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());

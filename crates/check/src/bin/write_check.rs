@@ -1,11 +1,12 @@
-//! Holds writing on a GPU against writing on the CPU, in one process: `write_check FOLDER [--small] [CASE…]`.
+//! Compares writing on a GPU with writing on the CPU, in one process: `write_check FOLDER [--small] [CASE…]`.
 //!
-//! Rasters of every type are written by every codec that both engines have, with `reproducible`: by the CPU as one piece;
-//! by the GPU as one piece of its memory, and in pieces of host memory and of its memory, with buffers of several sizes.
-//! All files must be equal byte for byte, and hold the pixels as the CPU and the GPU read them. One JSON line a case:
-//! `case`, `ok`, `problem`, `bytes`; `left_out` where neither engine writes it. FOLDER then has CASE.tif and, for
-//! other readers, the pixels as CASE.npy, bands first. `--small` is for tools that run kernels a hundred times slower: a
-//! raster of few blocks, one way of streaming. Exit status 1 where a case failed, 2 where none was checked.
+//! Rasters of every type are written by every codec that both engines have, with `reproducible`: by the CPU as one
+//! piece; by the GPU as one piece of its memory, and in pieces of host memory and of its memory, with buffers of
+//! several sizes. All files must be equal byte for byte, and hold the pixels as the CPU and the GPU read them. Prints
+//! one JSON line per case: `case`, `ok`, `problem`, `bytes`; `left_out` if neither engine writes it. FOLDER then has
+//! CASE.tif and, for other readers, the pixels as CASE.npy, bands first. `--small` is for tools that run kernels a
+//! hundred times slower: a raster of few blocks, one way of streaming. Exit status 1 if a case failed, 2 if none was
+//! checked.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -32,12 +33,12 @@ use strile::{
 use strile_cuda::device::Device as CudaDevice;
 use strile_cuda::memory::{Kind, lasting};
 
-/// Neither is a multiple of a tile.
+/// Not multiples of a tile.
 const SIZE: (u32, u32) = (500, 311);
-/// What `--small` takes: more than a tile and a part of the encoders, and no multiple of either.
+/// Size for `--small`: more than a tile and a part of the encoders, and not a multiple of either.
 const SMALL: (u32, u32) = (150, 141);
 const SENTINEL: f64 = -9999.0;
-/// Rows of a piece: no multiple of a block either.
+/// Rows of a piece: not a multiple of a block either.
 const PIECE_ROWS: u32 = 77;
 static BUFFERS: [u64; 2] = [64 << 10, 2 << 20];
 
@@ -63,12 +64,12 @@ const CODECS: [Compression; 6] = [
 ];
 const SHAPES: [&str; 4] = ["tiles", "pixels", "strips", "cog"];
 
-/// One raster, and how it is written.
+/// A raster and how it is written.
 struct Case {
     name: String,
     columns: u32,
     rows: u32,
-    /// Sizes of buffers to stream with.
+    /// Buffer sizes for streaming.
     buffers: &'static [u64],
     bands: u16,
     data_type: DataType,
@@ -77,7 +78,7 @@ struct Case {
     nodata: Option<NoData>,
 }
 
-/// In whose memory the pieces are.
+/// Memory that holds the pieces.
 #[derive(Clone, Copy, PartialEq)]
 enum Memory {
     Host,
@@ -206,7 +207,7 @@ impl Case {
         Ok(bytes)
     }
 
-    /// The file that comes of some pieces.
+    /// Returns the file that results from some pieces.
     fn write(
         &self,
         device: &Arc<CudaDevice>,
@@ -234,7 +235,7 @@ impl Case {
         Ok(handle.take().unwrap().bytes)
     }
 
-    /// Some pixels; as they are stored, where NaN is written as a sentinel.
+    /// Returns some pixels; if `stored`, with NaN replaced by a written sentinel.
     fn pixels(&self, window: Window, interleave: Interleave, stored: bool) -> Vec<u8> {
         let Window { column: x, row: y, width, height } = window;
         let mut bytes = Vec::new();
@@ -263,7 +264,7 @@ impl Case {
         bytes
     }
 
-    /// The pixels as they are stored, for numpy.
+    /// Returns the stored pixels, for numpy.
     fn npy(&self) -> Vec<u8> {
         let kind = match self.data_type {
             DataType::F32 | DataType::F64 => 'f',
@@ -291,7 +292,7 @@ impl Case {
     }
 }
 
-/// Hills with a little noise; empty at the lower right, and a hole of NaN where the type has it.
+/// Returns hills with a little noise; empty at the lower right, and with a hole of NaN if the type has it.
 fn value(band: u32, row: u32, column: u32, data_type: DataType) -> f64 {
     if row > 120 && column > 100 {
         return 0.0;
@@ -307,7 +308,7 @@ fn value(band: u32, row: u32, column: u32, data_type: DataType) -> f64 {
 }
 
 fn to_bytes(value: f64, data_type: DataType) -> Vec<u8> {
-    // Numbers below 0 wrap around in types that have none.
+    // Negative numbers wrap around in unsigned types.
     let whole = value as i64;
     match data_type {
         DataType::F32 => (value as f32).to_ne_bytes().to_vec(),
@@ -319,7 +320,7 @@ fn to_bytes(value: f64, data_type: DataType) -> Vec<u8> {
     }
 }
 
-/// The same pixels in memory of the device.
+/// Returns the same pixels in device memory.
 fn on_device(device: &Arc<CudaDevice>, window: Window, spec: OutputSpec, pixels: &[u8]) -> Piece<'static> {
     let stream = device.stream().unwrap();
     let len = pixels.len() as u64;

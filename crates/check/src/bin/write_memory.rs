@@ -1,14 +1,15 @@
-//! What a streamed write takes: `write_memory FOLDER [ROWS BUFFER_MIB SIDE]`.
+//! Measures the memory of a streamed write: `write_memory FOLDER [ROWS BUFFER_MIB SIDE]`.
 //!
 //! A square raster of float32, SIDE (8192) pixels wide, is made on the device and written to FOLDER (a file system in
-//! memory) in pieces of ROWS rows (512), each an allocation of its own, with a buffer of BUFFER_MIB (128). One JSON line a
-//! kind of file:
+//! memory) in pieces of ROWS rows (512), each a separate allocation, with a buffer of BUFFER_MIB (128). Prints one JSON
+//! line per kind of file:
 //!
-//! - `streamed`: a piece is made, given to the writer and dropped. `counted` is the most our pool had at once, pieces
-//!   included; `driver` the same as the driver says, looked at by a thread again and again.
-//! - `resident`: all pieces are there before and stay. `counted` and `driver` are above them.
+//! - `streamed`: a piece is made, passed to the writer and dropped. `counted` is the peak of strile's pool, pieces
+//!   included; `driver` the same as reported by the driver, polled by a thread.
+//! - `resident`: all pieces exist before and stay. `counted` and `driver` are in addition to them.
 //! - `eager`: one piece that stays, without a limit.
-//! - `host` of each: how much the process grew since the device was opened (`VmHWM`); `same`: all three files are equal.
+//! - `host` of each: how much the process grew since the device was opened (`VmHWM`); `same`: all three files are
+//!   equal.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -37,7 +38,7 @@ struct Bench {
     side: u32,
     rows: u32,
     buffer: u64,
-    /// Resident bytes of the process when the device was open.
+    /// Resident bytes of the process when the device was opened.
     opened: u64,
 }
 
@@ -70,7 +71,7 @@ impl Bench {
         for (way, name) in ways {
             line[name] = self.measure(way, format, compression, &path(name));
         }
-        // Only now: the process itself was measured.
+        // Only now, because the process itself was measured.
         let files = ways.map(|(_, name)| std::fs::read(path(name)).unwrap());
         line["same"] = files.iter().all(|file| *file == files[0]).into();
         line["file_bytes"] = files[0].len().into();
@@ -97,7 +98,7 @@ impl Bench {
         let pool = self.device.pool();
         pool.trim(0).unwrap();
         pool.reset_peak();
-        // Forgets the most there was, so that it is counted from now on; where that is refused, from the start.
+        // Resets the peak, so that it is measured from now on; if that is refused, from the start.
         drop(std::fs::write("/proc/self/clear_refs", "5"));
         let (input, watch) = (pool.current(), Watch::start(&self.device));
         let start = Instant::now();
@@ -117,7 +118,7 @@ impl Bench {
         })
     }
 
-    /// Some rows of the raster, in memory of their own on the device.
+    /// Returns some rows of the raster, in separate device memory.
     fn piece(&self, window: Window) -> Piece<'static> {
         let spec = OutputSpec::band_first(DataType::F32, 1, window.height, window.width).unwrap();
         Piece::on_device(window, spec, self.memory(window))
@@ -129,7 +130,7 @@ impl Bench {
         let len = row_len * u64::from(window.height);
         let lease = self.device.budget().take(Kind::Output, len, "a piece", &Cancel::default()).unwrap();
         let buffer = self.device.pool().alloc(&stream, len).unwrap();
-        // A few rows at a time: the process itself is measured.
+        // A few rows at a time, because the process itself is measured.
         for y in (0..window.height).step_by(64) {
             let count = 64.min(window.height - y);
             let bytes = rows(window.row + y, count, window.width);
@@ -140,7 +141,7 @@ impl Bench {
     }
 }
 
-/// Hills, in 64ths of a metre, with a little noise.
+/// Returns hills, in 64ths of a metre, with a little noise.
 fn rows(first: u32, count: u32, width: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(count as usize * width as usize * 4);
     for y in first..first + count {
@@ -157,7 +158,7 @@ fn rows(first: u32, count: u32, width: u32) -> Vec<u8> {
     bytes
 }
 
-/// Looks again and again at how much of the device is free.
+/// Polls the free memory of the device.
 struct Watch {
     before: u64,
     done: Arc<AtomicBool>,
@@ -179,7 +180,7 @@ impl Watch {
         Self { before, done, least, thread }
     }
 
-    /// Bytes of the device that were taken at most.
+    /// Returns the peak of device memory in use, in bytes.
     fn stop(self) -> u64 {
         self.done.store(true, Ordering::Relaxed);
         self.thread.join().unwrap();
@@ -187,7 +188,7 @@ impl Watch {
     }
 }
 
-/// A figure of `/proc/self/status`, in bytes; 0 where there is none.
+/// Returns a figure of `/proc/self/status`, in bytes; 0 if it does not exist.
 fn status(name: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim));

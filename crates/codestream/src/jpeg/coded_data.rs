@@ -1,18 +1,18 @@
-//! The entropy-coded bytes of a scan: where they end, where restart markers cut them, and the bytes without what was
-//! put between them (T.81, B.1.1.5: a zero after every 0xFF).
+//! The entropy-coded bytes of a scan: their end, their restart markers, and the bytes without stuffing (T.81, B.1.1.5:
+//! a zero after every 0xFF).
 
 use std::io::BufRead as _;
 
 /// Bytes of a scan that are coded without a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
-    /// Bytes, without those put between.
+    /// Bytes, without stuffing.
     pub len: u32,
     /// The number of the restart marker behind it; `None` behind the last.
     pub restart: Option<u8>,
 }
 
-/// One run of bytes up to a marker or to a byte that was put between.
+/// A run of bytes up to a marker or a stuffed byte.
 enum Run {
     /// The run's last byte is data, 0xFF; a zero after it was skipped.
     Stuffed,
@@ -22,7 +22,7 @@ enum Run {
     End,
 }
 
-/// Appends the next run of `rest` to what `take` keeps, which is told to forget the 0xFF of markers and fill.
+/// Passes the next run of `rest` to `take`, without the 0xFF of markers and fill.
 fn next_run(rest: &mut &[u8], mut take: impl FnMut(&[u8])) -> Run {
     let from = *rest;
     // Reading from memory cannot fail; the search is the library's fast one.
@@ -47,21 +47,21 @@ fn next_run(rest: &mut &[u8], mut take: impl FnMut(&[u8])) -> Run {
         }
         _ => {
             take(before);
-            // From the marker's own 0xFF on.
+            // From the 0xFF of the marker on.
             *rest = from.get(before.len()..).unwrap_or_default();
             Run::End
         }
     }
 }
 
-/// Where the entropy-coded data from `start` on end: at the first marker that is none of RST0 to RST7, or the end.
+/// Returns the end of the entropy-coded data from `start` on: the first marker other than RST0 to RST7, or the end.
 pub fn end(src: &[u8], start: usize) -> usize {
     let mut rest = src.get(start..).unwrap_or_default();
     while !matches!(next_run(&mut rest, |_| {}), Run::End) {}
     src.len() - rest.len()
 }
 
-/// The intervals of the data from `start` on, and where the data end; `None` past 2^32 bytes.
+/// Returns the intervals of the data from `start` on and the end of the data; `None` past 2^32 bytes.
 pub fn intervals(src: &[u8], start: usize) -> Option<(Vec<Interval>, usize)> {
     let mut rest = src.get(start..).unwrap_or_default();
     let mut found = Vec::new();
@@ -81,8 +81,8 @@ pub fn intervals(src: &[u8], start: usize) -> Option<(Vec<Interval>, usize)> {
     }
 }
 
-/// Writes the bytes of all intervals of `data` to `into`, one after the other without markers and what was put between;
-/// says how many there were room for.
+/// Writes the bytes of all intervals of `data` to `into`, one after the other without markers and stuffing; returns how
+/// many fit.
 pub fn copy(data: &[u8], into: &mut [u8]) -> usize {
     let mut rest = data;
     let mut at = 0;

@@ -1,23 +1,23 @@
-//! The marker segments of a JPEG stream: its frame header, and tables put into an abbreviated stream.
+//! The marker segments of a JPEG stream: its frame header, and tables added to an abbreviated stream.
 //!
 //! Only headers are read; entropy-coded data stay untouched.
 
 use super::coded_data;
 use strile_engine::BlockFault;
 
-/// Begins a stream.
+/// Start of image.
 pub const SOI: u8 = 0xD8;
-/// Ends a stream.
+/// End of image.
 pub const EOI: u8 = 0xD9;
-/// A scan header; entropy-coded data come after it.
+/// Scan header; entropy-coded data follow it.
 pub const SOS: u8 = 0xDA;
 /// Huffman tables.
 pub const DHT: u8 = 0xC4;
 /// Quantisation tables.
 pub const DQT: u8 = 0xDB;
-/// The restart interval.
+/// Restart interval.
 pub const DRI: u8 = 0xDD;
-/// The segment with Adobe's word on colours.
+/// Adobe's segment with the colour transform.
 const APP14: u8 = 0xEE;
 
 /// A frame header.
@@ -25,40 +25,40 @@ const APP14: u8 = 0xEE;
 pub struct Frame {
     /// The marker, 0xC0 to 0xCF.
     pub marker: u8,
-    /// Bits of a sample.
+    /// Bits per sample.
     pub precision: u8,
-    /// Pixels down.
+    /// Rows.
     pub height: u16,
-    /// Pixels across.
+    /// Columns.
     pub width: u16,
-    /// The components in their order.
+    /// Components, in order.
     pub components: Vec<Component>,
 }
 
 /// A component of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Component {
-    /// The name that scans use.
+    /// Identifier used by scans.
     pub id: u8,
     /// Horizontal and vertical sampling factor, 1 to 4 each.
     pub sampling: (u8, u8),
-    /// The number of its quantisation table.
+    /// Number of its quantisation table.
     pub quantisation: u8,
 }
 
-/// A segment: its marker, its contents, and where the next one begins.
+/// A segment: its marker, its contents, and its end.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment<'a> {
     /// The marker without its 0xFF.
     pub marker: u8,
-    /// What follows the length; empty for markers without one.
+    /// Contents after the length; empty for markers without one.
     pub body: &'a [u8],
     start: usize,
-    /// Where the next one begins, or the data of a scan.
+    /// Start of the next segment, or of the data of a scan.
     pub end: usize,
 }
 
-/// The segments of `bytes` after SOI, up to EOI, the first scan header or the end.
+/// Returns the segments of `bytes` after SOI, up to EOI, the first scan header or the end.
 pub fn segments(bytes: &[u8]) -> impl Iterator<Item = Result<Segment<'_>, BlockFault>> {
     let mut at = if bytes.starts_with(&[0xFF, SOI]) { Some(2) } else { None };
     let mut begun = false;
@@ -77,7 +77,7 @@ pub fn segments(bytes: &[u8]) -> impl Iterator<Item = Result<Segment<'_>, BlockF
     })
 }
 
-/// The segment at `start`, or `None` at the end of `bytes`.
+/// Returns the segment at `start`, or `None` at the end of `bytes`.
 pub fn segment_at(bytes: &[u8], start: usize) -> Option<Result<Segment<'_>, BlockFault>> {
     let rest = bytes.get(start..).filter(|rest| !rest.is_empty())?;
     let fill = rest.iter().take_while(|&&byte| byte == 0xFF).count();
@@ -100,7 +100,7 @@ pub fn segment_at(bytes: &[u8], start: usize) -> Option<Result<Segment<'_>, Bloc
     Some(Ok(Segment { marker, body, start, end: after + 2 + body.len() }))
 }
 
-/// The frame header of a stream.
+/// Returns the frame header of a stream.
 pub fn frame(src: &[u8]) -> Result<Frame, BlockFault> {
     for segment in segments(src) {
         let Segment { marker, body, .. } = segment?;
@@ -128,11 +128,11 @@ fn parse_frame(marker: u8, body: &[u8]) -> Option<Frame> {
     valid.then_some(Frame { marker, precision, height, width, components })
 }
 
-/// Checks that scans hold every component of the frame, and that the stream goes to EOI; says how many scans there are.
+/// Checks that scans hold every component of the frame, and that the stream reaches EOI; returns the number of scans.
 ///
-/// Decoders take a marker among the data of the last scan for its end, and leave or pad the rows after it. In a
-/// sequential frame there is nothing to come once every component had its scan, so it is a fault there; the
-/// scans of a progressive frame go over the components again and again.
+/// Decoders take a marker among the data of the last scan as its end, and leave or pad the rows after it. In a
+/// sequential frame nothing can follow once every component had its scan, so it is a fault there; the scans of a
+/// progressive frame repeat components.
 pub fn check_scans(src: &[u8], frame: &Frame) -> Result<u32, BlockFault> {
     let sequential = frame.marker != 0xC2;
     let mut missing: Vec<u8> = frame.components.iter().map(|component| component.id).collect();
@@ -164,17 +164,18 @@ pub fn check_scans(src: &[u8], frame: &Frame) -> Result<u32, BlockFault> {
     }
 }
 
-/// What decoders that go by Adobe's marker are to be told of the components.
+/// What to tell decoders that follow Adobe's marker about the components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// Components are what they are.
+    /// Components are stored without a colour transform.
     AsStored,
     /// The three components are Y, Cb and Cr.
     YCbCr,
 }
 
-/// Refuses four components that are not what the image says, or would have to be converted: those of a YCbCr image, and
-/// YCCK by Adobe's word (T.872, 6.5.3: transform 2). All others are inks as they are stored, inverted ones too.
+/// Refuses four components that differ from the image's photometric interpretation, or would have to be converted:
+/// those of a YCbCr image, and YCCK by Adobe's marker (T.872, 6.5.3: transform 2). All others are inks as stored, also
+/// inverted ones.
 pub fn check_inks(src: &[u8], frame: &Frame, colours: Colours) -> Result<(), BlockFault> {
     if frame.components.len() != 4 {
         return Ok(());
@@ -193,7 +194,7 @@ pub fn check_inks(src: &[u8], frame: &Frame, colours: Colours) -> Result<(), Blo
     Ok(())
 }
 
-/// A whole stream out of an abbreviated one and its tables, with one word of ours on colours and none of others.
+/// Returns a complete stream from an abbreviated one and its tables, with a single colour marker written here.
 pub fn complete(src: &[u8], tables: Option<&[u8]>, colours: Colours) -> Result<Vec<u8>, BlockFault> {
     let transform = match colours {
         Colours::AsStored => 0,

@@ -1,7 +1,7 @@
-//! JPEG streams of Huffman codes (ITU-T T.81), whole or abbreviated as TIFF has them.
+//! JPEG streams with Huffman codes (ITU-T T.81), complete or abbreviated as in TIFF.
 //!
-//! `headers` the marker segments, `tables` what is in those that hold tables, `coded_data` where the entropy-coded bytes
-//! are, `picture` all of a sequential picture that a decoder needs.
+//! `headers` marker segments, `tables` the contents of table segments, `coded_data` the entropy-coded bytes, `picture`
+//! everything about a sequential picture that a decoder needs.
 
 pub mod coded_data;
 mod headers;

@@ -1,8 +1,8 @@
-//! A sequential picture of 8-bit samples (baseline and extended, Huffman codes): all that its headers say, checked, and
-//! where the bytes of its scans are.
+//! A sequential picture of 8-bit samples (baseline and extended, Huffman codes): its checked headers and the positions
+//! of its scans' data.
 //!
-//! After it nobody needs to ask whether a table exists, a component is named twice or a restart marker is missing. What
-//! the codes say is left to whoever decodes them. Other processes are refused by name: a decoder for them exists or not.
+//! Decoders need not check again whether a table exists, a component is named twice or a restart marker is missing. The
+//! codes themselves are left to decoders. Other coding processes are refused by name: there may be a decoder for them.
 
 use super::coded_data::{self, Interval};
 use super::tables::{Class, HuffmanTable, HuffmanTables, Quantisation, huffman_tables, quantisation_tables};
@@ -11,7 +11,7 @@ use crate::{StatedShape, StoredBlock};
 use std::ops::Range;
 use strile_engine::BlockFault;
 
-/// The most data units of an MCU (T.81, B.2.3).
+/// Maximum data units per MCU (T.81, B.2.3).
 const MOST_UNITS: u32 = 10;
 /// Bits of a scan are counted in 32 bits.
 const MOST_BYTES: u32 = 1 << 28;
@@ -19,17 +19,17 @@ const MOST_BYTES: u32 = 1 << 28;
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SequentialJpeg {
-    /// Pixels across.
+    /// Columns.
     pub width: u32,
-    /// Pixels down.
+    /// Rows.
     pub height: u32,
     /// Largest sampling factors of all components.
     pub factors: (u32, u32),
-    /// Its components in their order: 1, 3 or 4.
+    /// Components in order: 1, 3 or 4.
     pub planes: Vec<Plane>,
-    /// Its scans; every component is in one of them.
+    /// Scans; every component is in one of them.
     pub scans: Vec<Scan>,
-    /// Whether the three components are Y, Cb and Cr that are to become RGB.
+    /// Whether the three components are Y, Cb and Cr, to be converted to RGB.
     pub is_ycbcr: bool,
 }
 
@@ -42,39 +42,39 @@ pub struct Plane {
     pub height: u32,
     /// Sampling factors, each of which divides the picture's.
     pub sampling: (u32, u32),
-    /// Its quantisation.
+    /// Quantisation table.
     pub quantisation: Quantisation,
 }
 
 /// A scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scan {
-    /// Its components in their order, 1 to 4.
+    /// Components in order, 1 to 4.
     pub parts: Vec<ScanPart>,
     /// MCUs across and down.
     pub mcus: (u32, u32),
-    /// MCUs of each interval but the last; all where there are no restarts.
+    /// MCUs per interval, except for the last; all if there are no restarts.
     pub restart: u32,
-    /// Its data.
+    /// Data.
     pub data: ScanData,
 }
 
-/// Where the data of a scan are.
+/// Position of a scan's data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanData {
-    /// The bytes of the stream.
+    /// Bytes in the stream.
     pub range: Range<usize>,
-    /// Bytes of each interval, none of them 0, without restart markers and stuffing: at most 2^28 together, and two bits
-    /// a data unit at least.
+    /// Bytes per interval, without restart markers and stuffing, none of them 0: at most 2^28 together, and at least
+    /// two bits per data unit.
     pub intervals: Vec<u32>,
 }
 
 /// A component in a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanPart {
-    /// Its index in `SequentialJpeg::planes`.
+    /// Index in `SequentialJpeg::planes`.
     pub plane: usize,
-    /// Data units of it in an MCU, across and down.
+    /// Its data units per MCU, across and down.
     pub units: (u32, u32),
     /// Huffman table of DC differences; its symbols are at most 15.
     pub dc: HuffmanTable,
@@ -83,12 +83,12 @@ pub struct ScanPart {
 }
 
 impl Scan {
-    /// Data units of an MCU, 1 to 10.
+    /// Returns the data units per MCU, 1 to 10.
     pub fn units(&self) -> u32 {
         self.parts.iter().map(|part| part.units.0 * part.units.1).sum()
     }
 
-    /// The different Huffman tables, in the order in which components have them.
+    /// Returns the distinct Huffman tables, in the order of the components.
     pub fn tables(&self) -> Vec<(&HuffmanTable, Class)> {
         let mut found = Vec::with_capacity(4);
         for part in &self.parts {
@@ -101,7 +101,7 @@ impl Scan {
         found
     }
 
-    /// The data of the only scan of another stream, which is the same up to where this scan's data begin.
+    /// Returns the data of the only scan of another stream, which is identical up to the start of this scan's data.
     pub fn data_in(&self, src: &[u8]) -> Result<ScanData, BlockFault> {
         let data = self.find_data(src, self.data.range.start)?;
         match segment_at(src, data.range.end) {
@@ -110,10 +110,10 @@ impl Scan {
         }
     }
 
-    /// The data of this scan from `start` on.
+    /// Returns the data of this scan from `start` on.
     ///
-    /// Every interval has the bits of the shortest codes that there could be, one for DC and one for the rest of every data
-    /// unit: so the work and the memory that a header asks for are bounded by the data that come with it.
+    /// Every interval must have at least the bits of the shortest possible codes, one for DC and one for the rest of
+    /// every data unit: so the work and the memory that a header requests are bounded by the actual data.
     fn find_data(&self, src: &[u8], start: usize) -> Result<ScanData, BlockFault> {
         let too_long = || BlockFault::unsupported("JPEG: scans of more than 2^28 bytes");
         let (found, end) = coded_data::intervals(src, start).ok_or_else(too_long)?;
@@ -131,13 +131,14 @@ impl Scan {
         }
     }
 
-    /// Data units in all; a picture of 65535 pixels a side has fewer than 2^31.
+    /// Returns the total data units; a picture of 65535 × 65535 pixels has fewer than 2^31.
     pub fn all_units(&self) -> u32 {
         self.units() * self.mcus.0 * self.mcus.1
     }
 }
 
-/// Parses a stream with the tables it lacks; its size must be the block's. What the stream says of colours does not count.
+/// Parses a stream and the tables it lacks; its size must equal the block's. Colour information in the stream is
+/// ignored.
 pub fn parse(
     src: &[u8],
     tables: Option<&[u8]>,
@@ -175,13 +176,13 @@ pub fn parse(
     Ok(SequentialJpeg { width, height, factors, planes, scans, is_ycbcr })
 }
 
-/// Largest sampling factors.
+/// Returns the largest sampling factors.
 fn factors(frame: &Frame) -> (u32, u32) {
     let factors = frame.components.iter().map(|c| (u32::from(c.sampling.0), u32::from(c.sampling.1)));
     factors.fold((1, 1), |most, one| (most.0.max(one.0), most.1.max(one.1)))
 }
 
-/// Tables and scans on the way through a stream.
+/// Tables and scans found so far.
 struct Walk<'a> {
     frame: &'a Frame,
     factors: (u32, u32),
@@ -245,12 +246,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A scan, without its data.
+    /// Parses a scan header, without its data.
     fn scan(&mut self, header: &[u8]) -> Result<Scan, BlockFault> {
         let bad = || BlockFault::corrupt("JPEG: scan header is not valid");
         let (&count, rest) = header.split_first().ok_or_else(bad)?;
         let (specs, rest) = rest.split_at_checked(2 * usize::from(count)).ok_or_else(bad)?;
-        // What is left says which coefficients: all, whatever it says, in a sequential scan.
+        // The rest selects coefficients: in a sequential scan all of them, whatever it states.
         if rest.len() != 3 || !(1..=4).contains(&count) {
             return Err(bad());
         }
@@ -277,7 +278,7 @@ impl<'a> Walk<'a> {
         Ok(scan)
     }
 
-    /// A component of a scan, which must not have been in another.
+    /// Returns a component of a scan, which must not have been in another.
     fn part(&mut self, id: u8, place: u8, alone: bool) -> Result<ScanPart, BlockFault> {
         let index = self.frame.components.iter().position(|component| component.id == id);
         let named = index.and_then(|index| Some((index, self.frame.components.get(index)?)));
@@ -308,7 +309,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The lengths of intervals, which must be as many as expected, with markers counting from 0 to 7 between them.
+/// Returns the lengths of intervals, whose number must be `expected`, with markers that count from 0 to 7 between them.
 fn lens(found: &[Interval], expected: u32) -> Result<Vec<u32>, BlockFault> {
     let in_order = found.iter().zip((0..8_u8).cycle());
     let in_order =

@@ -1,26 +1,26 @@
-//! The tables of a JPEG stream, as its segments state them.
+//! The tables of a JPEG stream, as in its segments.
 
 use strile_engine::BlockFault;
 
-/// Row-major index of each coefficient in the order in which a stream has them (T.81, figure A.6).
+/// Row-major index of each coefficient in stream order (T.81, figure A.6).
 pub const ZIGZAG: [u8; 64] = [
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7,
     14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39,
     46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
 
-/// A Huffman table: how many codes there are of each length from 1 on, and their symbols in the order of codes. The codes
-/// fit: there is none that would need more bits than its length.
+/// A Huffman table: the number of codes per length from 1 on, and their symbols in the order of codes. The codes are
+/// valid: none needs more bits than its length.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HuffmanTable {
-    /// Codes of each length.
+    /// Number of codes per length.
     pub counts: [u8; 16],
     /// As many symbols as the counts add up to, at most 256.
     pub symbols: Vec<u8>,
 }
 
 impl HuffmanTable {
-    /// Reads a table from the begin of `body`, and gives the rest.
+    /// Reads a table from the start of `body`, and returns the rest.
     fn read(body: &[u8]) -> Option<(Self, &[u8])> {
         let (&counts, rest) = body.split_first_chunk::<16>()?;
         let total: usize = counts.iter().map(|&count| usize::from(count)).sum();
@@ -30,7 +30,7 @@ impl HuffmanTable {
         (total <= 256 && fits).then_some((table, rest))
     }
 
-    /// The codes of all symbols, in their order (T.81, C.2).
+    /// Returns the codes of all symbols, in order (T.81, C.2).
     pub fn codes(&self) -> impl Iterator<Item = HuffmanCode> {
         let (mut counts, mut len, mut left, mut next) = (self.counts.iter(), 0, 0, 0_u32);
         self.symbols.iter().map_while(move |&symbol| {
@@ -49,15 +49,15 @@ impl HuffmanTable {
 /// A code of a Huffman table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HuffmanCode {
-    /// Its bits, the last one lowest.
+    /// Bits; the last one is the lowest.
     pub bits: u32,
-    /// How many they are, 1 to 16.
+    /// Number of bits, 1 to 16.
     pub len: u32,
-    /// What it stands for.
+    /// Symbol.
     pub symbol: u8,
 }
 
-/// What the codes of a sequential scan are for.
+/// Purpose of the codes of a sequential scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Differences of DC coefficients: symbols are sizes.
@@ -67,8 +67,8 @@ pub enum Class {
 }
 
 impl HuffmanCode {
-    /// What it says in a sequential scan (T.81, F.1.2): coefficients to go on by, 64 at the end of a block, and bits of the
-    /// value behind it. `None` for symbols that stand for nothing.
+    /// Returns the meaning in a sequential scan (T.81, F.1.2): coefficients to advance by, 64 at the end of a block,
+    /// and bits of the value behind it. `None` for symbols without a meaning.
     pub fn meaning(&self, class: Class) -> Option<(u8, u8)> {
         let (run, size) = (self.symbol >> 4, self.symbol & 15);
         let go_on = match (class, run, size) {
@@ -82,18 +82,18 @@ impl HuffmanCode {
     }
 }
 
-/// The Huffman tables that a stream has at a time, by class (0 DC or lossless, 1 AC) and number.
+/// The current Huffman tables of a stream, by class (0 DC or lossless, 1 AC) and number.
 #[derive(Debug, Clone, Default)]
 pub struct HuffmanTables([[Option<HuffmanTable>; 4]; 2]);
 
 impl HuffmanTables {
-    /// The table of a class and number.
+    /// Returns the table of a class and number.
     pub fn get(&self, class: u8, number: u8) -> Option<&HuffmanTable> {
         self.0.get(usize::from(class))?.get(usize::from(number))?.as_ref()
     }
 }
 
-/// Takes the tables of a DHT segment.
+/// Reads the tables of a DHT segment.
 pub fn huffman_tables(mut body: &[u8], into: &mut HuffmanTables) -> Result<(), BlockFault> {
     while let Some((&place, rest)) = body.split_first() {
         let wrong = || BlockFault::corrupt("JPEG: Huffman table is not valid");
@@ -108,7 +108,7 @@ pub fn huffman_tables(mut body: &[u8], into: &mut HuffmanTables) -> Result<(), B
 /// A quantisation table in the order of [`ZIGZAG`].
 pub type Quantisation = [u16; 64];
 
-/// Takes the tables of a DQT segment, by their numbers.
+/// Reads the tables of a DQT segment, by number.
 pub fn quantisation_tables(mut body: &[u8], into: &mut [Option<Quantisation>; 4]) -> Result<(), BlockFault> {
     while let Some((&place, rest)) = body.split_first() {
         let wrong = || BlockFault::corrupt("JPEG: quantisation table is not valid");

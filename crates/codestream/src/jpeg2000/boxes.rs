@@ -1,14 +1,13 @@
-//! Where the codestream lies in a JP2 file. Boxes other than it are not read: nothing in them may change what
-//! samples mean.
+//! Location of the codestream in a JP2 file. Other boxes are ignored: they must not change the meaning of samples.
 
 use std::ops::Range;
 use strile_engine::BlockFault;
 
-/// SOC and SIZ: every codestream begins with them.
+/// SOC and SIZ, the start of every codestream.
 const SOC_SIZ: [u8; 4] = [0xFF, 0x4F, 0xFF, 0x51];
 const JP2_SIGNATURE: &[u8] = b"\x00\x00\x00\x0CjP  ";
 
-/// The codestream inside a JP2 file, or the bytes themselves.
+/// Returns the codestream inside a JP2 file, or the bytes themselves.
 ///
 /// # Errors
 ///
@@ -17,7 +16,7 @@ pub fn codestream(src: &[u8]) -> Result<&[u8], BlockFault> {
     Ok(src.get(place(src)?).unwrap_or_default())
 }
 
-/// Where the codestream lies in the bytes.
+/// Returns the position of the codestream in the bytes.
 pub(super) fn place(src: &[u8]) -> Result<Range<usize>, BlockFault> {
     if src.starts_with(&SOC_SIZ) {
         return Ok(0..src.len());
@@ -43,7 +42,8 @@ struct Jp2Box<'a> {
     after: &'a [u8],
 }
 
-/// The first box (ISO 15444-1, I.4): a length of 0 goes to the end, one of 1 has 8 bytes more.
+/// Returns the first box (ISO 15444-1, I.4): a length of 0 extends to the end, a length of 1 is followed by 8 bytes
+/// with the actual one.
 fn next_box(bytes: &[u8]) -> Option<Jp2Box<'_>> {
     let (len, rest) = bytes.split_first_chunk::<4>()?;
     let (name, rest) = rest.split_first_chunk::<4>()?;

@@ -1,6 +1,6 @@
-//! Numbers of a marker segment, one after the other, high byte first.
+//! Sequential numbers of a marker segment, high byte first.
 
-/// What is left of a segment.
+/// The remaining bytes of a segment.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
         Some(first)
     }
 
-    /// The index of a component: a byte where the codestream has fewer than 257 of them.
+    /// Returns the index of a component: one byte if the codestream has fewer than 257 components.
     pub(super) fn component(&mut self, components: usize) -> Option<u16> {
         if components < 257 { self.u8().map(u16::from) } else { self.u16() }
     }

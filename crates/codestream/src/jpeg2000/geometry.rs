@@ -1,7 +1,6 @@
-//! The geometry of a tile (ISO 15444-1, annex B): tile-components, resolutions, bands, precincts and
-//! code-blocks.
+//! The geometry of a tile (ISO 15444-1, annex B): tile-components, resolutions, bands, precincts and code-blocks.
 //!
-//! Resolutions that are discarded have their geometry too, for their packets must be walked.
+//! Discarded resolutions have their geometry too, because their packets must be parsed.
 
 use super::markers::{Coding, Holding};
 use super::progression::Place;
@@ -15,7 +14,7 @@ pub(super) struct BandPlace {
     pub(super) band: Band,
     /// Its coefficients on its own grid.
     pub(super) rect: Rect,
-    /// Where its first coefficient lies in the plane.
+    /// Position of its first coefficient in the plane.
     pub(super) x: u32,
     pub(super) y: u32,
     /// Magnitude bit planes, and the quantisation step.
@@ -35,12 +34,12 @@ pub(super) struct Resolution {
     block: (u8, u8),
     /// Precincts across and down.
     pub(super) precincts: (u32, u32),
-    /// Whether its code-blocks are wanted.
+    /// Whether its code-blocks are needed.
     pub(super) kept: bool,
     lowest: bool,
 }
 
-/// The code-blocks of a band in a precinct: a grid, the cells of which are cut at the edges of `rect`.
+/// The code-blocks of a band in a precinct: a grid whose cells are clipped to `rect`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockGrid {
     /// Coefficients on the grid of the band.
@@ -50,18 +49,18 @@ pub(super) struct BlockGrid {
     pub(super) high: u32,
 }
 
-/// Bytes of the geometry of a tile-component with so many resolutions.
+/// Returns the bytes of a tile-component's geometry with this many resolutions.
 pub(super) fn resolutions_len(resolutions: usize) -> usize {
     resolutions.saturating_mul(size_of::<Resolution>() + 3 * size_of::<BandPlace>())
 }
 
 impl Resolution {
-    /// Precincts in all.
+    /// Returns the total number of precincts.
     pub(super) fn count(&self) -> u64 {
         u64::from(self.precincts.0) * u64::from(self.precincts.1)
     }
 
-    /// The code-blocks of a band in a precinct.
+    /// Returns the code-blocks of a band in a precinct.
     pub(super) fn grid(&self, precinct: u32, band: &BandPlace) -> BlockGrid {
         let halved = u8::from(!self.lowest);
         let edges = |low: u32, high: u32, first: u32, exponent: u8, index: u32| {
@@ -86,7 +85,7 @@ impl Resolution {
 }
 
 impl BlockGrid {
-    /// A code-block on the grid of its band.
+    /// Returns a code-block on the grid of its band.
     pub(super) fn block(&self, column: u32, row: u32) -> Rect {
         let edges = |low: u32, high: u32, exponent: u8, index: u32| {
             let cell = u64::from(low >> exponent) + u64::from(index);
@@ -99,7 +98,7 @@ impl BlockGrid {
     }
 }
 
-/// How many cells of a grid from 0 on the coefficients touch.
+/// Returns the number of cells of a grid from 0 on that the coefficients touch.
 fn cells(low: u32, high: u32, exponent: u8) -> u32 {
     if high <= low {
         return 0;
@@ -111,11 +110,11 @@ fn cells(low: u32, high: u32, exponent: u8) -> u32 {
 #[derive(Debug)]
 pub(super) struct TileComponent<'a> {
     pub(super) coding: &'a Coding,
-    /// All of them, the lowest first.
+    /// Resolutions, the lowest first.
     pub(super) resolutions: Vec<Resolution>,
 }
 
-/// The geometry of one tile-component with `reduce` resolutions discarded.
+/// Returns the geometry of one tile-component with `reduce` resolutions discarded.
 pub(super) fn tile_component<'a>(
     size: &Size,
     tile: Rect,
@@ -177,11 +176,11 @@ pub(super) fn tile_component<'a>(
     Ok(TileComponent { coding, resolutions })
 }
 
-/// A band on its own grid (equation B-15).
+/// Returns a band on its own grid (equation B-15).
 fn band_rect(rect: Rect, level: u8, across: bool, down: bool) -> Rect {
     let edge = |value: u32, high: bool| {
         let offset = if high { (1_u64 << level) >> 1 } else { 0 };
-        // Where the offset is larger, the quotient lies between -1 and 0 and becomes 0.
+        // If the offset is larger, the quotient lies between -1 and 0 and becomes 0.
         let scaled = u64::from(value).saturating_sub(offset).div_ceil(1 << level);
         u32::try_from(scaled).unwrap_or(u32::MAX)
     };
@@ -193,8 +192,8 @@ fn band_rect(rect: Rect, level: u8, across: bool, down: bool) -> Rect {
     }
 }
 
-/// Where a walk over places finds the precincts of a resolution, row by row (B.12.1.3): each at its own
-/// corner, but the first of a row or column at the edge of the tile where its corner lies outside of the
+/// Returns the places at which a walk finds the precincts of a resolution, row by row (B.12.1.3): each at its own
+/// corner, except for the first of a row or column, which is at the edge of the tile if its corner lies outside of the
 /// resolution.
 pub(super) fn places<'a>(
     size: &Size,

@@ -1,4 +1,4 @@
-//! Geometry and orders against the definitions of the standard, by counting.
+//! Tests geometry and orders against the definitions of the standard, by counting.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test; small numbers made here")]
 
 use super::geometry::{TileComponent, places, tile_component};
@@ -18,7 +18,7 @@ fn numbers(seed: &mut u64, below: u32) -> u32 {
     u32::try_from(*seed >> 40).unwrap() % below
 }
 
-/// A picture with two components, tiles and precincts of any size at any place.
+/// Returns a picture with two components, and tiles and precincts of random size and position.
 fn case(seed: &mut u64) -> Case {
     let mut n = |below: u32| numbers(seed, below);
     let (x0, y0) = (n(40), n(40));
@@ -75,7 +75,7 @@ fn code_blocks_tile_planes() {
                             }
                         }
                     }
-                    // Bands have the sizes that the two halves of a wavelet step have.
+                    // Bands have the sizes of the two halves of a wavelet step.
                     for band in &resolution.bands {
                         let odd = |x0: u32, x1: u32| (x0..x1).filter(|x| x % 2 == 1).count();
                         let all = |x0: u32, x1: u32| (x0..x1).len();
@@ -98,7 +98,7 @@ fn code_blocks_tile_planes() {
     }
 }
 
-/// The packets of a position order, as B.12.1.3 to B.12.1.5 step over the reference grid.
+/// Returns the packets of a position order, in the steps of B.12.1.3 to B.12.1.5 over the reference grid.
 fn stepped(case: &Case, tile: Rect, parts: &[TileComponent<'_>], order: Order) -> Vec<(u16, u8, u32)> {
     let found = std::cell::RefCell::new(Vec::new());
     let visit = |x: u32, y: u32, c: u16, r: u8| {

@@ -1,18 +1,17 @@
-//! Bits of packet headers (ISO 15444-1, B.10.1): high bits first; after a byte of ones comes one of seven
-//! bits.
+//! Bits of packet headers (ISO 15444-1, B.10.1): high bits first; a byte of ones is followed by one of seven bits.
 
 use super::memory::NoMemory;
 
-/// What is wrong with a packet.
+/// Error in a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrong {
-    /// The bytes end within it.
+    /// The bytes end within the packet.
     Ended,
-    /// It cannot be.
+    /// The packet is invalid.
     Corrupt(&'static str),
-    /// It can be, but is not read here.
+    /// The packet is valid, but uses an unsupported feature.
     Unsupported(&'static str),
-    /// There is no memory for what it names.
+    /// There is no memory for its contents.
     Memory(NoMemory),
 }
 
@@ -25,10 +24,10 @@ impl From<NoMemory> for Wrong {
 /// Bits of a packet header.
 pub(super) struct HeaderBits<'a> {
     bytes: &'a [u8],
-    /// Bytes taken.
+    /// Number of bytes read.
     at: usize,
     last: u8,
-    /// Bits of `last` that are left.
+    /// Remaining bits of `last`.
     left: u32,
 }
 
@@ -50,12 +49,12 @@ impl<'a> HeaderBits<'a> {
         Ok(self.last >> self.left & 1 != 0)
     }
 
-    /// A number of `count` bits, 32 at most.
+    /// Returns a number of `count` bits, 32 at most.
     pub(super) fn number(&mut self, count: u32) -> Result<u32, Wrong> {
         (0..count).try_fold(0, |number, _| Ok(number << 1 | u32::from(self.bit()?)))
     }
 
-    /// Bytes of the header, which ends with the byte that the last bit came from.
+    /// Returns the bytes of the header, which ends with the byte that the last bit came from.
     pub(super) fn end(mut self) -> Result<usize, Wrong> {
         self.left = 0;
         if self.last == 0xFF {

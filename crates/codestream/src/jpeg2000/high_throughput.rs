@@ -1,5 +1,5 @@
-//! The variable-length codes of high-throughput code-blocks (ISO 15444-15, annex C): which samples of a quad
-//! are significant, whether more is said of their exponents, and two patterns of exponents.
+//! The variable-length codes of high-throughput code-blocks (ISO 15444-15, annex C): the significant samples of a quad,
+//! whether more is coded about their exponents, and two patterns of exponents.
 
 /// Entries of a table: seven bits of the stream for each of eight contexts.
 pub const ENTRIES: usize = 1 << 10;
@@ -12,7 +12,7 @@ pub static FIRST_ROW: [u16; ENTRIES] = table(&FIRST_ROW_CODES);
 /// The same for quads of all other rows.
 pub static OTHER_ROWS: [u16; ENTRIES] = table(&OTHER_ROWS_CODES);
 
-/// Spreads codes over all seven bits that may begin with them.
+/// Expands codes to all combinations of seven bits that begin with them.
 #[expect(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
@@ -36,8 +36,8 @@ const fn table<const N: usize>(codes: &[u32; N]) -> [u16; ENTRIES] {
     table
 }
 
-// Rows of the standard's tables: significance in bits 0 to 3, offset in bit 4, e_k in bits 5 to 8, e_1 in
-// bits 9 to 12, the codeword in bits 13 to 19, its length in bits 20 to 22, the context in bits 23 to 25.
+// Rows of the standard's tables: significance in bits 0 to 3, offset in bit 4, e_k in bits 5 to 8, e_1 in bits 9 to 12,
+// the codeword in bits 13 to 19, its length in bits 20 to 22, the context in bits 23 to 25.
 
 #[rustfmt::skip]
 const FIRST_ROW_CODES: [u32; 444] = [

@@ -1,7 +1,7 @@
-//! Marker segments that say how tiles are coded: COD, COC, QCD, QCC and POC (ISO 15444-1, A.6).
+//! Marker segments with coding parameters of tiles: COD, COC, QCD, QCC and POC (ISO 15444-1, A.6).
 //!
-//! The main header and each tile may have their own; what holds for a component of a tile is looked up, so
-//! that what is kept is bounded by the bytes of the segments.
+//! The main header and each tile may have their own. The parameters of a tile's component are looked up on demand, so
+//! stored data are bounded by the bytes of the segments.
 
 use super::fields::Fields;
 use super::memory::Memory;
@@ -10,12 +10,12 @@ use super::{Band, Style};
 use std::collections::BTreeMap;
 use strile_engine::BlockFault;
 
-/// Most wavelet levels.
+/// Maximum wavelet levels.
 const MOST_LEVELS: u8 = 32;
-/// Most changes of the progression that one header may hold; each costs a walk over the tile.
+/// Maximum progression changes per header; each costs a walk over the tile.
 const MOST_VOLUMES: usize = 64;
 
-/// What holds for a whole tile (SGcod and Scod).
+/// Parameters of a whole tile (SGcod and Scod).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct General {
     pub(super) order: Order,
@@ -25,20 +25,20 @@ pub(super) struct General {
     pub(super) eph: bool,
 }
 
-/// How a component of a tile is transformed and cut (SPcod, SPcoc).
+/// Transform and partition of a tile's component (SPcod, SPcoc).
 #[derive(Debug, Clone)]
 pub(super) struct Coding {
     pub(super) levels: u8,
-    /// Exponents of the largest width and height of code-blocks.
+    /// Exponents of the maximum width and height of code-blocks.
     pub(super) block: (u8, u8),
     pub(super) style: Style,
     pub(super) reversible: bool,
-    /// A byte a resolution: exponents of the width (low half) and the height of precincts. Empty: 15 and 15.
+    /// One byte per resolution: exponents of the width (low half) and the height of precincts. Empty: 15 and 15.
     precincts: Vec<u8>,
 }
 
 impl Coding {
-    /// Exponents of the width and the height of the precincts of a resolution.
+    /// Returns the exponents of the width and the height of a resolution's precincts.
     pub(super) fn precinct(&self, resolution: u8) -> (u8, u8) {
         let both = self.precincts.get(usize::from(resolution)).copied().unwrap_or(0xFF);
         (both & 15, both >> 4)
@@ -76,7 +76,7 @@ fn code_block_style(bits: u8) -> Result<Style, BlockFault> {
             "JPEG 2000: styles that high-throughput code-blocks do not have",
         ));
     }
-    // Bit 0x10, that segments end in a predictable way, is nothing that a decoder must know.
+    // Bit 0x10, predictable termination of segments, is irrelevant for decoding.
     Ok(Style {
         bypass: bits & 0x01 != 0,
         reset: bits & 0x02 != 0,
@@ -87,12 +87,12 @@ fn code_block_style(bits: u8) -> Result<Style, BlockFault> {
     })
 }
 
-/// How coefficients are quantised (SQcd and SPqcd).
+/// Quantisation of coefficients (SQcd and SPqcd).
 #[derive(Debug, Clone)]
 pub(super) struct Quantisation {
     kind: Kind,
     guard: u8,
-    /// Exponent and mantissa of each band, or of the first only.
+    /// Exponent and mantissa of each band, or only of the first.
     steps: Vec<(u8, u16)>,
 }
 
@@ -126,7 +126,8 @@ impl Quantisation {
         Ok(Self { kind, guard: style >> 5, steps })
     }
 
-    /// Magnitude bit planes and step of a band (equations E-2, E-3 and E-5); `depth` is that of the samples.
+    /// Returns the magnitude bit planes and step of a band (equations E-2, E-3 and E-5); `depth` is that of the
+    /// samples.
     pub(super) fn band(
         &self,
         coding: &Coding,
@@ -167,15 +168,15 @@ impl Quantisation {
     }
 }
 
-/// The segments of a header: the main one, or all of a tile's. Segments of which a header may have many are counted,
-/// twice, as maps have room to spare.
+/// The segments of a header: the main one, or all of a tile's. Segments that may occur often are counted twice, because
+/// maps reserve spare room.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     all: Option<(General, Coding)>,
     of_component: BTreeMap<u16, Coding>,
     quantisation: Option<Quantisation>,
     quantisation_of_component: BTreeMap<u16, Quantisation>,
-    /// Changes of the progression.
+    /// Progression changes.
     volumes: Vec<Volume>,
 }
 
@@ -254,7 +255,7 @@ fn component(fields: &mut Fields<'_>, components: usize, segment: &str) -> Resul
         .ok_or_else(|| BlockFault::corrupt(format!("JPEG 2000: {segment} segment of no component")))
 }
 
-/// The segments that hold for a tile: its own before those of the main header.
+/// The segments that apply to a tile: its own take precedence over those of the main header.
 #[derive(Clone, Copy)]
 pub(super) struct Holding<'a> {
     pub(super) main: &'a Parameters,
@@ -282,7 +283,7 @@ impl<'a> Holding<'a> {
         of(self.tile).or(of(self.main)).ok_or_else(|| BlockFault::corrupt("JPEG 2000: no QCD segment"))
     }
 
-    /// Changes of the progression; empty where it stays as the general parameters say.
+    /// Returns the progression changes; empty if the progression of the general parameters applies.
     pub(super) fn volumes(&self) -> &'a [Volume] {
         if self.tile.volumes.is_empty() { &self.main.volumes } else { &self.tile.volumes }
     }

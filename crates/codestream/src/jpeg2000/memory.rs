@@ -1,18 +1,18 @@
-//! Memory that the parser takes: counted against what its caller allows before it is had, and had in a way that may fail.
+//! Memory of the parser: counted against the caller's limit before it is allocated, and allocated fallibly.
 
 use strile_engine::{BlockFault, FaultKind};
 
-/// Memory that could not be had.
+/// Memory is not available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoMemory {
-    /// So many bytes would be held, more than are allowed.
+    /// The total would exceed the limit.
     Over {
-        /// Held with what was asked for.
+        /// Bytes held, including the request.
         found: u64,
-        /// Allowed.
+        /// Limit in bytes.
         allowed: u64,
     },
-    /// The machine did not give so many bytes.
+    /// The system refused this many bytes.
     Refused(u64),
 }
 
@@ -35,7 +35,7 @@ impl From<NoMemory> for BlockFault {
     }
 }
 
-/// What may be held, and what is.
+/// Limit and use of memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Memory {
     allowed: u64,
@@ -47,12 +47,12 @@ impl Memory {
         Self { allowed, used: 0 }
     }
 
-    /// Bytes that are held.
+    /// Returns the bytes held.
     pub(super) fn used(&self) -> u64 {
         self.used
     }
 
-    /// Counts so many items.
+    /// Counts this many items.
     pub(super) fn take<T>(&mut self, count: usize) -> Result<(), NoMemory> {
         let found = self.used.saturating_add(bytes::<T>(count));
         if found > self.allowed {
@@ -62,18 +62,18 @@ impl Memory {
         Ok(())
     }
 
-    /// Bytes that are no longer held.
+    /// Returns bytes that are no longer held.
     pub(super) fn give(&mut self, bytes: u64) {
         self.used = self.used.saturating_sub(bytes);
     }
 
-    /// Makes room for more items in a list. Those that grow little by little grow by half, where that is allowed.
+    /// Makes room for more items in a list. Lists that grow gradually grow by half, if the limit allows.
     pub(super) fn reserve<T>(&mut self, list: &mut Vec<T>, more: usize) -> Result<(), NoMemory> {
         let (had, needed) = (list.capacity(), list.len().saturating_add(more));
         if needed <= had {
             return Ok(());
         }
-        // Both are there while items are moved.
+        // Both are allocated while items are moved.
         let ample = needed.max(had.saturating_add(had / 2));
         let wanted = if self.take::<T>(ample).is_ok() {
             ample

@@ -1,9 +1,9 @@
-//! JPEG 2000 codestreams (ISO 15444-1 and, for high throughput, 15444-15): from bytes to a list of code-blocks, each
-//! with the bytes of its codeword segments and the place of its coefficients.
+//! JPEG 2000 codestreams (ISO 15444-1 and, for high throughput, 15444-15): parses bytes to a list of code-blocks, each
+//! with the bytes of its codeword segments and the position of its coefficients.
 //!
-//! Coefficients of a tile-component lie in one plane, as wide and high as the tile-component at the highest resolution
-//! that is kept: the lowest resolution first in the top left corner, and around each resolution the three bands that make
-//! the next one of it, HL on the right, LH below, HH on both. So an inverse transform works on ever larger corners.
+//! Coefficients of a tile-component lie in one plane, as wide and high as the tile-component at the highest kept
+//! resolution: the lowest resolution in the top left corner, and around each resolution the three bands of the next
+//! one, HL on the right, LH below, HH diagonally. So an inverse transform works on increasingly large corners.
 
 mod boxes;
 mod fields;
@@ -26,7 +26,7 @@ pub use boxes::codestream;
 pub use parse::{Limits, parse, size};
 pub use size::Size;
 
-/// A rectangle of some grid; `x1` and `y1` are outside of it.
+/// A rectangle of a grid; `x1` and `y1` are exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rect {
     /// First column.
@@ -40,17 +40,17 @@ pub struct Rect {
 }
 
 impl Rect {
-    /// Columns.
+    /// Returns the number of columns.
     pub fn width(&self) -> u32 {
         self.x1.saturating_sub(self.x0)
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn height(&self) -> u32 {
         self.y1.saturating_sub(self.y0)
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.width() == 0 || self.height() == 0
     }
@@ -59,97 +59,98 @@ impl Rect {
 /// A component of the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Component {
-    /// Bits of a sample.
+    /// Bits per sample.
     pub bits: u8,
-    /// Whether samples have a sign.
+    /// Whether samples are signed.
     pub signed: bool,
-    /// Pixels of the reference grid between its samples, across.
+    /// Horizontal distance of its samples in pixels of the reference grid.
     pub dx: u8,
-    /// The same, down.
+    /// Vertical distance.
     pub dy: u8,
-    /// Its samples on its own grid, at the resolution that is kept.
+    /// Its samples on its own grid, at the kept resolution.
     pub rect: Rect,
 }
 
-/// Whether three components are YCbCr with subsampled chroma: nobody subsamples anything else.
+/// Returns whether three components are YCbCr with subsampled chroma: other colours are never subsampled.
 pub fn has_subsampled_chroma(components: &[Component]) -> bool {
     let [y, cb, cr] = components else { return false };
     let steps = |component: &Component| (component.dx, component.dy);
     steps(cb) == steps(cr) && steps(cb) != steps(y) && cb.dx >= y.dx && cb.dy >= y.dy
 }
 
-/// What the first three components of a tile went through.
+/// Transform of the first three components of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// Nothing.
     None,
     /// The reversible component transform.
     Reversible,
-    /// The irreversible one.
+    /// The irreversible component transform.
     Irreversible,
 }
 
 /// A tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tile {
-    /// What its first three components went through.
+    /// Transform of its first three components.
     pub colour: Colour,
-    /// Its tile-components in `Codestream::planes`, one for each component in order.
+    /// Its tile-components in `Codestream::planes`, one per component in order.
     pub planes: std::ops::Range<usize>,
 }
 
 /// A component of a tile: a plane of coefficients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plane {
-    /// Which component.
+    /// Index of the component.
     pub component: u16,
     /// The rectangle of each resolution on its own grid, the lowest first: one more than there are wavelet levels. The
     /// last is that of the samples.
     pub resolutions: Vec<Rect>,
-    /// Whether the wavelet is the 5/3 of integers; else the 9/7.
+    /// Whether the wavelet is the integer 5/3 one; else the 9/7.
     pub reversible: bool,
-    /// How its code-blocks are coded.
+    /// Coding style of its code-blocks.
     pub style: Style,
 }
 
-/// How code-blocks are coded (ISO 15444-1, table A.19, and 15444-15).
+/// Coding style of code-blocks (ISO 15444-1, table A.19, and 15444-15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
     /// Raw bits instead of arithmetic coding in the later passes.
     pub bypass: bool,
-    /// Probabilities begin anew at every pass.
+    /// Probabilities are reset at every pass.
     pub reset: bool,
     /// Every pass ends its codeword segment.
     pub terminate: bool,
-    /// Contexts do not look into the stripe below.
+    /// Contexts do not use the stripe below.
     pub causal: bool,
     /// Four symbols end every cleanup pass.
     pub segmentation: bool,
-    /// High-throughput coding instead of all of this (bypass, reset and the others are off then).
+    /// High-throughput coding (bypass, reset and the others are then off).
     pub high_throughput: bool,
 }
 
-/// Passes before raw bits begin, where a style has them: those of the first four planes.
+/// Passes before raw bits begin in styles that have them: those of the first four planes.
 const BEFORE_BYPASS: u8 = 10;
 
 impl Style {
-    /// Whether a pass of a code-block is raw bits (ISO 15444-1, table D.9): after the tenth, but for cleanups.
+    /// Returns whether a pass of a code-block consists of raw bits (ISO 15444-1, table D.9): after the tenth, except
+    /// cleanups.
     pub fn is_raw(&self, pass: u32) -> bool {
         self.bypass && pass >= u32::from(BEFORE_BYPASS) && !pass.is_multiple_of(3)
     }
 }
 
-/// Which subband a code-block lies in: contexts differ.
+/// Subband of a code-block; determines its contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Band {
-    /// Low both ways.
+    /// Low in both directions.
     Ll = 0,
     /// High across, low down.
     Hl = 1,
     /// Low across, high down.
     Lh = 2,
-    /// High both ways.
+    /// High in both directions.
     Hh = 3,
 }
 
@@ -170,43 +171,42 @@ pub struct CodeBlock {
     pub band: Band,
     /// Magnitude bit planes of the band (`M_b`), at most 31.
     pub band_planes: u8,
-    /// Magnitude bit planes that are coded: `band_planes` less those that are all 0; at least 1.
+    /// Coded magnitude bit planes: `band_planes` less those that are all 0; at least 1.
     pub planes: u8,
-    /// Coding passes: 1 to `3 * planes - 2`, and fewer where the stream leaves the last out.
+    /// Coding passes: 1 to `3 * planes - 2`, fewer if the stream omits the last ones.
     pub passes: u8,
-    /// The quantisation step: a coefficient is its magnitude times this. 1 where the plane is reversible.
+    /// Quantisation step: the factor of magnitudes. 1 if the plane is reversible.
     pub step: f32,
     /// Its codeword segments in `Codestream::segments`.
     pub segments: std::ops::Range<u32>,
-    /// Its bytes, in pieces of the codestream in `Codestream::pieces`: one after the other they are the bytes of its
-    /// segments.
+    /// Its bytes, as pieces of the codestream in `Codestream::pieces`: concatenated they are the bytes of its segments.
     pub pieces: std::ops::Range<u32>,
     /// Bytes of all its segments.
     pub len: u32,
 }
 
-/// A codeword segment: passes that one run of the decoder takes.
+/// A codeword segment: passes that the decoder decodes in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Bytes; may be 0.
+    /// Number of bytes; may be 0.
     pub len: u32,
-    /// Passes.
+    /// Number of passes.
     pub passes: u8,
 }
 
-/// Bytes of the stream.
+/// A byte range of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// First byte.
     pub offset: u32,
-    /// How many.
+    /// Number of bytes.
     pub len: u32,
 }
 
-/// All that a codestream says.
+/// The contents of a codestream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Codestream {
-    /// Its area on the reference grid, at the resolution that is kept.
+    /// Its area on the reference grid, at the kept resolution.
     pub area: Rect,
     /// Components, at least 1.
     pub components: Vec<Component>,
@@ -214,7 +214,7 @@ pub struct Codestream {
     pub tiles: Vec<Tile>,
     /// Planes of all tiles.
     pub planes: Vec<Plane>,
-    /// Code-blocks of all planes, those of a plane together.
+    /// Code-blocks of all planes, grouped by plane.
     pub blocks: Vec<CodeBlock>,
     /// Segments of all code-blocks.
     pub segments: Vec<Segment>,

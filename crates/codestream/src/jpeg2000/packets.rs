@@ -1,7 +1,7 @@
-//! Packets of a tile (ISO 15444-1, B.9 and B.10): their headers are read, and of each code-block it is noted
-//! which bytes of which packets are its own.
+//! Packets of a tile (ISO 15444-1, B.9 and B.10): parses their headers, and records the bytes of each code-block in
+//! each packet.
 //!
-//! State is made for a precinct when the first packet that is not empty comes for it, in memory that is counted.
+//! The state of a precinct is created at its first nonempty packet, in memory that is counted.
 
 use super::Style;
 use super::geometry::{BandPlace, Resolution};
@@ -14,21 +14,21 @@ const SOP: [u8; 2] = [0xFF, 0x91];
 /// Bytes of a SOP marker with its segment.
 const SOP_LEN: usize = 6;
 const EPH: [u8; 2] = [0xFF, 0x92];
-/// Deepest code-blocks: in half units, their coefficients fill 32 bits with a sign.
+/// Maximum bit planes of code-blocks: in half units, their coefficients fill 32 bits with a sign.
 const MOST_PLANES: u8 = 30;
 
-/// A code-block of which at least the precinct was met; those of a precinct and band lie row by row.
+/// A code-block whose precinct was encountered; those of a precinct and band are stored row by row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockState {
     pub(super) passes: Passes,
-    /// Bit planes that are all 0.
+    /// Number of bit planes that are all 0.
     pub(super) zero_planes: u8,
-    /// The first and the last of its contributions, or `NONE`.
+    /// Its first and last contribution, or `NONE`.
     pub(super) first: u32,
     pub(super) last: u32,
 }
 
-/// The code-blocks of a band in a precinct: a run of the tile's.
+/// The code-blocks of a band in a precinct: a range of the tile's.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PrecinctBand {
     pub(super) first: usize,
@@ -43,28 +43,28 @@ impl PrecinctBand {
         self.first..self.first + self.wide as usize * self.high as usize
     }
 
-    /// The column and row of each of them.
+    /// Returns the column and row of each of them.
     pub(super) fn cells(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let wide = self.wide;
         (0..self.high).flat_map(move |row| (0..wide).map(move |column| (column, row)))
     }
 }
 
-/// Where the packets of a tile lie, and how far they are read.
+/// Positions of a tile's packets, and the reading position.
 pub(super) struct Source<'a> {
     pub(super) codestream: &'a [u8],
-    /// Tile-parts that are left; the first is being read.
+    /// Remaining tile-parts; the first is being read.
     pub(super) parts: &'a [std::ops::Range<usize>],
     /// The next byte in the codestream.
     pub(super) at: usize,
-    /// What is left of headers that do not lie in the packets.
+    /// Remaining packed packet headers, if headers do not lie in the packets.
     pub(super) headers: Option<&'a [u8]>,
     pub(super) sop: bool,
     pub(super) eph: bool,
 }
 
 impl<'a> Source<'a> {
-    /// Bytes from here to the end of the tile-part; goes on to the next where this one is at its end.
+    /// Returns the bytes from here to the end of the tile-part; advances to the next part at the end of this one.
     fn rest(&mut self) -> &'a [u8] {
         while let [part, after @ ..] = self.parts {
             if self.at < part.end {
@@ -78,26 +78,26 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Code-blocks of a tile and what packets said of them.
+/// Code-blocks of a tile and the contents of its packets.
 #[derive(Debug)]
 pub(super) struct TileState {
     pub(super) blocks: Vec<BlockState>,
     pub(super) bands: Vec<PrecinctBand>,
     pub(super) contributions: Vec<Contribution>,
     nodes: Vec<Node>,
-    /// What all of these are counted in.
+    /// Memory account of all of these.
     pub(super) memory: Memory,
-    /// How often packets have asked a code-block whether it is in them.
+    /// Number of visits of code-blocks by packets.
     visits: u64,
 }
 
 /// Visits of code-blocks that any stream may take, and those that each of its code-blocks adds: a packet of one byte
-/// visits all code-blocks of its precinct, so that a short stream of many layers could keep a thread busy for hours.
+/// visits all code-blocks of its precinct, so a short stream of many layers could keep a thread busy for hours.
 const VISITS: u64 = 1 << 24;
 const VISITS_EACH: u64 = 64;
 
 impl TileState {
-    /// Nothing yet.
+    /// Returns an empty state.
     pub(super) fn new(memory: Memory) -> Self {
         Self {
             blocks: Vec::new(),
@@ -109,8 +109,8 @@ impl TileState {
         }
     }
 
-    /// Reads the next packet, which is one of a precinct. `first_band` is the precinct's place in `bands`,
-    /// `NONE` as long as it has none.
+    /// Reads the next packet, which belongs to a precinct. `first_band` is the precinct's index in `bands`, `NONE`
+    /// until it has one.
     pub(super) fn packet(
         &mut self,
         source: &mut Source<'_>,
@@ -158,7 +158,7 @@ impl TileState {
         Ok(())
     }
 
-    /// Makes the code-blocks of a precinct.
+    /// Creates the code-blocks of a precinct.
     fn precinct(&mut self, resolution: &Resolution, precinct: u32) -> Result<u32, Wrong> {
         let too_many = Wrong::Unsupported("more code-blocks than 32 bits count");
         let first_band = u32::try_from(self.bands.len()).ok().filter(|&first| first != NONE);
@@ -179,8 +179,8 @@ impl TileState {
         first_band.ok_or(too_many)
     }
 
-    /// Reads what a header says of the code-blocks of a band, and notes what is in the packet of them, one after the
-    /// other.
+    /// Reads the part of a header about the code-blocks of a band, and records their contributions in the packet, in
+    /// order.
     fn header(
         &mut self,
         bits: &mut HeaderBits<'_>,
@@ -227,7 +227,7 @@ impl TileState {
             })?;
             block.zero_planes += placeholders;
             let planes = band.planes.saturating_sub(block.zero_planes);
-            // A high-throughput cleanup pass may reach into the planes above its own.
+            // A high-throughput cleanup pass may extend into the planes above its own.
             if (if style.high_throughput { band.planes } else { planes }) > MOST_PLANES {
                 return Err(Wrong::Unsupported("a code-block of more than 30 bit planes"));
             }
@@ -238,7 +238,7 @@ impl TileState {
         Ok(())
     }
 
-    /// Gives the bytes after the header to what it noted, from contribution `first` on.
+    /// Assigns the bytes after the header to the recorded contributions, from `first` on.
     fn bodies(&mut self, source: &mut Source<'_>, first: usize) -> Result<(), Wrong> {
         for contribution in self.contributions.iter_mut().skip(first) {
             if contribution.len as usize > source.rest().len() {

@@ -1,4 +1,4 @@
-//! From the bytes of a stream to all its code-blocks: headers first, then tile by tile the packets.
+//! Parses a stream to all its code-blocks: headers first, then the packets tile by tile.
 
 use super::boxes::place;
 use super::geometry::{Resolution, TileComponent, places, resolutions_len, tile_component};
@@ -13,33 +13,33 @@ use super::tile_parts::{Headers, TileParts, ended, headers};
 use super::{CodeBlock, Codestream, Colour, Component, Plane, Rect, Tile};
 use strile_engine::BlockFault;
 
-/// What a caller wants of a codestream and takes.
+/// Requested resolution and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The highest resolutions that are left out.
+    /// Number of highest resolutions to discard.
     pub reduce: u8,
-    /// Most samples of all components together, at the resolution that is kept.
+    /// Maximum samples of all components together, at the kept resolution.
     pub most_samples: u64,
-    /// Most bytes of memory that parsing takes, with what comes of it.
+    /// Maximum bytes of memory for parsing, including the result.
     pub memory: u64,
 }
 
-/// What any stream may take, and for each component of it: its resolutions are there however few samples it has.
+/// Memory that any stream may take, and additionally per component: its resolutions exist even if it has few samples.
 const SPARE: u64 = 64 << 10;
 const SPARE_EACH: u64 = 4 << 10;
-/// What small pictures may take for their samples at most, however small their code-blocks.
+/// Maximum memory that small pictures may take for their samples, however small their code-blocks.
 const SMALL: u64 = 64 << 20;
 
 impl Limits {
-    /// Memory for any stream that is worth its samples. A code-block takes about 120 bytes with all that is noted of it,
-    /// so that there may be one for every 4 x 4 samples, the least that encoders make, and of large pictures one for
-    /// every 16 x 16. One for every 64 x 64, as is usual, takes a fraction of this.
+    /// Returns enough memory for any reasonable stream. A code-block takes about 120 bytes with all its records, so
+    /// this allows one for every 4 x 4 samples, the smallest that encoders make, and in large pictures one for every 16
+    /// x 16. The usual one for every 64 x 64 takes a fraction of this.
     pub fn ample_memory(samples: u64, components: u64, stream_len: u64) -> u64 {
         let blocks = samples.saturating_mul(8).min(SMALL.saturating_add(samples / 2));
         Self::spare(components).saturating_add(blocks).saturating_add(stream_len)
     }
 
-    /// Memory for streams as they are usual, where many are held: code-blocks of 32 x 32 samples and more.
+    /// Returns enough memory for usual streams, if many are held: code-blocks of 32 x 32 samples and more.
     pub fn usual_memory(samples: u64, components: u64, stream_len: u64) -> u64 {
         Self::spare(components).saturating_add(samples / 8).saturating_add(stream_len)
     }
@@ -51,21 +51,20 @@ impl Limits {
 
 const EOC: [u8; 2] = [0xFF, 0xD9];
 
-/// The shape of a codestream, alone or in a JP2 file.
+/// Returns the shape of a codestream, alone or in a JP2 file.
 ///
 /// # Errors
 ///
-/// There is no codestream, or its sizes are impossible.
+/// If there is no codestream, or its sizes are impossible.
 pub fn size(stream: &[u8]) -> Result<Size, BlockFault> {
     super::tile_parts::size(super::boxes::codestream(stream)?)
 }
 
-/// Reads a codestream, alone or in a JP2 file. Pieces of code-blocks lie in `stream`.
+/// Reads a codestream, alone or in a JP2 file. Pieces of code-blocks are ranges of `stream`.
 ///
 /// # Errors
 ///
-/// The stream is corrupt, ends too early, has more samples than allowed or takes more memory, or uses what is not
-/// supported.
+/// If the stream is corrupt or truncated, exceeds the limits of samples or memory, or uses an unsupported feature.
 pub fn parse(stream: &[u8], limits: Limits) -> Result<Codestream, BlockFault> {
     let place = place(stream)?;
     let base = place.start;
@@ -115,9 +114,9 @@ fn check(size: &Size, codestream: &[u8], limits: Limits) -> Result<(), BlockFaul
     Ok(())
 }
 
-/// What is found so far.
+/// Results so far.
 struct Parsed<'a> {
-    /// Where the codestream begins in the stream.
+    /// Position of the codestream in the stream.
     base: usize,
     codestream: &'a [u8],
     memory: Memory,
@@ -148,14 +147,14 @@ impl Parsed<'_> {
         let mut state = TileState::new(self.memory);
         self.packets(index, parts, holding, &components, &places, &mut precincts, &mut state)?;
         self.memory = state.memory;
-        // All of it is the tile's alone.
+        // All of it belongs only to this tile.
         let own = self.memory.used() - before;
         self.take(size, &components, &general, &places, &precincts, &state)?;
         self.memory.give(own);
         Ok(())
     }
 
-    /// The precincts of a tile, after it is known that the packets of them all can be there.
+    /// Creates the precincts of a tile, after checking that the stream is long enough for all their packets.
     fn precincts(
         &mut self,
         size: &Size,
@@ -180,7 +179,7 @@ impl Parsed<'_> {
             ));
         }
         let (mut all, mut precincts) = (Vec::new(), Vec::new());
-        // Not more than there are bytes.
+        // At most as many as there are bytes.
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         self.memory.reserve(&mut all, count)?;
         self.memory.reserve(&mut precincts, count)?;
@@ -279,7 +278,7 @@ impl Parsed<'_> {
         }
     }
 
-    /// Notes the planes and code-blocks of a tile.
+    /// Records the planes and code-blocks of a tile.
     fn take(
         &mut self,
         size: &Size,
@@ -325,7 +324,7 @@ impl Parsed<'_> {
     }
 }
 
-/// Notes the code-blocks of a precinct; there is room for them.
+/// Records the code-blocks of a precinct; there is room for them.
 fn blocks(
     found: &mut Codestream,
     state: &TileState,
@@ -377,7 +376,7 @@ fn blocks(
     Ok(())
 }
 
-/// What the first three components went through.
+/// Returns the transform of the first three components.
 fn colour(size: &Size, components: &[TileComponent<'_>], mixed: bool) -> Result<Colour, BlockFault> {
     if !mixed {
         return Ok(Colour::None);
@@ -401,13 +400,13 @@ fn colour(size: &Size, components: &[TileComponent<'_>], mixed: bool) -> Result<
     }
 }
 
-/// How far a precinct is read.
+/// Reading state of a precinct.
 #[derive(Debug, Clone, Copy)]
 struct Precinct {
-    /// Its place in its resolution, row by row.
+    /// Index in its resolution, row by row.
     index: u32,
-    /// Layers that are read.
+    /// Layers read.
     layers: u16,
-    /// Its place in the bands of the tile, or `NONE` until a packet of it was not empty.
+    /// Index in the bands of the tile, or `NONE` until its first nonempty packet.
     bands: u32,
 }

@@ -1,13 +1,13 @@
-//! The order of a tile's packets (ISO 15444-1, B.12): five ways to walk layers, resolutions, components and
-//! places, and changes between them.
+//! The order of a tile's packets (ISO 15444-1, B.12): five orders of layers, resolutions, components and positions, and
+//! changes between them.
 //!
-//! Instead of stepping over the reference grid, the precincts of a tile are sorted by the place at which such
-//! a walk would find them.
+//! Instead of stepping over the reference grid, the precincts of a tile are sorted by the position at which such a walk
+//! would find them.
 
 use super::fields::Fields;
 use strile_engine::BlockFault;
 
-/// An order; L is for layers, R for resolutions, C for components and P for places.
+/// A progression order: L is for layers, R for resolutions, C for components and P for positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Lrcp,
@@ -30,7 +30,7 @@ impl Order {
     }
 }
 
-/// Packets that one order walks.
+/// The packets of one progression order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Volume {
     pub(super) order: Order,
@@ -42,7 +42,7 @@ pub(super) struct Volume {
 }
 
 impl Volume {
-    /// An entry of a POC segment; `None` where it is cut short.
+    /// Reads an entry of a POC segment; `None` if it is truncated.
     pub(super) fn read(fields: &mut Fields<'_>, components: usize) -> Option<Result<Self, BlockFault>> {
         let first_resolution = fields.u8()?;
         let first_component = fields.component(components)?;
@@ -62,19 +62,19 @@ impl Volume {
     }
 }
 
-/// A precinct as the orders see it.
+/// Sorting keys of a precinct.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Place {
     pub(super) component: u16,
     pub(super) resolution: u8,
-    /// Where on the reference grid a walk over places finds it.
+    /// Position on the reference grid at which a walk finds it.
     pub(super) x: u32,
     pub(super) y: u32,
 }
 
-/// Calls `visit` for each packet of a volume with the index of its precinct and its layer. Places are sorted
-/// by component, then resolution, then row by row. Packets that came in a volume before are visited again.
-/// `order` becomes the list of places as they are visited; it has room for them all.
+/// Calls `visit` for each packet of a volume with the index of its precinct and its layer. `places` are sorted by
+/// component, then resolution, then row by row. Packets of earlier volumes are visited again. `order` becomes the list
+/// of places in visiting order; it must have room for them all.
 pub(super) fn walk<E>(
     volume: &Volume,
     places: &[Place],

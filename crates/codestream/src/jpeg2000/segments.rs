@@ -1,35 +1,35 @@
-//! Coding passes of a code-block and the codeword segments that they fall into (ISO 15444-1, B.10.6 and
-//! B.10.7; 15444-15, annex B for high throughput).
+//! Coding passes of a code-block and their codeword segments (ISO 15444-1, B.10.6 and B.10.7; 15444-15, annex B for
+//! high throughput).
 
 use super::header_bits::{HeaderBits, Wrong};
 use super::{BEFORE_BYPASS, Piece, Segment, Style};
 
 /// No contribution.
 pub(super) const NONE: u32 = u32::MAX;
-/// Bits of a length before a header says more.
+/// Initial number of bits of a length.
 const FIRST_LENGTH_BITS: u8 = 3;
 const MOST_LENGTH_BITS: u32 = 32;
 /// Passes of a high-throughput set: cleanup, significance propagation, magnitude refinement.
 const HIGH_THROUGHPUT_SET: u8 = 3;
 
-/// What one packet holds of one codeword segment.
+/// Bytes of one codeword segment in one packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contribution {
-    /// Where it lies in the codestream.
+    /// Offset in the codestream.
     pub(super) offset: u32,
     pub(super) len: u32,
     passes: u8,
-    /// Whether a segment begins with it.
+    /// Whether it begins a segment.
     fresh: bool,
-    /// The next of the same code-block, or `NONE`.
+    /// The next contribution of the same code-block, or `NONE`.
     pub(super) next: u32,
 }
 
-/// How far the passes of a code-block are read.
+/// Reading state of a code-block's passes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Passes {
     count: u8,
-    /// Passes that the segment of the last one can still take.
+    /// Passes that the current segment can still take.
     room: u8,
     /// Bits of lengths, less those for the number of passes.
     length_bits: u8,
@@ -50,8 +50,8 @@ impl Passes {
         self.count
     }
 
-    /// Reads the number of new passes and the lengths of what they add. Returns how many bit planes were
-    /// skipped with placeholder passes, which only high-throughput code-blocks have.
+    /// Reads the number of new passes and the lengths of their bytes. Returns how many bit planes were skipped with
+    /// placeholder passes, which only high-throughput code-blocks have.
     pub(super) fn read(
         &mut self,
         bits: &mut HeaderBits<'_>,
@@ -95,7 +95,7 @@ impl Passes {
     }
 }
 
-/// Passes that a segment takes which begins with pass `first`.
+/// Returns the number of passes in a segment that begins with pass `first`.
 fn capacity(style: Style, first: u8) -> u8 {
     if style.high_throughput {
         return if first == 0 { 1 } else { HIGH_THROUGHPUT_SET - 1 };
@@ -104,13 +104,13 @@ fn capacity(style: Style, first: u8) -> u8 {
         (true, _) => 1,
         (false, false) => u8::MAX,
         (false, true) if first < BEFORE_BYPASS => BEFORE_BYPASS,
-        // Then two raw passes and a cleanup pass, in turns.
+        // Then alternately two raw passes and a cleanup pass.
         (false, true) if first % 3 == 1 => 2,
         (false, true) => 1,
     }
 }
 
-/// The number of new passes, 1 to 164 (table B.4).
+/// Returns the number of new passes, 1 to 164 (table B.4).
 fn new_passes(bits: &mut HeaderBits<'_>) -> Result<u8, Wrong> {
     for (width, base) in [(1, 1), (1, 2), (2, 3), (5, 6)] {
         let number = bits.number(width)?;
@@ -121,8 +121,8 @@ fn new_passes(bits: &mut HeaderBits<'_>) -> Result<u8, Wrong> {
     Ok(37 + u8::try_from(bits.number(7)?).unwrap_or_default())
 }
 
-/// Appends the segments and the pieces of a code-block, from the first of its contributions on: at most as many as it
-/// has contributions. Returns all its bytes.
+/// Appends the segments and the pieces of a code-block, from its contribution `first` on: at most as many as it has
+/// contributions. Returns the number of its bytes.
 pub(super) fn collect(
     contributions: &[Contribution],
     first: u32,

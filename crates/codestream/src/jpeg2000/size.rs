@@ -4,21 +4,21 @@ use super::fields::Fields;
 use super::{Component, Rect};
 use strile_engine::BlockFault;
 
-/// Most tiles that a codestream can have.
+/// Maximum tiles of a codestream.
 const MOST_TILES: u64 = 65_535;
-/// Most components that a codestream can have.
+/// Maximum components of a codestream.
 const MOST_COMPONENTS: u16 = 16_384;
-/// Deepest samples of part 1.
+/// Maximum sample depth of part 1.
 const MOST_BITS: u8 = 38;
 
-/// The shape of a codestream, before anything else of it is read.
+/// The shape of a codestream, known before the rest is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Size {
     /// Its area on the reference grid.
     pub area: Rect,
     /// Components at full resolution, at least 1.
     pub components: Vec<Component>,
-    /// The first tile, whole: its corner may lie outside of the area.
+    /// The first tile, unclipped: its corner may lie outside of the area.
     pub(super) tile: Rect,
     pub(super) tiles_across: u32,
     pub(super) tiles_down: u32,
@@ -30,7 +30,7 @@ impl Size {
         Self::fields(Fields(body)).ok_or_else(|| BlockFault::corrupt("JPEG 2000: SIZ segment cut short"))?
     }
 
-    /// `None` where the segment ends too early.
+    /// Reads the fields; `None` if the segment ends too early.
     fn fields(mut fields: Fields<'_>) -> Option<Result<Self, BlockFault>> {
         let capabilities = fields.u16()?;
         let (x1, y1, x0, y0) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
@@ -65,12 +65,12 @@ impl Size {
         Some(Ok(Self { area, components, tile, tiles_across, tiles_down }))
     }
 
-    /// Tiles in all.
+    /// Returns the total number of tiles.
     pub(super) fn tiles(&self) -> usize {
         self.tiles_across as usize * self.tiles_down as usize
     }
 
-    /// The part of the area that a tile covers.
+    /// Returns the part of the area that a tile covers.
     pub(super) fn tile(&self, index: usize) -> Rect {
         let across = (self.tiles_across as usize).max(1);
         let edge = |first: u32, size: u32, index: usize| {
@@ -88,7 +88,7 @@ impl Size {
         }
     }
 
-    /// Samples of all components at a lower resolution.
+    /// Returns the samples of all components at a lower resolution.
     pub(super) fn samples(&self, reduce: u8) -> u64 {
         let samples = |component: &Component| {
             let rect = component.rect.reduced(reduce);
@@ -99,13 +99,14 @@ impl Size {
 }
 
 impl Rect {
-    /// On a grid that is coarser by whole factors: `x0 / dx` and so on, rounded up.
+    /// Returns the rectangle on a grid that is coarser by whole factors: `x0 / dx` and so on, rounded up.
     pub(super) fn divided(&self, dx: u64, dy: u64) -> Self {
         let part = |value: u32, by: u64| u32::try_from(u64::from(value).div_ceil(by)).unwrap_or(u32::MAX);
         Self { x0: part(self.x0, dx), y0: part(self.y0, dy), x1: part(self.x1, dx), y1: part(self.y1, dy) }
     }
 
-    /// At a resolution that is lower by `levels`, 32 at most: every edge divided by two to that power, rounded up.
+    /// Returns the rectangle at a resolution that is lower by `levels`, 32 at most: every edge divided by two to that
+    /// power, rounded up.
     pub fn reduced(&self, levels: u8) -> Self {
         let factor = 1_u64 << levels.min(32);
         self.divided(factor, factor)

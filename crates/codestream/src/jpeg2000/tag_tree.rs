@@ -1,19 +1,19 @@
-//! Tag trees (ISO 15444-1, B.10.2): a grid of numbers, each told as far as it is asked for, with the least of
-//! each four told once for them all.
+//! Tag trees (ISO 15444-1, B.10.2): a grid of numbers, each coded as far as needed, with the minimum of each group of
+//! four coded once for all of them.
 //!
 //! The nodes of all trees of a tile lie in one list.
 
 use super::header_bits::{HeaderBits, Wrong};
 use super::memory::Memory;
 
-/// A number of which so much is known: it is at least `low`, and equal to it where `known`.
+/// State of a number: it is at least `low`, and equal to it if `known`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Node {
     low: u16,
     known: bool,
 }
 
-/// A tree in a list of nodes: its leaves row by row from `first` on, then the level above them, and so on.
+/// A tree in a list of nodes: its leaves row by row from `first` on, then the next level, and so on.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TagTree {
     first: u32,
@@ -25,7 +25,7 @@ pub(super) struct TagTree {
 const MOST_LEVELS: usize = 16;
 
 impl TagTree {
-    /// How many nodes a tree has.
+    /// Returns the number of nodes of a tree.
     pub(super) fn nodes(wide: u32, high: u32) -> u64 {
         let (mut wide, mut high, mut nodes) = (u64::from(wide), u64::from(high), 0);
         loop {
@@ -37,7 +37,7 @@ impl TagTree {
         }
     }
 
-    /// A tree of which nothing is known, at the end of the list.
+    /// Appends an undecoded tree to the list.
     pub(super) fn new(
         nodes: &mut Vec<Node>,
         memory: &mut Memory,
@@ -51,7 +51,7 @@ impl TagTree {
         Ok(Self { first, wide, high })
     }
 
-    /// The number of a leaf if it is below `limit`; reads no more than it takes to know.
+    /// Returns the number of a leaf if it is below `limit`; reads no more bits than needed.
     pub(super) fn value(
         &self,
         nodes: &mut [Node],

@@ -1,5 +1,5 @@
-//! The headers of a codestream and the place of its tile-parts (ISO 15444-1, A.3 to A.7): what is said about
-//! each tile, where its packets lie, and its packet headers where they were moved out of the packets.
+//! The headers of a codestream and the positions of its tile-parts (ISO 15444-1, A.3 to A.7): coding parameters of each
+//! tile, positions of its packets, and its packed packet headers.
 
 use super::fields::Fields;
 use super::markers::Parameters;
@@ -24,18 +24,18 @@ const SOD: u16 = 0xFF93;
 const EOC: u16 = 0xFFD9;
 /// Bytes of a tile-part without packets: SOT with its segment, and SOD.
 const LEAST_TILE_PART: usize = 14;
-/// The only extension in CAP that is read here, part 15.
+/// The only supported extension in CAP, part 15.
 const PART_15: u32 = 1 << 17;
 
-/// What is known of a tile before its packets are read.
+/// Headers of a tile, known before its packets are read.
 #[derive(Debug, Default)]
 pub(super) struct TileParts {
     pub(super) parameters: Parameters,
-    /// Where its packets lie in the codestream, in their order.
+    /// Positions of its packets in the codestream, in order.
     pub(super) packets: Vec<Range<usize>>,
-    /// Its packet headers where they do not lie in the packets.
+    /// Its packet headers if they do not lie in the packets.
     pub(super) headers: Option<Vec<u8>>,
-    /// Whether the last part goes on to the end of the codestream: EOC follows its packets.
+    /// Whether the last part extends to the end of the codestream: EOC follows its packets.
     pub(super) open: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct TileParts {
 pub(super) struct Headers {
     pub(super) size: Size,
     pub(super) parameters: Parameters,
-    /// One for each tile, each with at least one part.
+    /// One entry per tile, each with at least one part.
     pub(super) tiles: Vec<TileParts>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn size(codestream: &[u8]) -> Result<Size, BlockFault> {
     Size::read(markers.segment()?)
 }
 
-/// Reads everything but the packets. `check` sees the size before anything is allocated by it.
+/// Reads everything but the packets. `check` receives the size before anything is allocated for it.
 pub(super) fn headers(
     codestream: &[u8],
     memory: &mut Memory,
@@ -97,7 +97,7 @@ pub(super) fn headers(
     tiles.resize_with(size.tiles(), TileParts::default);
     loop {
         tile_part(&mut markers, &mut tiles, packed.as_mut(), (components, memory))?;
-        // Every packet is looked for, so a stream that ends without EOC has lost nothing.
+        // All packets are checked later, so a stream without EOC has lost nothing.
         if markers.at == codestream.len() {
             break;
         }
@@ -124,7 +124,7 @@ pub(super) fn headers(
     Ok(Headers { size, parameters, tiles })
 }
 
-/// The bytes of numbered segments in the order of their numbers.
+/// Returns the bytes of numbered segments in numerical order.
 fn joined(mut segments: Vec<(u8, &[u8])>, memory: &mut Memory) -> Result<Vec<u8>, BlockFault> {
     segments.sort_by_key(|&(number, _)| number);
     let mut bytes = Vec::new();
@@ -133,7 +133,7 @@ fn joined(mut segments: Vec<(u8, &[u8])>, memory: &mut Memory) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Reads a tile-part from after its SOT marker. Where packet headers are packed in the main header, those of every
+/// Reads a tile-part from after its SOT marker. If packet headers are packed in the main header, those of every
 /// tile-part must be there.
 fn tile_part(
     markers: &mut Markers<'_>,
@@ -218,7 +218,7 @@ fn tile_part(
     Ok(())
 }
 
-/// Reads a segment that main headers and tile-parts can both have, or skips it.
+/// Reads a segment that is allowed in main headers and tile-parts, or skips it.
 fn read_parameters(
     parameters: &mut Parameters,
     marker: u16,
@@ -251,7 +251,7 @@ fn check_extensions(body: &[u8]) -> Result<(), BlockFault> {
     }
 }
 
-/// A segment that begins with its number among its kind.
+/// Splits a segment into its number among its kind and the rest.
 fn numbered(body: &[u8]) -> Result<(u8, &[u8]), BlockFault> {
     let (&number, bytes) =
         body.split_first().ok_or_else(|| BlockFault::corrupt("JPEG 2000: PPM or PPT segment cut short"))?;

@@ -1,4 +1,4 @@
-//! Encoded blocks that lie on the device and are wanted on the host: one gather, one copy, whatever their number.
+//! Encoded blocks on the device that the host needs: one gather and one copy for any number of blocks.
 
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
@@ -17,8 +17,8 @@ use strile_engine::{Arena, Context, DeviceBytes, EngineError, Span};
 
 const PURPOSE: &str = "encoded blocks back to host";
 
-/// The bytes of `spans` in one arena, and where each lies there. A span that leaves the bytes has none: it comes back as
-/// one past the arena's end.
+/// Copies the bytes of `spans` to one arena and returns their place there. A span that leaves the bytes gets a span
+/// past the arena's end.
 pub(crate) fn back_to_host(
     device: &Device,
     spare: &Arc<Spare>,
@@ -54,15 +54,15 @@ pub(crate) fn back_to_host(
         reserved: 0,
     };
     let function = device.function(gather::MODULE, gather::MODULE)?;
-    // SAFETY: items lie inside both memories, which live until the copy below is waited for.
+    // SAFETY: items lie inside both memories, which live until the copy below has been waited for.
     unsafe { launch(stream, &function, gather::grid(&items), gather::THREADS, &args) }?;
     let len = usize::try_from(total).map_err(|_| EngineError::Abandoned)?;
     let landed = memory.download(stream, 0, spare.pinned(device, len)?, len)?.wait()?;
     Ok((spare.arena(landed, len), moved))
 }
 
-/// Fills the arena of encoded bytes of a batch from bytes that are on the device already: kernels want them aligned, with
-/// slack behind each range. The table of what is gathered lies where the tables of the batch will.
+/// Fills a batch's arena of encoded bytes from bytes that are already on the device: kernels need them aligned, with
+/// slack behind each range. The gather table is stored where the batch's tables will be.
 pub(crate) fn gather_into(
     run: &Run,
     bytes: &DeviceBytes,
@@ -73,7 +73,7 @@ pub(crate) fn gather_into(
 ) -> Result<InFlight, Stop> {
     let item = |read: &Read| GatherItem { src: read.offset, dst: read.at, len: read.len };
     let items: Vec<GatherItem> = batch.reads.iter().map(item).collect();
-    // What kernels may read past a block is to be the same every time.
+    // Makes the bytes that kernels may read past a block deterministic.
     memory.fill(stream, arenas.encoded, batch.size.encoded, 0)?;
     let table = bytes_of(&items);
     let mut rows = run.spare.pinned(&run.device, table.len())?;
@@ -87,7 +87,7 @@ pub(crate) fn gather_into(
         reserved: 0,
     };
     let function = run.device.function(gather::MODULE, gather::MODULE)?;
-    // SAFETY: the plan sent spans outside the bytes to the host, and `batch` laid the rest out inside the arena.
+    // SAFETY: the plan sent spans outside the bytes to the host, and `batch` placed the others inside the arena.
     unsafe { launch(stream, &function, gather::grid(&items), gather::THREADS, &args) }?;
     Ok(rows)
 }

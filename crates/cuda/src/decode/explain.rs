@@ -1,4 +1,4 @@
-//! A plan as callers see it: batches, byte ranges, memory, and which decoder takes which blocks.
+//! A plan for callers: batches, byte ranges, memory, and the decoder of each block.
 
 use crate::decode::batch::{Route, Why, aligned};
 use crate::decode::codec;
@@ -10,7 +10,7 @@ use strile_engine::{
     Location, OutputKind, Placement, Routes, Span, Submission, Supply,
 };
 
-/// A plan, and what it was made for.
+/// A plan and the job it was made for.
 pub(crate) struct Explained<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) job: &'a DecodeJob,
@@ -39,7 +39,7 @@ impl Explained<'_> {
             }
             (count, bytes) = (count + left.ranges, bytes.saturating_add(left.range_bytes));
         }
-        // Pixels that come back from the device are placed before the host decodes what is left.
+        // Pixels that come back from the device are placed before the host decodes the remaining blocks.
         let place = self.placing()?;
         let host = plan.host().saturating_add(place.host.max(left.memory.host));
         let per_worker = place.per_worker.max(left.memory.per_worker);
@@ -71,7 +71,7 @@ impl Explained<'_> {
         routes.into_routes()
     }
 
-    /// What the host does with the blocks that are left to it.
+    /// Returns the plan of the host engine for the blocks left to it.
     fn left(&self) -> Result<EnginePlan, EngineError> {
         let Self { plan, job, submission, .. } = self;
         let tasks = job.tasks().iter().zip(&plan.routes);
@@ -82,7 +82,7 @@ impl Explained<'_> {
         if tasks.is_empty() {
             return Ok(EnginePlan::default());
         }
-        // They are decoded into pinned memory for outputs on the device, as much at once as goes up in one copy.
+        // For outputs on the device they are decoded into pinned memory, as many at once as one upload holds.
         let up = tasks.iter().filter(|task| !is_host(submission.outputs, task));
         let up =
             up.fold(0u64, |sum, task| sum.saturating_add(aligned(crop_len(job, submission.outputs, task))));
@@ -99,7 +99,8 @@ impl Explained<'_> {
         Ok(left)
     }
 
-    /// What the host takes to place pixels that come back from the device: at most for each worker the largest of them.
+    /// Returns the host memory for placing pixels that come back from the device: at most the largest of them per
+    /// worker.
     fn placing(&self) -> Result<EngineMemory, EngineError> {
         let Self { plan, job, submission, .. } = self;
         let outputs = submission.outputs;
@@ -140,7 +141,7 @@ impl Explained<'_> {
 }
 
 impl Why {
-    /// Says why the host decodes a block; `no_kernel` is the reason of its layout.
+    /// Returns why the host decodes a block; `no_kernel` is the reason of its layout.
     fn words(self, no_kernel: Option<&String>) -> String {
         match self {
             Self::NoKernel => no_kernel.cloned().unwrap_or_default(),

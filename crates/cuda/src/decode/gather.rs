@@ -1,16 +1,16 @@
-//! Encoded blocks that lie scattered on the device, gathered into one buffer: what the kernel `gather` is launched with.
+//! Gathering of scattered encoded blocks on the device into one buffer: arguments of the kernel `gather`.
 
-/// The `.cu` file without its ending, and the entry point in it.
+/// Name of the `.cu` file without its extension, and of its entry point.
 pub const MODULE: &str = "gather";
-/// Threads of a CUDA block, as the kernel says.
+/// Threads per CUDA block, as in the kernel.
 pub const THREADS: u32 = 256;
 
-/// Bytes that a CUDA block copies at a time, as the kernel says.
+/// Bytes that a CUDA block copies at a time, as in the kernel.
 const PIECE: u64 = 16 << 10;
-/// CUDA blocks beyond which those of one item take several pieces each.
+/// Number of CUDA blocks beyond which each takes several pieces.
 const MANY_BLOCKS: u64 = 1 << 16;
 
-/// One block to copy; the twin of `GatherItem` in `kernels/blocks/gather_abi.h`.
+/// One block to copy; counterpart of `GatherItem` in `kernels/blocks/gather_abi.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct GatherItem {
@@ -18,7 +18,7 @@ pub struct GatherItem {
     pub src: u64,
     /// Offset of its first byte in the destination.
     pub dst: u64,
-    /// Bytes, 0 allowed.
+    /// Number of bytes; may be 0.
     pub len: u64,
 }
 
@@ -26,23 +26,23 @@ pub struct GatherItem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct GatherArgs {
-    /// Device address that `GatherItem::src` counts from.
+    /// Base device address of `GatherItem::src`.
     pub src: u64,
-    /// Device address that `GatherItem::dst` counts from.
+    /// Base device address of `GatherItem::dst`.
     pub dst: u64,
     /// `GatherItem`s.
     pub items: u64,
     /// Number of items.
     pub count: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
 const _: () = assert!(size_of::<GatherItem>() == 24);
 const _: () = assert!(size_of::<GatherArgs>() == 32);
 
-/// The items that put blocks one after the other, each at a multiple of `align` (a power of two), and the bytes that
-/// takes; `None` past 2^64.
+/// Returns the items that concatenate blocks, each at a multiple of `align` (a power of two), and the total bytes;
+/// `None` past 2^64.
 pub fn items(blocks: impl IntoIterator<Item = (u64, u64)>, align: u64) -> Option<(Vec<GatherItem>, u64)> {
     let mut items = Vec::new();
     let mut end = 0u64;
@@ -54,7 +54,7 @@ pub fn items(blocks: impl IntoIterator<Item = (u64, u64)>, align: u64) -> Option
     Some((items, end))
 }
 
-/// The grid for a launch over `items`.
+/// Returns the grid of a launch over `items`.
 pub fn grid(items: &[GatherItem]) -> (u32, u32) {
     let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
     let longest = items.iter().map(|item| item.len).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Pinned memory that the host engine decodes into, each block its own part of it.
+//! Pinned memory that the host engine decodes into, one part per block.
 
 #![expect(unsafe_code, reason = "outputs in disjoint parts of one piece of memory")]
 
@@ -6,13 +6,13 @@ use crate::memory::Pinned;
 use std::sync::Arc;
 use strile_engine::{Output, OutputSpec};
 
-/// Pinned memory that the CPU engine decodes into. The memory is reached through outputs alone until it is taken back.
+/// Pinned memory that the CPU engine decodes into. It is accessed only through outputs until it is taken back.
 pub(crate) struct Landing {
     start: *mut u8,
     memory: Pinned,
 }
 
-// SAFETY: the pointer is into the memory, which may go to any thread.
+// SAFETY: the pointer is into the memory, which may be sent to any thread.
 unsafe impl Send for Landing {}
 // SAFETY: nothing is read or written through a shared reference.
 unsafe impl Sync for Landing {}
@@ -23,21 +23,21 @@ impl Landing {
         Arc::new(Self { start, memory })
     }
 
-    /// An output in the part from `at` on; `None` where it does not fit.
+    /// Returns an output in the part from `at` on; `None` if it does not fit.
     ///
     /// # Safety
-    /// The parts of two outputs that live at once must not overlap.
+    /// The parts of two outputs that are alive at once must not overlap.
     pub(crate) unsafe fn output(self: &Arc<Self>, spec: OutputSpec, at: u64) -> Option<Output> {
         let (at, len) = (usize::try_from(at).ok()?, spec.len().ok()?);
         if at.checked_add(len)? > self.memory.len() {
             return None;
         }
-        // SAFETY: the part lies in the memory, checked above, which the output keeps; the caller says that no other
-        // output has a part of it.
+        // SAFETY: the part lies in the memory, checked above, which the output keeps; the caller guarantees that no
+        // other output overlaps it.
         unsafe { Output::borrowed(spec, self.start.add(at), len, Box::new(Arc::clone(self))) }.ok()
     }
 
-    /// The memory, once no output holds it.
+    /// Returns the memory once no output holds it.
     pub(crate) fn into_memory(self: Arc<Self>) -> Option<Pinned> {
         Some(Arc::into_inner(self)?.memory)
     }

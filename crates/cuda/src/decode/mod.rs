@@ -1,9 +1,10 @@
-//! Blocks from their file to pixels on the device.
+//! Decoding: blocks from their file to pixels on the device.
 //!
-//! `plan` holds what a job does and takes, `batch` how it is cut, `explain` both for callers. `run` is the job, `small` a job of one
-//! batch. `slabs` moves encoded bytes, `tables` makes the tables of kernels, `flight` ends a batch. `codec` and `picture` are the
-//! decoders, `place` is the pass from decompressed rows to pixels. `host` is the work of the host engine, `landing` its memory,
-//! `back` and `gather` are the encoded blocks that return to it.
+//! `plan` computes the work and memory of a job, `batch` its batches, `explain` describes both to callers. `run`
+//! executes a job, `small` a job of one batch. `slabs` moves encoded bytes, `tables` makes the tables of kernels,
+//! `flight` ends a batch. `codec` and `picture` are the decoders, `place` is the pass from decompressed rows to pixels.
+//! `host` runs the work of the host engine, `landing` provides its memory, `back` and `gather` return encoded blocks to
+//! it.
 
 pub(crate) mod back;
 pub(crate) mod batch;

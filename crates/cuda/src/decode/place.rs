@@ -1,7 +1,7 @@
-//! The pass after decompression: which layouts it takes, and what the kernels of `place.cu` are launched with.
+//! The pass after decompression: supported layouts, and the launches of the kernels of `place.cu`.
 //!
-//! The meaning of every layout is the CPU engine's; what it takes and this pass does not is refused here with the reason,
-//! and such blocks are decoded by the host. Blocks stored without compression are placed from where they were read.
+//! The CPU engine defines the meaning of every layout. A layout that this pass does not support is refused here with
+//! the reason, and the host decodes such blocks. Uncompressed blocks are placed directly from where they were read.
 
 mod abi;
 mod convert;
@@ -15,21 +15,21 @@ use abi::{Finish, LAYOUT_REVERSE, LAYOUT_SUMS, Load, Path, TASK_FILL, TASK_INTER
 use strile_engine::{BlockLayout, ChromaTables, DecodedForm, OutputSpec, Placement};
 use strile_tiff::{ByteOrder, Compression, Predictor, SampleFormat};
 
-/// The `.cu` file without its ending.
+/// Name of the `.cu` file without its extension.
 pub const MODULE: &str = "place";
-/// Threads of a CUDA block, as the kernel says.
+/// Threads per CUDA block, as in the kernel.
 pub const THREADS: u32 = 128;
 
-/// The longest packed row.
+/// Longest packed row.
 const MAX_ROW: usize = 1 << 30;
 
-/// Whether the pass takes blocks of this layout, or why not.
+/// Checks whether the pass supports blocks of this layout; the error says why not.
 pub fn support(block: &BlockLayout) -> Result<(), String> {
     stored(block, &mut Vec::new()).map(|_| ())
 }
 
-/// How blocks of a layout go into an output, or why there is no kernel for it. What the layout needs besides is appended
-/// to `tables`, which all layouts of a launch share.
+/// Returns how blocks of a layout are placed in an output, or why there is no kernel for it. Additional tables are
+/// appended to `tables`, which all layouts of a launch share.
 pub fn layout(block: &BlockLayout, out: &OutputSpec, tables: &mut Vec<i32>) -> Result<PlaceLayout, String> {
     if out.data_type != block.data_type {
         return Err(format!("{} into an output of {}", block.data_type, out.data_type));
@@ -45,7 +45,7 @@ fn put_strides(layout: &mut PlaceLayout, out: &OutputSpec) {
     layout.column_stride = out.strides.column as u64;
 }
 
-/// Where a task finds and leaves things, beside what its placement says.
+/// Positions of a task, in addition to its placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskPlaces {
     /// Device address of the block's first byte; `None` for a block that is filled.
@@ -61,9 +61,9 @@ pub struct TaskPlaces {
 }
 
 impl PlaceLayout {
-    /// The task that puts the selected samples of a block where its placement says.
+    /// Returns the task that places the selected samples of a block.
     ///
-    /// The placement must lie in the output and in the block, and the block must hold its rows, as engines check.
+    /// The placement must lie in the output and in the block, and the block must hold its rows; engines check this.
     pub fn task(&self, placement: &Placement, selection: &[u16], places: &TaskPlaces) -> PlaceTask {
         let offset = u64::from(placement.first_band).wrapping_mul(self.band_stride);
         let offset = offset.wrapping_add(u64::from(placement.out_y).wrapping_mul(self.row_stride));
@@ -91,21 +91,21 @@ impl PlaceLayout {
         }
     }
 
-    /// The same for an output with other strides.
+    /// Returns the same layout for an output with other strides.
     pub fn with_strides(&self, out: &OutputSpec) -> Self {
         let mut layout = *self;
         put_strides(&mut layout, out);
         layout
     }
 
-    /// The layout of pixels that lie in an output already, for a kernel that only reads them.
+    /// Returns the layout of pixels that are already in an output, for a kernel that only reads them.
     pub(crate) fn of_output(out: &OutputSpec) -> Self {
         let mut layout = Self { size: small(out.data_type.size()), samples: out.bands, ..Self::default() };
         put_strides(&mut layout, out);
         layout
     }
 
-    /// The task that names some bands and rows of such pixels, which begin at an address.
+    /// Returns the task for some bands and rows of such pixels, which begin at `start`.
     pub(crate) fn rows(&self, start: u64, bands: (u32, u32), rows: (u32, u32), columns: u32) -> PlaceTask {
         let offset = u64::from(bands.0).wrapping_mul(self.band_stride);
         let offset = offset.wrapping_add(u64::from(rows.0).wrapping_mul(self.row_stride));
@@ -123,13 +123,13 @@ impl PlaceLayout {
         }
     }
 
-    /// Bytes of a sample of the output.
+    /// Returns the bytes of an output sample.
     pub fn sample_len(&self) -> u64 {
         self.size.into()
     }
 }
 
-/// The layout of the stored side.
+/// Returns the layout of the stored side.
 fn stored(block: &BlockLayout, tables: &mut Vec<i32>) -> Result<PlaceLayout, String> {
     let packed = block.decoded_form() == DecodedForm::Packed;
     let size = block.data_type.size();
@@ -153,7 +153,7 @@ fn stored(block: &BlockLayout, tables: &mut Vec<i32>) -> Result<PlaceLayout, Str
         ..PlaceLayout::default()
     };
     if packed {
-        // Streams with a codec are turned round before they are decoded, not after.
+        // The bits of compressed streams are reversed before decoding, not after.
         if block.reverse_bits && block.compression == Compression::None {
             layout.flags |= LAYOUT_REVERSE;
         }
@@ -170,12 +170,12 @@ fn stored(block: &BlockLayout, tables: &mut Vec<i32>) -> Result<PlaceLayout, Str
     Ok(layout)
 }
 
-/// Samples of bits, with or without a predictor.
+/// Sets up samples of bits, with or without a predictor.
 fn samples(block: &BlockLayout, layout: &mut PlaceLayout, tables: &mut Vec<i32>) -> Result<(), String> {
     let sample = block.sample;
     let foreign = block.byte_order != ByteOrder::Little;
-    // Integers of other depths are packed most significant bit first in both orders, but for those of 24 bits in
-    // big-endian files, whose least significant byte is first; floats of 24 bits are three bytes in the file's order.
+    // Integers of other depths are packed most significant bit first in both byte orders, except 24-bit ones in
+    // big-endian files, which have the least significant byte first; 24-bit floats are three bytes in the file's order.
     let reversed = sample.is_reversed_triple(block.byte_order);
     let whole_bytes = sample.whole_bytes().filter(|bytes| match bytes {
         3 => sample.format == SampleFormat::Float,
@@ -209,7 +209,7 @@ fn samples(block: &BlockLayout, layout: &mut PlaceLayout, tables: &mut Vec<i32>)
             layout.flags |= LAYOUT_SUMS;
         }
         (Predictor::None, None) if sample.bits <= 64 => bits(layout),
-        // Three bytes of a float are summed as they are stored, whatever the order of the file.
+        // The three bytes of a float are summed as stored, whatever the byte order of the file.
         (Predictor::Horizontal, Some(3)) => {
             whole(layout, 3, 0);
             layout.flags |= LAYOUT_SUMS;
@@ -239,7 +239,7 @@ fn samples(block: &BlockLayout, layout: &mut PlaceLayout, tables: &mut Vec<i32>)
     Ok(())
 }
 
-/// Depths that differ from sample to sample.
+/// Sets up depths that differ from sample to sample.
 fn mixed(
     block: &BlockLayout,
     depths: &[u16],
@@ -273,7 +273,7 @@ fn mixed(
     Ok(())
 }
 
-/// Units of subsampled chroma.
+/// Sets up units of subsampled chroma.
 fn units(
     block: &BlockLayout,
     ycbcr: &strile_tiff::YCbCr,
@@ -299,7 +299,7 @@ fn units(
     Ok(())
 }
 
-/// Samples of whole bytes, of which those of `swap` are in the other order.
+/// Sets up samples of whole bytes; `swap` bytes are in reverse order.
 fn whole(layout: &mut PlaceLayout, bytes: usize, swap: usize) {
     layout.path = Path::Copy as u8;
     layout.load = Load::Bytes as u8;
@@ -310,13 +310,13 @@ fn whole(layout: &mut PlaceLayout, bytes: usize, swap: usize) {
     }
 }
 
-/// Samples of bits, the most significant first.
+/// Sets up samples of bits, most significant first.
 fn bits(layout: &mut PlaceLayout) {
     layout.path = Path::Each as u8;
     layout.load = Load::Bits as u8;
 }
 
-/// A size of at most 16 bytes.
+/// Returns a size of at most 16 bytes.
 fn small(n: usize) -> u8 {
     u8::try_from(n).unwrap_or(0)
 }

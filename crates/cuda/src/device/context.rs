@@ -1,7 +1,8 @@
-//! The primary context of a device, which all libraries of a process share: kept alive while anything of ours is in it.
+//! The primary context of a device, which all libraries of a process share: kept alive while anything of strile is in
+//! it.
 //!
-//! Owners of things in a context hold it by an `Arc` and bind it around their calls. A thread has the context it had
-//! before when the binding ends, so that a caller's own CUDA code on that thread is not disturbed.
+//! Owners of objects in a context hold it by an `Arc` and bind it around their calls. When the binding ends, the
+//! previous context of the thread is restored, so that a caller's own CUDA code on that thread is not disturbed.
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
@@ -19,7 +20,7 @@ pub struct Context {
     events: Events,
 }
 
-/// Events that no one has: a read needs about ten, and each takes the driver as long to make as a copy to queue.
+/// Unused events: a read needs about ten, and creating one takes the driver as long as queueing a copy.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     plain: Mutex<Vec<Handle<CUevent_st>>>,
@@ -43,22 +44,22 @@ impl Events {
 impl Context {
     pub(super) fn retain(driver: &'static Driver, device: CUdevice) -> Result<Self, DriverError> {
         let mut handle: CUcontext = std::ptr::null_mut();
-        // SAFETY: `handle` lives through the call, and `device` is the driver's.
+        // SAFETY: `handle` outlives the call, and `device` is from the driver.
         unsafe { driver.cuDevicePrimaryCtxRetain(&raw mut handle, device) }?;
         Ok(Self { driver, device, handle: Handle(handle), events: Events::default() })
     }
 
-    /// The driver.
+    /// Returns the driver.
     pub fn driver(&self) -> &'static Driver {
         self.driver
     }
 
-    /// Events that are used again.
+    /// Returns the events for reuse.
     pub(crate) fn events(&self) -> &Events {
         &self.events
     }
 
-    /// The driver's number of the device.
+    /// Returns the driver's number of the device.
     pub(crate) fn device(&self) -> CUdevice {
         self.device
     }
@@ -66,7 +67,7 @@ impl Context {
     /// Makes this the current context of the thread until the binding is dropped.
     pub fn bind(&self) -> Result<Bound<'_>, DriverError> {
         let mut before: CUcontext = std::ptr::null_mut();
-        // SAFETY: `before` lives through the call.
+        // SAFETY: `before` outlives the call.
         unsafe { self.driver.cuCtxGetCurrent(&raw mut before) }?;
         let before = if before == self.handle.0 {
             None
@@ -78,11 +79,11 @@ impl Context {
         Ok(Bound { context: self, before, this_thread: PhantomData })
     }
 
-    /// Free and total bytes of the device's memory, of all processes.
+    /// Returns the free and total bytes of the device's memory, over all processes.
     pub fn memory(&self) -> Result<(u64, u64), DriverError> {
         let _bound = self.bind()?;
         let (mut free, mut total) = (0usize, 0usize);
-        // SAFETY: both live through the call, and the context is bound.
+        // SAFETY: both outlive the call, and the context is bound.
         unsafe { self.driver.cuMemGetInfo_v2(&raw mut free, &raw mut total) }?;
         Ok((free as u64, total as u64))
     }
@@ -93,22 +94,22 @@ impl Drop for Context {
         if let Ok(_bound) = self.bind() {
             for is_timed in [false, true] {
                 while let Some(event) = self.events.take(is_timed) {
-                    // SAFETY: nobody else has the handle; one that has not happened yet is freed when it has.
+                    // SAFETY: the handle is not shared; a pending event is freed once it has happened.
                     let _ = unsafe { self.driver.cuEventDestroy_v2(event.0) };
                 }
             }
         }
-        // A release that fails leaves nothing to be done: the process ends, or was forked.
-        // SAFETY: retained once by `retain`; everything made in it has held this and is gone.
+        // If the release fails there is nothing to do: the process ends, or was forked. SAFETY: retained once by
+        // `retain`; everything made in it has held this and is gone.
         let _ = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };
     }
 }
 
-/// While it lives, the context is current on this thread.
+/// Keeps the context current on this thread.
 #[derive(Debug)]
 pub struct Bound<'a> {
     context: &'a Context,
-    /// What was current, where that was another one.
+    /// The previous context, if it was another one.
     before: Option<CUcontext>,
     this_thread: PhantomData<*const ()>,
 }
@@ -116,7 +117,7 @@ pub struct Bound<'a> {
 impl Drop for Bound<'_> {
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // SAFETY: it was current on this thread when the binding began; null is none.
+            // SAFETY: it was current on this thread when the binding began; null means none.
             let _ = unsafe { self.context.driver.cuCtxSetCurrent(before) };
         }
     }

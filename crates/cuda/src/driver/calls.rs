@@ -1,4 +1,4 @@
-//! The driver's functions as methods of [`Driver`](super::Driver): each refuses after a fork, and its result is checked.
+//! The driver's functions as methods of [`Driver`](super::Driver): each refuses after a fork and checks its result.
 
 use super::{Code, Driver, DriverError};
 use cudarc::driver::sys::{
@@ -10,7 +10,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 
 macro_rules! calls {
     ($($name:ident($($arg:ident: $kind:ty),*);)*) => {
-        /// Pointers to the driver's functions, by their names.
+        /// Pointers to the driver's functions, by name.
         #[derive(Debug)]
         #[expect(non_snake_case, reason = "the driver's names")]
         pub(super) struct Calls {
@@ -18,10 +18,10 @@ macro_rules! calls {
         }
 
         impl Calls {
-            /// All of them, or the name of one that is missing.
+            /// Looks up all functions; the error names a missing one.
             pub(super) fn load(library: &Library) -> Result<Self, &'static str> {
                 Ok(Self {
-                    // SAFETY: the signatures are those of the generated bindings, checked below, but for the result,
+                    // SAFETY: the signatures are those of the generated bindings, checked below, except for the result,
                     // an enum that is returned as its number.
                     $($name: *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }
                         .map_err(|_| stringify!($name))?,)*
@@ -33,13 +33,13 @@ macro_rules! calls {
         #[expect(clippy::too_many_arguments, reason = "the driver's signatures")]
         impl Driver {
             $(
-                /// As the driver's documentation says.
+                /// Calls the driver function of this name, see the driver's documentation.
                 ///
                 /// # Safety
-                /// As the driver's documentation says; the right context is current where one is needed.
+                /// As in the driver's documentation; the right context must be current if one is needed.
                 pub(crate) unsafe fn $name(&self, $($arg: $kind),*) -> Result<(), DriverError> {
                     self.same_process()?;
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     let code = unsafe { (self.calls.$name)($($arg),*) };
                     self.check(stringify!($name), code)
                 }
@@ -50,8 +50,7 @@ macro_rules! calls {
             $(let _: unsafe fn($($kind),*) -> sys::CUresult = sys::$name;)*
         };
 
-        /// Names of the functions without which the driver is not used, beside `cuDriverGetVersion` and
-        /// `cuGetErrorName`.
+        /// Names of the required driver functions, in addition to `cuDriverGetVersion` and `cuGetErrorName`.
         pub const CALLS: &[&str] = &[$(stringify!($name)),*];
     };
 }

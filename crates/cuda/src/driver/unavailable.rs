@@ -1,11 +1,11 @@
-//! Why there is no GPU to use, and what the driver says when a call fails: one sentence each.
+//! Reasons why no GPU can be used, and errors of driver calls: one sentence each.
 
 use super::Code;
 use crate::device::OLDEST_CAPABILITY;
 use cudarc::driver::sys::CUresult;
 use thiserror::Error;
 
-/// Why the CUDA engine cannot be used here.
+/// Reason why the CUDA engine cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Unavailable {
@@ -14,7 +14,7 @@ pub enum Unavailable {
         "no NVIDIA driver: `libcuda.so.1` was not found; install the driver, or add its folder to LD_LIBRARY_PATH"
     )]
     NoDriver,
-    /// The driver takes only older programs.
+    /// The driver supports only older programs.
     #[error(
         "the NVIDIA driver is too old: it supports CUDA {}, {} is needed; install driver 525 or newer",
         version(*found), version(*needed)
@@ -22,18 +22,18 @@ pub enum Unavailable {
     DriverTooOld {
         /// 1000 × major + 10 × minor of the CUDA version it supports.
         found: u32,
-        /// The oldest that works.
+        /// Oldest supported version.
         needed: u32,
     },
-    /// A driver and no device, or none that this process may see.
+    /// There is a driver but no device, or none that this process may see.
     #[error("an NVIDIA driver and no GPU: none is there, or CUDA_VISIBLE_DEVICES hides it")]
     NoDevice,
-    /// There are devices, and not this one.
+    /// There is no device of this index.
     #[error("no GPU {index}: this process sees {count}, counted from 0")]
     NoSuchDevice {
-        /// What was asked for.
+        /// Requested index.
         index: u32,
-        /// How many there are.
+        /// Number of devices.
         count: u32,
     },
     /// The device is older than the kernels.
@@ -42,68 +42,68 @@ pub enum Unavailable {
         capability.0, capability.1, OLDEST_CAPABILITY.0, OLDEST_CAPABILITY.1
     )]
     DeviceTooOld {
-        /// Its name.
+        /// Name of the device.
         name: String,
         /// Its compute capability.
         capability: (u32, u32),
     },
-    /// Files were to be read by cuFile, which cannot.
+    /// Reads by cuFile were requested, but it cannot be used.
     #[error("{reason}; leave direct reads off, or install cuFile (GPUDirect Storage)")]
     NoDirectReads {
-        /// Why not.
+        /// Reason.
         reason: String,
     },
-    /// Blocks were to be decoded by a library, which cannot.
+    /// Decoding by a library was requested, but it cannot be used.
     #[error("{reason}")]
     NoLibrary {
-        /// Why not, and what to do.
+        /// Reason, and what to do.
         reason: String,
     },
-    /// What the environment says of processes that share the card is no number of them.
+    /// The environment variable for the number of processes that share the card is not a number of processes.
     #[error("STRILE_GPU_SHARE is `{found}`: expected the number of processes sharing the card, 1 or more")]
     Share {
-        /// What it says.
+        /// Value of the variable.
         found: String,
     },
     /// CUDA does not survive a fork.
     #[error("{FORKED}")]
     Forked,
-    /// A call failed that works on a sound machine.
+    /// A call failed that works on a healthy machine.
     #[error("the NVIDIA driver does not work here: `{call}`: {error}; see whether `nvidia-smi` works")]
     Failed {
-        /// The driver's function.
+        /// Driver function.
         call: &'static str,
-        /// What it said.
+        /// Its error.
         error: String,
     },
 }
 
 const FORKED: &str = "this process was forked after CUDA was used, which CUDA does not support; start workers by spawn instead";
 
-/// A call to the driver that failed.
+/// A failed call to the driver.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DriverError {
-    /// The driver's function and what it returned.
+    /// A driver function returned an error.
     #[error("`{call}` failed with {name} ({code})")]
     Call {
-        /// The driver's function.
+        /// Driver function.
         call: &'static str,
-        /// The number it returned.
+        /// Error number.
         code: Code,
-        /// That number's name.
+        /// Name of the error number.
         name: String,
     },
     /// CUDA does not survive a fork.
     #[error("{FORKED}")]
     Forked,
-    /// Neither a cubin nor PTX of that name is built in.
+    /// No cubin and no PTX of that name is built in.
     #[error("no kernels called `{module}` are built in")]
     NoImage {
-        /// What was asked for.
+        /// Requested module.
         module: &'static str,
     },
-    /// A copy or a fill that does not lie in its memory.
+    /// A copy or a fill exceeds its memory.
     #[error("{len} bytes at {offset} do not lie in a buffer of {size}")]
     OutOfBounds {
         /// First byte.
@@ -116,12 +116,12 @@ pub enum DriverError {
 }
 
 impl DriverError {
-    /// Whether it failed for want of memory, which a smaller batch may cure.
+    /// Returns whether it failed for lack of memory, which a smaller batch may solve.
     pub fn is_out_of_memory(&self) -> bool {
         self.is(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
-    /// Whether this is that result of a call.
+    /// Returns whether this is that result of a call.
     pub(crate) fn is(&self, result: CUresult) -> bool {
         matches!(self, Self::Call { code, .. } if *code == result as Code)
     }
@@ -134,7 +134,7 @@ impl From<DriverError> for Unavailable {
                 Self::Failed { call, error: format!("{name} ({code})") }
             }
             DriverError::Forked => Self::Forked,
-            // Neither loading kernels nor copying is a part of opening a device.
+            // Opening a device neither loads kernels nor copies.
             other @ (DriverError::NoImage { .. } | DriverError::OutOfBounds { .. }) => {
                 Self::Failed { call: "cuModuleLoadData", error: other.to_string() }
             }
@@ -142,7 +142,7 @@ impl From<DriverError> for Unavailable {
     }
 }
 
-/// `12.4` of 12040.
+/// Formats 12040 as `12.4`.
 fn version(number: u32) -> String {
     format!("{}.{}", number / 1000, number % 1000 / 10)
 }

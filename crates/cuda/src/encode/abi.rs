@@ -1,24 +1,24 @@
-//! Twins of `kernels/encode_abi.h`: what is handed to kernels that write, byte for byte.
+//! Rust counterparts of `kernels/encode_abi.h`: data passed to encoding kernels, byte for byte.
 
 #![expect(unsafe_code, reason = "structs that may be taken as the bytes they are")]
 
 use crate::abi::Address;
 
-/// What became of a block: its bytes are in the slab.
+/// State of a block: its bytes are in the slab.
 pub const DONE: u32 = 0;
-/// It is cut and not compressed yet.
+/// State of a block: cut but not compressed yet.
 pub const PACKED: u32 = 1;
-/// All its samples are the fill; it has no bytes.
+/// State of a block: all its samples are the fill value; it has no bytes.
 pub const SPARSE: u32 = 2;
-/// A value has no place in its sample; it has no bytes, and the host says which value.
+/// State of a block: a value cannot be represented in its sample; it has no bytes, and the host reports the value.
 pub const UNFIT: u32 = 3;
-/// Nobody reported on it.
+/// State of a block before a kernel has reported.
 pub const PENDING: u32 = u32::MAX;
 
-/// Bytes behind the packed bytes of a block that kernels may read; `cut` makes them 0.
+/// Bytes behind the packed bytes of a block that kernels may read; `cut` sets them to 0.
 pub const SLACK: u64 = 64;
 
-/// `EncodeBlock` of `encode_abi.h`, which says what may be read and written around it.
+/// `EncodeBlock` of `encode_abi.h`, which says which bytes around it may be read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct EncodeBlock {
@@ -32,13 +32,13 @@ pub struct EncodeBlock {
     pub len: u32,
     /// Bytes of its place in the slab, a multiple of 16.
     pub room: u32,
-    /// Bytes of a packed row.
+    /// Bytes per packed row.
     pub row_len: u32,
-    /// Bytes of a pixel.
+    /// Bytes per pixel.
     pub unit: u32,
     /// Index into states and sizes.
     pub index: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
@@ -50,26 +50,26 @@ pub struct EncodeArgs {
     pub packed: Address,
     /// Compressed blocks.
     pub slab: Address,
-    /// The codecs' scratch.
+    /// Scratch of the codecs.
     pub scratch: Address,
     /// `EncodeBlock`s.
     pub blocks: Address,
-    /// A `u32` each: `DONE`, `PACKED`, `SPARSE` or `PENDING`.
+    /// One `u32` per block: `DONE`, `PACKED`, `SPARSE` or `PENDING`.
     pub states: Address,
-    /// A `u32` each: bytes in the slab.
+    /// One `u32` per block: bytes in the slab.
     pub sizes: Address,
     /// Number of blocks.
     pub count: u32,
-    /// Candidates of a position; 0 is runs alone.
+    /// Candidates per position; 0 finds only runs.
     pub depth: u32,
-    /// A match of so many bytes ends a search.
+    /// Length of a match that ends a search.
     pub nice: u32,
-    /// 1 where a match gives way to a longer one at the next position.
+    /// 1 if a match is dropped for a longer one at the next position.
     pub lazy: u32,
 }
 
 const _: () = assert!(size_of::<EncodeBlock>() == 48);
 const _: () = assert!(size_of::<EncodeArgs>() == 64);
 
-// SAFETY: fields of falling size that fill the struct, as the assertions above say.
+// SAFETY: the fields fill the struct without padding, as asserted above.
 unsafe impl crate::abi::Plain for EncodeBlock {}

@@ -1,36 +1,36 @@
-//! Rectangles of samples copied between images on the device, or turned into masks: what the kernel `assemble` is launched
-//! with; twins of `kernels/blocks/assemble_abi.h`.
+//! Copies of rectangles of samples between images on the device, or their conversion to masks: arguments of the kernel
+//! `assemble`; counterparts of `kernels/blocks/assemble_abi.h`.
 
 #![expect(unsafe_code, reason = "structs that may be taken as the bytes they are")]
 
 use crate::abi::Address;
 use strile_engine::Strides;
 
-/// The `.cu` file without its ending, and the entry point in it.
+/// Name of the `.cu` file without its extension, and of its entry point.
 pub const MODULE: &str = "assemble";
-/// Threads of a CUDA block, as the kernel says.
+/// Threads per CUDA block, as in the kernel.
 pub const THREADS: u32 = 128;
 
-/// Bytes that a CUDA block should have to write.
+/// Bytes that a CUDA block should write.
 const PART: u64 = 32 << 10;
-/// CUDA blocks beyond which those of one item take several parts each.
+/// Number of CUDA blocks beyond which each takes several parts.
 const MANY_BLOCKS: u64 = 1 << 16;
 
-/// What is done to samples.
+/// What is done with samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assembly {
-    /// They are copied: so many bytes each, 1, 2, 4, 8 or 16.
+    /// Copies samples of this many bytes: 1, 2, 4, 8 or 16.
     Copy(u32),
-    /// Each, of so many bytes, becomes one byte: 1 where any of its bytes is not 0.
+    /// Turns samples of this many bytes into one byte: 1 if any byte is nonzero.
     Mask(u32),
 }
 
-/// Where samples of a rectangle lie.
+/// Location of a rectangle's samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Device address of its first sample.
+    /// Device address of the first sample.
     pub first: Address,
-    /// Bytes from band to band, row to row and column to column.
+    /// Strides in bytes.
     pub strides: Strides,
 }
 
@@ -58,20 +58,20 @@ pub struct AssembleArgs {
     pub items: Address,
     /// Number of items.
     pub count: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
 const _: () = assert!(size_of::<AssembleItem>() == 88);
 const _: () = assert!(size_of::<AssembleArgs>() == 16);
 
-// SAFETY: the fields fill the struct, as the assertion above says.
+// SAFETY: the fields fill the struct without padding, as asserted above.
 unsafe impl crate::abi::Plain for AssembleItem {}
 
-/// The item that moves `bands` × `rows` × `columns` samples. Items of one launch must not write what another reads or
-/// writes, and both rectangles must lie in memory of the device.
+/// Returns the item that moves `bands` × `rows` × `columns` samples. Items of one launch must not write samples that
+/// others read or write, and both rectangles must lie in device memory.
 ///
-/// `None` where a row has 2^31 bytes or more.
+/// `None` if a row has 2^31 bytes or more.
 pub fn item(
     assembly: Assembly,
     from: Place,
@@ -100,7 +100,7 @@ pub fn item(
     if mask {
         return Some(item);
     }
-    // Runs of bytes without gaps on both sides are samples of one byte, whatever they were.
+    // Rows without gaps on both sides are copied as samples of one byte, whatever their type.
     let pixel = u64::from(size) * u64::from(bands);
     let dense = |[band, _, column]: [u64; 3]| column == pixel && (bands == 1 || band == u64::from(size));
     let gapless = |[_, _, column]: [u64; 3]| column == u64::from(size);
@@ -123,7 +123,7 @@ impl AssembleItem {
         (*from, *to) = (1, 1);
     }
 
-    /// Bytes that it writes.
+    /// Returns the bytes that it writes.
     fn written(&self) -> u64 {
         let size = if self.mask != 0 { 1 } else { self.size };
         let samples = u64::from(self.bands).saturating_mul(u64::from(self.rows));
@@ -131,7 +131,7 @@ impl AssembleItem {
     }
 }
 
-/// The grid for a launch over `items`.
+/// Returns the grid of a launch over `items`.
 pub fn grid(items: &[AssembleItem]) -> (u32, u32) {
     let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
     let largest = items.iter().map(AssembleItem::written).max().unwrap_or(0);

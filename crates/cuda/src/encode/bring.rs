@@ -1,8 +1,8 @@
-//! Pixels put together in the device's memory out of rectangles on the host and on the device.
+//! Assembles pixels in device memory from rectangles on the host and on the device.
 //!
-//! Rectangles of the host go through pinned memory in pieces, their samples without what lies between them: while one
-//! piece is copied and put in its place, the next is filled. Each piece is one copy, with the table of its launch, and
-//! one launch; rectangles that are on the device already are in the first.
+//! Rectangles on the host are copied through pinned memory in pieces, without the bytes between their samples: while
+//! one piece is copied and placed, the next is filled. Each piece is one copy, with the table of its launch, and one
+//! launch; rectangles that are already on the device are part of the first.
 
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
@@ -19,12 +19,12 @@ use strile_engine::{Assembly, Context, EngineError, Given, Location, OutputSpec,
 
 /// Bytes of a piece; a row may be longer.
 const PIECE: u64 = 16 << 20;
-/// Pieces under way.
+/// Pieces in flight.
 const IN_FLIGHT: usize = 2;
 
 const PURPOSE: &str = "pixels put together on the device";
 
-/// A rectangle of the host's in a piece.
+/// A rectangle of host memory in a piece.
 struct Staged<'a> {
     bytes: &'a [u8],
     spec: &'a OutputSpec,
@@ -34,7 +34,7 @@ struct Staged<'a> {
     to: Target,
 }
 
-/// What is done to samples, where they go, and how many there are: bands, rows, columns.
+/// Operation, destination and size of a rectangle: bands, rows, columns.
 #[derive(Clone, Copy)]
 struct Target {
     how: assemble::Assembly,
@@ -46,7 +46,7 @@ struct Target {
 struct Piece<'a> {
     staged: Vec<Staged<'a>>,
     len: u64,
-    /// What is on the device already.
+    /// Rectangles that are already on the device.
     there: Vec<AssembleItem>,
 }
 
@@ -60,7 +60,7 @@ impl Piece<'_> {
     }
 }
 
-/// Puts all of them together.
+/// Assembles all of them.
 pub(crate) fn assemble(
     device: &Device,
     spare: &Spare,
@@ -95,7 +95,7 @@ fn mismatch(found: String) -> EngineError {
     EngineError::Mismatch { what: "pixels", found, expected }
 }
 
-/// The bytes of pixels on the host.
+/// Returns the bytes of pixels on the host.
 fn on_host<'a>(given: &Given<'a>) -> Option<&'a [u8]> {
     match given {
         Given::Host { bytes, .. } => Some(bytes),
@@ -125,7 +125,7 @@ fn fits(wanted: &Assembly<'_>, patch: &Patch<'_>, here: Location) -> Result<(), 
     Err(mismatch(format!("{size:?} pixels at {at:?} of {from:?}, to {to:?}")))
 }
 
-/// Cuts the rectangles of the host into pieces.
+/// Cuts the rectangles on the host into pieces.
 fn pieces<'a>(wanted: &'a [Assembly<'a>], buffers: &[DeviceBuffer]) -> Option<Vec<Piece<'a>>> {
     let mut pieces = vec![Piece::default()];
     for (wanted, buffer) in wanted.iter().zip(buffers) {
@@ -202,7 +202,7 @@ fn fill(
         {
             spare.give_pinned(first.wait()?);
         }
-        // One stream: what a piece is copied over has been put in its place.
+        // One stream: the previous piece in this room has been placed before it is overwritten.
         let at = each * (turn % rooms) as u64;
         let table_at = at + aligned(piece.len);
         let mut items = piece.there.clone();
@@ -227,8 +227,8 @@ fn fill(
         let count = u32::try_from(items.len()).map_err(|_| EngineError::Abandoned)?;
         let args = AssembleArgs { items: memory.part(table_at, table.len() as u64)?, count, reserved: 0 };
         let function = device.function(assemble::MODULE, assemble::MODULE)?;
-        // SAFETY: rectangles were checked against both images, whose memory the caller keeps until the stream was
-        // waited for, as it does the piece's.
+        // SAFETY: rectangles were checked against both images; the caller keeps their memory, and that of the piece,
+        // until the stream has been waited for.
         unsafe { launch(stream, &function, assemble::grid(&items), assemble::THREADS, &args) }?;
     }
     for piece in sent {

@@ -1,8 +1,8 @@
-//! The first pass of encoding, from pixels on the device to the packed bytes of blocks: which layouts it takes, and what
-//! the kernels of `cut.cu` are launched with; twins of `kernels/cut/cut_abi.h`.
+//! The first pass of encoding, from pixels on the device to the packed bytes of blocks: supported layouts, and
+//! arguments of the kernels of `cut.cu`; counterparts of `kernels/cut/cut_abi.h`.
 //!
-//! The meaning of every layout is the CPU engine's; what it takes and this pass does not is refused here with the reason,
-//! and such blocks are encoded by the host.
+//! The CPU engine defines the meaning of every layout. A layout that this pass does not support is refused here with
+//! the reason, and the host encodes such blocks.
 
 #![expect(unsafe_code, reason = "structs that may be taken as the bytes they are")]
 
@@ -14,15 +14,15 @@ use crate::abi::Address;
 use strile_engine::{BlockLayout, DecodedForm, EncodeLayout, EncodeTask, Fill, OutputSpec};
 use strile_tiff::{ByteOrder, DataType, Predictor, SampleFormat};
 
-/// The `.cu` file without its ending.
+/// Name of the `.cu` file without its extension.
 pub const MODULE: &str = "cut";
-/// Threads of a CUDA block, as the kernels say.
+/// Threads per CUDA block, as in the kernels.
 pub const THREADS: u32 = 128;
 
-/// The most bytes of a row, and of a block.
+/// Maximum bytes of a row, and of a block.
 const MOST: usize = 1 << 30;
 
-/// Which numbers are looked at for NaN.
+/// Which numbers are checked for NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Nan {
@@ -32,7 +32,7 @@ enum Nan {
     Double = 3,
 }
 
-/// How the blocks of one layout are made: `CutRecipe` of `cut_abi.h`. Made by [`on_device`].
+/// How the blocks of one layout are cut: `CutRecipe` of `cut_abi.h`. Made by [`on_device`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Recipe {
@@ -75,17 +75,17 @@ pub struct CutTask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct CutArgs {
-    /// `CutTask`s, those of one launch.
+    /// `CutTask`s of one launch.
     pub tasks: Address,
     /// `Recipe`s.
     pub recipes: Address,
-    /// A `u32` each, `PENDING` before.
+    /// One `u32` per block, initially `PENDING`.
     pub states: Address,
-    /// A `u32` each, written for blocks that are stored.
+    /// One `u32` per block, written for stored blocks.
     pub sizes: Address,
     /// Number of tasks.
     pub count: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
@@ -93,27 +93,28 @@ const _: () = assert!(size_of::<Recipe>() == 56);
 const _: () = assert!(size_of::<CutTask>() == 80);
 const _: () = assert!(size_of::<CutArgs>() == 40);
 
-// SAFETY: the fields fill the struct, as the assertions above say.
+// SAFETY: the fields fill the struct without padding, as asserted above.
 unsafe impl crate::abi::Plain for Recipe {}
 // SAFETY: as above.
 unsafe impl crate::abi::Plain for CutTask {}
 
-/// Where a task finds and leaves things, beside what it says itself.
+/// Positions of a task, in addition to its own fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CutPlaces {
     /// Device address of the first sample of the image.
     pub pixels: Address,
-    /// Device address of the first packed byte, a multiple of 16: those of the block, up to a multiple of 16, are its own.
+    /// Device address of the first packed byte, a multiple of 16; the task owns the bytes up to the next multiple of
+    /// 16.
     pub dst: Address,
     /// Index of the recipe.
     pub recipe: u32,
     /// Index of the block's state and size.
     pub index: u32,
-    /// No codec follows: `dst` is in the slab, and the block is done.
+    /// Whether the block is stored without a codec: `dst` is in the slab, and the block is done.
     pub stored: bool,
 }
 
-/// How blocks of a layout are cut, or why there is no kernel for it.
+/// Returns how blocks of a layout are cut, or why there is no kernel for it.
 pub fn on_device(layout: &EncodeLayout) -> Result<Recipe, String> {
     let block = &*layout.block;
     let sample = block.sample;
@@ -139,7 +140,7 @@ pub fn on_device(layout: &EncodeLayout) -> Result<Recipe, String> {
     let short = |len: Option<usize>| len.filter(|&len| (1..=MOST).contains(&len)).and_then(number);
     let row_len = short(block.packed_row_len()).ok_or("rows of more than 1 GiB")?;
     let row_samples = (block.width as usize).checked_mul(block.samples.into());
-    // A sparse test against what one bit cannot hold is left to the host, which gets such a block as unfit.
+    // A sparse test with a value that one bit cannot hold is left to the host, which gets such a block as unfit.
     let sparse = layout.sparse.filter(|fill| !bits || fill.0.first().is_some_and(|&byte| byte <= 1));
     let nan_to = layout.nan_to.filter(|_| nan_of(block.data_type) != Nan::Kept);
     Ok(Recipe {
@@ -159,7 +160,7 @@ pub fn on_device(layout: &EncodeLayout) -> Result<Recipe, String> {
     })
 }
 
-/// The predictor of whole samples, and the bytes of the units that go into the other order; 0 for none.
+/// Returns the predictor of whole samples, and the bytes of the units whose byte order is swapped; 0 for none.
 fn predictor(block: &BlockLayout, size: usize) -> Result<(u8, u8), String> {
     let foreign = block.byte_order != ByteOrder::Little;
     let swap = |unit: usize| if foreign && unit > 1 { u8::try_from(unit).unwrap_or(0) } else { 0 };
@@ -193,7 +194,7 @@ fn nan_of(data_type: DataType) -> Nan {
     }
 }
 
-/// A sample again and again.
+/// Returns a sample repeated to 16 bytes.
 fn repeated(fill: Option<Fill>, size: usize) -> [u8; 16] {
     let mut bytes = [0; 16];
     let Some(Fill(fill)) = fill else { return bytes };
@@ -204,19 +205,20 @@ fn repeated(fill: Option<Fill>, size: usize) -> [u8; 16] {
 }
 
 impl Recipe {
-    /// Bytes of a packed row.
+    /// Returns the bytes of a packed row.
     pub fn row_len(&self) -> u32 {
         self.row_len
     }
 
-    /// Bytes of a packed block of so many rows; `None` for more than 1 GiB, which the kernels do not take.
+    /// Returns the bytes of a packed block of `rows` rows; `None` for more than 1 GiB, which the kernels do not
+    /// support.
     pub fn packed_len(&self, rows: u32) -> Option<u32> {
         self.row_len.checked_mul(rows).filter(|&len| len as usize <= MOST && len > 0)
     }
 
-    /// The task that cuts one block out of an image; `None` for a block of more than 1 GiB.
+    /// Returns the task that cuts one block out of an image; `None` for a block of more than 1 GiB.
     ///
-    /// The task must lie in the image, as engines check, and the image must be of the layout's type.
+    /// The task must lie in the image, as engines check, and the image must have the layout's type.
     pub fn task(&self, task: &EncodeTask, spec: &OutputSpec, places: &CutPlaces) -> Option<CutTask> {
         let strides = [spec.strides.band, spec.strides.row, spec.strides.column].map(|n| n as u64);
         let [band_stride, row_stride, column_stride] = strides;

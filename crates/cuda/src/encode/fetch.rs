@@ -1,4 +1,4 @@
-//! Pixels on the device that are wanted on the host.
+//! Copies of pixels from the device to the host.
 
 #![expect(unsafe_code, reason = "copies from addresses that pixels keep, and a kernel launched")]
 
@@ -13,12 +13,13 @@ use crate::stream::Stream;
 use strile_engine::memory::try_zeroed;
 use strile_engine::{EngineError, OutputSpec, SharedPixels, Strides};
 
-/// Device memory through which rows that do not lie together are gathered, a piece at a time.
+/// Device memory through which rows that are not contiguous are gathered, one piece at a time.
 const ROOM: u64 = 8 << 20;
 /// Room for the table of the gather.
 const TABLE: u64 = 256;
 
-/// Bytes of a row of a part, those of all bands that lie together, and how many such images there are: the bands, or 1.
+/// Returns the bytes of a row of a part, over all bands that are contiguous, and the number of such images: the bands,
+/// or 1.
 fn row_len(part: &Part, spec: &OutputSpec) -> Option<(usize, u32)> {
     let (bands, _, columns) = part::size(part);
     let by_pixel = spec.strides.band < spec.strides.column;
@@ -26,7 +27,7 @@ fn row_len(part: &Part, spec: &OutputSpec) -> Option<(usize, u32)> {
     Some(if by_pixel { (row, 1) } else { (row, bands) })
 }
 
-/// Whether rows of a part lie together in the pixels.
+/// Returns whether rows of a part are contiguous in the pixels.
 fn together(part: &Part, from: &OutputSpec, to: &OutputSpec) -> bool {
     let (_, rows, _) = part::size(part);
     from.strides.column == to.strides.column
@@ -34,7 +35,7 @@ fn together(part: &Part, from: &OutputSpec, to: &OutputSpec) -> bool {
         && (to.strides.band > to.strides.column || from.strides.band == to.strides.band || to.bands == 1)
 }
 
-/// Device memory that [`part`] takes.
+/// Returns the device memory that [`part`] takes.
 pub(crate) fn room(pixels: &SharedPixels, part: &Part) -> u64 {
     let Some(to) = part::spec(part, pixels.spec()) else { return u64::MAX };
     if together(part, pixels.spec(), &to) {
@@ -44,7 +45,8 @@ pub(crate) fn room(pixels: &SharedPixels, part: &Part) -> u64 {
     part::len(part, pixels.spec()).min(ROOM.max(row)).saturating_add(TABLE)
 }
 
-/// A part of pixels on the device, contiguous as `part::spec` says; `room` has as many bytes as `room` says.
+/// Copies a part of pixels on the device to the host, contiguous as in `part::spec`; `room` must have as many bytes as
+/// `room()` returns.
 pub(crate) fn part(
     device: &Device,
     stream: &Stream,
@@ -107,13 +109,13 @@ fn gather(
     Ok(())
 }
 
-/// The bytes that the shape of pixels on the device spans.
+/// Returns the bytes that the shape of pixels on the device spans.
 pub(crate) fn span(stream: &Stream, pixels: &SharedPixels) -> Result<Vec<u8>, Stop> {
     let len = pixels.spec().len().map_err(|_| EngineError::Abandoned)?;
     let address = pixels.address().ok_or(EngineError::Abandoned)?;
     let mut bytes = try_zeroed(len, "pixels back to host").map_err(EngineError::from)?;
     if len > 0 {
-        // SAFETY: the pixels keep so many bytes there, and `bytes` lives until the wait is over.
+        // SAFETY: the pixels keep this many bytes there, and `bytes` lives until the wait is over.
         unsafe { copy_out(stream, bytes.as_mut_ptr(), address, len) }?;
         stream.synchronize()?;
     }

@@ -1,5 +1,4 @@
-//! One reducing job on the device: what the thread behind its ticket does. All results are in one piece of memory, which
-//! is freed with the last of them.
+//! One reducing job on the device. All results are in one piece of memory, which is freed with the last of them.
 
 #![expect(unsafe_code, reason = "kernels are launched, and results share their memory")]
 
@@ -19,12 +18,12 @@ use strile_engine::{
     SharedPixels,
 };
 
-// SAFETY: fields that fill the struct; its size is asserted beside it.
+// SAFETY: the fields fill the struct without padding; its size is asserted beside it.
 unsafe impl crate::abi::Plain for reduce::ReducePart {}
 
 const PURPOSE: &str = "reduced images on the device";
 
-/// Does all of it; the job was held against its pixels.
+/// Runs the job, which was checked against its pixels.
 pub(crate) fn run(
     device: &Device,
     spare: &Spare,
@@ -62,7 +61,7 @@ pub(crate) fn run(
     reduction.places.iter().map(each).collect()
 }
 
-/// Brings the pixels of the host that tasks read to the device.
+/// Copies pixels of tasks from the host to the device.
 fn bring_all(
     device: &Device,
     spare: &Spare,
@@ -110,7 +109,7 @@ fn queue(
     let (parts, dst) = (buffer.part(results, table.len() as u64)?, buffer.address());
     for one in &reduction.launches {
         let function = device.function(reduce::MODULE, one.entry)?;
-        // SAFETY: the plan holds parts against their pixels, which the caller keeps, and places results in the buffer.
+        // SAFETY: the plan checks parts against their pixels, which the caller keeps, and places results in the buffer.
         unsafe { launch(stream, &function, one.grid, reduce::THREADS, &one.args(parts, dst)) }?;
     }
     spare.give_pinned(sent.wait()?);
@@ -121,7 +120,7 @@ fn pixels_at(memory: &DeviceBytes, place: &Place) -> Result<SharedPixels, Stop> 
     let len = place.spec.len().map_err(|_| EngineError::Abandoned)? as u64;
     let end = place.offset.checked_add(len).filter(|&end| end <= memory.len());
     end.ok_or(EngineError::Abandoned)?;
-    // SAFETY: so many bytes lie there, inside the memory, which the owner keeps; all work on them is done.
+    // SAFETY: these bytes lie inside the memory, which the owner keeps; all work on them is done.
     let bytes = unsafe {
         DeviceBytes::new(memory.device(), memory.address() + place.offset, len, Arc::clone(memory.owner()))
     };

@@ -1,22 +1,22 @@
-//! What became of every block of a job, and all of it as one slab in the order of the tasks.
+//! Results of the blocks of a job, joined into one slab in task order.
 
 use strile_engine::{
     Arena, BlockFault, BudgetError, Context, EncodeJob, EncodedBlock, EncodedBlocks, EngineError,
     LocatedFault, Span,
 };
 
-/// What became of a block.
+/// Result of a block.
 #[derive(Debug, Clone)]
 pub(crate) enum Outcome {
-    /// Its bytes are these of a chunk.
+    /// Bytes: chunk index, and span in the chunk.
     Bytes(usize, Span),
-    /// It has none.
+    /// Sparse: no bytes.
     Sparse,
     /// It could not be encoded.
     Fault(BlockFault),
 }
 
-/// Bytes as they come, a chunk a batch, and what is known of the blocks so far.
+/// Bytes in order of arrival, one chunk per batch, and the results of blocks so far.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) outcomes: Vec<Option<Outcome>>,
@@ -34,7 +34,7 @@ impl Tally {
         }
     }
 
-    /// All of it. The bytes of a single chunk stay where they are.
+    /// Joins everything. The bytes of a single chunk are not copied.
     pub(crate) fn join(self, job: &EncodeJob, context: &Context) -> Result<EncodedBlocks, EngineError> {
         let Self { outcomes, mut chunks } = self;
         let mut filled = chunks.iter().enumerate().filter(|(_, chunk)| !chunk.bytes().is_empty());

@@ -1,5 +1,5 @@
-//! Blocks that the host engine encodes: those of layouts without kernels, and those with a value that has no place in its
-//! sample, which the host names. Of pixels on the device only the part that these blocks need is brought, once.
+//! Blocks that the host engine encodes: those of layouts without kernels, and those with an unrepresentable value,
+//! which the host reports. Of pixels on the device only the part that these blocks need is copied, once.
 
 use super::join::{Outcome, Tally};
 use super::run::Run;
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{EncodeJob, EncodeTask, EngineError, Lease, Location, SharedPixels};
 
-/// Device memory that [`encode`] takes for these tasks.
+/// Returns the device memory that [`encode`] takes for these tasks.
 pub(crate) fn memory(job: &EncodeJob, pixels: &[SharedPixels], tasks: &[usize]) -> u64 {
     let parts = parts(job, pixels, tasks);
     parts.values().map(|(given, part)| fetch::room(given, part)).max().unwrap_or(0)
 }
 
-/// The parts of pixels on a device that the tasks need, by the index of the pixels.
+/// Returns the parts of pixels on a device that the tasks need, by the index of the pixels.
 fn parts<'a>(
     job: &EncodeJob,
     pixels: &'a [SharedPixels],
@@ -66,7 +66,7 @@ pub(crate) fn encode(run: &Run, stream: &Stream, tasks: &[usize], tally: &mut Ta
     };
     let encoded = run.host.encode(job, &pixels, &run.context)?.wait()?;
     let chunk = tally.chunks.len();
-    // Faults come in the order of tasks: each belongs to the next block of its address.
+    // Faults are in task order: each belongs to the next block of its address.
     let mut faults = encoded.faults.into_iter().peekable();
     for (&task, block) in tasks.iter().zip(&encoded.blocks) {
         let outcome = match block.span {

@@ -1,11 +1,11 @@
-//! Writing: blocks cut out of pixels on the device, compressed there, and brought to the host by one copy a batch.
+//! Encoding: blocks cut out of pixels on the device, compressed there, and copied to the host, one copy per batch.
 //!
-//! `abi` what kernels are called with; `cut` the pass that makes packed bytes of pixels; `codec` the encoders; `compact`
-//! the pass that moves encoded blocks together; `assemble` rectangles copied between images; `reduce` overviews.
+//! `abi` the arguments of kernels; `cut` the pass from pixels to packed bytes; `codec` the encoders; `compact` the pass
+//! that moves encoded blocks together; `assemble` copies of rectangles between images; `reduce` overviews.
 //!
-//! `plan` which blocks make a batch and where its arenas are, `tables` what it launches, `run` a job from pixels to its
-//! slab, `left` what of it the host encodes, `join` all of it in order; `bring` and
-//! `fetch` pixels on their way to the device and back, `part` which of them; `halve` a job of overviews.
+//! `plan` batches and their arenas, `tables` their launches, `run` a job from pixels to its slab, `left` blocks that
+//! the host encodes, `join` results in order; `bring` and `fetch` copies of pixels to the device and back, `part` parts
+//! of pixels; `halve` a job of overviews.
 
 pub mod abi;
 pub mod assemble;

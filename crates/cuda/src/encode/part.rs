@@ -1,18 +1,18 @@
-//! Parts of pixels: which one a block needs, and how it is brought from the host to the device: its samples without what
-//! lies between them, copied by several threads where there are many.
+//! Parts of pixels: the part that a block needs, and its copy from the host to the device: its samples without gaps,
+//! copied by several threads if there are many.
 
 use std::sync::{Mutex, PoisonError};
 use strile_engine::{EncodeTask, OutputBox, OutputSpec, Strides, thread_builder};
 
-/// A part of an image: all of some bands, rows and columns.
+/// A part of an image: a range of bands, rows and columns.
 pub(crate) type Part = OutputBox;
 
-/// Bytes that are worth a thread.
+/// Minimum bytes per thread.
 const SHARE: usize = 1 << 20;
-/// Threads that copy: as many as fill the memory's rate.
+/// Maximum number of copying threads: these saturate the memory.
 const THREADS: usize = 8;
 
-/// The part that a block of so many samples needs.
+/// Returns the part that a block of `samples` samples needs.
 pub(crate) fn of(task: &EncodeTask, samples: u16) -> Part {
     let range = |from: u32, n: u32| (from, from.saturating_add(n));
     Part {
@@ -26,19 +26,19 @@ fn count((from, end): (u32, u32)) -> u32 {
     end.saturating_sub(from)
 }
 
-/// Bands, rows and columns.
+/// Returns bands, rows and columns.
 pub(crate) fn size(part: &Part) -> (u32, u32, u32) {
     (count(part.bands), count(part.rows), count(part.columns))
 }
 
-/// Bytes of the samples of a part.
+/// Returns the bytes of the samples of a part.
 pub(crate) fn len(part: &Part, spec: &OutputSpec) -> u64 {
     let (bands, rows, columns) = size(part);
     let pixels = u64::from(rows).saturating_mul(columns.into());
     pixels.saturating_mul(bands.into()).saturating_mul(spec.data_type.size() as u64)
 }
 
-/// A part as contiguous pixels, bands first or last as they were; `None` where no memory holds it.
+/// Returns a part's shape as contiguous pixels, bands first or last as before; `None` if it exceeds the address space.
 pub(crate) fn spec(part: &Part, spec: &OutputSpec) -> Option<OutputSpec> {
     let (bands, rows, columns) = size(part);
     let by_pixel = spec.bands > 1 && spec.strides.band < spec.strides.column;
@@ -46,15 +46,15 @@ pub(crate) fn spec(part: &Part, spec: &OutputSpec) -> Option<OutputSpec> {
     make(spec.data_type, bands, rows, columns).ok()
 }
 
-/// Bytes from the first sample of an image to that of a part.
+/// Returns the bytes from the first sample of an image to that of a part.
 pub(crate) fn offset(part: &Part, strides: &Strides) -> Option<usize> {
     let axes = [(part.bands, strides.band), (part.rows, strides.row), (part.columns, strides.column)];
     axes.into_iter()
         .try_fold(0usize, |sum, ((from, _), stride)| sum.checked_add((from as usize).checked_mul(stride)?))
 }
 
-/// Copies a part of `src`, an image of the shape `from`, into `dst`, contiguous as `spec` says; `None` where one of them
-/// is too short.
+/// Copies a part of `src`, an image of the shape `from`, into `dst`, contiguous as in `spec`; `None` if one of them is
+/// too short.
 pub(crate) fn copy(src: &[u8], from: &OutputSpec, part: &Part, dst: &mut [u8], threads: usize) -> Option<()> {
     let to = spec(part, from)?;
     let dst = dst.get_mut(..to.len().ok()?)?;
@@ -93,7 +93,7 @@ pub(crate) fn copy(src: &[u8], from: &OutputSpec, part: &Part, dst: &mut [u8], t
         Some(())
     };
     std::thread::scope(|scope| {
-        // Where the system has no more threads, those there are do the work.
+        // If the system has no more threads, the existing ones do the work.
         let start = |_| thread_builder("strile-cuda-part").ok()?.spawn_scoped(scope, take).ok();
         let helpers: Vec<_> = (1..dst_len.div_ceil(lines * line_len)).map_while(start).collect();
         let mine = take();
@@ -101,7 +101,7 @@ pub(crate) fn copy(src: &[u8], from: &OutputSpec, part: &Part, dst: &mut [u8], t
     })
 }
 
-/// How the samples of one line lie in the source.
+/// Positions of the samples of one line in the source.
 struct Across {
     samples: usize,
     columns: usize,

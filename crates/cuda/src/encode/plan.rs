@@ -1,5 +1,5 @@
-//! What an encoding job will do and take on the device, known before anything is allocated. Pure arithmetic: every offset
-//! is a prefix sum, so a batch is one allocation whatever the number of its blocks.
+//! The plan of an encoding job on the device, computed before anything is allocated. Pure arithmetic: every offset is a
+//! prefix sum, so a batch is one allocation for any number of blocks.
 
 use super::abi::{EncodeBlock, SLACK};
 use super::codec::{Codec, Effort, codec};
@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 use strile_engine::{EncodeJob, EncodeLayout, Location, OutputSpec, SharedPixels};
 use strile_tiff::Compression;
 
-/// Device memory of a batch. Larger ones fill the device no better; several are under way at once.
+/// Usual device memory of a batch. Larger ones do not fill the device better; several are in flight at once.
 pub(crate) const USUAL: u64 = 512 << 20;
-/// Batches of less memory leave the device idle: rather than making them a job waits for others to end.
+/// Batches of less memory leave the device idle: rather than use them, a job waits for others to end.
 const LEAST: u64 = 16 << 20;
-/// Pixels of a batch that come from the host: as much is pinned for them.
+/// Maximum pixels of a batch that come from the host, in bytes; this much is pinned for them.
 const STAGED: u64 = 64 << 20;
-/// Batches under way: while the bytes of one come back, the next is encoded.
+/// Batches in flight: while the bytes of one come back, the next is encoded.
 const FLIGHTS: usize = 2;
-/// The most rows of a grid.
+/// Maximum rows of a grid.
 const GRID_ROWS: u32 = 65_535;
 
 /// How blocks of a layout are encoded on the device.
@@ -28,34 +28,35 @@ const GRID_ROWS: u32 = 65_535;
 pub(crate) struct How {
     pub(crate) recipe: Recipe,
     pub(crate) compression: Compression,
-    /// `None`: they are stored.
+    /// Codec; `None` for stored blocks.
     pub(crate) codec: Option<&'static Codec>,
     pub(crate) effort: Effort,
-    /// A library instead of the kernels of the codec, and the room that its blocks take.
+    /// A library that replaces the codec's kernels, and the room that its blocks take.
     pub(crate) by: Option<(Compressor, u32)>,
-    /// Samples are cut as they are, and a library encodes them where they lie.
+    /// Set if samples are cut unchanged and a library encodes them in place.
     pub(crate) picture: Option<vendor::Recipe>,
-    /// Bytes of a pixel.
+    /// Bytes per pixel.
     pub(crate) unit: u32,
     /// Whether a block may be sparse.
     pub(crate) sparse: bool,
-    /// Whether a value may have no place in its sample.
+    /// Whether a value may be unrepresentable in its sample.
     pub(crate) narrow: bool,
 }
 
-/// What a block takes.
+/// Memory of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Need {
-    /// Packed bytes.
+    /// Number of packed bytes.
     pub(crate) len: u32,
-    /// Their place, with what may be read behind them; none of a block that is cut into the slab.
+    /// Room for packed bytes, with the bytes that may be read behind them; 0 for a block that is cut directly into the
+    /// slab.
     packed: u64,
     /// Bytes of the slab.
     pub(crate) room: u32,
     scratch: u64,
 }
 
-/// How blocks of a layout are encoded on the device by kernels of our own, or why they are not.
+/// Returns how blocks of a layout are encoded by strile's kernels, or why they are not.
 pub(crate) fn on_device(layout: &EncodeLayout) -> Result<How, String> {
     let block = &*layout.block;
     let codec = match (block.compression, codec(block.compression)) {
@@ -78,7 +79,7 @@ pub(crate) fn on_device(layout: &EncodeLayout) -> Result<How, String> {
 }
 
 impl How {
-    /// What a block of so many rows takes; `None` where that is too much for kernels.
+    /// Returns the memory of a block of `rows` rows; `None` if kernels do not support such a large block.
     pub(crate) fn need(&self, rows: u32) -> Option<Need> {
         let len = self.recipe.packed_len(rows)?;
         let Some(codec) = self.codec else {
@@ -97,7 +98,7 @@ impl How {
         })
     }
 
-    /// The launches of the codec.
+    /// Returns the launches of the codec.
     pub(crate) fn passes(&self) -> &'static [super::codec::Pass] {
         match self.by {
             Some(_) => &[],
@@ -105,12 +106,12 @@ impl How {
         }
     }
 
-    /// Whether the slab has to be zero.
+    /// Returns whether the slab must be zero.
     pub(crate) fn zero_slab(&self) -> bool {
         self.by.is_none() && self.codec.is_some_and(|codec| codec.zero_slab)
     }
 
-    /// Device memory of a block of so many rows.
+    /// Returns the device memory of a block of `rows` rows.
     pub(crate) fn memory(&self, rows: u32) -> u64 {
         let Some(need) = self.need(rows) else { return u64::MAX };
         let mut sizes = Sizes::default();
@@ -118,13 +119,13 @@ impl How {
         sizes.memory(0)
     }
 
-    /// Whether stored blocks follow each other without gaps as they are cut.
+    /// Returns whether stored blocks are contiguous as they are cut.
     fn lies_together(&self, need: &Need) -> bool {
         self.codec.is_none() && !self.sparse && !self.narrow && need.len == need.room
     }
 }
 
-/// A block of a batch. Its index among them is that of its state.
+/// A block of a batch. Its index is also that of its state.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Item {
     /// Index of its task in the job.
@@ -137,16 +138,16 @@ pub(crate) struct Item {
     pub(crate) scratch: u64,
 }
 
-/// Pixels of the host that a batch needs.
+/// Host pixels that a batch needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Brought {
     /// Index of the pixels.
     pub(crate) pixels: u32,
-    /// What of them.
+    /// Required part.
     pub(crate) part: Part,
-    /// How it lies on the device: contiguous.
+    /// Its shape on the device: contiguous.
     pub(crate) spec: OutputSpec,
-    /// Offset among all that is brought.
+    /// Offset among all pixels from the host.
     pub(crate) at: u64,
 }
 
@@ -156,22 +157,22 @@ struct Sizes {
     packed: u64,
     scratch: u64,
     slab: u64,
-    /// Whether blocks have to be moved together.
+    /// Whether blocks must be moved together.
     apart: bool,
-    /// Bytes brought from the host.
+    /// Bytes of pixels from the host.
     pixels: u64,
-    /// By compressor of a library: what it compresses, and memory that it takes for that.
+    /// Per compressor of a library: its input, and the memory for it.
     by_library: [(Shape, u64); 2],
 }
 
 /// Offsets of the arenas of a batch in its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arenas {
-    /// What comes back first.
+    /// Part that is copied back first.
     pub(crate) results: u64,
     pub(crate) tables: u64,
     pub(crate) tables_len: u64,
-    /// Pixels from the host, behind the tables, so that one copy brings both.
+    /// Pixels from the host, behind the tables, so that one copy uploads both.
     pub(crate) pixels: u64,
     pub(crate) slab: u64,
     pub(crate) slab_len: u64,
@@ -179,7 +180,7 @@ pub(crate) struct Arenas {
     pub(crate) scratch: u64,
     /// Lists and temporary memory of libraries.
     pub(crate) libraries: u64,
-    /// Blocks moved together, where packed bytes and scratch were: no codec needs them any more.
+    /// Compacted blocks, in the memory of packed bytes and scratch, which no codec needs any more.
     pub(crate) compacted: u64,
     pub(crate) len: u64,
 }
@@ -243,39 +244,39 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Where its arenas are, in a job of so many layouts.
+    /// Returns its arenas, in a job of `layouts` layouts.
     pub(crate) fn arenas(&self, layouts: usize) -> Arenas {
         self.sizes.arenas(layouts)
     }
 
-    /// Whether its blocks have to be moved together.
+    /// Returns whether its blocks must be moved together.
     pub(crate) fn apart(&self) -> bool {
         self.sizes.apart
     }
 
-    /// Bytes that it brings from the host.
+    /// Returns the bytes of pixels from the host.
     pub(crate) fn pixels_len(&self) -> u64 {
         self.sizes.pixels
     }
 }
 
-/// What an encode job does on the device: batches, memory and launches.
+/// The plan of an encoding job: batches, memory and launches.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) batches: Vec<Batch>,
     /// Tasks that the host encodes.
     pub(crate) host: Vec<usize>,
     pub(crate) flights: usize,
-    /// Device memory, all of it.
+    /// Total device memory.
     pub(crate) memory: u64,
-    /// Pinned memory for pixels of the host, all of it.
+    /// Total pinned memory for pixels from the host.
     pub(crate) staged: u64,
 }
 
 impl Plan {
-    /// The plan with the largest batches of at most `most` bytes that `free` bytes of device memory allow; smaller ones than
-    /// leave the device idle only where `limit` does not allow those, down to a block each, one at a time. `hows` has an
-    /// answer for each layout; the job is checked.
+    /// Returns the plan with the largest batches of at most `most` bytes that `free` bytes of device memory allow.
+    /// Batches that would leave the device idle are used only if `limit` does not allow larger ones, down to one block
+    /// each, one at a time. `hows` has an entry per layout; the job is checked.
     pub(crate) fn new(
         job: &EncodeJob,
         pixels: &[SharedPixels],
@@ -320,7 +321,7 @@ impl Plan {
             let mut next = open.with(task.pixels, part.as_ref());
             next.add(&need, how);
             let over = next.memory(hows.len()) > most || next.pixels > STAGED;
-            // Of a batch by a library all blocks are.
+            // In a batch that a library encodes, all blocks use the library.
             let other = open.picture != how.picture.is_some();
             if !open.items.is_empty() && (over || other) {
                 plan.batches.extend(open.close());
@@ -343,19 +344,19 @@ impl Plan {
     }
 }
 
-/// A batch that more blocks may come to.
+/// A batch that may still grow.
 #[derive(Default)]
 struct Open<'a> {
     items: Vec<Item>,
     sizes: Sizes,
-    /// What is brought, by the index of the pixels.
+    /// Required parts, by the index of the pixels.
     parts: BTreeMap<u32, (Part, &'a OutputSpec)>,
     /// Whether a library encodes its blocks as pictures.
     picture: bool,
 }
 
 impl<'a> Open<'a> {
-    /// Its sizes with one more part of the host's pixels.
+    /// Returns its sizes with one more part of host pixels.
     fn with(&self, pixels: u32, part: Option<&(Part, &OutputSpec)>) -> Sizes {
         let mut sizes = self.sizes;
         if let Some((part, spec)) = part {

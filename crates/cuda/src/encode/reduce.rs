@@ -1,24 +1,24 @@
-//! Overviews on the device: what the kernels of `reduce.cu` are launched with; twins of `kernels/reduce/reduce_abi.h`.
+//! Overviews on the device: arguments of the kernels of `reduce.cu`; counterparts of `kernels/reduce/reduce_abi.h`.
 //!
 //! [`plan`] makes the parts of a job, all in one table, their places in one output and the launches over them: one over
-//! all pixels of a type and, but for filters, one over all masks. Results equal the CPU engine's to the last bit.
+//! all pixels of a type and, except for filters, one over all masks. Results are bit-identical to the CPU engine's.
 
 use crate::abi::Address;
 use strile_engine::{EngineError, Fill, OutputSpec, ReduceJob, Resampling, SharedPixels, Support};
 use strile_tiff::DataType;
 
-/// The `.cu` file without its ending.
+/// Name of the `.cu` file without its extension.
 pub const MODULE: &str = "reduce";
-/// Threads of a CUDA block, as the kernels say.
+/// Threads per CUDA block, as in the kernels.
 pub const THREADS: u32 = 256;
 
-/// Reduced rows of a tile that a thread has, as the kernels say.
+/// Reduced rows per thread in a tile, as in the kernels.
 const FOUR_ROWS: u32 = 8;
-/// Columns and rows of a tile of a filter, as the kernel says.
+/// Columns and rows of a filter tile, as in the kernel.
 const FILTER_TILE: (u32, u32) = (32, 16);
-/// Results begin at multiples of it.
+/// Alignment of results.
 const ALIGN: u64 = 256;
-/// Samples of a row, rows of a part and tiles of a launch stay below.
+/// Exclusive limit of samples per row, rows per part and tiles per launch.
 const MOST: u64 = 1 << 31;
 
 const HAS_NODATA: u32 = 1;
@@ -29,47 +29,47 @@ const UNALIGNED: u32 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct ReducePart {
-    /// The first sample of the pixels it is computed from.
+    /// Address of the first source sample.
     pub src: Address,
-    /// The first sample of their mask, 0 for none.
+    /// Address of the first mask sample, 0 for none.
     pub mask: Address,
     /// Offset in the output.
     pub dst: u64,
-    /// Bytes of the source from band to band.
+    /// Source stride between bands, in bytes.
     pub band_stride: u64,
-    /// From row to row.
+    /// Source stride between rows.
     pub row_stride: u64,
-    /// From column to column.
+    /// Source stride between columns.
     pub column_stride: u64,
-    /// Bytes of the mask from row to row.
+    /// Mask stride between rows, in bytes.
     pub mask_row_stride: u64,
-    /// From column to column.
+    /// Mask stride between columns.
     pub mask_column_stride: u64,
     /// Bits of nodata, the real part first.
     pub nodata: [u64; 2],
-    /// Column and row of the first pixel in the image.
+    /// Column and row of the first source pixel in the image.
     pub origin: [u32; 2],
     /// Columns and rows of the image.
     pub image: [u32; 2],
-    /// Where the part begins in the reduced image.
+    /// Position of the part in the reduced image.
     pub target: [u32; 2],
     /// Its columns and rows.
     pub size: [u32; 2],
-    /// Samples of a pixel that lie together in the result: all bands or 1.
+    /// Contiguous samples per pixel of the result: all bands or 1.
     pub samples: u32,
     /// Groups of bands: 1 or all.
     pub groups: u32,
-    /// What samples are: 0 unsigned, 1 signed, 2 floats, 3 complex.
+    /// Kind of samples: 0 unsigned, 1 signed, 2 float, 3 complex.
     pub kind: u32,
     /// Bytes of a sample.
     pub sample_size: u32,
-    /// 1 there is nodata, 2 it is a mask that is reduced, 4 samples do not lie at multiples of their size.
+    /// 1: there is a nodata value; 2: a mask is reduced; 4: samples are not aligned to multiples of their size.
     pub flags: u32,
     /// Threads across a tile, as a power of two.
     pub shift: u32,
     /// Tiles across the part.
     pub tiles_across: u32,
-    /// Tiles of the parts before it in its launch.
+    /// Tiles of the previous parts of its launch.
     pub first_tile: u32,
 }
 
@@ -79,76 +79,76 @@ pub struct ReducePart {
 pub struct ReduceArgs {
     /// The launch's `ReducePart`s.
     pub parts: Address,
-    /// What `ReducePart::dst` counts from, a multiple of 16.
+    /// Base address of `ReducePart::dst`, a multiple of 16.
     pub dst: Address,
     /// Number of parts.
     pub count: u32,
-    /// The method: its index in `Resampling::ALL`.
+    /// Method: its index in `Resampling::ALL`.
     pub method: u32,
 }
 
 const _: () = assert!(size_of::<ReducePart>() == 144);
 const _: () = assert!(size_of::<ReduceArgs>() == 24);
 
-/// One launch, of [`THREADS`] threads a CUDA block.
+/// One launch, with [`THREADS`] threads per CUDA block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReduceLaunch {
-    /// The entry point.
+    /// Entry point.
     pub entry: &'static str,
-    /// Its first part in the table.
+    /// Index of its first part in the table.
     pub first: usize,
     /// Number of its parts.
     pub count: u32,
-    /// The grid.
+    /// Grid.
     pub grid: (u32, u32),
     method: u32,
 }
 
 impl ReduceLaunch {
-    /// The arguments, given where the table of all parts and the output lie.
+    /// Returns the arguments for a table of all parts and an output at these addresses.
     pub fn args(&self, parts: u64, dst: u64) -> ReduceArgs {
         let before = (self.first as u64).wrapping_mul(size_of::<ReducePart>() as u64);
         ReduceArgs { parts: parts.wrapping_add(before), dst, count: self.count, method: self.method }
     }
 }
 
-/// Where pixels of a result begin in the output, and their shape.
+/// Position and shape of a result in the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Offset of the first byte.
     pub offset: u64,
-    /// The shape; contiguous.
+    /// Shape; contiguous.
     pub spec: OutputSpec,
 }
 
-/// What comes of a task.
+/// Results of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// The pixels.
+    /// Pixels.
     pub pixels: Place,
-    /// The mask, where the task has one.
+    /// Mask, if the task has one.
     pub mask: Option<Place>,
 }
 
-/// A job made ready.
+/// A prepared job.
 #[derive(Debug, Clone, Default)]
 pub struct Reduction {
-    /// The table of parts, to be copied to the device as it is.
+    /// Table of parts, copied to the device unchanged.
     pub parts: Vec<ReducePart>,
-    /// What to launch, in any order.
+    /// Launches, in any order.
     pub launches: Vec<ReduceLaunch>,
-    /// What comes of each task, in their order.
+    /// Results per task, in order.
     pub places: Vec<Places>,
-    /// Bytes of the output, which lies at a multiple of 16.
+    /// Bytes of the output, which is aligned to 16.
     pub len: u64,
 }
 
-/// Whether images of this type can be reduced so: as on the CPU.
+/// Returns whether images of this type can be reduced by this method: as on the CPU.
 pub fn reduces(method: Resampling, data_type: DataType) -> Support {
     method.support(data_type)
 }
 
-/// Makes a job over pixels on a device ready; an error where it does not fit them.
+/// Prepares a job over pixels on a device; returns an error if it does not fit them.
 pub fn plan(job: &ReduceJob, pixels: &[SharedPixels]) -> Result<Reduction, EngineError> {
     let mut reduction = Reduction::default();
     let mut parts: Vec<(&'static str, ReducePart)> = Vec::new();
@@ -179,14 +179,14 @@ pub fn plan(job: &ReduceJob, pixels: &[SharedPixels]) -> Result<Reduction, Engin
         };
         reduction.places.push(Places { pixels, mask });
     }
-    // Those of one entry point together, in a stable order.
+    // Parts of one entry point together, in a stable order.
     parts.sort_by_key(|(entry, _)| *entry);
     reduction.launch(job.method, parts)?;
     Ok(reduction)
 }
 
 impl Reduction {
-    /// Room for a result at the end of the output.
+    /// Reserves room for a result at the end of the output.
     fn place(&mut self, spec: OutputSpec) -> Result<Place, EngineError> {
         let len = spec.len().map_err(|e| mismatch(e.to_string(), "a smaller part".to_owned()))? as u64;
         let offset = self.len;
@@ -225,7 +225,7 @@ impl Reduction {
 }
 
 impl ReducePart {
-    /// Tiles of the part.
+    /// Returns the tiles of the part.
     fn tiles(&self, method: Resampling) -> u64 {
         let [_, rows] = self.size;
         let (groups, tile) = match is_filter(method) {
@@ -236,7 +236,7 @@ impl ReducePart {
     }
 }
 
-/// What parts of one task have in common.
+/// Common properties of the parts of one task.
 struct Part<'a> {
     job: &'a ReduceJob,
     task: &'a strile_engine::ReduceTask,
@@ -244,7 +244,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// The part made of pixels of this shape at an address, without a mask.
+    /// Returns the part for pixels of this shape at an address, without a mask.
     fn part(&self, (spec, src): (&OutputSpec, u64), to: &Place) -> Result<ReducePart, EngineError> {
         let (columns, rows) = self.task.size;
         let together = to.spec.bands > 1 && to.spec.strides.band < to.spec.strides.column;
@@ -287,14 +287,14 @@ impl Part<'_> {
     }
 }
 
-/// The numbers in a fill value, of so many bytes each.
+/// Returns the numbers in a fill value, of `size` bytes each.
 fn bits(fill: &Fill, size: u64) -> [u64; 2] {
     let value = u128::from_le_bytes(fill.0);
     let mask = u128::from(u64::MAX >> (64 - 8 * size.clamp(1, 8)));
     [value & mask, (value >> (8 * size)) & mask].map(|number| u64::try_from(number).unwrap_or(0))
 }
 
-/// What the numbers of a sample are and the bytes of one.
+/// Returns the kind of a sample's numbers and their size in bytes.
 fn numbers(data_type: DataType) -> (u32, u64) {
     use DataType as D;
     let size = data_type.size() as u64;
@@ -306,7 +306,7 @@ fn numbers(data_type: DataType) -> (u32, u64) {
     }
 }
 
-/// The entry point for a method and a type.
+/// Returns the entry point for a method and a type.
 fn entry(method: Resampling, data_type: DataType) -> &'static str {
     use DataType as D;
     use Resampling as R;
@@ -332,7 +332,7 @@ fn entry(method: Resampling, data_type: DataType) -> &'static str {
     }
 }
 
-/// The entry point for masks.
+/// Returns the entry point for masks.
 fn mask_entry(method: Resampling) -> &'static str {
     match method {
         Resampling::Nearest => "reduce_nearest_mask",
@@ -345,7 +345,7 @@ fn is_filter(method: Resampling) -> bool {
     matches!(method, Resampling::Gauss | Resampling::Bilinear | Resampling::Cubic | Resampling::Lanczos)
 }
 
-/// The method as kernels know it.
+/// Returns the kernels' number of a method.
 fn number(method: Resampling) -> u32 {
     (0u32..).zip(Resampling::ALL).find(|(_, m)| *m == method).map_or(0, |(number, _)| number)
 }

@@ -1,7 +1,7 @@
-//! One encoding job on the device, from pixels to its slab on the host: what the thread behind a ticket does.
+//! One encoding job on the device, from pixels to its slab on the host.
 //!
-//! A batch is one allocation, one copy in, its launches, and two copies out: the table of states and sizes, and exactly
-//! the bytes that blocks became. While those come back the next batch runs on another stream. What has no kernel is
+//! A batch is one allocation, one upload, its launches, and two copies to the host: the table of states and sizes, and
+//! exactly the encoded bytes. While those are copied the next batch runs on another stream. Blocks without a kernel are
 //! encoded by the host engine at the end.
 
 #![expect(unsafe_code, reason = "a library is handed the addresses of what was made here")]
@@ -27,7 +27,7 @@ use strile_engine::{
 
 pub(crate) const PURPOSE: &str = "encoding on the device";
 
-/// What a job owns while it runs.
+/// Data of a running job.
 pub(crate) struct Run {
     pub(crate) device: Arc<Device>,
     pub(crate) host: Arc<dyn Engine>,
@@ -35,14 +35,14 @@ pub(crate) struct Run {
     pub(crate) job: EncodeJob,
     pub(crate) pixels: Vec<SharedPixels>,
     pub(crate) context: Context,
-    /// One for each layout; `None` for those of the host.
+    /// One entry per layout; `None` for those that the host encodes.
     pub(crate) hows: Vec<Option<How>>,
     pub(crate) plan: Plan,
-    /// The encoder of layouts that are its, or why it is gone.
+    /// The encoder of layouts that a library encodes as pictures, or why it is gone.
     pub(crate) pictures: Option<Result<Arc<Pictures>, String>>,
 }
 
-/// A batch whose work is queued.
+/// A batch with queued work.
 struct Flying<'a> {
     index: usize,
     batch: &'a Batch,
@@ -51,11 +51,11 @@ struct Flying<'a> {
     memory: DeviceBuffer,
     sent: InFlight,
     results: InFlight,
-    /// Before its kernels and behind each, with its name, where a trace is kept.
+    /// Named events before its kernels and after each, if a trace is recorded.
     marks: Vec<(&'static str, Event)>,
 }
 
-/// The bytes of a batch on their way.
+/// The bytes of a batch on their way to the host.
 struct Coming {
     index: usize,
     bytes: Bytes,
@@ -64,14 +64,14 @@ struct Coming {
     _lease: Lease,
 }
 
-/// Encoded bytes: those that a library left on the host are there already.
+/// Encoded bytes: those of a library on the host are complete already.
 enum Bytes {
     InFlight(InFlight),
     There(Vec<u8>),
 }
 
 impl Run {
-    /// Does all of it.
+    /// Runs the job.
     pub(crate) fn run(self) -> Result<EncodedBlocks, EngineError> {
         let device = Arc::clone(&self.device);
         self.fly().map_err(|stop| stop.on(&device))
@@ -85,7 +85,7 @@ impl Run {
         let _lease =
             self.device.budget().take(Kind::Working, self.plan.memory, PURPOSE, &self.context.cancel)?;
         let lane = self.spare.lane(&self.device)?;
-        // Whatever happens, a panic too: nothing may run in memory that is given back, nor in what the job was lent.
+        // In every case, also after a panic: nothing may still use memory that is returned or was lent to the job.
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.fly_with(&lane)));
         let ended = lane.synchronize();
         let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -106,7 +106,7 @@ impl Run {
         Ok(tally.join(&self.job, &self.context)?)
     }
 
-    /// Encodes what the device can; gives the tasks with values that have no place in their samples.
+    /// Encodes on the device where possible; returns the tasks with unrepresentable values.
     fn on_device(&self, lane: &Lane, tally: &mut Tally) -> Result<Vec<usize>, Stop> {
         let clock = self.context.trace.as_ref().map(|trace| Clock::new(trace, &lane.copies)).transpose()?;
         let mut flying: VecDeque<Flying<'_>> = VecDeque::new();
@@ -160,7 +160,7 @@ impl Run {
         })?;
         let from_host = usize::try_from(batch.pixels_len()).map_err(|_| EngineError::Abandoned)?;
         let behind = usize::try_from(arenas.tables_len).map_err(|_| EngineError::Abandoned)?;
-        // The pixels lie behind the tables, so that one copy brings both.
+        // The pixels lie behind the tables, so that one copy uploads both.
         let len = if from_host == 0 { launches.bytes.len() } else { behind.saturating_add(from_host) };
         let mut up = spare.pinned(&self.device, len)?;
         up.get_mut(..launches.bytes.len()).ok_or(EngineError::Abandoned)?.copy_from_slice(&launches.bytes);
@@ -189,7 +189,7 @@ impl Run {
         Ok(Flying { index, batch, stream, launches, memory, sent, results, marks })
     }
 
-    /// Waits for a batch, reads what its kernels said, and sends for its bytes.
+    /// Waits for a batch, reads the results of its kernels, and starts the copy of its bytes.
     fn finish(
         &self,
         flying: Flying<'_>,
@@ -248,14 +248,14 @@ impl Run {
         Ok(Coming { index, bytes: Bytes::InFlight(bytes), len, marks, _lease: lease })
     }
 
-    /// How a library encodes a block, where it does, and the block's rows.
+    /// Returns the library's recipe for a block, if a library encodes it, and the block's rows.
     fn recipe(&self, item: &Item) -> Option<(Recipe, u32)> {
         let task = self.job.tasks.get(item.task)?;
         let how = self.hows.get(task.layout as usize)?.as_ref()?;
         how.picture.map(|recipe| (recipe, task.rows))
     }
 
-    /// Lets a library encode the samples of a batch, which lie one block after the other from an address on.
+    /// Encodes the samples of a batch with a library; the blocks are contiguous from an address on.
     fn pictures(
         &self,
         (index, batch): (usize, &Batch),
@@ -286,7 +286,7 @@ impl Run {
             Some(Err(problem)) => return Err(failed(problem.clone())),
             None => return Err(EngineError::Abandoned.into()),
         };
-        // SAFETY: the samples lie in the batch's memory, and what wrote them was waited for.
+        // SAFETY: the samples lie in the batch's memory, and the kernel that wrote them has been waited for.
         let streams = unsafe { encoder.encode(&sources) }.map_err(|error| failed(error.to_string()))?;
         let len = streams.iter().map(|stream| stream.len() as u64).sum();
         let lease = self.context.budget.take(len, "encoded blocks").map_err(EngineError::from)?;
@@ -302,7 +302,7 @@ impl Run {
         Ok(Coming { index, len: bytes.len(), bytes: Bytes::There(bytes), marks: None, _lease: lease })
     }
 
-    /// A block that no kernel finished, or one that says what cannot be.
+    /// Returns the error of a block that no kernel finished, or that has an impossible state.
     fn broken(&self, task: usize, entry: &compact::CompactEntry) -> Stop {
         let address = self.job.tasks.get(task).map(|task| task.address).unwrap_or_default();
         let (column, row, compact::CompactEntry { state, size, .. }) = (address.column, address.row, entry);
@@ -314,7 +314,8 @@ impl Run {
     }
 }
 
-/// Pinned memory for so many bytes, which differ from batch to batch: a little more, so that it serves the next one.
+/// Returns pinned memory of at least `len` bytes: lengths differ from batch to batch, so a little more lets the next
+/// one reuse it.
 fn roomy(len: usize) -> usize {
     len.next_multiple_of((len.next_power_of_two() / 8).max(1))
 }

@@ -1,4 +1,4 @@
-//! What a batch launches: the tables its kernels read, as the bytes they are, and the arguments that point into them.
+//! The launches of a batch: the bytes of the tables that its kernels read, and the arguments that point into them.
 
 #![expect(unsafe_code, reason = "kernels are launched")]
 
@@ -23,9 +23,9 @@ struct Group {
     by: Option<Compressing>,
 }
 
-/// The launches of a batch, with the tables their kernels read.
+/// The launches of a batch, with the tables that their kernels read.
 pub(crate) struct Launches {
-    /// The tables.
+    /// Tables.
     pub(crate) bytes: Vec<u8>,
     arenas: Arenas,
     cut: Vec<(TaskLaunch, CutArgs)>,
@@ -37,7 +37,7 @@ pub(crate) struct Launches {
 }
 
 impl Launches {
-    /// The launches of a batch whose memory begins at `base`.
+    /// Returns the launches of a batch whose memory begins at `base`.
     pub(crate) fn new(
         job: &EncodeJob,
         pixels: &[SharedPixels],
@@ -143,8 +143,7 @@ impl Launches {
         Ok(Self { bytes: packer.bytes, arenas, cut, groups, compact, longest, apart: batch.apart() })
     }
 
-    /// Queues all passes; the tables and pixels from the host are on their way in front of them. `mark` is called behind
-    /// each with its name.
+    /// Queues all passes, after the copy of the tables and host pixels. `mark` is called after each with its name.
     pub(crate) fn queue(
         &self,
         device: &Device,
@@ -159,8 +158,8 @@ impl Launches {
         for (way, args) in &self.cut {
             let function = device.function(cut::MODULE, way.entry)?;
             let grid = way.grid(device.facts().multiprocessors);
-            // SAFETY: the job was checked against its pixels, which it holds; `plan` laid the blocks out inside the arenas
-            // of this batch, which it keeps until the stream has been waited for. The same below.
+            // SAFETY: the job was checked against its pixels, which it holds; `plan` laid the blocks out inside the
+            // arenas of this batch, which it keeps until the stream has been waited for. The same below.
             unsafe { launch(stream, &function, grid, cut::THREADS, args) }?;
             mark("cut")?;
         }
@@ -189,7 +188,7 @@ impl Launches {
         mark("compact")
     }
 
-    /// Where the bytes of all blocks lie in the batch's memory, one after the other.
+    /// Returns the address of the encoded bytes of all blocks, which are contiguous, in the batch's memory.
     pub(crate) fn encoded_at(&self) -> u64 {
         if self.apart { self.arenas.compacted } else { self.arenas.slab }
     }
@@ -201,7 +200,7 @@ impl Group {
     }
 }
 
-/// Where the kernel finds the pixels of a task, their shape, and the task counted from there.
+/// Returns the address of a task's pixels for the kernel, their shape, and the task relative to them.
 fn source<'a>(
     task: &EncodeTask,
     pixels: &'a [SharedPixels],

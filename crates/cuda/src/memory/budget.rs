@@ -1,18 +1,18 @@
-//! What may be taken of a device's memory, by all jobs of the process together.
+//! Budget of a device's memory, shared by all jobs of the process.
 //!
-//! A lease for *output* lives as long as its owner likes; one for *working* memory ends with its job, by itself. So a
-//! request that does not fit now waits while working leases are out, and fails where none is: waiting would be for
-//! nothing. Requests are served in the order they came, or a large one would wait behind small ones for ever.
+//! An *output* lease lives as long as its owner wants; a *working* lease ends with its job. So a request that does not
+//! fit now waits while working leases exist, and fails otherwise, because waiting would not help. Requests are served
+//! in order of arrival; otherwise a large one could wait behind small ones for ever.
 //!
-//! The rule that keeps this from locking up: whoever holds a working lease asks for nothing more by `take`, so a job
-//! asks for its output first and then once for all it works with; `try_take` never waits and is free of the rule.
+//! To prevent deadlock, the holder of a working lease must not call `take`: a job requests its output first and then
+//! once all its working memory. `try_take` never waits and is exempt.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use strile_engine::{BudgetError, Cancel, EngineError};
 
-/// A limit on device memory and how much of it is lent out.
+/// A limit on device memory and the bytes lent out.
 #[derive(Debug)]
 pub struct Budget {
     state: Mutex<State>,
@@ -24,9 +24,9 @@ struct State {
     limit: u64,
     used: u64,
     peak: u64,
-    /// Working leases that are out.
+    /// Number of working leases.
     working: u64,
-    /// Requests that wait, in the order they came.
+    /// Waiting requests, in order of arrival.
     queue: VecDeque<u64>,
     next: u64,
 }
@@ -34,43 +34,43 @@ struct State {
 /// How long a lease is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// As long as its owner likes.
+    /// As long as its owner wants.
     Output,
-    /// Until the job that holds it ends, by itself.
+    /// Until the job that holds it ends.
     Working,
 }
 
-/// How often a request that waits looks whether it was cancelled.
+/// Interval at which a waiting request checks for cancellation.
 const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
 impl Budget {
-    /// A budget of `limit` bytes.
+    /// Returns a budget of `limit` bytes.
     pub fn new(limit: u64) -> Self {
         Self { state: Mutex::new(State { limit, ..State::default() }), changed: Condvar::new() }
     }
 
-    /// Another limit from now on; leases that are out stay.
+    /// Sets a new limit; existing leases stay.
     pub fn set_limit(&self, limit: u64) {
         self.lock().limit = limit;
         self.changed.notify_all();
     }
 
-    /// The whole budget in bytes.
+    /// Returns the limit in bytes.
     pub fn limit(&self) -> u64 {
         self.lock().limit
     }
 
-    /// Bytes not lent out.
+    /// Returns the bytes not lent out.
     pub fn free(&self) -> u64 {
         self.lock().free()
     }
 
-    /// The most that was ever lent out at once.
+    /// Returns the largest number of bytes ever lent out at once.
     pub fn peak(&self) -> u64 {
         self.lock().peak
     }
 
-    /// Lends `need` bytes until the lease is dropped, after waiting for working leases where it must.
+    /// Lends `need` bytes until the lease is dropped, after waiting for working leases if necessary.
     pub fn take(
         self: &Arc<Self>,
         kind: Kind,
@@ -117,7 +117,7 @@ impl Budget {
         outcome
     }
 
-    /// Lends `need` bytes now or says why not; goes before requests that wait.
+    /// Lends `need` bytes now or returns why not; takes precedence over waiting requests.
     pub fn try_take(
         self: &Arc<Self>,
         kind: Kind,
@@ -133,7 +133,7 @@ impl Budget {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code that can panic runs while it is held.
+        // No code that can panic runs while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,7 +154,7 @@ impl State {
     }
 }
 
-/// Device memory lent by a budget; given back on drop.
+/// Device memory lent by a budget; returned on drop.
 #[derive(Debug)]
 pub struct Lease {
     budget: Arc<Budget>,
@@ -163,7 +163,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// How much it is.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -203,7 +203,7 @@ mod tests {
         drop(output);
         assert_eq!((budget.free(), budget.peak()), (100, 60));
         let all = budget.take(Working, 100, "pixels", &never).unwrap();
-        // More than the limit does not wait for a working lease either.
+        // A request above the limit does not wait for a working lease either.
         assert_eq!(budget.take(Output, 101, "pixels", &never).unwrap_err(), refusal(101, 0, 100));
         assert_eq!(
             budget.try_take(Output, 1, "pixels").unwrap_err(),

@@ -1,7 +1,7 @@
 //! Device memory from stream-ordered pools of our own, counted, freed in the order of the stream it was taken on.
 //!
-//! Whoever uses a buffer on another stream makes that stream wait for the buffer's before its first use, and the
-//! buffer's wait for the other before the buffer is dropped (`Stream::wait_for`).
+//! To use a buffer on another stream, make that stream wait for the buffer's before the first use, and the buffer's
+//! wait for the other before the buffer is dropped (`Stream::wait_for`).
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
@@ -18,7 +18,7 @@ use std::ptr::without_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The driver's name of its default stream, `CU_STREAM_LEGACY`.
+/// The driver's handle of its default stream, `CU_STREAM_LEGACY`.
 const LEGACY_STREAM: usize = 1;
 
 /// Where device memory comes from. Freed memory stays here up to `keep` bytes; the rest goes back to the driver at the next
@@ -110,9 +110,9 @@ impl Pool {
         let mut address: CUdeviceptr = 0;
         if len > 0 {
             let _bound = self.context.bind()?;
-            // One that the machine cannot even name is refused by the driver.
+            // The driver refuses a size that does not fit `usize`.
             let size = usize::try_from(len).unwrap_or(usize::MAX);
-            // SAFETY: `address` lives through the call, as do the handles.
+            // SAFETY: `address` and the handles outlive the call.
             unsafe {
                 self.context.driver().cuMemAllocFromPoolAsync(&raw mut address, size, pool.0, stream.handle())
             }?;
@@ -123,22 +123,22 @@ impl Pool {
         Ok(DeviceBuffer { address, len, stream: stream.clone(), shared: false, pool: Arc::clone(self) })
     }
 
-    /// Bytes in buffers that live.
+    /// Returns the bytes in live buffers.
     pub fn current(&self) -> u64 {
         self.current.load(Ordering::Relaxed)
     }
 
-    /// The most there ever was at once.
+    /// Returns the peak of that number.
     pub fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// Starts counting the peak anew.
+    /// Resets the peak.
     pub fn reset_peak(&self) {
         self.peak.store(self.current(), Ordering::Relaxed);
     }
 
-    /// How many buffers were ever made.
+    /// Returns the number of buffers ever made.
     pub fn allocations(&self) -> u64 {
         self.allocations.load(Ordering::Relaxed)
     }
@@ -160,51 +160,51 @@ pub struct DeviceBuffer {
     address: CUdeviceptr,
     len: u64,
     stream: Stream,
-    /// Whether others may use it, see `share`.
+    /// Whether foreign code may use it, see `share`.
     shared: bool,
     pool: Arc<Pool>,
 }
 
 impl DeviceBuffer {
-    /// Where it starts; 0 where it has no bytes.
+    /// Returns its address; 0 if it has no bytes.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether it has no bytes.
+    /// Returns whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The stream it is freed on.
+    /// Returns the stream it is freed on.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// It is freed on that stream from now on, in the order of what is queued there.
+    /// Sets the stream it is freed on, in the order of work queued there.
     pub fn set_stream(&mut self, stream: &Stream) {
         self.stream = stream.clone();
     }
 
-    /// It is freed after all that is queued then on the default streams and on those that wait for them: others than
-    /// this crate may have queued work that uses it, and do not say when that is done.
+    /// Makes the buffer free only after all work that is then queued on the default streams and on streams that wait
+    /// for them: foreign code may have queued work that uses it, and does not report when that is done.
     pub fn share(&mut self) {
         self.shared = true;
     }
 
-    /// The address of a part of it.
+    /// Returns the address of a part.
     pub fn part(&self, offset: u64, len: u64) -> Result<u64, DriverError> {
         let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
         let out_of_bounds = DriverError::OutOfBounds { offset, len, size: self.len };
         if inside { Ok(self.address.saturating_add(offset)) } else { Err(out_of_bounds) }
     }
 
-    /// Queues setting a part to one byte.
+    /// Queues setting a part to one byte value.
     pub fn fill(&self, stream: &Stream, offset: u64, len: u64, byte: u8) -> Result<(), DriverError> {
         let address = self.part(offset, len)?;
         let Some(count) = count(len) else { return Ok(()) };
@@ -213,7 +213,7 @@ impl DeviceBuffer {
         unsafe { self.pool.context.driver().cuMemsetD8Async(address, byte, count, stream.handle()) }
     }
 
-    /// Queues setting `words` numbers of 32 bits from `offset` on, a multiple of 4.
+    /// Queues setting `words` 32-bit numbers from `offset` on, a multiple of 4.
     pub fn fill_u32(&self, stream: &Stream, offset: u64, words: u64, value: u32) -> Result<(), DriverError> {
         let address = self.part(offset, words.saturating_mul(4))?;
         let Some(count) = count(words) else { return Ok(()) };
@@ -222,7 +222,7 @@ impl DeviceBuffer {
         unsafe { self.pool.context.driver().cuMemsetD32Async(address, value, count, stream.handle()) }
     }
 
-    /// Queues a copy of the first `len` bytes of `from`, which comes back when it is done.
+    /// Queues a copy of the first `len` bytes of `from`, which is returned when the copy is done.
     pub fn upload(
         &self,
         stream: &Stream,
@@ -240,7 +240,7 @@ impl DeviceBuffer {
         InFlight::record(from, event, stream)
     }
 
-    /// Queues a copy into the first `len` bytes of `to`, which comes back when it is done.
+    /// Queues a copy into the first `len` bytes of `to`, which is returned when the copy is done.
     pub fn download(
         &self,
         stream: &Stream,
@@ -267,7 +267,7 @@ impl DeviceBuffer {
     /// Queues a copy of host memory into a part.
     ///
     /// # Safety
-    /// `from` must stay as it is until the copy is done.
+    /// `from` must stay alive and unchanged until the copy is done.
     pub(super) unsafe fn copy_from(
         &self,
         stream: &Stream,
@@ -275,7 +275,7 @@ impl DeviceBuffer {
         from: &[u8],
     ) -> Result<(), DriverError> {
         let address = self.part(offset, from.len() as u64)?;
-        // SAFETY: the part lies in the buffer; the rest is the caller's.
+        // SAFETY: the part lies in the buffer; the caller guarantees the rest.
         unsafe { copy_in(stream, address, from.as_ptr(), from.len()) }
     }
 
@@ -309,10 +309,10 @@ impl Drop for DeviceBuffer {
         }
         self.pool.current.fetch_sub(self.len, Ordering::Relaxed);
         let Ok(_bound) = self.pool.context.bind() else { return };
-        // Where it fails the context is lost, and all its memory with it.
-        // No stream of ours waits for others' work: only who gets this memory again does.
+        // On an error the context is lost with all its memory. strile's streams do not wait for foreign work: only the
+        // next user of this memory does.
         let stream = if self.shared { without_provenance_mut(LEGACY_STREAM) } else { self.stream.handle() };
-        // SAFETY: nobody else frees it; what is queued on the stream before uses it before.
+        // SAFETY: freed only here; earlier work on the stream uses it before.
         let _ = unsafe { self.pool.context.driver().cuMemFreeAsync(self.address, stream) };
     }
 }
@@ -324,7 +324,7 @@ impl Drop for DeviceBuffer {
 pub unsafe fn copy_in(stream: &Stream, to: u64, from: *const u8, len: usize) -> Result<(), DriverError> {
     let context = stream.context();
     let _bound = context.bind()?;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { context.driver().cuMemcpyHtoDAsync_v2(to, from.cast(), len, stream.handle()) }
 }
 
@@ -335,7 +335,7 @@ pub unsafe fn copy_in(stream: &Stream, to: u64, from: *const u8, len: usize) -> 
 pub unsafe fn copy_out(stream: &Stream, to: *mut u8, from: u64, len: usize) -> Result<(), DriverError> {
     let context = stream.context();
     let _bound = context.bind()?;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { context.driver().cuMemcpyDtoHAsync_v2(to.cast(), from, len, stream.handle()) }
 }
 
@@ -346,11 +346,11 @@ pub unsafe fn copy_out(stream: &Stream, to: *mut u8, from: u64, len: usize) -> R
 pub unsafe fn copy_within(stream: &Stream, to: u64, from: u64, len: usize) -> Result<(), DriverError> {
     let context = stream.context();
     let _bound = context.bind()?;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { context.driver().cuMemcpyDtoDAsync_v2(to, from, len, stream.handle()) }
 }
 
-/// A count the driver takes; `None` where there is nothing to do. It lies in a buffer, so it is one of this machine.
+/// Returns a count for the driver; `None` if there is nothing to do. It lies in a buffer, so it fits `usize`.
 fn count(len: u64) -> Option<usize> {
     usize::try_from(len).ok().filter(|&len| len > 0)
 }

@@ -1,4 +1,4 @@
-//! Device memory that outlives the job that filled it: an output, with its lease.
+//! Device memory that outlives the job that filled it: an output with its lease.
 
 #![expect(unsafe_code, reason = "an address for whoever holds the memory")]
 
@@ -6,16 +6,16 @@ use super::{DeviceBuffer, Lease};
 use std::sync::Arc;
 use strile_engine::DeviceBytes;
 
-/// What keeps the memory of an output.
+/// Keeps the memory of an output alive.
 struct Owner {
     _buffer: DeviceBuffer,
     _lease: Lease,
 }
 
-/// A buffer as bytes that anyone may hold; it is freed, and its lease given back, with the last of them.
+/// Turns a buffer into shareable bytes; it is freed, and its lease returned, with the last of them.
 pub fn lasting(device: u32, buffer: DeviceBuffer, lease: Lease) -> DeviceBytes {
     let (address, len) = (buffer.address(), buffer.len());
     let owner = Arc::new(Owner { _buffer: buffer, _lease: lease });
-    // SAFETY: the owner has the buffer, which is as long as it says, and nobody else knows its address.
+    // SAFETY: the owner has the buffer, which is as long as stated, and its address is not shared otherwise.
     unsafe { DeviceBytes::new(device, address, len, owner) }
 }

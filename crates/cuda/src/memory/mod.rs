@@ -1,4 +1,4 @@
-//! Memory of the device and memory it can copy from: owners that free, a ring that is kept, a budget that can say no.
+//! Device memory and pinned host memory: owners that free it, a persistent ring, and a budget.
 
 mod budget;
 mod device;

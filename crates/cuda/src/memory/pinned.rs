@@ -1,4 +1,4 @@
-//! Host memory the device copies from and to by itself, and the same while such a copy is on its way.
+//! Pinned host memory for asynchronous copies, and the same during such a copy.
 
 #![expect(unsafe_code, reason = "memory of the driver's, as slices")]
 
@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use strile_engine::Arena;
 
-/// Page-locked memory, not write-combined: it is read as fast as it is written. Taking it is slow (0.6 s a GiB).
+/// Page-locked memory, not write-combined: it is read as fast as it is written. Allocation is slow (0.6 s per GiB).
 #[derive(Debug)]
 pub struct Pinned {
     start: *mut u8,
@@ -19,27 +19,27 @@ pub struct Pinned {
     context: Arc<Context>,
 }
 
-// SAFETY: the memory belongs to its owner alone, and any thread may free it.
+// SAFETY: the memory belongs only to its owner, and any thread may free it.
 unsafe impl Send for Pinned {}
-// SAFETY: through a shared reference it is only read.
+// SAFETY: shared references only read it.
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    /// `len` zero bytes.
+    /// Allocates `len` zero bytes.
     pub fn new(context: &Arc<Context>, len: usize) -> Result<Self, DriverError> {
         if len == 0 {
             return Ok(Self::empty(context));
         }
         let mut start: *mut c_void = std::ptr::null_mut();
         let _bound = context.bind()?;
-        // SAFETY: `start` lives through the call, and the context is bound.
+        // SAFETY: `start` outlives the call, and the context is bound.
         unsafe { context.driver().cuMemHostAlloc(&raw mut start, len, CU_MEMHOSTALLOC_PORTABLE) }?;
-        // SAFETY: the driver gave so many bytes; they are initialised here, so that slices of them may be made.
+        // SAFETY: the driver returned this many bytes; they are initialised here, so that slices of them may be made.
         unsafe { start.cast::<u8>().write_bytes(0, len) };
         Ok(Self { start: start.cast(), len, context: Arc::clone(context) })
     }
 
-    /// No bytes at all.
+    /// Returns an empty memory.
     fn empty(context: &Arc<Context>) -> Self {
         Self { start: std::ptr::null_mut(), len: 0, context: Arc::clone(context) }
     }
@@ -52,7 +52,7 @@ impl Deref for Pinned {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: `new` made so many initialised bytes, which `self` owns.
+        // SAFETY: `new` made this many initialised bytes, which `self` owns.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
@@ -62,7 +62,7 @@ impl DerefMut for Pinned {
         if self.len == 0 {
             return &mut [];
         }
-        // SAFETY: as above, and borrowed alone.
+        // SAFETY: as above, and borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 }
@@ -73,7 +73,7 @@ impl Drop for Pinned {
             return;
         }
         let Ok(_bound) = self.context.bind() else { return };
-        // SAFETY: nobody else frees it, and no copy is on its way: `InFlight` and `Slab` wait first.
+        // SAFETY: freed only here, and no copy is in progress: `InFlight` and `Slab` wait first.
         let _ = unsafe { self.context.driver().cuMemFreeHost(self.start.cast()) };
     }
 }
@@ -98,27 +98,27 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// After a copy was queued on the stream.
+    /// Records the event after a copy was queued on the stream.
     pub(super) fn record(memory: Pinned, event: Event, stream: &Stream) -> Result<Self, DriverError> {
         if let Err(error) = event.record(stream) {
-            // Nobody can tell when the copy is done, so the memory is never freed.
+            // The end of the copy cannot be detected, so the memory is leaked.
             std::mem::forget(memory);
             return Err(error);
         }
         Ok(Self { memory, event })
     }
 
-    /// What is queued on a stream from now on waits for the copy.
+    /// Makes work that is queued on a stream from now on wait for the copy.
     pub fn hold(&self, stream: &Stream) -> Result<(), DriverError> {
         stream.wait_on(&self.event)
     }
 
-    /// Whether the copy is done.
+    /// Returns whether the copy is done.
     pub fn is_done(&self) -> Result<bool, DriverError> {
         self.event.happened()
     }
 
-    /// Waits for the copy and gives the memory back.
+    /// Waits for the copy and returns the memory.
     pub fn wait(mut self) -> Result<Pinned, DriverError> {
         self.event.synchronize()?;
         let nothing = Pinned::empty(&self.memory.context);
@@ -128,7 +128,7 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        // An error means that the context is lost: nothing in it runs any more.
+        // On an error the context is lost: nothing in it runs any more.
         let _ = self.event.synchronize();
     }
 }

@@ -1,8 +1,8 @@
-//! The ring: pinned slabs that reader threads fill and that are copied to the device, one copy a slab.
+//! The ring: pinned slabs that reader threads fill and that are copied to the device, one copy per slab.
 //!
-//! Pinning is slow, so slabs are made when first needed and kept while the device is open. Those who fill slabs call the
-//! driver for nothing else: its locks are not fair, and a dozen threads that ask it whether a copy is done keep the one
-//! waiting that has the next to send. Whoever sends a slab holds it until its copy is done.
+//! Pinning is slow, so slabs are made when first needed and kept while the device is open. Reader threads make no other
+//! driver calls: the driver's locks are not fair, and a dozen threads that poll for the end of a copy delay the one
+//! that has the next slab to send. The sender of a slab holds it until its copy is done.
 
 #![expect(unsafe_code, reason = "copies that outlive the call")]
 
@@ -19,13 +19,13 @@ use strile_engine::Cancel;
 /// Bytes of a slab for encoded blocks.
 pub const SLAB_LEN: usize = 2 << 20;
 
-/// Bytes behind them, so that what kernels may read past a block can be copied with it.
+/// Bytes behind them, so that bytes that kernels may read past a block can be copied too.
 pub const SLAB_TAIL: usize = 64;
 
-/// How many slabs a device has at most.
+/// Maximum number of slabs per device.
 pub const SLABS: usize = 40;
 
-/// How often a thread that waits for a slab looks whether it was cancelled.
+/// Interval at which a thread that waits for a slab checks for cancellation.
 const LOOKS_EVERY: Duration = Duration::from_millis(10);
 
 /// The slabs of a device.
@@ -44,7 +44,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Slabs that nobody holds and no copy reads.
+    /// Slabs that are not held and not read by a copy.
     free: Vec<Memory>,
     made: usize,
 }
@@ -52,7 +52,7 @@ struct State {
 #[derive(Debug)]
 struct Memory {
     pinned: Pinned,
-    /// After the last copy.
+    /// Recorded after the last copy.
     sent: Event,
 }
 
@@ -61,16 +61,16 @@ impl Ring {
         Self::with(context, SLABS)
     }
 
-    /// A ring of another size.
+    /// Returns a ring of another size.
     pub fn with(context: &Arc<Context>, most: usize) -> Self {
         let (state, returned) = (Mutex::default(), Condvar::new());
         Self { shared: Arc::new(Shared { state, returned, most: most.max(1), context: Arc::clone(context) }) }
     }
 
-    /// A slab, after waiting where all are in use; `None` when cancelled.
+    /// Returns a slab, after waiting if all are in use; `None` when cancelled.
     pub fn take(&self, cancel: &Cancel) -> Result<Option<Slab>, DriverError> {
         let shared = &self.shared;
-        // What makes a forked process fail here and not wait for ever.
+        // Makes a forked process fail here instead of waiting for ever.
         let _bound = shared.context.bind()?;
         let mut state = shared.lock();
         while !cancel.is_cancelled() {
@@ -88,7 +88,7 @@ impl Ring {
         Ok(None)
     }
 
-    /// How many slabs are pinned.
+    /// Returns the number of pinned slabs.
     pub fn made(&self) -> usize {
         self.shared.lock().made
     }
@@ -99,7 +99,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more slab, counted before.
+    /// Makes another slab, which was counted before.
     fn make(self: &Arc<Self>) -> Result<Slab, DriverError> {
         let made = Pinned::new(&self.context, SLAB_LEN + SLAB_TAIL)
             .and_then(|pinned| Ok(Memory { pinned, sent: Event::new(&self.context)? }));
@@ -109,17 +109,17 @@ impl Shared {
         made.map(|memory| Slab { memory: Some(memory), shared: Arc::clone(self) })
     }
 
-    /// Another may be made for one that is not there any more.
+    /// Allows another slab in place of one that is lost.
     fn unmake(&self) {
         self.lock().made -= 1;
         self.returned.notify_one();
     }
 }
 
-/// A slab that this holder alone reads and writes; back in the ring when dropped.
+/// A slab with exclusive access; returned to the ring on drop.
 #[derive(Debug)]
 pub struct Slab {
-    /// `None` once it has left this slab for the ring.
+    /// `None` once it was returned to the ring.
     memory: Option<Memory>,
     shared: Arc<Shared>,
 }
@@ -143,10 +143,10 @@ impl Slab {
         if from.is_empty() {
             return Ok(SentSlab(self));
         }
-        // SAFETY: the slab is held until the copy is done, or its memory is forgotten.
+        // SAFETY: the slab is held until the copy is done, or its memory is leaked.
         unsafe { to.copy_from(stream, offset, from) }?;
         if let Err(error) = memory.sent.record(stream) {
-            // Nobody can tell when the copy is done, so this memory is never used again, nor freed.
+            // The end of the copy cannot be detected, so this memory is neither reused nor freed.
             std::mem::forget(self.memory.take());
             self.shared.unmake();
             return Err(error);
@@ -178,12 +178,12 @@ impl Drop for Slab {
     }
 }
 
-/// A slab whose copy is on its way. Dropping it waits for that and gives it back to the ring.
+/// A slab whose copy is in progress. Dropping it waits for the copy and returns the slab to the ring.
 #[derive(Debug)]
 pub struct SentSlab(Slab);
 
 impl SentSlab {
-    /// Whether the copy is done.
+    /// Returns whether the copy is done.
     pub fn is_done(&self) -> Result<bool, DriverError> {
         self.0.memory.as_ref().map_or(Ok(true), |memory| memory.sent.happened())
     }
@@ -192,7 +192,7 @@ impl SentSlab {
 impl Drop for SentSlab {
     fn drop(&mut self) {
         if let Some(memory) = &self.0.memory {
-            // An error means that the context is lost: nothing in it runs any more.
+            // On an error the context is lost: nothing in it runs any more.
             let _ = memory.sent.synchronize();
         }
     }

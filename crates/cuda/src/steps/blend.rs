@@ -1,5 +1,5 @@
-//! Layers of mosaics laid on the device: what `blend.cu` is launched with, twins of `kernels/steps/blend_abi.h`, and the launch.
-//! Results equal the CPU engine's.
+//! Blending of mosaic layers on the device: arguments of `blend.cu`, counterparts of `kernels/steps/blend_abi.h`, and
+//! the launch. Results equal the CPU engine's.
 
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
@@ -14,12 +14,12 @@ use strile_engine::{
 };
 use strile_tiff::DataType;
 
-/// The `.cu` file without its ending, and its entry point.
+/// Name of the `.cu` file without its extension, and of its entry point.
 pub const MODULE: &str = "blend";
-/// Threads of a CUDA block, as the kernel says.
+/// Threads per CUDA block, as in the kernel.
 pub const THREADS: u32 = 256;
 
-/// Pixels of a rectangle and CUDA blocks of a launch stay below.
+/// Exclusive limit of pixels per rectangle and of CUDA blocks per launch.
 const MOST: u64 = 1 << 31;
 
 const UNALIGNED: u32 = 1;
@@ -33,86 +33,86 @@ const BYTE: u32 = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C)]
 pub struct BlendArgs {
-    /// The first sample of the layer.
+    /// Address of the layer's first sample.
     pub src: Address,
-    /// Its mask, or 0.
+    /// Address of the mask, or 0.
     pub mask: Address,
-    /// The first sample of the rectangle.
+    /// Address of the rectangle's first sample.
     pub dst: Address,
-    /// The pixel of each column, or 0.
+    /// Address of the pixel index per column, or 0.
     pub columns: Address,
-    /// The pixel of each row, or 0.
+    /// Address of the pixel index per row, or 0.
     pub rows: Address,
-    /// Values and what they become.
+    /// Address of the table of values and results.
     pub table: Address,
-    /// Bytes of the layer from row to row, column to column.
+    /// Layer strides in bytes: row, column.
     pub from: [u64; 2],
-    /// The same of the mask.
+    /// The same for the mask.
     pub of_mask: [u64; 2],
-    /// The same of the output.
+    /// The same for the output.
     pub to: [u64; 2],
-    /// The sample that is left out.
+    /// Transparent sample.
     pub sample: u64,
     /// Nodata.
     pub nodata: f64,
-    /// The largest value.
+    /// Largest value.
     pub largest: f64,
-    /// Added to values.
+    /// Addend.
     pub offset: f64,
-    /// What they are multiplied by before.
+    /// Factor, applied before the addend.
     pub ratio: f64,
     /// Columns of the rectangle.
     pub width: u32,
-    /// Rows of it.
+    /// Rows of the rectangle.
     pub height: u32,
     /// Entries of the table.
     pub entries: u32,
     /// `BlendWay`.
     pub way: u32,
-    /// What samples of the layer are, as `ReduceKind`.
+    /// Kind of the layer's samples, as `ReduceKind`.
     pub kind: u32,
-    /// Bytes of them.
+    /// Bytes of a layer sample.
     pub size: u32,
-    /// What samples of the output are.
+    /// Kind of the output's samples.
     pub to_kind: u32,
-    /// Bytes of them.
+    /// Bytes of an output sample.
     pub to_size: u32,
     /// `BlendFlag`s.
     pub flags: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
 const _: () = assert!(size_of::<BlendArgs>() == 176);
 
-/// Where a layer and an output lie.
+/// Addresses of a layer and an output.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
-    /// The pixels; `None` of a layer of one sample.
+    /// Pixels; `None` for a layer of one constant sample.
     pub pixels: Option<Address>,
-    /// The mask, if there is one.
+    /// Mask, if there is one.
     pub mask: Option<Address>,
-    /// The first sample of the output.
+    /// First sample of the output.
     pub output: Address,
 }
 
-/// A job made ready for a layer and an output on the device.
+/// A job prepared for a layer and an output on the device.
 #[derive(Debug, Clone)]
 pub struct BlendPlan {
     /// CUDA blocks.
     pub grid: u32,
-    /// Tables, to be copied to the device as they are: values and what they become, the sample of a layer of one, picks of
-    /// columns, picks of rows.
+    /// Tables, copied to the device unchanged: values and results, the constant sample of a layer, picks of columns,
+    /// picks of rows.
     pub tables: Vec<u8>,
     args: BlendArgs,
-    /// Where the sample lies in the tables, and the picks.
+    /// Offset of the sample in the tables, followed by those of the picks.
     sample: Option<u64>,
     columns: Option<u64>,
     rows: Option<u64>,
 }
 
 impl BlendPlan {
-    /// The arguments, given where the tables lie.
+    /// Returns the arguments for tables at this address.
     pub fn args(&self, tables: u64) -> BlendArgs {
         let at = |offset: Option<u64>| offset.map_or(0, |offset| tables + offset);
         let src = if self.sample.is_some() { at(self.sample) } else { self.args.src };
@@ -120,7 +120,7 @@ impl BlendPlan {
     }
 }
 
-/// Makes a job ready; an error if it does not fit.
+/// Prepares a job; returns an error if it does not fit.
 pub fn plan(
     job: &BlendJob,
     layer: &BlendLayer<'_>,
@@ -192,7 +192,7 @@ pub fn plan(
 }
 
 impl BlendPlan {
-    /// Adds a table; returns where it lies.
+    /// Adds a table and returns its offset.
     fn add(&mut self, table: &[u8]) -> u64 {
         let at = self.tables.len() as u64;
         self.tables.extend_from_slice(table);
@@ -257,7 +257,7 @@ impl BlendPlan {
     }
 }
 
-/// Lays all of it.
+/// Runs the job.
 pub(crate) fn run(
     device: &Device,
     spare: &Spare,

@@ -1,6 +1,6 @@
-//! Looking for a value among samples that were placed: what the kernel `find` is launched with, twins of
-//! `kernels/steps/find_abi.h`. It goes over the tasks of `place.cu` once they are done; what it finds comes back with the statuses.
-//! Finished pixels are searched by the same kernel (`Engine::find`), over tasks that name their rows.
+//! Search for a value among placed samples: arguments of the kernel `find`, counterparts of `kernels/steps/find_abi.h`.
+//! It processes the tasks of `place.cu` after them; the result is copied back with the statuses. Finished pixels are
+//! searched by the same kernel (`Engine::find`), with tasks for their rows.
 
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
@@ -17,9 +17,9 @@ use strile_engine::{
     Context, EngineError, FindJob, FindPart, Output, OutputBox, OutputSpec, SampleParts, Sought,
 };
 
-/// The `.cu` file without its ending, and the entry point in it.
+/// Name of the `.cu` file without its extension, and of its entry point.
 pub const MODULE: &str = "find";
-/// Threads of a CUDA block, as the kernel says.
+/// Threads per CUDA block, as in the kernel.
 pub const THREADS: u32 = 128;
 
 /// Arguments of the kernel `find`.
@@ -30,7 +30,7 @@ pub struct FindArgs {
     pub tasks: u64,
     /// `PlaceLayout`s.
     pub layouts: u64,
-    /// A `u32` each: tasks whose status is not 0 are left alone.
+    /// A `u32` each: tasks whose status is not 0 are skipped.
     pub statuses: u64,
     /// A `u32` that becomes 1 if the value is found.
     pub found: u64,
@@ -46,9 +46,9 @@ pub struct FindArgs {
 
 const _: () = assert!(size_of::<FindArgs>() == 72);
 
-/// Tasks that the rows of a part are cut into: each is a CUDA block.
+/// Maximum number of tasks that the rows of a part are cut into: each is a CUDA block.
 const MOST_TASKS: u32 = 4096;
-/// Bytes before the tables: the word for what is found.
+/// Bytes before the tables: the word for the result.
 const WORD: usize = 16;
 
 /// Values that tasks look for, each with a number from 1.
@@ -56,19 +56,19 @@ const WORD: usize = 16;
 pub struct Values(BTreeMap<Sought, u32>);
 
 impl Values {
-    /// Lets a task look for a value; `None` after 2^32 values.
+    /// Makes a task look for a value; `None` after 2^32 values.
     pub fn set(&mut self, task: &mut PlaceTask, sought: &Sought) -> Option<()> {
         let next = u32::try_from(self.0.len()).ok()?.checked_add(1)?;
         task.sought = *self.0.entry(*sought).or_insert(next);
         Some(())
     }
 
-    /// Whether no task looks for anything.
+    /// Returns whether no task looks for a value.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The arguments of a launch for each value, over all tasks of `place`, which says where they lie.
+    /// Returns the arguments of one launch per value, over all tasks of `place`.
     pub fn args(&self, place: &PlaceArgs, found: u64) -> Vec<FindArgs> {
         let args = |(sought, &number): (&Sought, &u32)| FindArgs {
             tasks: place.tasks,
@@ -91,7 +91,7 @@ impl Values {
     }
 }
 
-/// A search of finished pixels made ready: tables for the device, and what is launched with them.
+/// A prepared search of finished pixels: tables for the device, and their launches.
 pub(crate) struct FindPlan {
     tasks: Vec<PlaceTask>,
     layout: PlaceLayout,
@@ -99,7 +99,7 @@ pub(crate) struct FindPlan {
 }
 
 impl FindPlan {
-    /// Makes a job ready for pixels at an address; an error if it does not fit.
+    /// Prepares a job for pixels at an address; returns an error if it does not fit.
     pub(crate) fn new(job: &FindJob, spec: &OutputSpec, start: u64) -> Result<Self, EngineError> {
         job.check(spec)?;
         let (layout, mut values, mut tasks) = (PlaceLayout::of_output(spec), Values::default(), Vec::new());
@@ -115,7 +115,7 @@ impl FindPlan {
         Ok(Self { tasks, layout, values })
     }
 
-    /// Bytes of the word and the tables.
+    /// Returns the bytes of the word and the tables.
     fn len(&self) -> usize {
         WORD + size_of::<PlaceLayout>() + size_of_val(self.tasks.as_slice())
     }
@@ -176,8 +176,8 @@ fn queue(device: &Device, spare: &Spare, lane: &Lane, planned: &FindPlan) -> Res
     let args = planned.write(buffer.address(), up.get_mut(..len).ok_or(EngineError::Abandoned)?)?;
     let sent = buffer.upload(&lane.copies, 0, up, len)?;
     for args in args {
-        // SAFETY: the tables lie in the buffer, which is freed on the same stream, and name rows of the output, which the
-        // caller keeps and has claimed.
+        // SAFETY: the tables lie in the buffer, which is freed on the same stream, and refer to rows of the output,
+        // which the caller keeps and has claimed.
         unsafe { launch(&lane.copies, &function, (args.count, 1), THREADS, &args) }?;
     }
     let mut word = [0; 4];

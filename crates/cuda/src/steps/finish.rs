@@ -1,5 +1,5 @@
-//! Samples changed and images turned on the device: what `finish.cu` is launched with, the twin of `kernels/steps/finish_abi.h`,
-//! and the launch. Results equal the CPU engine's.
+//! Changing samples and turning images on the device: arguments of `finish.cu`, the counterpart of
+//! `kernels/steps/finish_abi.h`, and the launch. Results equal the CPU engine's.
 
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
@@ -11,14 +11,14 @@ use crate::steps::step::{Step, address_of, address_of_output, not_cancelled, num
 use strile_engine::{Change, Context, EngineError, FinishJob, Output, OutputBox, OutputSpec, SharedPixels};
 use strile_tiff::DataType;
 
-/// The `.cu` file without its ending, and its entry point.
+/// Name of the `.cu` file without its extension, and of its entry point.
 pub const MODULE: &str = "finish";
-/// Threads of a CUDA block, as the kernel says.
+/// Threads per CUDA block, as in the kernel.
 pub const THREADS: u32 = 256;
 
-/// Rows and columns of the pixels that a CUDA block has.
+/// Rows and columns of pixels per CUDA block.
 const SIDE: u32 = 32;
-/// Pixels of a band and CUDA blocks of a launch stay below.
+/// Exclusive limit of pixels per band and of CUDA blocks per launch.
 const MOST: u64 = 1 << 31;
 
 const SWAP: u32 = 1;
@@ -30,35 +30,35 @@ const UNALIGNED: u32 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct FinishArgs {
-    /// The first sample of the pixels.
+    /// Address of the pixels' first sample.
     pub src: Address,
-    /// That of the result.
+    /// Address of the result's first sample.
     pub dst: Address,
-    /// Bytes of the pixels from band to band, row to row, column to column.
+    /// Pixel strides in bytes: band, row, column.
     pub from: [u64; 3],
-    /// The same of the result.
+    /// The same for the result.
     pub to: [u64; 3],
-    /// The bits that are flipped, or that are compared.
+    /// Bits that are flipped or compared.
     pub mask: u64,
-    /// The least of them that are the value.
+    /// Lowest match.
     pub low: u64,
-    /// How far above it they may be.
+    /// Highest match, relative to `low`.
     pub span: u64,
     /// Columns of the pixels.
     pub columns: u32,
     /// Rows of the pixels.
     pub rows: u32,
-    /// CUDA blocks beside each other.
+    /// CUDA blocks per row of blocks.
     pub across: u32,
-    /// CUDA blocks of a band of the result.
+    /// CUDA blocks per band of the result.
     pub tiles: u32,
-    /// Bands of the pixels that make one of the result.
+    /// Bands of the pixels per band of the result.
     pub bands: u32,
-    /// Bytes of a sample of the pixels.
+    /// Bytes of a pixel sample.
     pub size: u32,
     /// Bytes of a sample that are compared.
     pub counts: u32,
-    /// Bytes of a sample of the result.
+    /// Bytes of a result sample.
     pub to_size: u32,
     /// `FinishChange`.
     pub change: u32,
@@ -68,16 +68,16 @@ pub struct FinishArgs {
 
 const _: () = assert!(size_of::<FinishArgs>() == 128);
 
-/// A job made ready: the arguments, and the CUDA blocks.
+/// A prepared job: the arguments and the grid.
 #[derive(Debug, Clone, Copy)]
 pub struct FinishPlan {
-    /// The arguments.
+    /// Arguments.
     pub args: FinishArgs,
     /// CUDA blocks.
     pub grid: u32,
 }
 
-/// Makes a job ready, in place if there are no pixels beside the output; an error if it does not fit.
+/// Prepares a job, in place if `pixels` is `None`; returns an error if it does not fit.
 pub fn plan(
     job: &FinishJob,
     pixels: Option<(&OutputSpec, u64)>,
@@ -138,7 +138,7 @@ pub fn plan(
     Ok(FinishPlan { args, grid })
 }
 
-/// Does all of it.
+/// Runs the job.
 pub(crate) fn run(
     device: &Device,
     spare: &Spare,

@@ -1,5 +1,5 @@
-//! Pixels that masks leave out, on the device: what `mask.cu` is launched with, twins of `kernels/steps/mask_abi.h`, and the
-//! launch. Results equal the CPU engine's.
+//! Applying masks on the device: arguments of `mask.cu`, counterparts of `kernels/steps/mask_abi.h`, and the launch.
+//! Results equal the CPU engine's.
 
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
@@ -10,26 +10,26 @@ use crate::lane::Spare;
 use crate::steps::step::{Step, address_of, address_of_output, not_cancelled, strides, words};
 use strile_engine::{Context, EngineError, MaskJob, Output, OutputBox, OutputSpec, SharedPixels};
 
-/// The `.cu` file without its ending, and its entry point.
+/// Name of the `.cu` file without its extension, and of its entry point.
 pub const MODULE: &str = "mask";
-/// Threads of a CUDA block, as the kernel says.
+/// Threads per CUDA block, as in the kernel.
 pub const THREADS: u32 = 256;
 
-/// Pixels of an output and CUDA blocks of a launch stay below.
+/// Exclusive limit of pixels per output and of CUDA blocks per launch.
 const MOST: u64 = 1 << 31;
 const NONE_SPARED: u32 = u32::MAX;
 
-/// The bands of the output that one band of the masks belongs to.
+/// The bands of the output that one mask band applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct MaskEntry {
     /// First band.
     pub first_band: u32,
-    /// How many.
+    /// Number of bands.
     pub bands: u32,
-    /// A band that stays as it is, or `u32::MAX`.
+    /// A band that stays unchanged, or `u32::MAX`.
     pub spared: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
@@ -39,13 +39,13 @@ pub struct MaskEntry {
 pub struct MaskArgs {
     /// `MaskEntry`s.
     pub windows: Address,
-    /// The first sample of the first mask.
+    /// Address of the first sample of the first mask.
     pub masks: Address,
-    /// The first sample of the output.
+    /// Address of the first sample of the output.
     pub dst: Address,
-    /// Bytes of the masks from band to band, row to row, column to column.
+    /// Mask strides in bytes: band, row, column.
     pub from: [u64; 3],
-    /// The same of the output.
+    /// The same for the output.
     pub to: [u64; 3],
     /// Bytes of the value.
     pub value: [u64; 2],
@@ -53,13 +53,13 @@ pub struct MaskArgs {
     pub columns: u32,
     /// Rows.
     pub rows: u32,
-    /// CUDA blocks of a window.
+    /// CUDA blocks per window.
     pub tiles: u32,
     /// Bytes of a sample of the masks.
     pub mask_size: u32,
     /// Bytes of a sample of the output.
     pub size: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
@@ -69,10 +69,10 @@ const _: () = assert!(size_of::<MaskArgs>() == 112);
 // SAFETY: four words that fill the struct; its size is asserted above.
 unsafe impl crate::abi::Plain for MaskEntry {}
 
-/// A job made ready for masks and an output on the device.
+/// A job prepared for masks and an output on the device.
 #[derive(Debug, Clone)]
 pub struct MaskPlan {
-    /// The table of windows, to be copied to the device as it is.
+    /// Table of windows, copied to the device unchanged.
     pub windows: Vec<MaskEntry>,
     /// CUDA blocks.
     pub grid: u32,
@@ -80,13 +80,13 @@ pub struct MaskPlan {
 }
 
 impl MaskPlan {
-    /// The arguments, given where the table lies.
+    /// Returns the arguments for a table at this address.
     pub fn args(&self, windows: u64) -> MaskArgs {
         MaskArgs { windows, ..self.args }
     }
 }
 
-/// Makes a job ready; an error if it does not fit.
+/// Prepares a job; returns an error if it does not fit.
 pub fn plan(
     job: &MaskJob,
     (masks, src): (&OutputSpec, u64),

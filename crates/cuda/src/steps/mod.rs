@@ -1,7 +1,7 @@
-//! Steps over pixels that are on the device.
+//! Steps over pixels on the device.
 //!
-//! `find` looks for a value, `mask` leaves pixels out, `blend` lays layers of a mosaic upon each other, `resample` makes windows
-//! another size, `warp` puts them onto a grid, `finish` changes samples and turns images; `step` what each of them does the same.
+//! `find` looks for a value, `mask` sets missing pixels, `blend` blends layers of a mosaic, `resample` changes the size
+//! of windows, `warp` puts them onto a grid, `finish` changes samples and turns images; `step` is their common code.
 
 pub mod blend;
 pub mod find;

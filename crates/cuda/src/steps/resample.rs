@@ -1,5 +1,5 @@
-//! Windows made another size on the device: what `resample.cu` is launched with, twins of `kernels/steps/resample_abi.h`, and
-//! the launch. Results equal the CPU engine's to the last bit.
+//! Resampling of windows on the device: arguments of `resample.cu`, counterparts of `kernels/steps/resample_abi.h`, and
+//! the launch. Results are bit-identical to the CPU engine's.
 
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
@@ -12,36 +12,36 @@ use strile_engine::{
     Context, EngineError, Output, OutputBox, OutputSpec, ResampleJob, Sampling, SharedPixels,
 };
 
-/// The `.cu` file without its ending, and its entry point with a thread a pixel.
+/// Name of the `.cu` file without its extension, and of its entry point with one thread per pixel.
 pub const MODULE: &str = "resample";
-/// That with a CUDA block a pixel.
+/// Entry point with one CUDA block per pixel.
 pub const WIDE: &str = "resample_wide";
-/// Threads of a CUDA block, as the kernel says.
+/// Threads per CUDA block, as in the kernel.
 pub const THREADS: u32 = 256;
 
-/// A mean of this many pixels or more is made by a CUDA block: one thread would take long for it, and a launch is not
+/// A mean of this many pixels or more is computed by a CUDA block: one thread would take long, and a launch cannot be
 /// stopped.
 const MANY: f64 = 4096.0;
-/// Pixels of a result and CUDA blocks of a launch stay below.
+/// Exclusive limit of pixels per result and of CUDA blocks per launch.
 const MOST: u64 = 1 << 31;
 const HAS_NODATA: u32 = 1;
 const UNALIGNED: u32 = 1;
 
-/// How one window is made.
+/// Resampling of one window.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C)]
 pub struct ResampleEntry {
-    /// Left, top, width and height of what is wanted, in pixels from the window's first one.
+    /// Left, top, width and height of the requested area, in pixels from the window's first one.
     pub exact: [f64; 4],
     /// Bytes of the fill value.
     pub fill: [u64; 2],
-    /// Bits of the sample that does not count.
+    /// Bits of the sample that does not contribute.
     pub nodata: u64,
-    /// Columns and rows that the window has pixels of.
+    /// Columns and rows of pixels that the window has.
     pub size: [u32; 2],
-    /// 1 there is nodata.
+    /// 1: there is a nodata value.
     pub flags: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
@@ -51,13 +51,13 @@ pub struct ResampleEntry {
 pub struct ResampleArgs {
     /// `ResampleEntry`s.
     pub windows: Address,
-    /// The first sample that is read.
+    /// Address of the first sample that is read.
     pub src: Address,
-    /// The first sample that is written.
+    /// Address of the first sample that is written.
     pub dst: Address,
-    /// Bytes of the source from band to band, row to row, column to column.
+    /// Source strides in bytes: band, row, column.
     pub from: [u64; 3],
-    /// The same of the result.
+    /// The same for the result.
     pub to: [u64; 3],
     /// Bands of a window.
     pub bands: u32,
@@ -65,15 +65,15 @@ pub struct ResampleArgs {
     pub columns: u32,
     /// Its rows.
     pub rows: u32,
-    /// CUDA blocks of a window.
+    /// CUDA blocks per window.
     pub tiles: u32,
     /// The method.
     pub method: u32,
-    /// What samples are: 0 unsigned, 1 signed, 2 floats, 3 complex.
+    /// Kind of samples: 0 unsigned, 1 signed, 2 float, 3 complex.
     pub kind: u32,
     /// Bytes of a sample.
     pub size: u32,
-    /// 1 samples do not lie at multiples of their size.
+    /// 1: samples are not aligned to multiples of their size.
     pub flags: u32,
 }
 
@@ -81,15 +81,15 @@ const _: () = assert!(strile_engine::PIECE == 256, "RESAMPLE_PIECE of the kernel
 const _: () = assert!(size_of::<ResampleEntry>() == 72);
 const _: () = assert!(size_of::<ResampleArgs>() == 104);
 
-// SAFETY: fields of falling size that fill the struct; its size is asserted above.
+// SAFETY: the fields fill the struct without padding; its size is asserted above.
 unsafe impl crate::abi::Plain for ResampleEntry {}
 
-/// A job made ready for pixels and an output on the device.
+/// A job prepared for pixels and an output on the device.
 #[derive(Debug, Clone)]
 pub struct ResamplePlan {
-    /// The table of windows, to be copied to the device as it is.
+    /// Table of windows, copied to the device unchanged.
     pub windows: Vec<ResampleEntry>,
-    /// The entry point.
+    /// Entry point.
     pub kernel: &'static str,
     /// CUDA blocks.
     pub grid: u32,
@@ -97,18 +97,18 @@ pub struct ResamplePlan {
 }
 
 impl ResamplePlan {
-    /// The arguments, given where the table lies.
+    /// Returns the arguments for a table at this address.
     pub fn args(&self, windows: u64) -> ResampleArgs {
         ResampleArgs { windows, ..self.args }
     }
 }
 
-/// The bytes of the table that a job takes.
+/// Returns the bytes of a job's table.
 pub(crate) fn memory(job: &ResampleJob) -> u64 {
     (job.windows.len() as u64).saturating_mul(size_of::<ResampleEntry>() as u64)
 }
 
-/// Makes a job ready; an error where it does not fit.
+/// Prepares a job; returns an error if it does not fit.
 pub fn plan(
     job: &ResampleJob,
     (from, src): (&OutputSpec, u64),
@@ -161,7 +161,7 @@ pub fn plan(
     Ok(ResamplePlan { windows: windows.collect(), kernel, grid, args })
 }
 
-/// Does all of it.
+/// Runs the job.
 pub(crate) fn run(
     device: &Device,
     spare: &Spare,
@@ -188,6 +188,6 @@ pub(crate) fn run(
         to.copy_from_slice(table);
         planned.args(at)
     };
-    // SAFETY: the plan holds windows against the pixels and the output, which the caller keeps.
+    // SAFETY: the plan checks windows against the pixels and the output, which the caller keeps.
     unsafe { step.run(device, spare, &context.cancel, write) }
 }

@@ -1,5 +1,5 @@
-//! A step over pixels that are on the device (masks, resampling, warping, the last one): its tables go up by one copy, one
-//! launch reads them, and one wait ends it.
+//! A step over pixels on the device (masks, resampling, warping, finishing): one upload of its tables, one launch, and
+//! one wait.
 
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
@@ -11,25 +11,26 @@ use crate::memory::Kind;
 use strile_engine::{Cancel, EngineError, Fill, Location, Output, OutputSpec, SharedPixels};
 use strile_tiff::DataType;
 
-/// What is launched, and how much goes up for it.
+/// Launch of a step and the size of its upload.
 pub(crate) struct Step {
-    /// What its memory is for, in messages of the budget.
+    /// Purpose of its memory, for messages of the budget.
     pub(crate) purpose: &'static str,
-    /// The `.cu` file without its ending, and the entry point.
+    /// Name of the `.cu` file without its extension, and of the entry point.
     pub(crate) entry: (&'static str, &'static str),
     /// CUDA blocks.
     pub(crate) grid: u32,
-    /// Threads of each.
+    /// Threads per CUDA block.
     pub(crate) threads: u32,
-    /// Bytes of the tables; 0 if the arguments say it all.
+    /// Bytes of the tables; 0 if the arguments suffice.
     pub(crate) len: usize,
 }
 
 impl Step {
-    /// Does it and waits for it. `write` fills the tables, which will lie at an address, and returns the kernel's arguments.
+    /// Runs the step and waits for it. `write` fills the tables, which will lie at an address, and returns the kernel's
+    /// arguments.
     ///
     /// # Safety
-    /// As for `launch`; what the arguments name besides the tables stays until this returns.
+    /// As for `launch`; memory that the arguments refer to, other than the tables, must live until this returns.
     pub(crate) unsafe fn run<Args: Copy>(
         &self,
         device: &Device,
@@ -40,7 +41,7 @@ impl Step {
         let _bound = device.bind()?;
         let _lease = device.budget().take(Kind::Working, self.len as u64, self.purpose, cancel)?;
         let lane = spare.lane(device)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let queued = unsafe { self.queue(device, spare, &lane, write) };
         let ended = lane.synchronize();
         queued?;
@@ -63,7 +64,7 @@ impl Step {
         let (module, entry) = self.entry;
         let function = device.function(module, entry)?;
         if self.len == 0 {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { launch(&lane.copies, &function, (self.grid, 1), self.threads, &write(0, &mut [])) }?;
             return Ok(());
         }
@@ -71,7 +72,7 @@ impl Step {
         let mut up = spare.pinned(device, self.len)?;
         let args = write(buffer.address(), up.get_mut(..self.len).ok_or(EngineError::Abandoned)?);
         let sent = buffer.upload(&lane.copies, 0, up, self.len)?;
-        // SAFETY: the caller's; the tables are freed on the same stream.
+        // SAFETY: guaranteed by the caller; the tables are freed on the same stream.
         unsafe { launch(&lane.copies, &function, (self.grid, 1), self.threads, &args) }?;
         spare.give_pinned(sent.wait()?);
         Ok(())
@@ -83,12 +84,12 @@ pub(crate) fn not_cancelled(cancel: &Cancel) -> Result<(), EngineError> {
     if cancel.is_cancelled() { Err(EngineError::Cancelled) } else { Ok(()) }
 }
 
-/// Where pixels lie on a device; an error if they lie elsewhere.
+/// Returns the address of pixels on a device; an error if they lie elsewhere.
 pub(crate) fn address_of(device: &Device, pixels: &SharedPixels) -> Result<u64, EngineError> {
     here(device, pixels.location(), pixels.address())
 }
 
-/// The same for an output.
+/// Returns the address of an output on a device; an error if it lies elsewhere.
 pub(crate) fn address_of_output(device: &Device, output: &Output) -> Result<u64, EngineError> {
     here(device, output.location(), output.device_bytes().map(|bytes| bytes.address()))
 }
@@ -102,18 +103,18 @@ fn here(device: &Device, location: Location, address: Option<u64>) -> Result<u64
     })
 }
 
-/// Bytes from band to band, row to row, column to column.
+/// Returns the strides in bytes: band, row, column.
 pub(crate) fn strides(spec: &OutputSpec) -> [u64; 3] {
     [spec.strides.band, spec.strides.row, spec.strides.column].map(|stride| stride as u64)
 }
 
-/// The bytes of a value as two numbers.
+/// Returns the bytes of a value as two numbers.
 pub(crate) fn words(Fill(bytes): &Fill) -> [u64; 2] {
     let [low, high] = *bytes.as_chunks::<8>().0 else { return [0; 2] };
     [u64::from_le_bytes(low), u64::from_le_bytes(high)]
 }
 
-/// What samples are, as `ReduceKind`, and the bytes of the numbers in them, at most 8.
+/// Returns the kind of samples, as `ReduceKind`, and the bytes of the numbers in them, at most 8.
 pub(crate) fn numbers(data_type: DataType) -> (u32, u64) {
     use DataType as D;
     let kind = match data_type {

@@ -1,5 +1,5 @@
-//! Windows put onto a grid, on the device: what `warp.cu` is launched with, twins of `kernels/warp/warp_abi.h`, and the
-//! launch. Results equal the CPU engine's to the last bit.
+//! Warping on the device: arguments of `warp.cu`, counterparts of `kernels/warp/warp_abi.h`, and the launch. Results
+//! are bit-identical to the CPU engine's.
 
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
@@ -16,15 +16,15 @@ use strile_engine::{
 };
 use strile_tiff::DataType;
 
-/// The `.cu` file without its ending.
+/// Name of the `.cu` file without its extension.
 pub const MODULE: &str = "warp";
-/// Threads of a CUDA block, as the kernel says, and the pixels that they have.
+/// Threads and pixels per CUDA block, as in the kernel.
 pub const THREADS: u32 = 256;
 const TILE: (u32, u32) = (32, 8);
 
-/// CUDA blocks of a launch stay below.
+/// Exclusive limit of CUDA blocks per launch.
 const MOST: u64 = 1 << 31;
-/// Samples under a pixel up to which the most common one is found: the work grows with their square.
+/// Maximum samples under a pixel for which the mode is computed: the work grows with their square.
 const MOST_OF_MODE: f64 = 4096.0;
 const HAS_NODATA: u32 = 1;
 const HAS_AVOID: u32 = 2;
@@ -32,36 +32,36 @@ const KEEP: u32 = 4;
 const HAS_TURN: u32 = 8;
 const WRAPS: u32 = 16;
 const UNALIGNED: u32 = 1;
-/// Where arrays of a map begin.
+/// Alignment of a map's arrays.
 const ALIGNMENT: usize = 256;
 
-/// How one window is made.
+/// Warp of one window.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C)]
 pub struct WarpEntry {
-    /// The arrays of the map: large cells, small cells, corners, exact places.
+    /// Addresses of the map's arrays: large cells, small cells, corners, exact positions.
     pub arrays: [Address; 4],
-    /// The first sample of the sheet.
+    /// Address of the sheet's first sample.
     pub src: Address,
-    /// The first sample of its mask, or 0.
+    /// Address of its mask's first sample, or 0.
     pub valid: Address,
-    /// The first sample that is written.
+    /// Address of the first sample that is written.
     pub dst: Address,
-    /// What a turn around the Earth adds to a place.
+    /// Change of position for one turn around the Earth.
     pub turn: [f64; 2],
-    /// How many pixels of the grid a pixel of the source is.
+    /// Size of a source pixel in pixels of the grid.
     pub scale: [f64; 2],
-    /// Bytes of the sample that does not count.
+    /// Bytes of the sample that does not contribute.
     pub nodata: [u64; 2],
     /// Bytes of the fill value.
     pub fill: [u64; 2],
-    /// Bits of the sample that no value becomes.
+    /// Bits of the sample that results must not have.
     pub avoid: u64,
-    /// Columns and rows to be made.
+    /// Columns and rows to compute.
     pub size: [u32; 2],
-    /// The first of them in the map.
+    /// Position of the first of them in the map.
     pub first: [u32; 2],
-    /// Large cells of a row of the map.
+    /// Large cells per row of the map.
     pub across: u32,
     /// Columns and rows of the source.
     pub source: [u32; 2],
@@ -69,13 +69,14 @@ pub struct WarpEntry {
     pub sheet: [u32; 4],
     /// Bands.
     pub bands: u32,
-    /// CUDA blocks of the windows before.
+    /// CUDA blocks of the previous windows.
     pub first_block: u32,
-    /// CUDA blocks of a row of tiles.
+    /// CUDA blocks per row of tiles.
     pub tiles: u32,
-    /// 1 there is nodata, 2 a value to avoid, 4 pixels without a value stay, 8 there is a turn, 16 the source wraps.
+    /// 1: there is a nodata value; 2: there is a value to avoid; 4: pixels without a value stay unchanged; 8: there is
+    /// a turn; 16: the source wraps.
     pub flags: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
@@ -85,43 +86,43 @@ pub struct WarpEntry {
 pub struct WarpArgs {
     /// `WarpEntry`s.
     pub windows: Address,
-    /// Bytes of the source from band to band, row to row, column to column.
+    /// Source strides in bytes: band, row, column.
     pub from: [u64; 3],
-    /// Bytes of masks from row to row, column to column.
+    /// Mask strides in bytes: row, column.
     pub masks: [u64; 2],
-    /// Bytes of the output from band to band, row to row, column to column.
+    /// Output strides in bytes: band, row, column.
     pub to: [u64; 3],
-    /// Windows.
+    /// Number of windows.
     pub count: u32,
-    /// The method.
+    /// Method.
     pub method: u32,
-    /// What samples of the source are: 0 unsigned, 1 signed, 2 floats, 3 complex; and their bytes.
+    /// Kind of the source's samples: 0 unsigned, 1 signed, 2 float, 3 complex; and their bytes.
     pub from_type: [u32; 2],
-    /// The same of the output.
+    /// The same for the output.
     pub to_type: [u32; 2],
     /// Bytes of a sample of the masks.
     pub mask_size: u32,
-    /// 1 samples do not lie at multiples of their size.
+    /// 1: samples are not aligned to multiples of their size.
     pub flags: u32,
 }
 
 const _: () = assert!(size_of::<WarpEntry>() == 192);
 const _: () = assert!(size_of::<WarpArgs>() == 104);
 
-// SAFETY: fields of falling size that fill the struct; its size is asserted above.
+// SAFETY: the fields fill the struct without padding; its size is asserted above.
 unsafe impl crate::abi::Plain for WarpEntry {}
 
-/// A job made ready for pixels and an output on the device.
+/// A job prepared for pixels and an output on the device.
 #[derive(Debug, Clone)]
 pub struct WarpPlan {
     windows: Vec<WarpEntry>,
-    /// Distinct maps, and where their arrays begin in the tables.
+    /// Distinct maps, and the offsets of their arrays in the tables.
     maps: Vec<(Arc<WarpMap>, [usize; 4])>,
-    /// The map of each window.
+    /// Map index per window.
     of: Vec<usize>,
     /// Bytes of all tables.
     pub len: usize,
-    /// The entry point.
+    /// Entry point.
     pub kernel: &'static str,
     /// CUDA blocks.
     pub grid: u32,
@@ -129,12 +130,12 @@ pub struct WarpPlan {
 }
 
 impl WarpPlan {
-    /// The arguments, given where the tables lie.
+    /// Returns the arguments for tables at this address.
     pub fn args(&self, tables: u64) -> WarpArgs {
         WarpArgs { windows: tables, ..self.args }
     }
 
-    /// Writes the tables, which are to lie at `tables`, into the first `len` bytes of `to`.
+    /// Writes the tables, which will lie at `tables`, into the first `len` bytes of `to`.
     pub fn write(&self, tables: u64, to: &mut [u8]) {
         let mut windows = self.windows.clone();
         for (entry, map) in windows.iter_mut().zip(&self.of) {
@@ -158,7 +159,7 @@ impl WarpPlan {
     }
 }
 
-/// The maps of a job, and where the tables have them.
+/// The maps of a job and their offsets in the tables.
 struct Tables {
     maps: Vec<(Arc<WarpMap>, [usize; 4])>,
     of: Vec<usize>,
@@ -193,12 +194,12 @@ impl Tables {
     }
 }
 
-/// The bytes of the tables that a job takes.
+/// Returns the bytes of a job's tables.
 pub(crate) fn memory(job: &WarpJob) -> u64 {
     Tables::new(job).len as u64
 }
 
-/// Makes a job ready; an error if it does not fit. Masks have their shape and their address, as pixels have.
+/// Prepares a job; returns an error if it does not fit. Masks have a shape and an address like pixels.
 pub fn plan(
     job: &WarpJob,
     (from, src): (&OutputSpec, u64),
@@ -258,7 +259,7 @@ pub fn plan(
     Ok(WarpPlan { windows, maps, of, len, kernel, grid, args })
 }
 
-/// An error for the most common of very many samples.
+/// Refuses the mode of very many samples.
 fn check_mode(sampling: WarpSampling, window: &WarpWindow) -> Result<(), EngineError> {
     let side = |scale: f64| 1.0 / scale + 1.0;
     let samples = side(window.scale.0) * side(window.scale.1);
@@ -272,7 +273,7 @@ fn check_mode(sampling: WarpSampling, window: &WarpWindow) -> Result<(), EngineE
     })
 }
 
-/// The entry point: one for the types and methods that are most used, or one for all others.
+/// Returns the entry point: a specialised one for the most common types and methods, or a generic one.
 fn kernel(job: &WarpJob, from: DataType, to: DataType, aligned: bool) -> &'static str {
     if job.sampling == WarpSampling::Nearest {
         return "warp_nearest";
@@ -292,7 +293,7 @@ fn kernel(job: &WarpJob, from: DataType, to: DataType, aligned: bool) -> &'stati
     }
 }
 
-/// A window without its places in memory.
+/// Returns the entry of a window without its addresses.
 fn entry(window: &WarpWindow, from: DataType, to: DataType) -> WarpEntry {
     let parts = window.map.parts();
     let (target, sheet) = (&window.target, &window.sheet);
@@ -318,7 +319,7 @@ fn entry(window: &WarpWindow, from: DataType, to: DataType) -> WarpEntry {
     }
 }
 
-/// The bytes of a sample as numbers; 0 beyond them.
+/// Returns the bytes of a sample as numbers, padded with 0.
 fn words_of(fill: Option<&Fill>, data_type: DataType) -> [u64; 2] {
     let mut bytes = [0; 16];
     if let Some(Fill(fill)) = fill {
@@ -327,13 +328,13 @@ fn words_of(fill: Option<&Fill>, data_type: DataType) -> [u64; 2] {
     words(&Fill(bytes))
 }
 
-/// The number of a method, as `WarpMethod`.
+/// Returns the number of a method, as `WarpMethod`.
 fn method(sampling: WarpSampling) -> u32 {
     let at = WarpSampling::ALL.iter().position(|one| *one == sampling);
     at.and_then(|at| u32::try_from(at).ok()).unwrap_or(0)
 }
 
-/// Does all of it.
+/// Runs the job.
 pub(crate) fn run(
     device: &Device,
     spare: &Spare,

@@ -1,4 +1,4 @@
-//! No libraries, without the feature `vendor`: types that have no values, and refusals that say what to do.
+//! Libraries without the feature `vendor`: types without values, and refusals that say what to do.
 
 use super::{Nvcomp, Shape};
 use crate::abi::{DecodeArgs, DecodeBlock};
@@ -19,7 +19,7 @@ fn refusal(name: &str) -> String {
     )
 }
 
-/// The encoders of libraries, of which there are none.
+/// The encoders of libraries: there are none.
 #[derive(Debug, Default)]
 pub(crate) struct Encoders;
 

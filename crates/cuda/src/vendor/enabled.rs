@@ -1,4 +1,4 @@
-//! The libraries, with the feature `vendor`.
+//! Libraries with the feature `vendor`.
 
 pub mod nvcomp;
 pub mod nvjpeg2000;
@@ -14,15 +14,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{BlockLayout, EncodeLayout};
 use strile_tiff::Compression;
 
-/// The encoders of libraries, for one device. A library that is not found is looked for again when it is asked for again.
+/// The encoders of libraries, for one device. A library that is not found is searched for again at the next request.
 #[derive(Debug, Default)]
 pub(crate) struct Encoders {
     pictures: Mutex<Option<Arc<Pictures>>>,
 }
 
 impl Encoders {
-    /// Returns how blocks of a layout are encoded by the library of that name, or why they cannot be. The context of the
-    /// device is bound.
+    /// Returns how blocks of a layout are encoded by the library of that name, or why they cannot be. The device's
+    /// context must be bound.
     pub(crate) fn how(
         &self,
         device: &Arc<Device>,
@@ -39,7 +39,7 @@ impl Encoders {
         }
     }
 
-    /// Returns name and version of a library, or why it cannot be used, in which case every layout is refused.
+    /// Returns the name and version of a library, or why it cannot be used, in which case every layout is refused.
     pub(crate) fn name(&self, device: &Arc<Device>, (name, effort): (&str, u8)) -> String {
         let named = match name {
             NVCOMP => Compressor::open(nvcomp::Codec::Deflate, effort)
@@ -51,7 +51,7 @@ impl Encoders {
         named.unwrap_or_else(|problem| problem)
     }
 
-    /// Returns the encoder of pictures, opened when it is first asked for.
+    /// Returns the encoder of pictures, opened at its first use.
     pub(crate) fn pictures(&self, device: &Arc<Device>) -> Result<Arc<Pictures>, String> {
         let mut opened = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
         match &*opened {
@@ -68,7 +68,7 @@ fn unknown(name: &str) -> String {
     format!("CUDA devices have no encoder library `{name}`")
 }
 
-/// How blocks of a layout are encoded on the device by nvCOMP, or why they cannot be.
+/// Returns how blocks of a layout are encoded on the device by nvCOMP, or why they cannot be.
 fn by_nvcomp(layout: &EncodeLayout, effort: u8) -> Result<How, String> {
     let name = layout.block.compression.name();
     let codec = nvcomp::Codec::of(layout.block.compression)
@@ -82,12 +82,13 @@ fn by_nvcomp(layout: &EncodeLayout, effort: u8) -> Result<How, String> {
     let room = compressor.room(len).map_err(|error| error.to_string())?;
     let room = u32::try_from(room).ok().and_then(|room| room.checked_next_multiple_of(16));
     let room = room.ok_or_else(|| format!("nvCOMP takes too much memory for blocks of {len} bytes"))?;
-    // Asks the library now, so that one that cannot encode this is an error before anything is written.
+    // Queries the library now, so that a library that cannot encode this is an error before anything is written.
     compressor.memory(Shape::of([len].into_iter())).map_err(|error| error.to_string())?;
     Ok(How { by: Some((compressor, room)), effort: Effort::default(), ..how })
 }
 
-/// How blocks of a layout are encoded on the device by nvJPEG2000, or why they cannot be: cut as if they were stored.
+/// Returns how blocks of a layout are encoded on the device by nvJPEG2000, or why they cannot be; their samples are cut
+/// as if they were stored.
 fn by_nvjpeg2000(layout: &EncodeLayout) -> Result<How, String> {
     let block = &*layout.block;
     if block.compression != Compression::Jpeg2000 {

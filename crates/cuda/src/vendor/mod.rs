@@ -1,6 +1,6 @@
-//! NVIDIA's libraries, opened at run time where a caller asks for them: nvCOMP for Deflate and ZSTD, nvJPEG2000 to write
-//! JPEG 2000. All of it is behind the feature `vendor`, which `enabled.rs` and `disabled.rs` alone know: both have the same
-//! names, and without the feature what is asked for is refused (decision 024).
+//! NVIDIA's libraries, opened at run time on request: nvCOMP for Deflate and ZSTD, nvJPEG2000 to write JPEG 2000. All
+//! of it is behind the feature `vendor`, used only in `enabled.rs` and `disabled.rs`: both define the same names, and
+//! without the feature requests are refused (decision 024).
 
 #[cfg_attr(feature = "vendor", path = "enabled.rs")]
 #[cfg_attr(not(feature = "vendor"), path = "disabled.rs")]
@@ -21,20 +21,20 @@ pub const NVCOMP: &str = "nvcomp";
 /// The name of nvJPEG2000 as [`Encoder::Library`](strile_engine::Encoder::Library), which has no effort.
 pub const NVJPEG2000: &str = "nvjpeg2000";
 
-/// Whether nvCOMP decodes. Anything but `Off` says that the files read are trusted: a corrupt or hostile one may then
-/// make it read and write memory that is not its own, on the device.
+/// Whether nvCOMP decodes. Any value but `Off` states that the files are trusted: a corrupt or hostile file may then
+/// make nvCOMP read and write out of bounds on the device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Nvcomp {
-    /// Never: kernels of our own, which take any bytes.
+    /// Never: use strile's kernels, which accept any bytes.
     #[default]
     Off,
-    /// Trusted files, where it measured faster than kernels of our own.
+    /// For trusted files, where it measured faster than strile's kernels.
     Trusted,
-    /// Trusted files, all of their Deflate and ZSTD.
+    /// For trusted files, all of their Deflate and ZSTD.
     TrustedAlways,
 }
 
-/// How many chunks there are, the most bytes that one becomes, and those of all.
+/// Number of chunks, the largest decoded size of one, and the total.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) count: u64,
@@ -43,12 +43,12 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Of chunks that become so many bytes.
+    /// Returns the shape of chunks with these decoded sizes.
     pub(crate) fn of(lens: impl Iterator<Item = u32>) -> Self {
         lens.fold(Self::default(), Self::with)
     }
 
-    /// With one more.
+    /// Returns the shape with one more chunk.
     pub(crate) fn with(self, len: u32) -> Self {
         Self {
             count: self.count + 1,

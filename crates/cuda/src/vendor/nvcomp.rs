@@ -1,15 +1,14 @@
-//! NVIDIA's nvCOMP for Deflate and ZSTD, where its library is installed and files are trusted.
+//! NVIDIA's nvCOMP for Deflate and ZSTD, if its library is installed and files are trusted.
 //!
 //! By its own header "a corrupt buffer … will result in undefined behavior" of the decompressors, memory outside their
-//! buffers included; so it decodes nothing unless the caller says that the file is trusted, and even then only what
-//! measures faster than the kernels of our own. What it decodes is held to the same rule as they are (decision 009):
-//! header, exact length and checksum are checked by kernels before and after it, and a block that is not plainly right
-//! is the host's.
+//! buffers included; so it decodes nothing unless the caller declares the file trusted, and even then only where it
+//! measures faster than strile's kernels. Its output follows the same rule as theirs (decision 009): kernels check
+//! header, exact length and checksum before and after it, and a block that is not plainly right is left to the host.
 //!
-//! It compresses only where a plan of writing names it as the encoder; what it takes then are packed bytes of our own.
+//! It compresses only if a write plan names it as the encoder; its input are then bytes that strile packed.
 //!
-//! `library` opens it and calls it, `choice` knows which of the two was faster, `queue` makes a batch one call; `compress`
-//! is all of that for writing.
+//! `library` opens and calls it, `choice` knows which decoder was faster, `queue` turns a batch into one call;
+//! `compress` does the same for writing.
 
 mod choice;
 mod compress;
@@ -30,17 +29,17 @@ use std::sync::Arc;
 use strile_engine::{BlockLayout, EngineError};
 use strile_tiff::Compression;
 
-/// What nvCOMP decodes for us.
+/// Formats that nvCOMP decodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// Raw Deflate; we take off what zlib puts around it.
+    /// Raw Deflate, without the zlib wrapper.
     Deflate,
     /// One frame of ZSTD.
     Zstd,
 }
 
 impl Codec {
-    /// The codec of a compression, where it is one of these.
+    /// Returns the codec of a compression, if supported.
     pub fn of(compression: Compression) -> Option<Self> {
         match compression {
             Compression::Deflate => Some(Self::Deflate),
@@ -49,7 +48,7 @@ impl Codec {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Deflate => Compression::Deflate.name(),
@@ -57,7 +56,7 @@ impl Codec {
         }
     }
 
-    /// The codec that a kernel of ours stands for, where nvCOMP does its work.
+    /// Returns the codec of a kernel that stands for nvCOMP.
     pub(crate) fn by(kernel: &Kernel) -> Option<Self> {
         [Self::Deflate, Self::Zstd].into_iter().find(|codec| codec.kernel().module == kernel.module)
     }
@@ -71,7 +70,7 @@ pub(crate) struct Decoders {
 }
 
 impl Decoders {
-    /// Opens the library where it is wanted; not to find it is an error, because it was asked for.
+    /// Opens the library if requested; failing to find it is an error.
     pub(crate) fn open(wanted: Nvcomp) -> Result<Option<Self>, String> {
         let always = match wanted {
             Nvcomp::Off => return Ok(None),
@@ -82,7 +81,8 @@ impl Decoders {
         Ok(Some(Self { library: Arc::new(library), always }))
     }
 
-    /// The kernel that stands for it, where it decodes blocks of a layout, and why it does; else why not.
+    /// Returns the kernel that stands for nvCOMP, if it decodes blocks of a layout, and the reason; else why it does
+    /// not.
     pub(crate) fn takes(&self, layout: &BlockLayout) -> Result<(&'static Kernel, String), String> {
         let codec = Codec::of(layout.compression).filter(|_| !layout.reverse_bits);
         let codec = codec.ok_or_else(|| format!("nvCOMP is not used for {}", layout.compression.name()))?;
@@ -95,7 +95,7 @@ impl Decoders {
         }
     }
 
-    /// Bytes that a batch needs besides its arenas: lists and temporary memory, of each codec it has.
+    /// Returns the bytes that a batch needs in addition to its arenas: lists and temporary memory per codec.
     pub(crate) fn room(&self, device: &Device, items: &[Item]) -> Result<u64, Stop> {
         let mut room = 0u64;
         for codec in [Codec::Deflate, Codec::Zstd] {
@@ -109,8 +109,8 @@ impl Decoders {
         Ok(room)
     }
 
-    /// The call for blocks of a kernel, which `args` names, with its lists and temporary memory from `at` to at most `end`,
-    /// and where those end; `None` for a kernel that does not stand for it.
+    /// Returns the call for blocks of a kernel with the arguments `args`, with its lists and temporary memory from `at`
+    /// to at most `end`, and the end of these; `None` for a kernel that does not stand for nvCOMP.
     pub(crate) fn call(
         &self,
         device: &Device,

@@ -1,7 +1,7 @@
-//! Blocks by nvJPEG2000's encoder, where it is installed and asked for: samples on the device become codestreams on the host,
-//! several encode states at once, each with a stream and a thread of the host, one picture at a time.
+//! nvJPEG2000's encoder, if installed and requested: turns samples on the device into codestreams on the host, with
+//! several encode states at once, each with a stream and a host thread, one picture at a time.
 //!
-//! Its handle takes no functions for memory: what the library needs for itself it takes from the driver, beside the budget.
+//! Its handle does not accept allocators: the library takes its own memory from the driver, outside of the budget.
 
 #![expect(unsafe_code, reason = "calls into a library opened at run time")]
 
@@ -24,17 +24,17 @@ type Pointer = *mut c_void;
 
 /// `NVJPEG2K_MAXRES`.
 const MOST_RESOLUTIONS: usize = 33;
-/// As the CPU's encoder has it: five wavelet levels, fewer in small pictures, and code-blocks of 64 by 64.
+/// As in the CPU's encoder: five wavelet levels, fewer in small pictures, and code-blocks of 64 by 64.
 const RESOLUTIONS: u32 = 6;
 const CODE_BLOCK: u32 = 64;
-/// Components that the library encodes at most.
+/// Maximum number of components that the library encodes.
 const COMPONENTS: u16 = 4;
 /// `NVJPEG2K_QUALITY_TYPE_TARGET_PSNR`.
 const TARGET_PSNR: c_int = 0;
 /// `NVJPEG2K_COLORSPACE_SRGB` and `NVJPEG2K_COLORSPACE_GRAY`.
 const RGB: c_int = 1;
 const GREY: c_int = 2;
-/// States, streams and threads.
+/// Number of states, streams and threads.
 const STATES: usize = 8;
 
 /// `NVJPEG2K_FORMAT_INTERLEAVED`.
@@ -63,7 +63,7 @@ struct Image {
 const _: () = assert!(size_of::<ComponentInfo>() == 12);
 const _: () = assert!(size_of::<Image>() == 24 && offset_of!(Image, pixel) == 16);
 
-/// `nvjpeg2kImageType_t`, as far as samples of TIFF files have it.
+/// `nvjpeg2kImageType_t`, as far as samples of TIFF files use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 enum Pixel {
@@ -115,7 +115,7 @@ struct Config {
 const _: () = assert!(size_of::<Config>() == 360 && offset_of!(Config, info) == 40);
 
 functions! {
-    /// All that is called.
+    /// The functions called.
     Functions {
         nvjpeg2kEncoderCreateSimple(handle: *mut Pointer);
         nvjpeg2kEncoderDestroy(handle: Pointer);
@@ -133,10 +133,10 @@ functions! {
     }
 }
 
-/// Bytes of each argument of the functions called, as `nvjpeg2k.h` must have them.
+/// Bytes of each argument of the functions called, to compare with `nvjpeg2k.h`.
 pub const SIGNATURES: &[(&str, &[usize])] = Functions::SIGNATURES;
 
-/// What `nvjpeg2k.h` must say for the bindings to be right.
+/// Constants of `nvjpeg2k.h` that the bindings rely on.
 pub const HEADER: &[(&str, usize)] = &[
     ("sizeof(nvjpeg2kImageComponentInfo_t)", size_of::<ComponentInfo>()),
     ("offsetof(nvjpeg2kImageComponentInfo_t, component_width)", offset_of!(ComponentInfo, width)),
@@ -181,7 +181,7 @@ pub const HEADER: &[(&str, usize)] = &[
     ("NVJPEG2K_QUALITY_TYPE_TARGET_PSNR", TARGET_PSNR as usize),
 ];
 
-/// The version of the library at a path, if its functions are those that are called.
+/// Returns the version of the library at a path, if it has the functions called.
 pub fn version_of(path: &OsStr) -> Result<Version, Nvjpeg2000Error> {
     let opened = Opened::open(Some(path))?;
     Functions::load(&opened)?;
@@ -195,12 +195,12 @@ pub(crate) struct Recipe {
     samples: u16,
     pixel: Pixel,
     colour: bool,
-    /// Peak signal to noise in dB; `None` keeps every bit.
+    /// Peak signal-to-noise ratio in dB; `None` is lossless.
     psnr: Option<u8>,
 }
 
 impl Recipe {
-    /// That of a layout, or why there is none.
+    /// Returns the recipe of a layout, or why there is none.
     pub(crate) fn of(layout: &EncodeLayout) -> Result<Self, String> {
         let block = &*layout.block;
         let pixel = match block.data_type {
@@ -240,7 +240,7 @@ pub(crate) struct Pictures {
     states: Mutex<Vec<State>>,
 }
 
-// SAFETY: by its documentation the handle is thread safe; states are behind a lock.
+// SAFETY: by its documentation the handle is thread-safe; states are behind a lock.
 unsafe impl Send for Pictures {}
 // SAFETY: as above.
 unsafe impl Sync for Pictures {}
@@ -250,16 +250,16 @@ unsafe impl Sync for Pictures {}
 struct State {
     state: Pointer,
     params: Pointer,
-    /// What the parameters say, and for how many rows.
+    /// Settings of the parameters, and the number of rows.
     set: Option<(Recipe, u32)>,
     stream: Stream,
 }
 
-// SAFETY: a state is used by one thread at a time, by `&mut`; nothing of it is tied to a thread.
+// SAFETY: a state is used by one thread at a time, by `&mut`; it is not tied to a thread.
 unsafe impl Send for State {}
 
 impl Pictures {
-    /// That of this machine, for a device.
+    /// Opens the encoder of this machine's library, for a device.
     pub(crate) fn open(device: &Arc<Device>) -> Result<Self, Nvjpeg2000Error> {
         let opened = Opened::open(None)?;
         let functions = Functions::load(&opened)?;
@@ -267,21 +267,21 @@ impl Pictures {
         let mut handle: Pointer = std::ptr::null_mut();
         {
             let _bound = context.bind().map_err(of_driver)?;
-            // SAFETY: `handle` lives through the call.
+            // SAFETY: `handle` outlives the call.
             unsafe { functions.nvjpeg2kEncoderCreateSimple(&raw mut handle) }?;
         }
         Ok(Self { functions, version: opened.version(), handle, context, states: Mutex::default() })
     }
 
-    /// What it says it is.
+    /// Returns the reported name and version.
     pub(crate) fn name(&self) -> String {
         format!("nvJPEG2000 {}", self.version)
     }
 
-    /// The codestreams of pictures, in their order.
+    /// Returns the codestreams of pictures, in order.
     ///
     /// # Safety
-    /// The samples must be device memory, all there, until this returns.
+    /// The samples must be complete in device memory until this returns.
     pub(crate) unsafe fn encode(&self, sources: &[Source]) -> Result<Vec<Vec<u8>>, Nvjpeg2000Error> {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         while states.len() < STATES.min(sources.len()) {
@@ -299,14 +299,14 @@ impl Pictures {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(source) = sources.get(index) else { return Ok(done) };
-                // SAFETY: the caller's; the context is bound.
+                // SAFETY: guaranteed by the caller; the context is bound.
                 done.push((index, unsafe { self.one(state, source) }?));
             }
         };
         let Some((mine, others)) = states.split_first_mut() else { return Ok(Vec::new()) };
         let done = std::thread::scope(|scope| {
             let start = |state| thread_builder("strile-nvjpeg2000")?.spawn_scoped(scope, || work(state));
-            // A thread that cannot be had leaves its share to the others.
+            // If a thread cannot be started, the others do its share.
             let threads: Vec<_> = others.iter_mut().filter_map(|state| start(state).ok()).collect();
             let mut done = work(mine);
             for thread in threads {
@@ -327,11 +327,11 @@ impl Pictures {
         let _bound = self.context.bind().map_err(of_driver)?;
         let stream = Stream::new(&self.context).map_err(of_driver)?;
         let (mut state, mut params): (Pointer, Pointer) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: here and below, what is written to lives through the call.
+        // SAFETY: here and below, the memory that is written to outlives the call.
         unsafe { self.functions.nvjpeg2kEncodeStateCreate(self.handle, &raw mut state) }?;
         // SAFETY: as above.
         if let Err(error) = unsafe { self.functions.nvjpeg2kEncodeParamsCreate(&raw mut params) } {
-            // SAFETY: made just now, and nothing is under way.
+            // SAFETY: made just now, and no work is in progress.
             let _ = unsafe { self.functions.nvjpeg2kEncodeStateDestroy(state) };
             return Err(error);
         }
@@ -339,7 +339,7 @@ impl Pictures {
     }
 
     /// # Safety
-    /// As `encode`; the context is bound.
+    /// As for `encode`; the context must be bound.
     unsafe fn one(&self, state: &mut State, source: &Source) -> Result<Vec<u8>, Nvjpeg2000Error> {
         let Recipe { width, samples, pixel, .. } = source.recipe;
         if state.set != Some((source.recipe, source.rows)) {
@@ -357,18 +357,17 @@ impl Pictures {
             components: samples.into(),
         };
         let (functions, handle, stream) = (&self.functions, self.handle, state.stream.handle().cast());
-        // SAFETY: the samples are the caller's; the state's last picture was waited for below.
+        // SAFETY: the caller guarantees the samples; the state's last picture was waited for below.
         unsafe { functions.nvjpeg2kEncode(handle, state.state, state.params, &raw const image, stream) }?;
         let mut len = 0usize;
         let null = std::ptr::null_mut();
-        // Without a place to write to it waits, and says how much there is.
-        // SAFETY: `len` lives through the call.
+        // Without a destination the function waits and returns the length. SAFETY: `len` outlives the call.
         unsafe {
             functions.nvjpeg2kEncodeRetrieveBitstream(handle, state.state, null, &raw mut len, stream)
         }?;
         let mut bytes = vec![0u8; len];
         let to = bytes.as_mut_ptr();
-        // SAFETY: so many bytes are there, until the wait below is over.
+        // SAFETY: this many bytes are available until the wait below is over.
         let said = unsafe {
             functions.nvjpeg2kEncodeRetrieveBitstream(handle, state.state, to, &raw mut len, stream)
         };
@@ -410,7 +409,7 @@ impl Pictures {
             precinct_width: [0; MOST_RESOLUTIONS],
             precinct_height: [0; MOST_RESOLUTIONS],
         };
-        // SAFETY: the configuration and what it names live through the call, and the parameters are ours.
+        // SAFETY: the configuration and its referents outlive the call, and the parameters belong to this state.
         unsafe { self.functions.nvjpeg2kEncodeParamsSetEncodeConfig(params, &raw mut config) }?;
         // SAFETY: as above.
         unsafe { self.functions.nvjpeg2kEncodeParamsSetInputFormat(params, INTERLEAVED) }?;
@@ -426,9 +425,9 @@ impl Drop for Pictures {
     fn drop(&mut self) {
         let Ok(_bound) = self.context.bind() else { return };
         for state in self.states.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // An error means that the context is lost: nothing in it runs any more.
+            // On an error the context is lost: nothing in it runs any more.
             let _ = state.stream.synchronize();
-            // SAFETY: made by `state`, and nothing is under way.
+            // SAFETY: made by `state`, and no work is in progress.
             let _ = unsafe { self.functions.nvjpeg2kEncodeParamsDestroy(state.params) };
             // SAFETY: as above.
             let _ = unsafe { self.functions.nvjpeg2kEncodeStateDestroy(state.state) };

@@ -29,7 +29,7 @@ fn lends_up_to_the_limit_and_takes_back() {
     assert!(budget.take(u64::MAX, "pixels").is_err() && budget.fits(u64::MAX, "pixels").is_err());
 }
 
-/// A call that named its limit has nobody to wait for.
+/// A call with its own limit is refused at once.
 #[test]
 fn alone_it_is_refused_at_once() {
     let budget = Budget::new(100);
@@ -41,7 +41,7 @@ fn alone_it_is_refused_at_once() {
     assert!(working(&budget, 101).is_err());
 }
 
-/// Bug: sixteen threads had three quarters of the memory each.
+/// Bug: sixteen threads each got three quarters of the memory.
 #[test]
 fn calls_of_a_process_share_one_limit() {
     let (one, other) = (Budget::of_process(), Budget::of_process());
@@ -81,7 +81,7 @@ fn what_can_never_fit_does_not_wait() {
     assert!(working(&other, 60).is_err(), "more than the limit with what it has");
 }
 
-/// Two calls that hold memory and both want more: the second to ask is refused, and the first goes on.
+/// Two calls hold memory and both want more: the second request is refused, and the first call continues.
 #[test]
 fn the_request_that_would_close_a_circle_is_refused() {
     let pool = pool(100);
@@ -99,7 +99,7 @@ fn the_request_that_would_close_a_circle_is_refused() {
     drop(first);
 }
 
-/// Both wait for a third, which ends: one of them is refused, the other served when that one is gone.
+/// Both wait for a third call, which ends: one is refused, the other is served once that one is gone.
 #[test]
 fn of_two_that_are_left_waiting_one_is_refused() {
     let pool = pool(100);
@@ -122,7 +122,7 @@ fn of_two_that_are_left_waiting_one_is_refused() {
     assert_eq!(refusals.into_inner(), 1);
 }
 
-/// A quarter is left for calls that are at work; a large call waits until it is alone, and is not passed by for ever.
+/// A quarter is reserved for calls in progress; a large call waits until it is alone and does not starve.
 #[test]
 fn newcomers_are_admitted_in_order_and_leave_room() {
     let pool = pool(100);
@@ -192,7 +192,7 @@ fn a_stop_is_seen_while_it_waits() {
     });
 }
 
-/// Calls as reads are: pixels first, then scratch for as many workers as there is room for. None fails.
+/// Simulates reads: pixels first, then scratch for as many workers as fit. None fails.
 #[test]
 fn many_reads_at_once_all_end() {
     let pool = pool(1000);
@@ -213,7 +213,7 @@ fn many_reads_at_once_all_end() {
     assert!(state.used == 0 && state.peak <= 1000 && state.calls.is_empty());
 }
 
-/// What a cache holds counts, and no call fails or waits because of it.
+/// Memory of caches is counted, and no call fails or waits because of it.
 #[test]
 fn caches_give_back_what_calls_need() {
     static HELD: Mutex<Vec<Spare>> = Mutex::new(Vec::new());

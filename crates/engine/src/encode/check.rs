@@ -1,11 +1,11 @@
-//! A job held against the pixels it is given: after this, encoding trusts both.
+//! Checks of an encoding job against its pixels; encoding relies on them.
 
 use super::{EncodeJob, EncodeLayout, EncodeTask};
 use crate::{BlockLayout, EngineError, Location, OutputSpec, SharedPixels};
 
 impl EncodeJob {
-    /// Checks every layout and every task, for an engine that reaches pixels on the host and in `here`. `prepare` says how
-    /// the blocks of a layout are made, or why they cannot be.
+    /// Checks every layout and every task, for an engine that can access pixels on the host and in `here`. `prepare`
+    /// returns how the blocks of a layout are encoded, or why they cannot be.
     pub fn check<T>(
         &self,
         pixels: &[SharedPixels],
@@ -37,7 +37,7 @@ impl EncodeJob {
     }
 }
 
-/// The task's rows and columns lie in its block.
+/// Checks that the task's rows and columns lie in its block.
 fn block(number: usize, task: &EncodeTask, block: &BlockLayout) -> Result<(), EngineError> {
     let rows_fit = match block.is_strip {
         true => (1..=block.height).contains(&task.rows),
@@ -55,7 +55,7 @@ fn block(number: usize, task: &EncodeTask, block: &BlockLayout) -> Result<(), En
     })
 }
 
-/// The image has the task's type, bands, rows and columns.
+/// Checks that the image has the task's type, bands, rows and columns.
 fn image(task: &EncodeTask, block: &BlockLayout, spec: &OutputSpec) -> Result<(), EngineError> {
     if spec.data_type != block.data_type {
         return Err(EngineError::Mismatch {

@@ -1,7 +1,7 @@
 use super::*;
 use std::fs;
 
-/// Folders that stand for `/proc` and `/sys/fs/cgroup`, removed at the end.
+/// Stand-ins for `/proc` and `/sys/fs/cgroup`, removed at the end.
 struct System {
     root: PathBuf,
     roots: Roots,
@@ -39,7 +39,7 @@ fn physical_memory_where_nothing_else_limits() {
     assert_eq!(System::new("unknown", &[]).limit(), 4 * GIB);
 }
 
-/// Bug: only `/sys/fs/cgroup/memory.max` was read, so the limit of a nested cgroup did not count.
+/// Bug: only `/sys/fs/cgroup/memory.max` was read, so the limit of a nested cgroup was ignored.
 #[test]
 fn nested_cgroups_of_version_2_count() {
     let own = System::new(
@@ -58,7 +58,7 @@ fn nested_cgroups_of_version_2_count() {
         &[MEMINFO, ("proc/self/cgroup", "0::/a\n"), ("cgroup/a/memory.high", "1073741824\n")],
     );
     assert_eq!(high.limit(), GIB / 4 * 3);
-    // In a container the process sees its own cgroup as the top, or by the name that it has outside.
+    // In a container the process sees its own cgroup as the top, or under its outside name.
     for path in ["/", "/docker/1234", "/../other"] {
         let contained = System::new(
             "v2-container",
@@ -68,7 +68,7 @@ fn nested_cgroups_of_version_2_count() {
     }
 }
 
-/// Bug: cgroup v1 was not looked at.
+/// Bug: cgroup v1 was ignored.
 #[test]
 fn version_1_counts_too() {
     let cgroup = "12:pids:/x\n5:memory:/slurm/job_7\n1:name=systemd:/x\n0::/x\n";
@@ -94,7 +94,7 @@ fn version_1_counts_too() {
     assert_eq!(joined.limit(), 3 * GIB);
 }
 
-/// Bug: `ulimit -v` was not looked at, so the budget was larger than what the process could have.
+/// Bug: `ulimit -v` was ignored, so the budget exceeded what the process could have.
 #[test]
 fn resource_limits_count_less_what_is_taken() {
     let limits = |space: &str, data: &str| {

@@ -48,7 +48,7 @@ fn a_delegate_is_no_larger_than_its_claim() {
     assert!(output.claim(left).is_some());
 }
 
-/// Delegates of one claim had a list of claims each, so safe code could write one sample from two threads.
+/// Bug: delegates of one claim had separate lists of claims, so safe code could write one sample from two threads.
 #[test]
 fn delegates_of_one_claim_exclude_each_other() {
     let output = Output::new(spec()).unwrap();
@@ -87,7 +87,7 @@ fn boxes_that_are_claimed_together_are_free_together() {
     drop((left, held));
     assert!(one.claim(all).is_some());
 
-    // Delegates of claims taken together are claimed together in turn, each in its own box.
+    // Delegates of claims taken together can be claimed together again, each in its own box.
     let both = Output::claim_together(&[(&one, OutputBox { columns: (0, 4), ..all }), (&other, right_box)]);
     let lent: Vec<Output> = both.unwrap().into_iter().map(|claim| Arc::new(claim).delegate()).collect();
     let (start, end) = (OutputBox { columns: (0, 1), ..all }, OutputBox { columns: (7, 8), ..all });

@@ -1,58 +1,58 @@
-//! What is to be warped, and whether it fits.
+//! Warp jobs and their checks.
 
 use crate::warp::{WarpMap, WarpPoints, WarpRect, WarpSampling};
 use crate::{EngineError, Fill, OutputBox, OutputSpec};
 use std::sync::Arc;
 
-/// What becomes of pixels of the output. There may be more rules one day.
+/// Treatment of output pixels without a value. More rules may be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum WarpBlend {
-    /// Pixels without a value become the fill value.
+    /// Set them to the fill value.
     #[default]
     Fill,
-    /// Pixels without a value stay as they are: the window lies on top of what is there.
+    /// Keep them: the window lies on top of existing pixels.
     Keep,
 }
 
-/// How one window is made.
+/// Warp of one window.
 #[derive(Debug, Clone)]
 pub struct WarpWindow {
-    /// Where its pixels lie in the source: of centres, or of corners for methods that look at footprints
+    /// Positions of its pixels in the source: of centres, or of corners for methods that use footprints
     /// (`WarpPoints::of`).
     pub map: Arc<WarpMap>,
-    /// The pixels of the map that are made.
+    /// Pixels of the map to compute.
     pub target: WarpRect,
-    /// Band of the output for its first band.
+    /// Output band of its first band.
     pub first_band: u32,
-    /// Row of the output for its first row.
+    /// Output row of its first row.
     pub row: u32,
-    /// Column of the output for its first column.
+    /// Output column of its first column.
     pub column: u32,
-    /// First of its bands in the pixels that are read. Several windows may be made from the same bands.
+    /// Its first band in the input pixels. Several windows may use the same bands.
     pub source_band: u32,
-    /// The band of its mask in `valid`, where there are masks.
+    /// Its mask band in `valid`, if there are masks.
     pub mask: u32,
-    /// How many bands.
+    /// Number of bands.
     pub bands: u32,
-    /// The part of the source that the pixels are: the first of them is its first one. Must hold
-    /// [`WarpMap::source_window`] of the target; may be empty where that is `None`.
+    /// The part of the source that the input pixels cover, from their first one on. Must contain
+    /// [`WarpMap::source_window`] of the target; may be empty if that is `None`.
     pub sheet: WarpRect,
-    /// How many pixels of the grid a pixel of the source is wide and high, of the whole grid, not of a part of it:
-    /// kernels are widened where it is below 1.
+    /// Width and height of a source pixel in pixels of the grid, for the whole grid, not a part of it: kernels are
+    /// widened where it is below 1.
     pub scale: (f64, f64),
-    /// The sample that does not count, of the source's type. NaN never counts.
+    /// Sample that does not contribute, of the source's type. NaN never contributes.
     pub nodata: Option<Fill>,
-    /// The sample of the output's type that no value becomes: its neighbour is taken.
+    /// Sample of the output's type that results must not have: the neighbouring value is used instead.
     pub avoid: Option<Fill>,
-    /// A sample of the output's type, for pixels without a value.
+    /// Value of pixels without a result, a sample of the output's type.
     pub fill: Fill,
-    /// What becomes of pixels without a value.
+    /// Treatment of pixels without a value.
     pub blend: WarpBlend,
 }
 
 impl WarpWindow {
-    /// Returns what it writes.
+    /// Returns the box that it writes.
     pub fn output_box(&self) -> Option<OutputBox> {
         let end = |start: u32, len: u32| Some((start, start.checked_add(len)?));
         Some(OutputBox {
@@ -66,17 +66,17 @@ impl WarpWindow {
 /// Windows to warp, all with one method. No two of them write the same pixel.
 #[derive(Debug, Clone)]
 pub struct WarpJob {
-    /// The method.
+    /// Method.
     pub sampling: WarpSampling,
-    /// The windows.
+    /// Windows.
     pub windows: Vec<WarpWindow>,
 }
 
-/// Most windows of a job.
+/// Maximum number of windows in a job.
 const MOST_WINDOWS: usize = 1 << 16;
 
 impl WarpJob {
-    /// Checks that the job fits what it reads, the masks of that and what it writes.
+    /// Checks that the job fits its input, its masks and its output.
     pub fn check(
         &self,
         from: &OutputSpec,
@@ -157,12 +157,12 @@ impl WarpJob {
     }
 }
 
-/// An error where two boxes share a sample.
+/// Checks that no two boxes share a sample.
 fn disjoint(boxes: &mut [OutputBox]) -> Result<(), EngineError> {
     boxes.sort_unstable_by_key(|made| (made.bands, made.rows, made.columns));
     for (at, one) in boxes.iter().enumerate() {
         let rest = boxes.get(at + 1..).unwrap_or_default();
-        // Behind these are boxes of other bands, or of the same bands and further down.
+        // Later boxes have other bands, or the same bands further down.
         let near = rest.iter().take_while(|other| {
             other.bands.0 < one.bands.1 && (other.bands != one.bands || other.rows.0 < one.rows.1)
         });

@@ -1,30 +1,30 @@
-//! Which place of a source lies under each pixel of a grid.
+//! Source positions of the pixels of a grid.
 //!
-//! Places are given at the corners of cells of 64 × 64 pixels and interpolated between. Cells may be cut into cells of
-//! 8 × 8, and those may have a place of their own for every pixel. The map is made of flat arrays, and its arithmetic is
-//! plain: each product and each sum is rounded to f64, in the order in which `lerp` has them.
+//! Positions are stored at the corners of cells of 64 × 64 pixels and interpolated in between. Cells may be cut into
+//! cells of 8 × 8, and those may have a separate position for every pixel. The map consists of flat arrays, and its
+//! arithmetic is simple: each product and each sum is rounded to f64, in the order of `lerp`.
 
 use crate::warp::WarpSampling;
 use crate::warp::under::{BLOCK, boxes};
 use strile_tiff::InvalidValue;
 
-/// Points of pixels that a map has places of. Interpolated cells have both.
+/// Points of pixels with positions in a map. Interpolated cells have both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WarpPoints {
-    /// Centres: exact cells have 8 × 8 places.
+    /// Centres: exact cells have 8 × 8 positions.
     #[default]
     Centres,
-    /// Corners, for methods that look at all samples under a pixel: exact cells have 9 × 9 places.
+    /// Corners, for methods that use all samples under a pixel: exact cells have 9 × 9 positions.
     Corners,
 }
 
 impl WarpPoints {
-    /// Returns what a method needs.
+    /// Returns the points that a method needs.
     pub const fn of(sampling: WarpSampling) -> Self {
         if sampling.is_footprint() { Self::Corners } else { Self::Centres }
     }
 
-    /// Returns how many places of a row of an exact cell there are.
+    /// Returns the positions per row of an exact cell.
     pub const fn across(self) -> u32 {
         match self {
             Self::Centres => WarpMap::SMALL,
@@ -49,17 +49,17 @@ pub struct WarpMapParts {
     pub size: (u32, u32),
     /// Columns and rows of the source.
     pub source: (u32, u32),
-    /// What one turn around the Earth adds to a place, where the source's coordinates repeat.
+    /// Change of position for one turn around the Earth, if the source's coordinates repeat.
     pub turn: Option<(f64, f64)>,
-    /// Which points of pixels exact cells have.
+    /// Points of pixels in exact cells.
     pub points: WarpPoints,
-    /// One entry per large cell, row by row: its kind in the two upper bits, and where its values begin.
+    /// One entry per large cell, row by row: its kind in the two upper bits, and the index of its values.
     pub cells: Vec<u32>,
-    /// The same for small cells, 64 of each large cell that is cut.
+    /// The same for small cells, 64 per cut large cell.
     pub small: Vec<u32>,
-    /// Places of the corners of cells: x and y of the upper left, upper right, lower left and lower right.
+    /// Positions of cell corners: x and y of the upper left, upper right, lower left and lower right.
     pub corners: Vec<[f64; 8]>,
-    /// Places of single points, row by row, of small cells that are not interpolated; NaN outside.
+    /// Positions of single points, row by row, of small cells that are not interpolated; NaN outside.
     pub exact: Vec<[f64; 2]>,
 }
 
@@ -80,19 +80,19 @@ impl WarpMap {
     pub const SMALL: u32 = 8;
     /// Small cells on the side of a large one.
     pub const SMALL_ACROSS: u32 = Self::LARGE / Self::SMALL;
-    /// Kind of a cell without places.
+    /// Kind of a cell without positions.
     pub const OUTSIDE: u32 = 0;
-    /// Kind of a cell that is interpolated; its values are in `corners`.
+    /// Kind of an interpolated cell; its values are in `corners`.
     pub const SMOOTH: u32 = 1 << 30;
-    /// Kind of a large cell whose values are in `small`, and of a small one whose values are in `exact`.
+    /// Kind of a large cell whose values are in `small`, and of a small cell whose values are in `exact`.
     pub const CUT: u32 = 2 << 30;
-    /// The bits of the kind.
+    /// Mask of the kind bits.
     pub const KIND: u32 = 3 << 30;
 
     /// Makes a map, after checking that all entries lie in its arrays.
     ///
     /// # Errors
-    /// If an array is too short for the entries that name it.
+    /// If an array is too short for the entries that refer to it.
     pub fn new(mut parts: WarpMapParts) -> Result<Self, InvalidValue> {
         let wrong = |what: &str| InvalidValue::from(format!("a map of coordinates with {what}"));
         let (columns, rows) = parts.size;
@@ -117,12 +117,12 @@ impl WarpMap {
         if parts.turn.is_some_and(|(x, y)| !(x.is_finite() && y.is_finite() && (x != 0.0 || y != 0.0))) {
             return Err(wrong("a turn that is not a distance"));
         }
-        /// How far the width may be from a turn, in pixels.
+        /// Largest difference between the width and a turn, in pixels.
         const NEAR: f64 = 1e-3;
         let width = f64::from(parts.source.0);
         let wraps = parts.turn.is_some_and(|(x, y)| y == 0.0 && (x.abs() - width).abs() < NEAR);
-        // A place just before the first column must become one of the last column. Rounded, a whole turn would take it to the width,
-        // where no pixel is.
+        // A position just before the first column must become one in the last column. With rounding, a full turn would
+        // move it to the width, where there is no pixel.
         if wraps && let Some((x, _)) = &mut parts.turn {
             *x = x.abs().min(width.next_down()).copysign(*x);
         }
@@ -135,24 +135,24 @@ impl WarpMap {
         &self.parts
     }
 
-    /// Returns the large cells of a row.
+    /// Returns the number of large cells per row.
     pub const fn across(&self) -> u32 {
         self.across
     }
 
-    /// Whether the source goes around the Earth: its first column follows its last one.
+    /// Returns whether the source goes around the Earth: its first column follows its last one.
     pub const fn wraps(&self) -> bool {
         self.wraps
     }
 
-    /// The box around a block of cells.
+    /// Returns the bounding box of a block of cells.
     pub(super) fn block_box(&self, column: u32, row: u32) -> [f64; 4] {
         let across = self.parts.size.0.div_ceil(BLOCK);
         let at = row.checked_mul(across).and_then(|at| at.checked_add(column)).map(index);
         at.and_then(|at| self.boxes.get(at)).copied().unwrap_or([f64::NAN; 4])
     }
 
-    /// Returns the bytes that the map holds.
+    /// Returns the size of the map in bytes.
     pub fn bytes(&self) -> usize {
         let parts = &self.parts;
         4 * (parts.cells.len() + parts.small.len())
@@ -161,8 +161,8 @@ impl WarpMap {
             + 32 * self.boxes.len()
     }
 
-    /// Returns the place in the source, in columns and rows from its outer corner, that lies under the centre of a
-    /// pixel. `None` where the pixel is outside the grid or has no place, and for maps of corners. The place may lie
+    /// Returns the source position under the centre of a pixel, in columns and rows from the source's outer corner.
+    /// `None` if the pixel is outside the grid or has no position, and for maps of corners. The position may lie
     /// outside the source.
     pub fn at(&self, column: u32, row: u32) -> Option<(f64, f64)> {
         let (columns, rows) = self.parts.size;
@@ -175,8 +175,9 @@ impl WarpMap {
         (!place.0.is_nan()).then_some(place)
     }
 
-    /// Writes the places of a point of pixels `column` on of a row, in columns and rows of the source from its outer
-    /// corner, NaN where there is none. Both slices have one length. Places are not turned into the source.
+    /// Writes the positions of a point of the pixels from `column` on in a row, in columns and rows of the source from
+    /// its outer corner; NaN if there is none. Both slices have the same length. Positions are not wrapped into the
+    /// source.
     pub fn places(&self, point: PixelPoint, row: u32, column: u32, xs: &mut [f64], ys: &mut [f64]) {
         let fits = match (point, self.parts.points) {
             (PixelPoint::Centre, WarpPoints::Centres) | (PixelPoint::Corner(..), WarpPoints::Corners) => true,
@@ -225,7 +226,7 @@ impl WarpMap {
         }
     }
 
-    /// Pixels of a cell that is cut.
+    /// Writes the positions of pixels of a cut cell.
     fn cut(&self, cell: u32, point: PixelPoint, (column, row): (u32, u32), xs: &mut [f64], ys: &mut [f64]) {
         let (mut xs, mut ys, mut column) = (xs, ys, column);
         while !xs.is_empty() {
@@ -255,7 +256,7 @@ impl WarpMap {
         }
     }
 
-    /// Returns a place that lies beside the source as the one in it, one turn further, where there is one.
+    /// Returns a position wrapped into the source by one turn, if that is possible and needed.
     pub fn in_source(&self, place: (f64, f64)) -> (f64, f64) {
         let Some((turn_x, turn_y)) = self.parts.turn else { return place };
         let (width, height) = (f64::from(self.parts.source.0), f64::from(self.parts.source.1));
@@ -273,7 +274,7 @@ fn nowhere(xs: &mut [f64], ys: &mut [f64]) {
     ys.fill(f64::NAN);
 }
 
-/// Where the values of a cell begin.
+/// Returns the index of a cell's values.
 pub(super) fn start(cell: u32) -> usize {
     index(cell & !WarpMap::KIND)
 }
@@ -282,7 +283,7 @@ pub(super) fn index(at: u32) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }
 
-/// The place at a part of the way across and down a cell.
+/// Returns the position at fractions `u` across and `v` down a cell.
 pub(super) fn lerp(corners: &[f64; 8], u: f64, v: f64) -> (f64, f64) {
     let [x0, y0, x1, y1, x2, y2, x3, y3] = *corners;
     let (top_x, top_y) = (x0 + (x1 - x0) * u, y0 + (y1 - y0) * u);

@@ -1,14 +1,14 @@
-//! The methods of resampling, and how far they reach.
+//! Resampling methods and their reach.
 
 use strile_tiff::DataType;
 
 /// How the value of a pixel is made from samples of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WarpSampling {
-    /// The sample whose pixel holds the place.
+    /// The sample whose pixel contains the position.
     #[default]
     Nearest,
-    /// The four samples around the place, by their distances.
+    /// The four samples around the position, weighted by distance.
     Bilinear,
     /// Cubic convolution of four by four samples (Catmull-Rom).
     Cubic,
@@ -16,13 +16,13 @@ pub enum WarpSampling {
     CubicSpline,
     /// Windowed sinc of six by six samples.
     Lanczos,
-    /// The mean of the samples under the pixel, by the part of each that is.
+    /// The mean of the samples under the pixel, weighted by the covered part of each.
     Average,
     /// The sample that covers most of the pixel.
     Mode,
-    /// The least sample under the pixel.
+    /// The minimum of the samples under the pixel.
     Min,
-    /// The largest sample under the pixel.
+    /// The maximum of the samples under the pixel.
     Max,
     /// The median of the samples under the pixel.
     Median,
@@ -30,32 +30,33 @@ pub enum WarpSampling {
     Q1,
     /// Their third quartile.
     Q3,
-    /// The root of the mean of their squares, by the part of each.
+    /// Their root mean square, weighted by the covered part of each.
     Rms,
-    /// The sum of the samples, each by the part of it that the pixel covers: sums over an area stay the same.
+    /// The sum of the samples, each weighted by the part of it that the pixel covers: sums over an area are preserved.
     Sum,
 }
 
-/// What a method looks at.
+/// The samples that a method uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarpRule {
-    /// The pixel that holds the place.
+    /// The pixel that contains the position.
     Pixel,
-    /// The two by two samples around the place.
+    /// The two by two samples around the position.
     Four,
-    /// The four by four samples around the place; two by two where one is missing.
+    /// The four by four samples around the position; two by two if one is missing.
     Sixteen,
-    /// Samples within a radius of this many pixels of the grid, or of the source where those are larger.
+    /// Samples within a radius of this many pixels of the grid, or of the source if those are larger.
     Kernel(u32),
     /// The samples under the pixel.
     Footprint,
 }
 
-/// A kernel is not widened, and the short rule taken, where pixels of the grid are less than two of the source. As in GDAL.
+/// Up to this scale kernels are widened; above it, where pixels of the grid are less than two of the source, they are
+/// not and the short rule applies. As in GDAL.
 const SHORT: f64 = 0.5;
 
 impl WarpSampling {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 14] = [
         Self::Nearest,
         Self::Bilinear,
@@ -73,7 +74,7 @@ impl WarpSampling {
         Self::Sum,
     ];
 
-    /// Returns what the method looks at where a pixel of the source is `scale` pixels of the grid wide and high.
+    /// Returns the samples that the method uses if a pixel of the source is `scale` pixels of the grid wide and high.
     pub fn rule(self, (x, y): (f64, f64)) -> WarpRule {
         let short = x > SHORT && y > SHORT;
         match self {
@@ -87,12 +88,13 @@ impl WarpSampling {
         }
     }
 
-    /// Whether it looks at all samples under the pixel: its map has the corners of pixels, not their centres.
+    /// Returns whether the method uses all samples under the pixel: its map has the corners of pixels, not their
+    /// centres.
     pub const fn is_footprint(self) -> bool {
         !matches!(self, Self::Nearest | Self::Bilinear | Self::Cubic | Self::CubicSpline | Self::Lanczos)
     }
 
-    /// Whether its value is one of the samples, never computed from several.
+    /// Returns whether the result is always one of the samples, never computed from several.
     pub const fn selects(self) -> bool {
         matches!(
             self,
@@ -100,7 +102,8 @@ impl WarpSampling {
         )
     }
 
-    /// Whether samples of a type become samples of another. Complex samples are taken by `Nearest` alone, as they are.
+    /// Returns whether samples of type `from` can be warped to type `to`. Complex samples support only `Nearest`,
+    /// unchanged.
     pub fn takes(self, from: DataType, to: DataType) -> bool {
         let complex = |data_type| matches!(data_type, DataType::C64 | DataType::C128);
         match complex(from) || complex(to) {
@@ -109,14 +112,15 @@ impl WarpSampling {
         }
     }
 
-    /// Returns the steps from the pixel before the place to the last one that counts along an axis: `1 - taps` to `taps`.
+    /// Returns the offset of the last contributing sample along an axis: samples from `1 - taps` to `taps`, relative to
+    /// the pixel before the position.
     pub fn taps(radius: u32, scale: f64) -> f64 {
         if scale < 1.0 { (f64::from(radius) / scale).ceil() } else { f64::from(radius) }
     }
 
-    /// Returns how many pixels of the source beyond a place may count, across and down.
+    /// Returns how many source pixels beyond a position may contribute, across and down.
     pub fn reach(self, scale: (f64, f64)) -> (f64, f64) {
-        /// For what is added to places before they are rounded.
+        /// Allowance for offsets that are added to positions before rounding.
         const HAIR: f64 = 0.01;
         let both = |reach: f64| (reach + HAIR, reach + HAIR);
         match self.rule(scale) {

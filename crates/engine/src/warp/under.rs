@@ -4,9 +4,9 @@ use crate::warp::map::{index, lerp, start};
 use crate::warp::{WarpMap, WarpMapParts, WarpPoints, WarpRect, WarpSampling};
 
 impl WarpMap {
-    /// Returns the pixels of the source that a method may look at for the pixels of `target`; `None` where it looks at
-    /// none. May be larger than needed: where it reaches over the seam of a raster around the Earth it has the raster's
-    /// whole width. A larger `target` never needs less.
+    /// Returns the source pixels that a method may use for the pixels of `target`; `None` if it uses none. May be
+    /// larger than needed: across the seam of a raster around the Earth it has the raster's whole width. A larger
+    /// `target` never needs less.
     pub fn source_window(
         &self,
         target: WarpRect,
@@ -33,13 +33,14 @@ impl WarpMap {
     }
 }
 
-/// Large cells on the side of a block, whose box is kept: most blocks lie in the source as a whole, or beside it.
+/// Large cells per side of a block. The bounding box of each block is stored: most blocks lie entirely inside the
+/// source, or entirely outside.
 const ACROSS: u32 = 4;
-/// Pixels on the side of a block.
+/// Pixels per side of a block.
 pub(super) const BLOCK: u32 = ACROSS * WarpMap::LARGE;
 
-/// Boxes around the places of the blocks of a map, row by row: left, top, right, bottom. NaN where a block is not interpolated
-/// as a whole, or reaches over the edge of the map.
+/// Returns the bounding boxes of the positions in the blocks of a map, row by row: left, top, right, bottom. NaN if a
+/// block is not interpolated as a whole, or extends beyond the edge of the map.
 pub(super) fn boxes(parts: &WarpMapParts) -> Vec<[f64; 4]> {
     let (columns, rows) = parts.size;
     let across = columns.div_ceil(WarpMap::LARGE);
@@ -61,13 +62,13 @@ pub(super) fn boxes(parts: &WarpMapParts) -> Vec<[f64; 4]> {
         }
         around
     };
-    // Blocks that are cut off by the edge are not known, but counted.
+    // Blocks that the edge cuts off have no box, but keep their index.
     let size = (columns.div_ceil(BLOCK), rows.div_ceil(BLOCK));
     let all = (0..size.1).flat_map(|row| (0..size.0).map(move |column| (column, row)));
     all.map(|at| of(at).unwrap_or([f64::NAN; 4])).collect()
 }
 
-/// The box around a part of a cell that is interpolated, which lies between its own corners; `None` where one is not a number.
+/// Returns the bounding box of a part of an interpolated cell; `None` if a corner is NaN.
 fn corners_box(corners: &[f64; 8], columns: (u32, u32), rows: (u32, u32), size: u32) -> Option<[f64; 4]> {
     let part = |at: u32| f64::from(at) / f64::from(size);
     let at = |column: u32, row: u32| lerp(corners, part(column), part(row));
@@ -78,12 +79,12 @@ fn corners_box(corners: &[f64; 8], columns: (u32, u32), rows: (u32, u32), size: 
     four.map(|(x, y)| [x, y, x, y]).into_iter().reduce(union)
 }
 
-/// The box around two.
+/// Returns the bounding box of both.
 fn union(one: [f64; 4], other: [f64; 4]) -> [f64; 4] {
     [one[0].min(other[0]), one[1].min(other[1]), one[2].max(other[2]), one[3].max(other[3])]
 }
 
-/// Columns or rows from `low` to `high`, whole, within a side.
+/// Returns the whole columns or rows from `low` to `high`, clipped to `side`.
 fn inside(low: f64, high: f64, side: u32) -> Option<(u32, u32)> {
     let side = f64::from(side);
     let (low, high) = (low.floor().max(0.0), high.ceil().min(side));
@@ -103,7 +104,7 @@ struct Under<'a> {
 }
 
 impl Under<'_> {
-    /// The pixels of a block from `first` to before `end`, which are those of the map: as a whole if that gives what its cells give,
+    /// Adds the pixels of a block from `first` to before `end`: as a whole if that gives the same result as its cells,
     /// else cell by cell. `None` if there is no such cell.
     fn block(&mut self, (column, row): (u32, u32), first: (u32, u32), end: (u32, u32)) -> Option<()> {
         let (left, top) = (column * BLOCK, row * BLOCK);
@@ -129,7 +130,8 @@ impl Under<'_> {
         Some(())
     }
 
-    /// Adds a box if all of it lies in the source, or nothing of it, in every turn: parts of it would add the same.
+    /// Adds a box if it lies entirely inside or entirely outside the source, in every turn: its parts would add the
+    /// same.
     fn place_whole(&mut self, [left, top, right, bottom]: [f64; 4]) -> bool {
         let (width, height) = (f64::from(self.map.parts().source.0), f64::from(self.map.parts().source.1));
         let known = self.turned([left, top, right, bottom]).all(|[left, top, right, bottom]| {
@@ -142,7 +144,7 @@ impl Under<'_> {
         known
     }
 
-    /// A box with what a method reaches beyond it, here and one turn further in both directions.
+    /// Returns a box extended by the method's reach, here and one turn further in both directions.
     fn turned(&self, [left, top, right, bottom]: [f64; 4]) -> impl Iterator<Item = [f64; 4]> + use<> {
         let turn = self.map.parts().turn;
         let ((turn_x, turn_y), reach) = (turn.unwrap_or((0.0, 0.0)), self.reach);
@@ -195,15 +197,15 @@ impl Under<'_> {
         }
     }
 
-    /// A part of a cell that is interpolated.
+    /// Adds a part of an interpolated cell.
     fn smooth(&mut self, entry: u32, columns: (u32, u32), rows: (u32, u32), size: u32) {
         let Some(corners) = self.map.parts().corners.get(start(entry)) else { return };
-        // A number that is not one is left out by `min` and `max`; its pixels may have places all the same.
+        // `min` and `max` ignore NaN, but pixels of the cell may have positions nevertheless.
         let anywhere = [f64::NEG_INFINITY, f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY];
         self.place(corners_box(corners, columns, rows, size).unwrap_or(anywhere));
     }
 
-    /// The box around points of a pixel that have a place, each within half a turn of the first.
+    /// Returns the bounding box of points of a pixel that have a position, each within half a turn of the first.
     fn around<const N: usize>(&self, points: [[f64; 2]; N]) -> Option<[f64; 4]> {
         let mut points = points.into_iter().filter(|[x, y]| !x.is_nan() && !y.is_nan());
         let first = points.next()?;
@@ -220,7 +222,7 @@ impl Under<'_> {
         }))
     }
 
-    /// Adds what of a box lies in the source, here or one turn further.
+    /// Adds the part of a box that lies in the source, here or one turn further.
     fn place(&mut self, [left, top, right, bottom]: [f64; 4]) {
         if left.is_nan() || top.is_nan() {
             return;

@@ -1,5 +1,5 @@
-//! Blocks of Azure. Those that are never committed are invisible, cannot be removed, and expire after a week; a commit of the same
-//! blob discards them.
+//! Blocks of Azure. Blocks that are never committed are invisible, cannot be removed, and expire after a week; a commit
+//! of the same blob discards them.
 
 use super::bucket::{Ask, Bucket, To};
 use super::{Existing, Part};
@@ -9,17 +9,17 @@ use http::Method;
 use object_store::path::Path;
 use std::io;
 
-/// Tells which upload made a blob.
+/// Header that identifies the upload that made a blob.
 pub(super) const MARK: &str = "x-ms-meta-strileupload";
-/// Blocks of one blob.
+/// Maximum blocks per blob.
 pub(super) const LAST_PART: usize = 50_000;
 
-/// Names a block; all names of a blob have to be of one length.
+/// Returns the name of a block; all names of a blob must have the same length.
 fn block(mark: &str, number: usize) -> String {
     base64::engine::general_purpose::STANDARD.encode(format!("{mark}-{number:05}"))
 }
 
-/// Sends a block; returns its name.
+/// Sends a block and returns its name.
 pub(super) async fn put_part(
     bucket: &Bucket,
     path: &Path,
@@ -36,7 +36,7 @@ pub(super) async fn put_part(
     Ok(name)
 }
 
-/// The request that makes a blob of the blocks.
+/// Returns the request that makes a blob of the blocks.
 pub(super) fn complete(
     path: &Path,
     parts: &[Part],
@@ -58,7 +58,7 @@ pub(super) fn complete(
     existing.asked(ask)
 }
 
-/// The request that sends a blob as one.
+/// Returns the request that sends a whole blob.
 pub(super) fn put_whole(
     path: &Path,
     bytes: Bytes,

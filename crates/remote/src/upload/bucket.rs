@@ -1,4 +1,4 @@
-//! A bucket that is written to: signed requests, sent and retried.
+//! Requests to a bucket that is written to: signed, sent and retried.
 
 use super::xml;
 use crate::client::{Unencrypted, Web};
@@ -29,21 +29,21 @@ use std::time::Duration;
 use tokio::time::timeout;
 use url::Url;
 
-/// How long a signature is valid.
+/// Validity of a signature.
 const SIGNED_FOR: Duration = Duration::from_secs(3600);
-/// Answers are texts: longer ones are none that a store sends.
+/// Maximum length of an answer; stores send no longer texts.
 const LONGEST_ANSWER: usize = 4 << 20;
 /// Bytes per second below which a connection counts as stalled.
 const SLOWEST: u64 = 64 << 10;
 
-/// A bucket, and how it is reached.
+/// A bucket and how it is accessed.
 pub(crate) struct Bucket {
     pub(crate) place: Place,
     options: RemoteOptions,
     web: Web,
     host: Arc<Host>,
     signer: Signer,
-    /// Whether requests may go without TLS.
+    /// Whether requests may be sent without TLS.
     allow_http: bool,
 }
 
@@ -70,18 +70,18 @@ pub(crate) struct Ask {
     pub(crate) query: Vec<(&'static str, String)>,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Bytes,
-    /// Whether a store may take long to answer, as long as `total_timeout`.
+    /// Whether a store may take long to answer, up to `total_timeout`.
     pub(crate) slow: bool,
 }
 
-/// Where a request goes.
+/// Target of a request.
 #[derive(Clone)]
 pub(crate) enum To {
-    /// An object, or the bucket by the empty path.
+    /// An object, or the bucket for the empty path.
     Key(Path),
     /// A path of Google's JSON API.
     Json(String),
-    /// A URL that the service gave and that needs no signature.
+    /// A URL from the service that needs no signature.
     Session(Url),
 }
 
@@ -125,13 +125,13 @@ impl Told {
         self.headers.get(name)?.to_str().ok().map(str::to_owned)
     }
 
-    /// The store's own name for what is wrong.
+    /// Returns the store's own error code.
     pub(crate) fn code(&self) -> String {
         let code = xml::text(&self.body, "Code").or_else(|| self.text("x-ms-error-code")).unwrap_or_default();
         code.chars().filter(char::is_ascii_alphanumeric).take(64).collect()
     }
 
-    /// An error from what the store answered. Messages of stores quote requests, so only their code is told.
+    /// Returns an error for the store's answer. Messages of stores quote requests, so it contains only the code.
     pub(crate) fn refused(&self) -> io::Error {
         let code = self.code();
         let shown = if code.is_empty() { String::new() } else { format!(" ({code})") };
@@ -149,14 +149,14 @@ impl Told {
         io::Error::new(kind, text)
     }
 
-    /// The answer, if it says that the request was done.
+    /// Returns the answer if the request succeeded.
     pub(crate) fn done(self) -> io::Result<Self> {
         if self.status.is_success() { Ok(self) } else { Err(self.refused()) }
     }
 }
 
 impl Bucket {
-    /// Reaches the bucket of a URL. Sends no request, except for credentials.
+    /// Accesses the bucket of a URL. Sends no request, except for credentials.
     pub(crate) async fn of(place: Place, options: &RemoteOptions) -> io::Result<Self> {
         let refuse = |kind, problem: &str| Err(io::Error::new(kind, problem));
         if place.service == Service::Http {
@@ -181,8 +181,8 @@ impl Bucket {
         Ok(Self { place, options: options.clone(), web, host, signer, allow_http })
     }
 
-    /// Sends a request until the store has answered it, if need be several times. It takes a place in the host's window, as reads
-    /// do.
+    /// Sends a request until the store has answered it, with retries if necessary. It takes a place in the host's
+    /// window, like reads.
     pub(crate) async fn send(&self, ask: &Ask) -> io::Result<Told> {
         let mut tries = Tries::new(&self.options, &self.host);
         let mut repeated = false;
@@ -235,14 +235,14 @@ impl Bucket {
         let then = match told.status.as_u16() {
             429 | 503 => Then::SlowDown(after.map(Duration::from_secs)),
             408 | 500 | 502 | 504..=599 => Then::Retry(after.map(Duration::from_secs)),
-            // Stores answer 200 before they know how a long request ends.
+            // Stores answer 200 before they know the result of a long request.
             200 if told.body.contains("<Error>") && told.code() == "InternalError" => Then::Retry(None),
             _ => return Ok(told),
         };
         Err(Failure { error: told.refused(), then })
     }
 
-    /// The request, signed now.
+    /// Returns the request, signed now.
     async fn signed(&self, ask: &Ask) -> Result<HttpRequest, Failure> {
         let mut headers = HeaderMap::new();
         for (name, value) in &ask.headers {
@@ -310,12 +310,12 @@ impl Bucket {
         Ok(request)
     }
 
-    /// The bucket's name in paths of Google's JSON API.
+    /// Returns the bucket's name in paths of Google's JSON API.
     pub(crate) fn json_bucket(&self) -> String {
         encoded(self.place.url.host_str().unwrap_or_default())
     }
 
-    /// Whether a URL that the service gave is one of the service itself.
+    /// Returns whether a URL from the service points to the service itself.
     pub(crate) fn is_own(&self, url: &Url) -> bool {
         match &self.signer {
             Signer::Gcs { service, .. } => Url::parse(service).is_ok_and(|own| own.origin() == url.origin()),
@@ -347,7 +347,7 @@ async fn signer_of(
 ) -> object_store::Result<(Signer, bool)> {
     let allowed = |value: Option<String>| value.as_deref() == Some("true");
     Ok(match place.service {
-        // Refused before.
+        // HTTP was refused before.
         Service::Http | Service::S3 => {
             let builder = s3_of(place, options, profile, web)?;
             let allowed = allowed(builder.get_config_value(&"allow_http".parse()?));
@@ -383,7 +383,7 @@ async fn signer_of(
     })
 }
 
-/// The account of a container: part of the host's name, else the first folder.
+/// Returns the account of a container: part of the host's name, else the first folder.
 fn account_of(container: &Url) -> String {
     let host = container.host_str().unwrap_or_default();
     match host.parse::<std::net::IpAddr>().is_ok() || host == "localhost" {
@@ -392,12 +392,12 @@ fn account_of(container: &Url) -> String {
     }
 }
 
-/// Takes the place of connections, to learn the URLs that `object_store` makes of its settings.
+/// A connector that only records the URLs that `object_store` derives from its settings.
 #[derive(Debug, Clone, Default)]
 struct Asked(Arc<Mutex<Option<String>>>);
 
 impl Asked {
-    /// The URL of an object with the name `x`.
+    /// Returns the URL of an object with the name `x`.
     async fn url(&self, store: &dyn ObjectStore) -> object_store::Result<Url> {
         let _not_sent = store.head(&Path::from("x")).await;
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();

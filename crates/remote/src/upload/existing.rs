@@ -1,4 +1,4 @@
-//! What is at a key, and what may become of it.
+//! Existing objects at a key, and the conditions for replacing them.
 
 use super::bucket::{Ask, Bucket, To};
 use super::{azure, gcs, s3};
@@ -6,29 +6,29 @@ use crate::place::Service;
 use http::Method;
 use std::io;
 
-/// What is to become of an object that is there already.
+/// Treatment of an existing object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Existing {
     Keep,
     Replace,
-    /// Replace the one with this ETag.
+    /// Replace only the object with this ETag.
     Match(String),
 }
 
-/// An object that is there.
+/// An existing object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Found {
-    /// Its ETag, if the store tells it.
+    /// ETag, if the store states it.
     pub etag: Option<String>,
-    /// Of Google Cloud Storage.
+    /// Generation, for Google Cloud Storage.
     pub(super) generation: Option<u64>,
-    /// The upload that made it.
+    /// Mark of the upload that made it.
     pub(super) mark: Option<String>,
 }
 
 impl Existing {
-    /// Makes a request one that the store refuses if the condition does not hold.
+    /// Adds the condition to a request: the store refuses it if the condition does not hold.
     pub(super) fn asked(&self, ask: Ask) -> Ask {
         match self {
             Self::Keep => ask.header("if-none-match", "*"),
@@ -37,7 +37,7 @@ impl Existing {
         }
     }
 
-    /// The error of an object that came to be, or changed, while another was written in its place.
+    /// Returns the error of an object that was created or changed while its replacement was written.
     pub(super) fn broken(&self) -> io::Error {
         match self {
             Self::Keep | Self::Replace => {
@@ -48,7 +48,7 @@ impl Existing {
         }
     }
 
-    /// Checks the condition against what is there now; the store checks it again at the end.
+    /// Checks the condition against the current object; the store checks it again at the end.
     pub(super) fn check(&self, found: Option<&Found>) -> io::Result<()> {
         match (self, found) {
             (Self::Keep, Some(_)) => {
@@ -68,12 +68,12 @@ fn changed() -> io::Error {
 }
 
 impl Bucket {
-    /// Says what is at the key.
+    /// Returns the object at the key.
     pub(super) async fn find(&self) -> io::Result<Option<Found>> {
         self.answer().await?
     }
 
-    /// The same, with the refusal of a store that answers apart from a request that got no answer, or was not sent.
+    /// Like `find`, but separates a store's refusal (inner error) from a request that got no answer or was not sent.
     pub(super) async fn answer(&self) -> io::Result<io::Result<Option<Found>>> {
         let key = To::Key(self.place.key.clone());
         let (ask, mark) = match self.place.service {
@@ -97,7 +97,7 @@ impl Bucket {
         Ok(Ok(Some(Found { etag: told.text("etag"), generation, mark: told.text(mark) })))
     }
 
-    /// Removes what is at the key.
+    /// Removes the object at the key.
     pub(super) async fn remove(&self) -> io::Result<()> {
         let to = match self.place.service {
             Service::Gcs => To::Json(format!(

@@ -1,7 +1,7 @@
-//! Resumable uploads of Google Cloud Storage: one session, chunks in order. A session that does not end is invisible and expires
-//! after a week; no list of sessions exists.
+//! Resumable uploads of Google Cloud Storage: one session, chunks in order. An unfinished session is invisible and
+//! expires after a week; sessions cannot be listed.
 //!
-//! Uploads of parts, which the XML API has as well, know no preconditions, so that they could replace an object silently.
+//! Multipart uploads of the XML API do not support preconditions, so they could replace an object silently.
 
 use super::Existing;
 use super::bucket::{Ask, Bucket, To};
@@ -11,12 +11,12 @@ use object_store::path::Path;
 use std::io;
 use url::Url;
 
-/// Tells which upload made an object.
+/// Header that identifies the upload that made an object.
 pub(super) const MARK: &str = "x-goog-meta-strileupload";
 /// Chunks are multiples of this.
 pub(super) const STEP: usize = 256 << 10;
 
-/// Begins a session. `generation` is that of the object to replace, 0 for none.
+/// Begins a session. `generation` is that of the object to replace, or 0 if there must be none.
 pub(super) async fn create(
     bucket: &Bucket,
     path: &Path,
@@ -45,7 +45,7 @@ pub(super) async fn create(
     session.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the store gave no URL of an upload"))
 }
 
-/// Sends the bytes from `offset` on; with the total size they are the last.
+/// Sends the bytes from `offset` on; with the total size they are the last ones.
 pub(super) async fn put_chunk(
     bucket: &Bucket,
     session: &Url,
@@ -55,7 +55,7 @@ pub(super) async fn put_chunk(
 ) -> io::Result<()> {
     let end = offset + bytes.len() as u64;
     let mut from = offset;
-    // Every answer takes at least a step of the chunk.
+    // Every answer accepts at least one step of the chunk.
     for _ in 0..=bytes.len().div_ceil(STEP) {
         let start = usize::try_from(from - offset).unwrap_or(usize::MAX);
         let rest = bytes.slice(start.min(bytes.len())..);
@@ -75,7 +75,7 @@ pub(super) async fn put_chunk(
         }
         let stored = told.text("range").and_then(|text| text.rsplit('-').next()?.parse::<u64>().ok());
         let stored = stored.map_or(0, |last| last.saturating_add(1));
-        // More than this chunk where it is sent again after later ones.
+        // More than this chunk if it is sent again after later ones.
         if stored >= end && total.is_none() {
             return Ok(());
         }
@@ -87,7 +87,7 @@ pub(super) async fn put_chunk(
     Err(io::Error::new(io::ErrorKind::InvalidData, "the store does not take the bytes of the upload"))
 }
 
-/// Gives a session up.
+/// Aborts a session.
 pub(super) async fn abort(bucket: &Bucket, session: &Url) -> io::Result<()> {
     bucket.send(&Ask::new(Method::DELETE, To::Session(session.clone()))).await.map(|_| ())
 }

@@ -8,21 +8,22 @@ use bytes::Bytes;
 use std::io;
 use url::Url;
 
-/// An object that is written, and how.
+/// An object to write, and how.
 pub(super) struct Job {
     pub(super) bucket: Bucket,
-    /// A random name of this upload, kept with the object: it tells whether a request whose answer was lost had an effect.
+    /// A random name of this upload, stored with the object: shows whether a request whose answer was lost had an
+    /// effect.
     pub(super) mark: String,
     pub(super) content_type: String,
     pub(super) existing: Existing,
-    /// What Google Cloud Storage compares.
+    /// Generation for Google Cloud Storage's precondition.
     pub(super) generation: Option<u64>,
 }
 
-/// What a store knows an upload by.
+/// A store's identification of an upload.
 pub(super) enum Begun {
     S3(String),
-    /// Blocks have names of their own.
+    /// Blocks have names, the upload does not.
     Azure,
     Gcs(Url),
 }
@@ -32,7 +33,7 @@ impl Job {
         self.bucket.place.service
     }
 
-    /// The number that parts go up to.
+    /// Returns the largest part number.
     pub(super) fn last_part(&self) -> usize {
         match self.service() {
             Service::Http | Service::S3 => s3::LAST_PART,
@@ -41,12 +42,12 @@ impl Job {
         }
     }
 
-    /// Looks what is there, before any work is done.
+    /// Checks for an existing object before any work is done.
     pub(super) async fn look(&mut self) -> io::Result<()> {
-        // Without credentials or a connection there is no use in going on.
+        // Without credentials or a connection it is useless to continue.
         let found = match (self.bucket.answer().await?, &self.existing) {
             (Ok(found), _) => found,
-            // A caller that may write need not be allowed to look; the store checks at the end.
+            // A caller with write access may lack read access; the store checks at the end.
             (Err(error), Existing::Keep | Existing::Replace)
                 if error.kind() == io::ErrorKind::PermissionDenied =>
             {
@@ -84,7 +85,7 @@ impl Job {
         })
     }
 
-    /// Sends a part, or a chunk of a session; returns what the store knows it by.
+    /// Sends a part, or a chunk of a session; returns the store's name for it.
     pub(super) async fn put_part(
         &self,
         begun: &Begun,
@@ -118,11 +119,11 @@ impl Job {
         }
     }
 
-    /// Makes an object of the parts.
+    /// Combines the parts into an object.
     pub(super) async fn complete(&self, begun: &Begun, parts: &[Part]) -> io::Result<()> {
         let path = &self.bucket.place.key;
         match begun {
-            // S3 may take minutes to put the parts together.
+            // S3 may take minutes to combine the parts.
             Begun::S3(id) => self.settle(s3::complete(path, id, parts, &self.existing).slow()).await,
             Begun::Azure => {
                 let ask = azure::complete(path, parts, &self.mark, &self.content_type, &self.existing);
@@ -132,7 +133,7 @@ impl Job {
         }
     }
 
-    /// Sends a small object as one.
+    /// Sends a small object in one request.
     pub(super) async fn put(&self, bytes: Bytes) -> io::Result<()> {
         let path = &self.bucket.place.key;
         let ask = match self.service() {
@@ -142,14 +143,14 @@ impl Job {
         self.settle(ask).await
     }
 
-    /// Sends the request that makes the object visible, and finds out whether it had an effect.
+    /// Sends the request that makes the object visible, and determines whether it had an effect.
     async fn settle(&self, ask: Ask) -> io::Result<()> {
         let told = match self.bucket.send(&ask).await {
             Ok(told) => told,
             Err(_) if self.is_there().await => return Ok(()),
             Err(error) => return Err(uncertain(&error)),
         };
-        // S3 may answer 200 first and tell of an error then.
+        // S3 may answer 200 first and report an error then.
         if told.status.is_success() && !told.body.contains("<Error>") {
             return Ok(());
         }
@@ -170,7 +171,7 @@ impl Job {
         })
     }
 
-    /// Whether the object that is there now is the one of this upload.
+    /// Returns whether the current object is that of this upload.
     pub(super) async fn is_there(&self) -> bool {
         let found = self.bucket.find().await;
         found.is_ok_and(|found| found.is_some_and(|found| found.mark.as_ref() == Some(&self.mark)))
@@ -186,7 +187,7 @@ impl Job {
     }
 }
 
-/// The error of a last request that may have had an effect, or may have one later.
+/// Returns the error of a last request that may have had an effect, or may have one later.
 fn uncertain(error: &io::Error) -> io::Error {
     let problem = format!(
         "{error}; the store may have written the object, or may still do so: look before you write again"

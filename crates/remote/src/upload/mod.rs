@@ -1,7 +1,8 @@
-//! Writes objects in parts that are sent while later ones are made.
+//! Writes objects in parts, which are sent while later ones are made.
 //!
-//! Nothing is visible before [`Upload::complete`]. The first part is held back until then, so that the head of a file can be
-//! written last, except in Google Cloud Storage, which takes bytes in order only. Every request is retried on its own.
+//! The object is invisible until [`Upload::complete`]. The first part is held back until then, so that the head of a
+//! file can be written last, except in Google Cloud Storage, which accepts bytes only in order. Every request is
+//! retried separately.
 
 mod azure;
 mod bucket;
@@ -33,24 +34,25 @@ pub use unfinished::{Unfinished, remove_unfinished, unfinished};
 
 /// Parts that are sent at once.
 const IN_FLIGHT: usize = 4;
-/// What stores take at least, except for the last part.
+/// Minimum part size of stores, except for the last part.
 const SMALLEST_PART: u64 = 5 << 20;
-/// What stores take at most.
+/// Maximum part size of stores.
 const LARGEST_PART: u64 = 4 << 30;
-/// Parts up to a number have a size. All together they hold 690 GB.
+/// Part sizes by the largest part number. All parts together hold 690 GB.
 const PART_SIZES: [(usize, usize); 3] = [(2_000, 8 << 20), (5_000, 32 << 20), (usize::MAX, 128 << 20)];
-/// How long the end of an upload that is given up may take.
+/// Time limit for aborting an upload.
 const ABORT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What can be chosen about an upload.
+/// Options of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UploadOptions {
-    /// Replace an object that exists. Without it, an object that exists is an error, also if it came to be during the upload.
+    /// Replace an existing object. Otherwise an existing object is an error, also if it was created during the upload.
     pub overwrite: bool,
     /// Replace only the object with this ETag; needs `overwrite`.
     pub if_match: Option<String>,
-    /// Size of parts in bytes, from 5 MiB to 4 GiB. Memory is taken for up to seven. By default 8 MiB, and more in objects above 16 GB.
+    /// Size of parts in bytes, from 5 MiB to 4 GiB. Up to seven are held in memory. By default 8 MiB, and more in
+    /// objects above 16 GB.
     pub part_size: Option<u64>,
     /// `Content-Type` of the object.
     pub content_type: String,
@@ -68,12 +70,12 @@ impl Default for UploadOptions {
 }
 
 impl UploadOptions {
-    /// Returns the defaults: an object that exists is kept.
+    /// Returns the defaults: an existing object is kept.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets whether an object that exists is replaced.
+    /// Sets whether an existing object is replaced.
     #[must_use]
     pub fn overwrite(mut self, overwrite: bool) -> Self {
         self.overwrite = overwrite;
@@ -133,7 +135,7 @@ struct Part {
     etag: String,
 }
 
-/// An object that is being written. It becomes visible by [`complete`](Upload::complete); dropped, it is given up.
+/// An object that is being written. [`complete`](Upload::complete) makes it visible; dropping aborts it.
 ///
 /// ```no_run
 /// use strile_remote::{Cancel, RemoteOptions, Upload, UploadOptions};
@@ -154,11 +156,11 @@ pub struct Upload {
     tail: Vec<u8>,
     len: u64,
     begun: Option<Arc<Begun>>,
-    /// Of the next part.
+    /// Number of the next part.
     number: usize,
     parts: Vec<Part>,
     in_flight: usize,
-    /// Bytes of parts that were sent: where the next chunk of a session begins.
+    /// Bytes of sent parts: the start of a session's next chunk.
     sent_bytes: u64,
     sent: (mpsc::Sender<io::Result<Part>>, mpsc::Receiver<io::Result<Part>>),
     /// Stops parts that are being sent.
@@ -167,8 +169,8 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Begins an object at a URL of a bucket. Looks whether one exists, and removes what an earlier upload of strile to the same
-    /// URL has left. Plain HTTP is refused.
+    /// Begins an object at a URL of a bucket. Checks for an existing one, and removes remains of an earlier upload of
+    /// strile to the same URL. Plain HTTP is refused.
     pub fn begin(
         url: &str,
         remote: &RemoteOptions,
@@ -200,13 +202,13 @@ impl Upload {
         &self.name
     }
 
-    /// Returns how many bytes were appended.
+    /// Returns the number of bytes appended.
     #[expect(clippy::len_without_is_empty, reason = "an upload is not a collection")]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Returns whether [`patch`](Upload::patch) works: not in Google Cloud Storage.
+    /// Returns whether [`patch`](Upload::patch) is supported: not in Google Cloud Storage.
     pub fn can_patch(&self) -> bool {
         self.in_parts()
     }
@@ -215,13 +217,13 @@ impl Upload {
         self.job.service() != Service::Gcs
     }
 
-    /// The size of a part.
+    /// Returns the size of a part.
     fn size_of(&self, number: usize) -> usize {
         let grown = || PART_SIZES.iter().find(|(last, _)| number <= *last).map_or(8 << 20, |(_, size)| *size);
         self.part_size.unwrap_or_else(grown)
     }
 
-    /// Takes the next bytes. Waits while as many parts as allowed are being sent.
+    /// Appends bytes. Waits while the maximum number of parts is being sent.
     pub fn append(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         self.len = self.len.saturating_add(bytes.len() as u64);
         if self.in_parts() {
@@ -262,7 +264,7 @@ impl Upload {
         }
     }
 
-    /// Makes the object visible. After an error it is not, unless the error says so.
+    /// Makes the object visible. After an error it is invisible, unless the error says otherwise.
     pub fn complete(mut self) -> io::Result<()> {
         let result = self.finish();
         self.over = result.is_ok();
@@ -291,11 +293,11 @@ impl Upload {
         let begun = self.begun()?;
         let mut parts = std::mem::take(&mut self.parts);
         parts.sort_by_key(|part| part.number);
-        // From here on a stop would leave it open whether the object is there.
+        // From here on an interruption would leave it unknown whether the object exists.
         wait(&Cancel::default(), async move { job.complete(&begun, &parts).await })
     }
 
-    /// Gives the object up: removes what was sent, as far as the store can.
+    /// Aborts the upload: removes what was sent, as far as the store can.
     pub fn abort(mut self) {
         self.give_up();
     }
@@ -317,13 +319,13 @@ impl Upload {
         });
     }
 
-    /// What the store knows this upload by.
+    /// Returns the store's identification of this upload.
     fn begun(&mut self) -> io::Result<Arc<Begun>> {
         if let Some(begun) = &self.begun {
             return Ok(Arc::clone(begun));
         }
         let job = Arc::clone(&self.job);
-        // Not to be stopped between the store's begin and the knowledge of it.
+        // Must not be interrupted between the store's begin and the receipt of its answer.
         let begun = Arc::new(wait(&Cancel::default(), async move { job.create().await })?);
         self.begun = Some(Arc::clone(&begun));
         Ok(begun)
@@ -379,8 +381,8 @@ impl fmt::Debug for Upload {
     }
 }
 
-/// Looks what is at a URL of a bucket, removes what an earlier upload to it has left, and says what is to be written there, with
-/// the URL without credentials.
+/// Checks for an object at a URL of a bucket, removes remains of an earlier upload to it, and returns the job and the
+/// URL without credentials.
 fn begin_job(
     url: &str,
     remote: &RemoteOptions,
@@ -402,7 +404,7 @@ fn begin_job(
     Ok((job, name))
 }
 
-/// Says what is at URLs of buckets: `None` if nothing is, or if the store does not let the caller look.
+/// Returns the objects at URLs of buckets: `None` if there is none, or if the caller may not look.
 pub fn find(urls: &[String], remote: &RemoteOptions, cancel: &Cancel) -> io::Result<Vec<Option<Found>>> {
     let places: io::Result<Vec<Place>> = urls.iter().map(|url| Place::parse(url, remote)).collect();
     let (places, remote) = (places?, remote.clone());
@@ -423,7 +425,7 @@ pub fn find(urls: &[String], remote: &RemoteOptions, cancel: &Cancel) -> io::Res
     })
 }
 
-/// Removes the object at a URL of a bucket, if one is there.
+/// Removes the object at a URL of a bucket, if there is one.
 pub fn remove(url: &str, remote: &RemoteOptions, cancel: &Cancel) -> io::Result<()> {
     let (place, remote) = (Place::parse(url, remote)?, remote.clone());
     wait(cancel, async move { Bucket::of(place, &remote).await?.remove().await })
@@ -432,7 +434,7 @@ pub fn remove(url: &str, remote: &RemoteOptions, cancel: &Cancel) -> io::Result<
 /// Appends to a part that will have `size` bytes.
 fn take(part: &mut Vec<u8>, bytes: &[u8], size: usize) -> io::Result<()> {
     if part.capacity() - part.len() < bytes.len() {
-        // Small objects do not pay for a whole part.
+        // Small objects do not reserve a whole part.
         let wanted = (part.len() + bytes.len()).next_power_of_two().clamp(64 << 10, size.max(64 << 10));
         let more = wanted.max(part.len() + bytes.len()) - part.len();
         part.try_reserve_exact(more).map_err(|_| {

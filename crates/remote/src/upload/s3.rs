@@ -1,8 +1,8 @@
 //! Multipart uploads of S3.
 //!
-//! A store that is asked for unfinished uploads does not say who began them. So each upload of strile has a part that is never
-//! used: number 1, with a fixed content. Its ETag is the MD5 sum of that content, except in buckets that are
-//! encrypted with keys of the caller's, where uploads of strile are thus not recognized.
+//! A store's list of unfinished uploads does not say which program began them. So each upload of strile has a part that
+//! is never used: number 1, with a fixed content. Its ETag is the MD5 sum of that content, except in buckets that are
+//! encrypted with the caller's keys, where uploads of strile are therefore not recognized.
 
 use super::bucket::{Ask, Bucket, To};
 use super::{Existing, Part, Unfinished, xml};
@@ -13,20 +13,20 @@ use std::io;
 
 /// Number of the part that marks an upload; the object's parts follow.
 const MARKER_PART: usize = 1;
-/// Parts that an object can have beside the marker.
+/// Maximum parts of an object besides the marker.
 pub(super) const LAST_PART: usize = 10_000 - MARKER_PART;
 const MARKER: &[u8] = b"strile upload marker 1\n";
 const MARKER_ETAG: &str = "b352156004050d8b8c61b02a9a7d8544";
-/// Tells which upload made an object.
+/// Header that identifies the upload that made an object.
 pub(super) const MARK: &str = "x-amz-meta-strileupload";
-/// Pages of a list: a bucket with more unfinished uploads has another problem.
+/// Maximum pages of a list.
 const PAGES: usize = 1000;
 
 fn key(key: &Path) -> To {
     To::Key(key.clone())
 }
 
-/// Begins an upload and marks it; returns its id.
+/// Begins and marks an upload; returns its ID.
 pub(super) async fn create(
     bucket: &Bucket,
     path: &Path,
@@ -79,7 +79,7 @@ pub(super) fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionAborted, problem)
 }
 
-/// The request that makes an object of the parts.
+/// Returns the request that combines the parts into an object.
 pub(super) fn complete(path: &Path, id: &str, parts: &[Part], existing: &Existing) -> Ask {
     let mut body =
         String::from("<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
@@ -93,7 +93,7 @@ pub(super) fn complete(path: &Path, id: &str, parts: &[Part], existing: &Existin
     existing.asked(ask.body(body))
 }
 
-/// The request that sends an object as one.
+/// Returns the request that sends a whole object.
 pub(super) fn put_whole(
     path: &Path,
     bytes: Bytes,
@@ -108,7 +108,7 @@ pub(super) fn put_whole(
 
 /// Removes an upload and its parts.
 pub(super) async fn abort(bucket: &Bucket, path: &Path, id: &str) -> io::Result<()> {
-    // Parts that arrive meanwhile may survive, says S3, so it is asked again.
+    // By S3's documentation, parts that arrive meanwhile may survive, so it is repeated.
     for _ in 0..3 {
         let told = bucket.send(&Ask::new(Method::DELETE, key(path)).query("uploadId", id)).await?;
         if told.status.as_u16() != 404 {
@@ -122,7 +122,7 @@ pub(super) async fn abort(bucket: &Bucket, path: &Path, id: &str) -> io::Result<
     Err(io::Error::other("the store keeps parts of the upload"))
 }
 
-/// The unfinished uploads of all keys that begin with `prefix`, those of other programs among them.
+/// Returns the unfinished uploads of all keys that begin with `prefix`, including those of other programs.
 pub(super) async fn unfinished(bucket: &Bucket, prefix: &str) -> io::Result<Vec<Unfinished>> {
     let mut found = Vec::new();
     let mut next: Option<(String, String)> = None;
@@ -149,7 +149,7 @@ pub(super) async fn unfinished(bucket: &Bucket, prefix: &str) -> io::Result<Vec<
     Err(io::Error::new(io::ErrorKind::InvalidData, "the store's list of uploads does not end"))
 }
 
-/// Whether strile began an upload.
+/// Returns whether strile began an upload.
 pub(super) async fn is_own(bucket: &Bucket, path: &Path, id: &str) -> io::Result<bool> {
     let ask = Ask::new(Method::GET, key(path)).query("uploadId", id).query("max-parts", "1");
     let told = bucket.send(&ask).await?;

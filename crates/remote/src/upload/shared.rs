@@ -1,7 +1,7 @@
-//! One object that several processes write: one begins it, each sends parts, one completes it.
+//! One object written by several processes: one begins it, each sends parts, one completes it.
 //!
-//! They know the upload by its ticket, a text. Sending a part again, or completing again, is harmless: a process that was lost
-//! can be replaced by another one that does the same.
+//! They identify the upload by its ticket, a text. Sending a part again, or completing again, is harmless: a lost
+//! process can be replaced by another one that does the same.
 
 use super::bucket::Bucket;
 use super::existing::Existing;
@@ -16,12 +16,13 @@ use std::sync::Arc;
 use strile_engine::Cancel;
 use url::Url;
 
-/// Size of parts of objects that are not too large for it.
+/// Size of parts, except for objects that are too large for it.
 const PART: u64 = 8 << 20;
-/// What a ticket begins with.
+/// First line of a ticket.
 const TICKET: &str = "strile upload 1";
 
-/// An object that is being written by several processes. Dropping it leaves the upload as it is: [`abort`](Self::abort) removes it.
+/// An object that is being written by several processes. Dropping it keeps the upload: [`abort`](Self::abort) removes
+/// it.
 ///
 /// ```no_run
 /// use strile_remote::{Cancel, RemoteOptions, SharedUpload, UploadOptions};
@@ -41,7 +42,7 @@ pub struct SharedUpload {
 }
 
 impl SharedUpload {
-    /// Begins an object at a URL of a bucket, as [`Upload::begin`](super::Upload::begin) does.
+    /// Begins an object at a URL of a bucket, like [`Upload::begin`](super::Upload::begin).
     pub fn begin(
         url: &str,
         remote: &RemoteOptions,
@@ -51,12 +52,12 @@ impl SharedUpload {
         let (job, name) = begin_job(url, remote, options, cancel)?;
         let job = Arc::new(job);
         let creating = Arc::clone(&job);
-        // Not to be stopped between the store's begin and the knowledge of it.
+        // Must not be interrupted between the store's begin and the receipt of its answer.
         let begun = wait(&Cancel::default(), async move { creating.create().await })?;
         Ok(Self { job, begun: Arc::new(begun), name })
     }
 
-    /// Takes part in an upload that another process has begun.
+    /// Joins an upload that another process has begun.
     pub fn join(url: &str, remote: &RemoteOptions, ticket: &str, cancel: &Cancel) -> io::Result<Self> {
         let place = Place::parse(url, remote)?;
         let name = place.name();
@@ -75,7 +76,7 @@ impl SharedUpload {
         Ok(Self { job: Arc::new(job), begun: Arc::new(begun), name })
     }
 
-    /// Returns what another process takes part by. It is a secret: whoever has it can write to the object.
+    /// Returns the ticket by which another process joins. It is a secret: it permits writing to the object.
     pub fn ticket(&self) -> String {
         let Job { mark, content_type, existing, generation, .. } = &*self.job;
         let begun = match &*self.begun {
@@ -97,12 +98,12 @@ impl SharedUpload {
         &self.name
     }
 
-    /// Returns whether a part can be sent only after the one before it: in Google Cloud Storage.
+    /// Returns whether parts must be sent one after the other: in Google Cloud Storage.
     pub fn in_order(&self) -> bool {
         self.job.service() == Service::Gcs
     }
 
-    /// Returns the size of all parts but the last of an object of `total` bytes.
+    /// Returns the size of all parts but the last for an object of `total` bytes.
     pub fn part_size(&self, total: u64) -> io::Result<u64> {
         let most = self.job.last_part() as u64;
         let size = total.div_ceil(most).max(PART).next_multiple_of(gcs::STEP as u64);
@@ -115,14 +116,14 @@ impl SharedUpload {
         }
     }
 
-    /// Sends a part, numbered from 1, that begins at `offset`; returns what [`complete`](Self::complete) has to be told.
+    /// Sends a part, numbered from 1, that begins at `offset`; returns its name for [`complete`](Self::complete).
     pub fn put(&self, number: usize, offset: u64, bytes: Vec<u8>, cancel: &Cancel) -> io::Result<String> {
         let (job, begun) = (Arc::clone(&self.job), Arc::clone(&self.begun));
         wait(cancel, async move { job.put_part(&begun, number, offset, Bytes::from(bytes)).await })
     }
 
-    /// Sends the last part, which begins at `offset`, and makes the object visible. `parts` are the others: numbers from 1 on, and what
-    /// [`put`](Self::put) returned.
+    /// Sends the last part, which begins at `offset`, and makes the object visible. `parts` are the others: numbers
+    /// from 1 on, and the results of [`put`](Self::put).
     pub fn complete(&self, parts: &[(usize, String)], offset: u64, last: Vec<u8>) -> io::Result<()> {
         let mut parts: Vec<Part> =
             parts.iter().map(|(number, etag)| Part { number: *number, etag: etag.clone() }).collect();
@@ -131,7 +132,7 @@ impl SharedUpload {
             return Err(wrong("parts of the object are missing"));
         }
         let (job, begun, last) = (Arc::clone(&self.job), Arc::clone(&self.begun), Bytes::from(last));
-        // A stop would leave it open whether the object is there.
+        // An interruption would leave it unknown whether the object exists.
         wait(&Cancel::default(), async move {
             let ended = async {
                 if let Begun::Gcs(_) = *begun {
@@ -151,7 +152,7 @@ impl SharedUpload {
         })
     }
 
-    /// Gives the object up: removes what was sent, as far as the store can. Parts that are sent later are refused.
+    /// Aborts the upload: removes what was sent, as far as the store can. Parts that are sent later are refused.
     pub fn abort(&self) -> io::Result<()> {
         let (job, begun) = (Arc::clone(&self.job), Arc::clone(&self.begun));
         wait(&Cancel::default(), async move {
@@ -168,7 +169,7 @@ impl fmt::Debug for SharedUpload {
     }
 }
 
-/// A ticket, read.
+/// A parsed ticket.
 struct Ticket {
     mark: String,
     content_type: String,

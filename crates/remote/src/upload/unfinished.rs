@@ -1,4 +1,4 @@
-//! Uploads that were begun and never finished.
+//! Uploads that were never finished.
 
 use super::bucket::Bucket;
 use super::{s3, wait};
@@ -9,29 +9,29 @@ use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use strile_engine::Cancel;
 
-/// An upload that is not finished: it takes space, and no object is there.
+/// An unfinished upload: it takes space, but there is no object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unfinished {
     /// The key of the object.
     pub key: String,
-    /// What the store calls the upload.
+    /// The store's ID of the upload.
     pub id: String,
-    /// When it was begun, as the store tells it: `2026-01-31T12:00:00.000Z`.
+    /// Start time as stated by the store: `2026-01-31T12:00:00.000Z`.
     pub begun: String,
-    /// Whether strile began it. Those of other programs are removed only if the caller asks for it.
+    /// Whether strile began it. Uploads of other programs are removed only on request.
     pub own: bool,
 }
 
 impl Unfinished {
-    /// Returns how long ago it was begun, if the store tells a time.
+    /// Returns the time since its start, if the store states it.
     pub fn age(&self) -> Option<Duration> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         Some(now.saturating_sub(Duration::from_secs(seconds_of(&self.begun)?)))
     }
 }
 
-/// Lists the unfinished uploads of all objects whose URLs begin with `prefix`. S3 alone has such a list.
+/// Lists the unfinished uploads of all objects whose URLs begin with `prefix`. Only S3 has such a list.
 pub fn unfinished(prefix: &str, remote: &RemoteOptions, cancel: &Cancel) -> io::Result<Vec<Unfinished>> {
     let (place, prefix) = Place::parse_prefix(prefix, remote)?;
     check_service(place.service)?;
@@ -83,7 +83,7 @@ fn check_service(service: Service) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, problem))
 }
 
-/// Removes what earlier uploads of strile to the same key have left. A caller that may not list uploads leaves them.
+/// Removes remains of earlier uploads of strile to the same key. Skipped if the caller may not list uploads.
 pub(super) async fn remove_own(bucket: &Bucket) {
     if bucket.place.service != Service::S3 {
         return;
@@ -97,7 +97,7 @@ pub(super) async fn remove_own(bucket: &Bucket) {
     }
 }
 
-/// Seconds since 1970 of a time in UTC.
+/// Returns the seconds since 1970 of a time in UTC.
 fn seconds_of(text: &str) -> Option<u64> {
     let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<u64>().ok();
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);

@@ -1,11 +1,11 @@
-//! The few texts that are needed from answers in XML.
+//! Extracts texts from XML answers.
 
-/// The text of the first element of a name.
+/// Returns the text of the first element of a name.
 pub(crate) fn text(xml: &str, name: &str) -> Option<String> {
     element(xml, name).map(|(inside, _)| unescaped(inside))
 }
 
-/// What is inside each element of a name.
+/// Returns the content of each element of a name.
 pub(crate) fn all<'a>(xml: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
     let mut rest = xml;
     std::iter::from_fn(move || {
@@ -15,7 +15,7 @@ pub(crate) fn all<'a>(xml: &'a str, name: &'a str) -> impl Iterator<Item = &'a s
     })
 }
 
-/// The inside of the first element of a name, and what follows it.
+/// Returns the content of the first element of a name, and the text after it.
 fn element<'a>(xml: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     let (_, begun) = xml.split_once(&format!("<{name}>"))?;
     begun.split_once(&format!("</{name}>"))
@@ -27,7 +27,7 @@ fn unescaped(text: &str) -> String {
     pairs.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to)).replace("&amp;", "&")
 }
 
-/// A text as XML has it.
+/// Escapes a text for XML.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

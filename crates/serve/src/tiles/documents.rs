@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use strile::tiff::gdal::BandMetadata;
 
-/// Bands that are described.
+/// Maximum number of described bands.
 const MOST_BANDS: u16 = 1024;
-/// Metres across a pixel of a screen, by the WMTS standard.
+/// Metres per screen pixel, by the WMTS standard.
 const SCREEN_PIXEL: f64 = 0.000_28;
 
-/// Which tiles a document is about.
+/// The tiles that a document describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Matrix {
     Native,
@@ -22,7 +22,7 @@ pub(super) enum Matrix {
 }
 
 impl Matrix {
-    /// The set of a name; without a name web maps for files that can be put on them.
+    /// Returns the set of a name; without a name web maps, for files that can be put on them.
     pub(super) fn of(name: Option<&str>, opened: &Opened) -> Result<Self, Refusal> {
         match name {
             Some("Native") => Ok(Self::Native),
@@ -45,7 +45,7 @@ impl Matrix {
     }
 }
 
-/// What titiler's `/info` says.
+/// Returns the content of titiler's `/info`.
 pub(super) fn info(opened: &Opened) -> Value {
     let metadata = opened.input.metadata();
     let place = &metadata.georeference;
@@ -92,7 +92,7 @@ pub(super) fn info(opened: &Opened) -> Value {
     })
 }
 
-/// The parameters of a request after `?`, without the ones that tiles do not have.
+/// Returns the parameters of a request after `?`, without those that tiles do not have.
 fn forwarded(asked: &Asked, opened: &Opened) -> String {
     let has_url = asked.parameters.iter().any(|(name, _)| name == "url");
     let own = [("url".to_owned(), opened.name.clone())];
@@ -101,7 +101,7 @@ fn forwarded(asked: &Asked, opened: &Opened) -> String {
     kept.map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect::<Vec<_>>().join("&")
 }
 
-/// Percent-encodes what is not plain.
+/// Percent-encodes all but plain characters.
 fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -115,14 +115,14 @@ fn encoded(text: &str) -> String {
     out
 }
 
-/// The extension of the tiles that a document is about.
+/// Returns the extension of the described tiles.
 fn extension(asked: &Asked) -> Result<&str, Refusal> {
     let extension = asked.get("tile_format")?.unwrap_or("png");
     super::encode::Format::parse(extension)?;
     Ok(extension)
 }
 
-/// TileJSON 2.2.
+/// Returns TileJSON 2.2.
 pub(super) fn tile_json(
     opened: &Opened,
     matrix: Matrix,
@@ -160,7 +160,7 @@ pub(super) fn tile_json(
     Ok(told)
 }
 
-/// A text in XML.
+/// Escapes a text for XML.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -185,7 +185,7 @@ struct Zoom {
     count: (u64, u64),
 }
 
-/// WMTS 1.0.0 capabilities with one layer.
+/// Returns WMTS 1.0.0 capabilities with one layer.
 pub(super) fn wmts(opened: &Opened, matrix: Matrix, asked: &Asked, base: &str) -> Result<String, Refusal> {
     let extension = extension(asked)?;
     let kind = super::encode::Format::parse(extension)?.content_type();
@@ -268,7 +268,7 @@ pub(super) fn wmts(opened: &Opened, matrix: Matrix, asked: &Asked, base: &str) -
     Ok(text)
 }
 
-/// The file's own tiles: the code of its system, metres per unit, and the zooms.
+/// Returns the description of the file's own tiles: the code of its system, metres per unit, and the zooms.
 fn native(opened: &Opened) -> Result<(u32, f64, Vec<Zoom>), Refusal> {
     let place = &opened.input.metadata().georeference;
     let (Some(crs), Some(transform)) = (place.crs.as_ref(), place.transform) else {
@@ -290,7 +290,7 @@ fn native(opened: &Opened) -> Result<(u32, f64, Vec<Zoom>), Refusal> {
         (false, Some(unit)) => unit.size,
         (false, None) => 1.0,
     };
-    // The standard has the axes in the order of the system: latitude first.
+    // The standard uses the axis order of the system: latitude first.
     let corner = if is_geographic { (transform.f, transform.c) } else { (transform.c, transform.f) };
     let zoom = |zoom: u32| Zoom {
         zoom,

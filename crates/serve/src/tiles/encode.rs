@@ -15,7 +15,7 @@ use strile::{Context, DataType, Processor, RasterSpec, Window, WriteOptions, Wri
 /// Quality of JPEG and WebP.
 const QUALITY: u8 = 85;
 
-/// What is sent.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Png,
@@ -47,7 +47,7 @@ impl Format {
         }
     }
 
-    /// Whether samples are sent as they are, not as a picture.
+    /// Returns whether samples are sent unchanged rather than as a picture.
     pub(crate) fn is_data(self) -> bool {
         matches!(self, Self::Npy | Self::Tiff)
     }
@@ -57,7 +57,7 @@ fn failed(error: impl std::fmt::Display) -> Refusal {
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot encode the answer: {error}"))
 }
 
-/// A picture as a file.
+/// Encodes a picture as a file.
 pub(crate) fn picture(picture: TileImage, format: Format) -> Result<Vec<u8>, Refusal> {
     match format {
         Format::Jpeg => {
@@ -88,7 +88,7 @@ pub(crate) fn picture(picture: TileImage, format: Format) -> Result<Vec<u8>, Ref
     }
 }
 
-/// Encodes pixels of 8 bits as PNG; two channels are grey and alpha, four colours and alpha.
+/// Encodes 8-bit pixels as PNG; two channels are grey and alpha, four are colours and alpha.
 pub(crate) fn png(
     pixels: &[u8],
     (width, height): (u32, u32),
@@ -104,7 +104,7 @@ pub(crate) fn png(
     });
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_compression(png::Compression::Fast);
-    // To choose among all filters for each row takes longer than to compress.
+    // Choosing among all filters per row takes longer than compressing.
     encoder.set_filter(png::Filter::Up);
     let mut file = encoder.write_header()?;
     file.write_image_data(pixels)?;
@@ -112,7 +112,7 @@ pub(crate) fn png(
     Ok(bytes)
 }
 
-/// Samples as an array of numpy, (band, row, column), with the validity (0 or 255) as its last band, as titiler does.
+/// Encodes samples as a numpy array, (band, row, column), with the validity (0 or 255) as its last band, like titiler.
 pub(crate) fn npy(samples: &Samples) -> Vec<u8> {
     let shape = [samples.bands as u64 + 1, samples.height.into(), samples.width.into()];
     let mut bytes = npy::header(samples.data_type, shape);
@@ -122,7 +122,7 @@ pub(crate) fn npy(samples: &Samples) -> Vec<u8> {
     let is_complex = strile::number::is_complex(samples.data_type);
     for at in 0..samples.plane() {
         let valid = samples.valid.as_ref().and_then(|valid| valid.get(at)).copied().unwrap_or(255);
-        // Integers of 8 bits with a sign have no 255.
+        // Signed 8-bit integers cannot hold 255.
         let valid = if samples.data_type == DataType::I8 { valid.min(127) } else { valid };
         write(f64::from(valid), &mut bytes);
         if is_complex {
@@ -133,7 +133,7 @@ pub(crate) fn npy(samples: &Samples) -> Vec<u8> {
     bytes
 }
 
-/// Samples as a GeoTIFF; missing pixels are in its mask.
+/// Encodes samples as a GeoTIFF; missing pixels are in its mask.
 pub(crate) fn tiff(
     samples: &Samples,
     place: Option<(GeoTransform, Option<Crs>)>,

@@ -1,22 +1,22 @@
 //! Band maths: `(b4-b3)/(b4+b3)`, several expressions separated by `;`.
 //!
-//! Numbers, bands `b1`, `b2`, …, `+ - * / **`, parentheses, and the functions `abs`, `sqrt`, `log`, `exp`, `min` and `max`.
-//! `**` binds to the right and more tightly than a sign before it.
+//! Numbers, bands `b1`, `b2`, …, `+ - * / **`, parentheses, and the functions `abs`, `sqrt`, `log`, `exp`, `min` and
+//! `max`. `**` is right-associative and binds more tightly than a preceding sign.
 
 use crate::answer::Refusal;
 
-/// Longest text, most operations, deepest nesting, most results, most bands.
+/// Limits: text length, operations, nesting, results, bands.
 const LONGEST: usize = 500;
 const MOST_STEPS: usize = 200;
 const DEEPEST: usize = 32;
 const MOST_RESULTS: usize = 4;
 const MOST_BANDS: usize = 16;
 
-/// A step of a computation on a stack.
+/// A step of a stack machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Step {
     Number(f64),
-    /// Index of a band among those that are read.
+    /// Index among the bands read.
     Band(usize),
     Negate,
     Add,
@@ -46,7 +46,7 @@ const FUNCTIONS: [(&str, Function, usize); 6] = [
     ("max", Function::Max, 2),
 ];
 
-/// Expressions, checked.
+/// Checked expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expressions {
     /// Bands to read, from 1.
@@ -55,7 +55,7 @@ pub(crate) struct Expressions {
 }
 
 impl Expressions {
-    /// Reads expressions on a file with so many bands.
+    /// Parses expressions on a file with `bands` bands.
     pub(crate) fn parse(text: &str, bands: u16) -> Result<Self, Refusal> {
         let wrong = |problem: String| Refusal::bad(format!("cannot read the expression: {problem}"));
         if text.len() > LONGEST {
@@ -80,12 +80,12 @@ impl Expressions {
         }
     }
 
-    /// Results of the expressions.
+    /// Returns the number of results.
     pub(crate) fn results(&self) -> usize {
         self.results.len()
     }
 
-    /// The value of a result for a pixel, whose bands `band` returns. NaN if a band is missing or there is no value.
+    /// Returns a result for a pixel whose bands `band` returns. NaN if a band is missing or the result is undefined.
     pub(crate) fn value(&self, result: usize, band: impl Fn(usize) -> f64, stack: &mut Vec<f64>) -> f64 {
         stack.clear();
         for step in self.results.get(result).map(Vec::as_slice).unwrap_or_default() {
@@ -138,7 +138,7 @@ impl Parser<'_> {
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    /// Takes a symbol if it is next.
+    /// Consumes a symbol if it is next.
     fn take(&mut self, symbol: &str) -> bool {
         self.spaces();
         let is_next = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(symbol));

@@ -1,4 +1,4 @@
-//! Values at a point, and figures of bands, as titiler tells them.
+//! Values at a point, and statistics of bands, in titiler's format.
 
 use crate::answer::{Answer, Counted, Refusal, json_answer, number};
 use crate::figures::Figures;
@@ -8,10 +8,10 @@ use crate::request::{Asked, parsed};
 use serde_json::{Map, Value, json};
 use strile::{Context, ReadOptions};
 
-/// Bands that are looked at if none is named.
+/// Bands used if none is named.
 const FIRST: u16 = 16;
 
-/// Longitude and latitude, `9.5,46.2`.
+/// Parses longitude and latitude, `9.5,46.2`.
 pub(super) fn place(text: &str) -> Result<(f64, f64), Refusal> {
     let wrong = || Refusal::bad("expected /point/LONGITUDE,LATITUDE in degrees");
     let (longitude, latitude) = text.split_once(',').ok_or_else(wrong)?;
@@ -20,7 +20,7 @@ pub(super) fn place(text: &str) -> Result<(f64, f64), Refusal> {
     is_place.then_some((longitude, latitude)).ok_or_else(wrong)
 }
 
-/// Values at a point in degrees.
+/// Answers with values at a point in degrees.
 pub(super) fn point(
     opened: &Opened,
     (longitude, latitude): (f64, f64),
@@ -52,7 +52,7 @@ pub(super) fn point(
     Ok(json_answer(&json!({"coordinates": [longitude, latitude], "values": values, "band_names": names})))
 }
 
-/// Figures of bands, by their names.
+/// Answers with statistics of bands, by their names.
 pub(super) fn statistics(
     opened: &Opened,
     level: Level,
@@ -99,7 +99,7 @@ fn figures(figures: &Figures) -> Value {
     })
 }
 
-/// The range that a band is stretched between.
+/// Returns the range for stretching a band.
 pub(super) fn range(
     opened: &Opened,
     level: Level,

@@ -1,7 +1,8 @@
 //! The file's own tiles: the tile matrix set `Native`.
 //!
-//! At the largest zoom a pixel of a tile is a pixel of the file; each zoom below halves the resolution, and at zoom 0 the image
-//! fits into one tile. Column 0 and row 0 begin at the first pixel of the file, whatever its orientation on the ground.
+//! At the largest zoom a pixel of a tile is a pixel of the file; each zoom below halves the resolution, and at zoom 0
+//! the image fits into one tile. Column 0 and row 0 begin at the first pixel of the file, regardless of its orientation
+//! on the ground.
 
 use crate::answer::Refusal;
 use crate::opened::Opened;
@@ -20,13 +21,13 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Pixels of the full image across a pixel of the tile.
+    /// Returns the pixels of the full image per pixel of the tile.
     pub(super) fn scale(&self) -> f64 {
         let [_, _, width, height] = self.area;
         (width / f64::from(self.size.0)).min(height / f64::from(self.size.1))
     }
 
-    /// Where the tile lies.
+    /// Returns the transform of the tile.
     pub(super) fn transform(&self, full: GeoTransform) -> GeoTransform {
         let [left, top, width, height] = self.area;
         let (across, down) = (width / f64::from(self.size.0), height / f64::from(self.size.1));
@@ -35,7 +36,7 @@ impl Part {
     }
 }
 
-/// The zoom at which tiles have the file's own pixels.
+/// Returns the zoom at which tiles have the file's own pixels.
 pub(super) fn largest_zoom(opened: &Opened, side: u32) -> u32 {
     let longest = opened.width.max(opened.height);
     let mut zoom = 0;
@@ -45,13 +46,13 @@ pub(super) fn largest_zoom(opened: &Opened, side: u32) -> u32 {
     zoom
 }
 
-/// Pixels of the full image across a pixel of a tile at a zoom.
+/// Returns the pixels of the full image per pixel of a tile at a zoom.
 pub(super) fn scale_at(opened: &Opened, side: u32, zoom: u32) -> f64 {
     let exponent = i64::from(largest_zoom(opened, side)) - i64::from(zoom);
     2.0_f64.powi(i32::try_from(exponent).unwrap_or(0))
 }
 
-/// Columns and rows of tiles at a zoom.
+/// Returns the columns and rows of tiles at a zoom.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 2^32 · 2^8 / 64")]
 pub(super) fn count_at(opened: &Opened, side: u32, zoom: u32) -> (u64, u64) {
     let tile = scale_at(opened, side, zoom) * f64::from(side);
@@ -59,7 +60,7 @@ pub(super) fn count_at(opened: &Opened, side: u32, zoom: u32) -> (u64, u64) {
     (count(opened.width), count(opened.height))
 }
 
-/// The pixels of a tile.
+/// Returns the pixels of a tile.
 pub(super) fn tile(
     opened: &Opened,
     side: u32,
@@ -79,7 +80,7 @@ pub(super) fn tile(
     Ok(Part { area: [f64::from(column) * width, f64::from(row) * width, width, width], size: (side, side) })
 }
 
-/// The whole image, at most `most` pixels on each side.
+/// Returns the whole image with at most `most` pixels on each side.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to `most`")]
 pub(super) fn preview(opened: &Opened, most: u32) -> Part {
     let (width, height) = (f64::from(opened.width), f64::from(opened.height));

@@ -46,20 +46,20 @@ use strile::vrt::VrtOptions;
 use strile::{Context, Input, Processor};
 use style::{PARAMETERS, Style};
 
-/// Largest side of a preview, and the usual one.
+/// Maximum side of a preview, and the default one.
 const MOST_PREVIEW: u32 = 4096;
 const USUAL_PREVIEW: u32 = 1024;
-/// Answers of text above this size are compressed for clients that can read that.
+/// Texts above this size are compressed if the client supports it.
 const WORTH_GZIP: usize = 1024;
-/// Most bytes that are computed with for one answer.
+/// Maximum working memory of one answer in bytes.
 const MOST_BYTES: usize = 1 << 30;
-/// Names of files that `/` lists.
+/// Maximum file names in the list at `/`.
 const MOST_NAMES: usize = 1000;
 
-/// The tile server of what was given.
+/// The tile server for the given sources.
 pub(crate) struct Tiles {
     allowed: Arc<Allowed>,
-    /// How buckets are listed.
+    /// Options for listing buckets.
     remote: RemoteOptions,
     pool: Arc<Pool>,
     work: Arc<Work>,
@@ -69,7 +69,7 @@ pub(crate) struct Tiles {
     max_age: u32,
 }
 
-/// What of a file is wanted.
+/// Requested area of a file.
 enum Wanted {
     /// A part of its own pixels.
     Part(Part),
@@ -168,7 +168,7 @@ impl Tiles {
         }
     }
 
-    /// Opens the file that a request is about.
+    /// Opens the file of a request.
     async fn open(&self, asked: &Asked) -> Result<Arc<Opened>, Refusal> {
         let (allowed, pool) = (Arc::clone(&self.allowed), Arc::clone(&self.pool));
         let name = asked.get("url")?.map(str::to_owned);
@@ -254,7 +254,7 @@ impl Tiles {
             .await
     }
 
-    /// What is kept in memory of a file, if pixels at that scale come from there.
+    /// Returns the levels in memory of a file, if pixels at that scale come from there.
     async fn kept(&self, opened: &Arc<Opened>, scale: f64) -> Result<Option<Made>, Refusal> {
         let level = opened.level(opened.level_for(scale))?;
         match level.place {
@@ -263,7 +263,7 @@ impl Tiles {
         }
     }
 
-    /// The largest level that is small enough for figures.
+    /// Returns the largest level that is small enough for statistics.
     async fn small(&self, opened: &Arc<Opened>) -> Result<(crate::opened::Level, Option<Made>), Refusal> {
         let is_small = |level: &crate::opened::Level| level.width.max(level.height) <= USUAL_PREVIEW;
         let last = opened.levels.len().saturating_sub(1);
@@ -314,7 +314,7 @@ impl Tiles {
         Ok(self.dated(answer, tag.as_deref()))
     }
 
-    /// Finds the ranges that bands are stretched between: from the 2nd to the 98th percentile of a small level.
+    /// Determines the ranges for stretching bands: from the 2nd to the 98th percentile of a small level.
     async fn find_ranges(&self, opened: &Arc<Opened>, bands: &[u16]) -> Result<(), Refusal> {
         let missing: Vec<u16> = {
             let known = opened.ranges.lock().unwrap_or_else(PoisonError::into_inner);
@@ -335,7 +335,7 @@ impl Tiles {
         self.work.run(find).await
     }
 
-    /// Says how long an answer may be kept.
+    /// Adds the caching headers.
     fn dated(&self, mut answer: Answer, tag: Option<&str>) -> Answer {
         set(&mut answer, "cache-control", &format!("public, max-age={}", self.max_age));
         if let Some(tag) = tag {
@@ -345,7 +345,7 @@ impl Tiles {
     }
 }
 
-/// The bytes of a tile.
+/// Returns the bytes of a tile.
 fn file_of(
     opened: &Opened,
     kept: Option<&Input>,
@@ -402,7 +402,7 @@ fn file_of(
     }
 }
 
-/// Counts the memory of the samples, of what is computed from them, and of the picture.
+/// Reserves the memory of the samples, of derived values, and of the picture.
 fn room(
     columns: u32,
     rows: u32,
@@ -420,7 +420,7 @@ fn room(
     Counted::take(context, bytes)
 }
 
-/// The ranges of bands without `rescale`.
+/// Returns the ranges of bands without `rescale`.
 fn known_ranges(opened: &Opened, style: &Style) -> Vec<(f64, f64)> {
     let known = opened.ranges.lock().unwrap_or_else(PoisonError::into_inner);
     style.bands.iter().map(|band| known.get(band).copied().unwrap_or((0.0, 255.0))).collect()
@@ -450,7 +450,8 @@ fn read(
     opened.resampled(&of, area, part.size, (&style.bands, style.sampling), context)
 }
 
-/// What tells this answer from others: the state of the file and the address. A mosaic does not know the state of its sources.
+/// Returns a tag for this answer: the state of the file and the address. `None` for a mosaic, which does not know the
+/// state of its sources.
 fn entity_tag(opened: &Opened, asked: &Asked) -> Option<String> {
     let version = opened.input.tiff()?.version()?;
     if version.mark.is_empty() {
@@ -461,7 +462,7 @@ fn entity_tag(opened: &Opened, asked: &Asked) -> Option<String> {
     Some(format!("\"{:016x}\"", hasher.finish()))
 }
 
-/// Whether a client has this answer.
+/// Returns whether a client has this answer.
 fn is_held(headers: &HeaderMap, tag: &str) -> bool {
     let held = headers.get(http::header::IF_NONE_MATCH).and_then(|held| held.to_str().ok()).unwrap_or("");
     held.split(',').map(|one| one.trim().trim_start_matches("W/")).any(|one| one == tag || one == "*")
@@ -473,7 +474,7 @@ fn unchanged() -> Answer {
     answer
 }
 
-/// The address of this server, as the client wrote it.
+/// Returns the address of this server, as sent by the client.
 fn base(headers: &HeaderMap) -> Result<String, Refusal> {
     let host = headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("");
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
@@ -483,7 +484,7 @@ fn base(headers: &HeaderMap) -> Result<String, Refusal> {
     }
 }
 
-/// Compresses text for clients that can read that.
+/// Compresses text for clients that support it.
 fn compressed(answer: Answer, headers: &HeaderMap) -> Answer {
     let can = headers.get(http::header::ACCEPT_ENCODING).and_then(|can| can.to_str().ok()).unwrap_or("");
     let accepts = can

@@ -1,6 +1,6 @@
-//! Colour ramps by the names that matplotlib and titiler have for them, as evenly spaced stops.
+//! Colour ramps by their names in matplotlib and titiler, as evenly spaced stops.
 //!
-//! Between stops colours are interpolated; they are at most 9 of 255 from matplotlib's tables.
+//! Colours are interpolated between stops; they differ from matplotlib's tables by at most 9 of 255.
 
 use super::render::byte;
 use crate::answer::Refusal;
@@ -103,12 +103,12 @@ const RAMPS: [(&str, &str); 14] = [
 /// A colour for each of 256 values.
 pub(crate) type Ramp = [[u8; 3]; 256];
 
-/// Names of the ramps.
+/// Returns the names of the ramps.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     RAMPS.iter().map(|(name, _)| *name)
 }
 
-/// The ramp of a name; with `_r` at its end it is reversed.
+/// Returns the ramp of a name; a trailing `_r` reverses it.
 pub(crate) fn ramp(name: &str) -> Result<Box<Ramp>, Refusal> {
     let lower = name.to_ascii_lowercase();
     let (name, is_reversed) = match lower.strip_suffix("_r") {

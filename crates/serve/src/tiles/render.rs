@@ -1,11 +1,11 @@
-//! Samples as pictures of 8 bits: stretched, coloured by a ramp or a palette, missing pixels transparent.
+//! Samples as 8-bit pictures: stretched, coloured by a ramp or a palette, missing pixels transparent.
 
 use super::ramps::Ramp;
 use crate::reading::Samples;
 use strile::DataType;
 use strile::number::numbers;
 
-/// A number as a byte: rounded, and within 0 to 255.
+/// Returns a number as a byte: rounded and clamped to 0 to 255.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -15,7 +15,7 @@ pub(super) fn byte(value: f64) -> u8 {
     (value + 0.5) as u8
 }
 
-/// A picture of 8 bits: pixel by pixel, 1 or 3 channels, and its alpha.
+/// An 8-bit picture: pixel by pixel, 1 or 3 channels, and its alpha.
 pub(crate) struct TileImage {
     pub(crate) width: u32,
     pub(crate) height: u32,
@@ -23,12 +23,12 @@ pub(crate) struct TileImage {
     pub(crate) channels: usize,
     /// Channels of all pixels.
     pub(crate) colours: Vec<u8>,
-    /// One per pixel; `None` if all are opaque.
+    /// One value per pixel; `None` if all are opaque.
     pub(crate) alpha: Option<Vec<u8>>,
 }
 
 impl TileImage {
-    /// Channels with alpha, pixel by pixel: 1, 2, 3 or 4 of them.
+    /// Returns channels with alpha, pixel by pixel: 1, 2, 3 or 4 of them.
     pub(crate) fn with_alpha(&self) -> (Vec<u8>, usize) {
         let Some(alpha) = &self.alpha else { return (self.colours.clone(), self.channels) };
         let mut all = Vec::with_capacity(alpha.len() * (self.channels + 1));
@@ -39,7 +39,7 @@ impl TileImage {
         (all, self.channels + 1)
     }
 
-    /// Three colours, with alpha where some pixels are transparent.
+    /// Converts to three colours, with alpha if some pixels are transparent.
     pub(crate) fn in_colour(mut self) -> Self {
         if self.channels == 1 {
             self.colours = self.colours.iter().flat_map(|grey| [*grey; 3]).collect();
@@ -48,7 +48,7 @@ impl TileImage {
         self
     }
 
-    /// Three colours, white under transparent pixels: for formats without alpha.
+    /// Converts to three colours, white under transparent pixels: for formats without alpha.
     pub(crate) fn opaque(self) -> Self {
         let mut picture = self.in_colour();
         if let Some(alpha) = picture.alpha.take() {
@@ -65,7 +65,7 @@ impl TileImage {
 
 /// How samples are drawn.
 pub(crate) enum Drawn<'a> {
-    /// Each band from a range to 0..255; 1 or 3 of them.
+    /// Each band stretched from a range to 0..255; 1 or 3 bands.
     Stretched(&'a [(f64, f64)]),
     /// One band from a range through a ramp.
     Ramp((f64, f64), &'a Ramp),
@@ -123,7 +123,7 @@ pub(crate) fn draw(samples: &Samples, drawn: &Drawn<'_>, inverted: bool) -> Tile
     TileImage { width, height, channels, colours, alpha }
 }
 
-/// How values become bytes: by a table for small integers, else by arithmetic.
+/// Conversion of values to bytes: by a table for small integers, else by arithmetic.
 enum Shades {
     Same,
     Table(Vec<u8>),
@@ -133,7 +133,7 @@ enum Shades {
 impl Shades {
     fn new(data_type: DataType, (low, high): (f64, f64), inverted: bool) -> Self {
         let is_same = data_type == DataType::U8 && low == 0.0 && high == 255.0 && !inverted;
-        // Halved, because the span of two doubles can be larger than any double.
+        // Halved, because the span of two doubles can exceed the largest double.
         let span = high / 2.0 - low / 2.0;
         let factor = if span > 0.0 { 127.5 / span } else { f64::INFINITY };
         let linear = Self::Linear { low, factor, inverted };
@@ -146,7 +146,7 @@ impl Shades {
         }
     }
 
-    /// The byte of a value; `None` for NaN and infinities.
+    /// Returns the byte of a value; `None` for NaN and infinities.
     fn shade(&self, value: f64) -> Option<u8> {
         let Self::Linear { low, factor, inverted } = self else { return None };
         if !value.is_finite() {
@@ -155,7 +155,7 @@ impl Shades {
         let above = value - low;
         let shade = match factor.is_finite() {
             true => byte(above * factor),
-            // A range without extent: what is above it is white.
+            // For an empty range, everything above it is white.
             false if above > 0.0 => 255,
             false => 0,
         };

@@ -1,4 +1,4 @@
-//! What is drawn and how, in titiler's words: `bidx`, `expression`, `rescale`, `colormap_name`, `nodata`, `resampling`.
+//! Drawing parameters in titiler's terms: `bidx`, `expression`, `rescale`, `colormap_name`, `nodata`, `resampling`.
 
 use super::encode::Format;
 use super::expression::Expressions;
@@ -12,9 +12,9 @@ use strile::batch::Sampling;
 use strile::number::{is_complex, magnitude, writer};
 use strile::read::MaskSource;
 
-/// Most bands of an answer.
+/// Maximum bands per answer.
 const MOST_BANDS: usize = 64;
-/// Sides of tiles.
+/// Permitted tile sides.
 const SIDES: std::ops::RangeInclusive<u32> = 64..=1024;
 
 /// The parameters of all addresses that read pixels.
@@ -26,7 +26,7 @@ pub(super) struct Style {
     /// Bands to read, from 1.
     pub(super) bands: Vec<u16>,
     pub(super) expression: Option<Expressions>,
-    /// Ranges that become 0 to 255; one for all bands, one for each, or none.
+    /// Ranges that are stretched to 0 to 255; one for all bands, one for each, or none.
     pub(super) ranges: Vec<(f64, f64)>,
     pub(super) ramp: Option<Box<Ramp>>,
     pub(super) nodata: Option<f64>,
@@ -86,7 +86,7 @@ impl Style {
         Ok(style)
     }
 
-    /// Bands of the result.
+    /// Returns the number of bands of the result.
     pub(super) fn results(&self) -> usize {
         self.expression.as_ref().map_or(self.bands.len(), Expressions::results)
     }
@@ -123,7 +123,7 @@ impl Style {
         Ok(())
     }
 
-    /// Applies `nodata` and the expressions to what was read.
+    /// Applies `nodata` and the expressions to samples.
     pub(super) fn applied(&self, samples: Samples) -> Samples {
         let mut samples = samples.real();
         if let Some(nodata) = self.nodata {
@@ -157,7 +157,7 @@ impl Style {
     }
 }
 
-/// The bands of a file that are sent if none is named: all for arrays, else colours, else the first.
+/// Returns the default bands of a file: all for arrays, else colours, else the first.
 fn usual(opened: &Opened, format: Format) -> Result<Vec<u16>, Refusal> {
     let all = opened.all_bands();
     if format.is_data() {
@@ -172,7 +172,7 @@ fn usual(opened: &Opened, format: Format) -> Result<Vec<u16>, Refusal> {
     Ok(colours.into_iter().take(count).collect())
 }
 
-/// `rescale=0,100`, repeated for several bands, or `rescale=0,100,0,200`.
+/// Parses `rescale=0,100`, repeated for several bands, or `rescale=0,100,0,200`.
 fn ranges(asked: &Asked) -> Result<Vec<(f64, f64)>, Refusal> {
     let mut ends = Vec::new();
     for text in asked.all("rescale") {
@@ -191,7 +191,7 @@ fn ranges(asked: &Asked) -> Result<Vec<(f64, f64)>, Refusal> {
     pairs.collect()
 }
 
-/// The side of a tile.
+/// Returns the side of a tile.
 pub(super) fn side(asked: &Asked) -> Result<u32, Refusal> {
     let side = asked.number("tilesize")?.unwrap_or(256);
     match SIDES.contains(&side) {

@@ -1,11 +1,11 @@
-//! The address of pictures that lie below files on a web map.
+//! The URL of background tiles of a web map.
 
-/// Addresses of tiles of a web map, with `{z}`, `{x}` and `{y}`.
+/// URL of tiles of a web map, with `{z}`, `{x}` and `{y}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Basemap(String);
 
 impl Basemap {
-    /// Checks an address. It becomes part of a header, so it has no other letters than an address has.
+    /// Checks a URL. It becomes part of a header, so only characters of URLs are allowed.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let wrong = |problem: &str| format!("cannot use the basemap {text:?}: {problem}");
         let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
@@ -25,14 +25,14 @@ impl Basemap {
         }
     }
 
-    /// Scheme and host.
+    /// Returns scheme and host.
     pub(crate) fn origin(&self) -> &str {
         let host = self.0.find("://").map_or(0, |at| at + 3);
         let end = self.0.get(host..).and_then(|rest| rest.find('/')).map_or(self.0.len(), |at| host + at);
         self.0.get(..end).unwrap_or("")
     }
 
-    /// The address with its placeholders.
+    /// Returns the URL with its placeholders.
     pub(crate) fn template(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! What a file is, for the page.
+//! Description of a file, for the page.
 
 use super::{Describe, web};
 use crate::answer::{Answer, Refusal, json_answer, number};
@@ -8,7 +8,7 @@ use strile::Input;
 use strile::read::MaskSource;
 use strile::tiff::gdal::{BandMetadata, NoData};
 
-/// Longer lists and texts end here.
+/// Maximum number of described bands.
 const MOST_BANDS: usize = 1024;
 const MOST_ITEMS: usize = 1024;
 const LONGEST: usize = 64 << 10;
@@ -17,7 +17,7 @@ pub(super) fn info(opened: &Opened, describe: Option<&Describe>) -> Result<Answe
     told(opened, describe).map(|told| json_answer(&told))
 }
 
-/// What a file is, as JSON.
+/// Returns the description of a file as JSON.
 pub(super) fn told(opened: &Opened, describe: Option<&Describe>) -> Result<Value, Refusal> {
     let metadata = opened.input.metadata();
     let place = &metadata.georeference;
@@ -25,7 +25,7 @@ pub(super) fn told(opened: &Opened, describe: Option<&Describe>) -> Result<Value
         json!({
             "name": crs.name,
             "code": crs.epsg.map(|code| format!("EPSG:{code}")),
-            // Null where the system is not known well enough.
+            // Null if the system is not known well enough.
             "geographic": opened.to_degrees().map(|degrees| degrees.from_is_geographic()),
         })
     });
@@ -92,7 +92,7 @@ fn bands(opened: &Opened) -> Value {
     (1..=opened.bands).take(MOST_BANDS).map(band).collect()
 }
 
-/// Numbers that JSON does not have are strings.
+/// Returns a nodata value; numbers that JSON cannot represent become strings.
 fn nodata(value: NoData) -> Value {
     match value {
         NoData::Integer(value) => match (i64::try_from(value), u64::try_from(value)) {
@@ -123,7 +123,7 @@ fn levels(opened: &Opened) -> Value {
     opened.levels.iter().enumerate().map(level).collect()
 }
 
-/// A text of a file, cut off if it is very long.
+/// Truncates a very long text of a file.
 fn short(text: &str) -> &str {
     let end = text.char_indices().map(|(at, _)| at).take_while(|at| *at < LONGEST).last().unwrap_or(0);
     if text.len() <= LONGEST { text } else { text.get(..end).unwrap_or("") }

@@ -1,7 +1,7 @@
-//! The viewer: a page and the interface that it uses, below a secret part of the path.
+//! The viewer: a page and its API, below a secret part of the path.
 //!
-//! Paths are relative to `/TOKEN/`, so that the page works behind proxies. `api/sources` lists files; `api/N/…` is about the
-//! file of that number, and `api/N@web/…` about that file on a web map.
+//! Paths are relative to `/TOKEN/`, so that the page works behind proxies. `api/sources` lists files; `api/N/…` refers
+//! to the file of that number, and `api/N@web/…` to that file on a web map.
 
 mod basemap;
 mod info;
@@ -32,13 +32,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use strile::Input;
 
-/// Says what `strile info` prints of a file.
+/// Returns the output of `strile info` for a file.
 pub type Describe = Arc<dyn Fn(&Input) -> String + Send + Sync>;
 
-/// Files are opened for the list so long.
+/// Maximum time for opening files for the list.
 const LIST_TIME: Duration = Duration::from_secs(2);
 
-/// What may be loaded by the page: nothing but what this server sends, and pictures of the basemap where one was asked for.
+/// Returns the content security policy of the page: only files of this server, and pictures of the basemap if
+/// requested.
 fn policy(basemap: Option<&Basemap>) -> String {
     let pictures = basemap.map_or(String::new(), |basemap| format!(" {}", basemap.origin()));
     format!(
@@ -142,7 +143,7 @@ impl View {
             ["value"] => {
                 let number: usize = asked.number("level")?.unwrap_or(0);
                 let level = opened.level(number)?;
-                // A value is never that of a draft.
+                // A value never comes from a draft.
                 let made = match level.place {
                     Place::Reduced(_) => ready(&opened, &self.work).await?,
                     Place::Stored(_) | Place::OnDemand => None,
@@ -177,7 +178,7 @@ impl View {
         }
     }
 
-    /// Answers about a file on a web map; `None` for what is the same there.
+    /// Answers about a file on a web map; `None` for requests that are the same there.
     async fn on_web_map(
         self: &Arc<Self>,
         opened: &Arc<Opened>,
@@ -232,7 +233,7 @@ impl View {
         self.work.run(move |context| view.pool.open(&file, &context.cancel)).await
     }
 
-    /// A level, and its pixels or a draft of them if the file does not have it.
+    /// Returns a level, and its pixels or a draft of them if the file lacks it.
     async fn level(&self, opened: &Arc<Opened>, number: usize) -> Result<(Level, Option<Made>), Refusal> {
         let level = opened.level(number)?;
         let made = match level.place {
@@ -242,7 +243,7 @@ impl View {
         Ok((level, made))
     }
 
-    /// The largest level with at most `side` pixels on each side, with its number.
+    /// Returns the largest level with at most `side` pixels on each side, with its number.
     async fn small(&self, opened: &Arc<Opened>, side: u32) -> Result<(usize, Level, Option<Made>), Refusal> {
         let is_small = |level: &Level| level.width.max(level.height) <= side;
         let last = opened.levels.len().saturating_sub(1);
@@ -251,7 +252,7 @@ impl View {
         Ok((number, level, made))
     }
 
-    /// All files; `ok` is null for those that were not opened yet.
+    /// Answers with all files; `ok` is null for those that were not opened yet.
     async fn sources(self: &Arc<Self>) -> Result<Answer, Refusal> {
         let view = Arc::clone(self);
         let list = move |context: &strile::Context| {
@@ -305,7 +306,7 @@ fn nothing() -> Refusal {
     Refusal::not_found("there is nothing at this address")
 }
 
-/// Compares in a time that does not tell how much is equal.
+/// Compares in constant time.
 fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }

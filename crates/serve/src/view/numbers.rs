@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use strile::number::{is_complex, is_float, magnitude, reader};
 use strile::{Context, DataType, Window};
 
-/// The values of all bands at a pixel, its place in the file's reference system, and its longitude and latitude.
+/// Answers with the values of all bands at a pixel, its position in the file's reference system, and its longitude and
+/// latitude.
 pub(super) fn value(
     opened: &Opened,
     (number_of_level, level): (usize, Level),
@@ -51,7 +52,7 @@ pub(super) fn value(
     Ok(json_answer(&told))
 }
 
-/// A place of a level in the file's reference system, and in degrees.
+/// Returns a position of a level in the file's reference system, and in degrees.
 pub(super) fn places(
     opened: &Opened,
     level: &Level,
@@ -68,7 +69,7 @@ pub(super) fn places(
     )
 }
 
-/// A sample as JSON: integers exactly, floats that are not finite as text.
+/// Returns a sample as JSON: integers exactly, non-finite floats as text.
 pub(super) fn exact(sample: &[u8], data_type: DataType) -> Value {
     let value = magnitude(data_type)(sample);
     match (data_type, sample.first_chunk::<8>()) {

@@ -1,9 +1,9 @@
-//! The page, as it is in the program.
+//! The page, embedded in the program.
 
 use crate::answer::{Answer, set, text_answer};
 use http::StatusCode;
 
-/// A file of the page.
+/// Returns a file of the page.
 pub(super) fn file(name: &str) -> Option<Answer> {
     let (kind, bytes): (_, &'static [u8]) = match name {
         "" | "index.html" => ("text/html; charset=utf-8", include_bytes!("../../page/dist/index.html")),
@@ -14,13 +14,13 @@ pub(super) fn file(name: &str) -> Option<Answer> {
     let mut answer = text_answer(kind, bytes);
     set(&mut answer, "cache-control", "no-cache");
     if name == "app.css" {
-        // A notebook of another port asks for it, to learn whether the server can be reached.
+        // A notebook on another port requests it to check whether the server can be reached.
         set(&mut answer, "cross-origin-resource-policy", "cross-origin");
     }
     Some(answer)
 }
 
-/// Paths of the page are relative to its own, which ends in `/`.
+/// Redirects to the page: its paths are relative to its own, which ends in `/`.
 pub(super) fn moved(token: &str) -> Answer {
     let mut answer = text_answer("text/plain; charset=utf-8", "");
     *answer.status_mut() = StatusCode::PERMANENT_REDIRECT;

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use strile::{Context, Window};
 
-/// Most values of a profile.
+/// Maximum values per profile.
 const MOST: u32 = 2048;
-/// Pixels that are read together, on each side.
+/// Side of the cells of pixels that are read together.
 const CELL: u32 = 256;
 
-/// A value of a profile: which one it is, its column and its row.
+/// A value of a profile: its index, column and row.
 type Spot = (usize, u32, u32);
 
 /// A line in pixels of the full image.
@@ -48,7 +48,7 @@ impl Line {
         (self.to.0 - self.from.0).hypot(self.to.1 - self.from.1)
     }
 
-    /// The first level on which the line is short enough to be read pixel by pixel.
+    /// Returns the first level on which the line is short enough to be read pixel by pixel.
     pub(super) fn level(&self, opened: &Opened) -> usize {
         let fits = |level: &Level| {
             let scale = f64::from(level.width) / f64::from(opened.width);

@@ -1,4 +1,4 @@
-//! Figures of bands, from a small level.
+//! Statistics of bands, from a small level.
 
 use crate::answer::{Answer, Counted, Refusal, json_answer, number};
 use crate::figures::{Figures, PERCENTILES};
@@ -8,9 +8,9 @@ use crate::request::Asked;
 use serde_json::{Map, Value, json};
 use strile::Context;
 
-/// Largest side of the level that is looked at.
+/// Maximum side of the level used.
 pub(super) const SIDE: u32 = 1024;
-/// Bands that are looked at if none is named.
+/// Bands used if none is named.
 const FIRST: u16 = 16;
 
 pub(super) fn statistics(
@@ -41,7 +41,7 @@ pub(super) fn statistics(
     Ok(json_answer(&Value::Array(told)))
 }
 
-/// The figures of a band as JSON.
+/// Returns the statistics of a band as JSON.
 pub(crate) fn figures(band: u16, figures: &Figures) -> Value {
     let percentiles: Map<String, Value> = PERCENTILES
         .iter()

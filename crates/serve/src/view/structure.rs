@@ -1,4 +1,4 @@
-//! The blocks of a stored level, and how many bytes each of them takes.
+//! The blocks of a stored level and their sizes in bytes.
 
 use crate::answer::{Answer, Refusal, json_answer};
 use crate::opened::{Opened, Place};
@@ -7,7 +7,7 @@ use serde_json::json;
 use strile::tiff::BlockKind;
 use strile::{Context, Input};
 
-/// Most blocks of one answer.
+/// Maximum blocks per answer.
 const MOST: u64 = 65_536;
 
 pub(super) fn structure(

@@ -10,10 +10,10 @@ use strile::{Context, Window};
 
 /// Side of a tile.
 const SIDE: u32 = 256;
-/// Most bands of a tile.
+/// Maximum bands per tile.
 const MOST_BANDS: usize = 64;
 
-/// Samples band by band, then one byte per pixel where pixels can be missing.
+/// Answers with samples band by band, then one byte per pixel if pixels can be missing.
 pub(super) fn tile(
     opened: &Opened,
     level: Level,
@@ -27,13 +27,13 @@ pub(super) fn tile(
     let bands = bands(opened, asked)?;
     let window = Window::new(left, top, across, down);
     let _counted = room(opened, (across, down), bands.len(), context)?;
-    // Asked before the pixels: a draft that changes meanwhile is asked for again.
+    // Queried before the pixels: a draft that changes meanwhile is requested again.
     let draft = made.and_then(Made::draft);
     let samples = opened.read(&level, window, &bands, made, context)?;
     answer(samples, draft, context)
 }
 
-/// The bands that are asked for.
+/// Returns the requested bands.
 pub(super) fn bands(opened: &Opened, asked: &Asked) -> Result<Vec<u16>, Refusal> {
     asked.only(&["bands"])?;
     let bands = asked.bands("bands", opened.bands)?;
@@ -44,7 +44,7 @@ pub(super) fn bands(opened: &Opened, asked: &Asked) -> Result<Vec<u16>, Refusal>
     }
 }
 
-/// Counts the memory of a tile: samples as floats, where they are averaged, beside those that are sent.
+/// Reserves the memory of a tile: samples as floats for averaging, and the samples that are sent.
 pub(super) fn room(
     opened: &Opened,
     (across, down): (u32, u32),
@@ -55,7 +55,7 @@ pub(super) fn room(
     Counted::take(context, across as usize * down as usize * pixel)
 }
 
-/// Samples as an answer; `draft` is which draft they are from.
+/// Returns samples as an answer; `draft` is the version of the draft they are from.
 pub(super) fn answer(samples: Samples, draft: Option<u64>, context: &Context) -> Result<Answer, Refusal> {
     let Samples { data_type, bands, width, height, mut pixels, valid } = samples;
     if cfg!(target_endian = "big") {
@@ -77,7 +77,7 @@ pub(super) fn answer(samples: Samples, draft: Option<u64>, context: &Context) ->
     Ok(answer)
 }
 
-/// The pixels of a column or row of tiles.
+/// Returns the pixels of a column or row of tiles.
 fn span(number: u32, size: u32) -> Result<(u32, u32), Refusal> {
     let start = u64::from(number) * u64::from(SIDE);
     let inside = u32::try_from(start).ok().filter(|start| *start < size);

@@ -16,7 +16,7 @@ use strile::tiff::geo::GeoTransform;
 
 /// Side of a tile.
 const SIDE: u32 = 256;
-/// Latitude at which a web map ends, in degrees.
+/// Latitude limit of web maps, in degrees.
 const LAST_LATITUDE: f64 = 85.051_128_779_806_6;
 
 /// The raster of a file in Web Mercator.
@@ -24,13 +24,13 @@ const LAST_LATITUDE: f64 = 85.051_128_779_806_6;
 struct Map {
     left: f64,
     top: f64,
-    /// Metres across a pixel.
+    /// Metres per pixel.
     pixel: f64,
     width: u32,
     height: u32,
 }
 
-/// Whether a file can be shown on a web map.
+/// Returns whether a file can be shown on a web map.
 pub(super) fn is_possible(opened: &Opened) -> bool {
     Map::of(opened).is_ok()
 }
@@ -58,7 +58,7 @@ impl Map {
             let latitude = latitude.clamp(-LAST_LATITUDE, LAST_LATITUDE).to_radians();
             half / std::f64::consts::PI * latitude.tan().asinh()
         };
-        // On whole pixels of the zoom, as tiles of a basemap are.
+        // Aligned to pixels of the zoom, like tiles of a basemap.
         let left = ((x(west) + half) / pixel).floor() * pixel - half;
         let top = half - ((half - y(north)) / pixel).floor() * pixel;
         let side = |len: f64| {
@@ -72,7 +72,7 @@ impl Map {
         Ok(Self { left, top, pixel, width, height })
     }
 
-    /// How often the raster is halved until it is small.
+    /// Returns how often the raster is halved until it is small.
     fn halvings(&self) -> u32 {
         let mut halvings = 0;
         while self.side(self.width.max(self.height), halvings) > SMALLEST {
@@ -85,7 +85,7 @@ impl Map {
         full.div_ceil(1 << level.min(31)).max(1)
     }
 
-    /// Metres across a pixel of a level, and its width and height.
+    /// Returns the metres per pixel of a level, and its width and height.
     fn level(&self, level: u32) -> Result<(f64, u32, u32), Refusal> {
         let last = self.halvings();
         if level > last {
@@ -98,7 +98,7 @@ impl Map {
         Ok((pixel, self.side(self.width, level), self.side(self.height, level)))
     }
 
-    /// The grid of a tile.
+    /// Returns the grid of a tile.
     fn tile(&self, (level, column, row): (u32, u32, u32)) -> Result<Grid, Refusal> {
         let (pixel, width, height) = self.level(level)?;
         let span = |at: u32, side: u32| {
@@ -121,7 +121,7 @@ impl Map {
     }
 }
 
-/// What the file is on the map, for the page.
+/// Describes the file on the map, for the page.
 pub(super) fn info(
     opened: &Opened,
     describe: Option<&Describe>,
@@ -162,14 +162,14 @@ pub(super) fn info(
     Ok(json_answer(&told))
 }
 
-/// Where the pixels of a level come from.
+/// Returns the source of a level's pixels.
 pub(super) fn source(opened: &Opened, level: u32) -> Result<Place, Refusal> {
     let (pixel, ..) = Map::of(opened)?.level(level)?;
     let scale = mercator::pixel(opened).map_or(1.0, |own| pixel / own);
     Ok(opened.level(opened.level_for(scale))?.place)
 }
 
-/// Samples of a tile, each the nearest pixel of the file.
+/// Answers with samples of a tile, by nearest neighbour.
 pub(super) fn tile(
     opened: &Opened,
     place: (u32, u32, u32),
@@ -182,13 +182,13 @@ pub(super) fn tile(
     let _counted = super::tile::room(opened, (grid.width(), grid.height()), bands.len(), context)?;
     let kept = made.and_then(Made::levels);
     let mut samples = mercator::read(opened, kept, grid, (&bands, Sampling::Nearest), context)?;
-    // All tiles of a file have a mask, or none has.
+    // Either all tiles of a file have a mask, or none.
     let plane = samples.plane();
     samples.valid.get_or_insert_with(|| vec![255; plane]);
     super::tile::answer(samples, None, context)
 }
 
-/// The pixel of the file under a pixel of the map.
+/// Returns the pixel of the file under a pixel of the map.
 pub(super) fn pixel_of(opened: &Opened, (x, y): (f64, f64)) -> Result<(f64, f64), Refusal> {
     let map = Map::of(opened)?;
     let outside = || Refusal::bad(format!("pixel {x}, {y} of the map lies outside of the file"));

@@ -1,6 +1,6 @@
-//! Codecs of plain bytes.
+//! Byte-oriented codecs.
 
-/// PackBits; runs never cross rows, as TIFF asks.
+/// Encodes PackBits; runs never cross rows, as TIFF requires.
 pub(super) fn packbits(packed: &[u8], rows: usize) -> Vec<u8> {
     let mut out = Vec::new();
     for row in packed.chunks((packed.len() / rows).max(1)) {
@@ -46,7 +46,7 @@ pub(super) fn zstd(packed: &[u8]) -> Vec<u8> {
     zstd::bulk::compress(packed, 3).expect("memory")
 }
 
-/// A skippable frame of three bytes, then two frames.
+/// Encodes a skippable frame of three bytes, then two frames.
 pub(super) fn zstd_frames(packed: &[u8]) -> Vec<u8> {
     let mut out = vec![0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3];
     let (first, second) = packed.split_at(packed.len() / 2);
@@ -69,7 +69,7 @@ pub(super) fn xz(packed: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory")
 }
 
-/// Every row as a literal row; then a span row would also be allowed, which real files rarely hold.
+/// Encodes every row as a literal row; span rows would be allowed too, but are rare in real files.
 pub(super) fn next(packed: &[u8], rows: usize) -> Vec<u8> {
     packed
         .chunks((packed.len() / rows).max(1))
@@ -77,7 +77,7 @@ pub(super) fn next(packed: &[u8], rows: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Each 4-bit pixel as a raw value; deltas and runs are never used.
+/// Encodes each 4-bit pixel as a raw value; without deltas and runs.
 pub(super) fn thunderscan(samples: &[u8]) -> Vec<u8> {
     samples.iter().map(|pixel| 0xC0 | (pixel & 0x0F)).collect()
 }

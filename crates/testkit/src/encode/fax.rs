@@ -1,6 +1,6 @@
-//! CCITT modified Huffman, Group 3 and Group 4, from the code tables of crate `fax`.
+//! CCITT modified Huffman, Group 3 and Group 4, using the code tables of crate `fax`.
 //!
-//! Input rows are packed bits, 1 black (what MinIsWhite says), each row at a byte.
+//! Input rows are packed bits, 1 is black (MinIsWhite), each row aligned to a byte.
 
 use crate::pack::BitWriter;
 use fax::maps::{Mode, black, mode, white};
@@ -28,7 +28,7 @@ fn put_run(out: &mut BitWriter, is_black: bool, mut run: usize) {
     put(run & 63);
 }
 
-/// White and black runs in turn, white first.
+/// Writes white and black runs in turn, white first.
 fn one_dimensional(out: &mut BitWriter, row: &[bool]) {
     let (mut at, mut colour) = (0, false);
     while at < row.len() {
@@ -44,7 +44,7 @@ fn put_mode(out: &mut BitWriter, code: Mode) {
     out.put(bits.data.into(), bits.len.into());
 }
 
-/// The first changing pixel right of `at` that has the opposite of `colour`; `at` is -1 before the row.
+/// Returns the first changing pixel right of `at` that has the opposite of `colour`; `at` is -1 before the row.
 fn changing(row: &[bool], at: isize, colour: bool) -> usize {
     let first = (at + 1) as usize;
     (first..row.len())
@@ -52,7 +52,7 @@ fn changing(row: &[bool], at: isize, colour: bool) -> usize {
         .unwrap_or(row.len())
 }
 
-/// T.4 section 4.2, T.6 section 2.2.
+/// Writes a row by T.4 section 4.2, T.6 section 2.2.
 fn two_dimensional(out: &mut BitWriter, row: &[bool], above: &[bool]) {
     let width = row.len();
     let (mut a0, mut colour) = (-1isize, false);
@@ -81,7 +81,7 @@ fn two_dimensional(out: &mut BitWriter, row: &[bool], above: &[bool]) {
     }
 }
 
-/// Compression 2 and 32771: no EOL, each row at a multiple of `align` bits.
+/// Encodes Compression 2 and 32771: no EOL, each row at a multiple of `align` bits.
 pub(super) fn huffman(packed: &[u8], width: usize, align: usize) -> Vec<u8> {
     let mut out = BitWriter::default();
     for row in rows(packed, width) {
@@ -91,13 +91,13 @@ pub(super) fn huffman(packed: &[u8], width: usize, align: usize) -> Vec<u8> {
     out.finish()
 }
 
-/// Compression 3, an EOL before every row.
+/// Encodes Compression 3, with an EOL before every row.
 pub(super) fn group3(packed: &[u8], width: usize, is_two_dimensional: bool, byte_aligned: bool) -> Vec<u8> {
     let mut out = BitWriter::default();
     let mut above = vec![false; width];
     for (y, row) in rows(packed, width).into_iter().enumerate() {
         if byte_aligned {
-            // The EOL's twelve bits end at a byte, so they begin four bits into one.
+            // The twelve bits of the EOL end at a byte, so they begin four bits into one.
             while out.bit_len() % 8 != 4 {
                 out.put(0, 1);
             }
@@ -116,7 +116,7 @@ pub(super) fn group3(packed: &[u8], width: usize, is_two_dimensional: bool, byte
     out.finish()
 }
 
-/// Compression 4, with the closing EOFB.
+/// Encodes Compression 4, with the closing EOFB.
 pub(super) fn group4(packed: &[u8], width: usize) -> Vec<u8> {
     let mut out = BitWriter::default();
     let mut above = vec![false; width];

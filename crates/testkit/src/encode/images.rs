@@ -1,13 +1,13 @@
-//! Codecs of pictures: they take samples, not packed bytes.
+//! Picture codecs: they take samples, not packed bytes.
 
 use super::JpegOptions;
 use crate::pack::BlockPixels;
 use strile_tiff::{ByteOrder, DataType};
 
-/// LERC of a block, NaN as the blob's mask, all samples of a pixel in one blob.
+/// Encodes LERC of a block, with NaN as the blob's mask and all samples of a pixel in one blob.
 ///
-/// libtiff swaps samples between file order and its own outside the codec, so a big-endian file's blob (which
-/// states little-endian values) holds swapped ones; GDAL and tifffile read it so.
+/// libtiff swaps samples between file order and native order outside the codec, so a big-endian file's blob (which
+/// states little-endian values) holds swapped ones; GDAL and tifffile read it like this.
 pub(super) fn lerc(block: &BlockPixels, order: ByteOrder, max_error: f64) -> Vec<u8> {
     use lerc_writer::{EncodeOptions, MaskView, RasterView};
     let (width, rows, depth) = (block.width as u32, block.rows as u32, block.samples as u32);
@@ -51,7 +51,7 @@ pub(super) fn lerc(block: &BlockPixels, order: ByteOrder, max_error: f64) -> Vec
     }
 }
 
-/// A whole JPEG of one or three 8-bit samples, tables inside.
+/// Encodes a complete JPEG of one or three 8-bit samples, with tables.
 pub(super) fn jpeg(block: &BlockPixels, options: &JpegOptions) -> Vec<u8> {
     use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
     let mut out = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn jpeg(block: &BlockPixels, options: &JpegOptions) -> Vec<u8> {
     let colour = match (block.samples, options.chroma) {
         (1, _) => ColorType::Luma,
         (3, Some(_)) => ColorType::Rgb,
-        // Taken as they are: the stream then holds RGB, as PhotometricInterpretation 2 says.
+        // Stored without conversion: the stream then holds RGB, matching PhotometricInterpretation 2.
         (3, None) => ColorType::Ycbcr,
         (4, _) => ColorType::Cmyk,
         (other, _) => panic!("JPEG has no {other} samples"),
@@ -72,7 +72,7 @@ pub(super) fn jpeg(block: &BlockPixels, options: &JpegOptions) -> Vec<u8> {
     without_app_segments(&out)
 }
 
-/// Segments of a JPEG before its first scan: marker and the bytes of the whole segment.
+/// Returns the segments of a JPEG before its first scan: marker and the bytes of the whole segment.
 fn segments(stream: &[u8]) -> (Vec<(u8, &[u8])>, &[u8]) {
     let mut out = Vec::new();
     let mut at = 2;
@@ -87,7 +87,7 @@ fn segments(stream: &[u8]) -> (Vec<(u8, &[u8])>, &[u8]) {
     }
 }
 
-/// Takes out JFIF and Adobe segments, which would speak about colour where the TIFF tags must.
+/// Removes JFIF and Adobe segments, which would define colours instead of the TIFF tags.
 fn without_app_segments(stream: &[u8]) -> Vec<u8> {
     let (head, scan) = segments(stream);
     let mut out = vec![0xFF, 0xD8];
@@ -98,7 +98,7 @@ fn without_app_segments(stream: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A JPEG's tables as tag JPEGTables holds them, and the stream without them.
+/// Splits a JPEG into its tables, as in tag JPEGTables, and the stream without them.
 pub(super) fn split_jpeg(stream: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let (head, scan) = segments(stream);
     let (mut tables, mut rest) = (vec![0xFF, 0xD8], vec![0xFF, 0xD8]);

@@ -1,4 +1,4 @@
-//! Compressed streams that are tiny and decode to much, written by hand: no encoder has to see the pixels.
+//! Tiny compressed streams that decode to much data, written by hand: no encoder has to process the pixels.
 
 use std::io::Write;
 
@@ -21,13 +21,13 @@ impl Bits {
         }
     }
 
-    /// A Huffman code, which goes from its highest bit.
+    /// Writes a Huffman code, from its highest bit on.
     fn code(&mut self, code: u32, count: u32) {
         (0..count).rev().for_each(|i| self.put(code >> i, 1));
     }
 }
 
-/// A zlib stream of `len` zero bytes, at least 1: one byte of it for 1,032 of them, the most that Deflate can.
+/// Returns a zlib stream of `len` zero bytes, at least 1: one byte per 1,032 of them, the maximum of Deflate.
 pub fn zlib_zeros(len: u64) -> Vec<u8> {
     let mut bits = Bits { bytes: vec![0x78, 0x01], used: 16 };
     // One dynamic block: 286 codes of literals and lengths, 1 of distances, 18 of code lengths.
@@ -51,7 +51,7 @@ pub fn zlib_zeros(len: u64) -> Vec<u8> {
     zeros(&mut bits, 28);
     bits.code(one.0, one.1);
     bits.code(one.0, one.1);
-    // The first byte and what is left over as literals, the rest as copies of 258: two zero bits each.
+    // The first byte and the remainder as literals, the rest as copies of 258: two zero bits each.
     let copies = (len - 1) / 258;
     for _ in 0..len - copies * 258 {
         bits.code(0b10, 2);
@@ -60,7 +60,7 @@ pub fn zlib_zeros(len: u64) -> Vec<u8> {
     for _ in 0..copies % 4 {
         bits.put(0, 2);
     }
-    // Zero bits look the same wherever a byte begins.
+    // Zero bits look the same at any byte alignment.
     bits.bytes.resize(bits.bytes.len() + whole as usize, 0);
     bits.used += 8 * whole as u32;
     bits.code(0b11, 2);
@@ -69,7 +69,7 @@ pub fn zlib_zeros(len: u64) -> Vec<u8> {
     bits.bytes
 }
 
-/// A zstd frame of `len` zero bytes in runs of 128 KiB, four bytes each.
+/// Returns a zstd frame of `len` zero bytes in runs of 128 KiB, four bytes each.
 pub fn zstd_zeros(len: u64) -> Vec<u8> {
     const RUN: u64 = 128 << 10;
     // Magic number, a size of eight bytes, a window of 128 KiB.
@@ -85,7 +85,7 @@ pub fn zstd_zeros(len: u64) -> Vec<u8> {
     frame
 }
 
-/// A grey 8-bit PNG of zeros.
+/// Returns a grey 8-bit PNG of zeros.
 pub fn png_zeros(width: u32, height: u32) -> Vec<u8> {
     let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
     let mut chunk = |name: &[u8], data: &[u8]| {
@@ -101,7 +101,7 @@ pub fn png_zeros(width: u32, height: u32) -> Vec<u8> {
     png
 }
 
-/// A lossless WebP of one colour, at most 16,384 pixels a side: no pixel takes a bit.
+/// Returns a lossless WebP of one colour, at most 16,384 pixels per side: pixels take no bits.
 pub fn webp_zeros(width: u32, height: u32) -> Vec<u8> {
     let mut bits = Bits { bytes: vec![0x2F], used: 8 };
     // Size, no alpha, version 0; no transform, no cache, no groups; five codes of one symbol.
@@ -119,7 +119,7 @@ pub fn webp_zeros(width: u32, height: u32) -> Vec<u8> {
     webp
 }
 
-/// An XZ stream of `len` zero bytes whose header asks for a dictionary of 4 GiB.
+/// Returns an XZ stream of `len` zero bytes whose header requests a dictionary of 4 GiB.
 pub fn xz_large_dictionary(len: usize) -> Vec<u8> {
     let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 0);
     let zeros = vec![0; 1 << 16];
@@ -130,7 +130,7 @@ pub fn xz_large_dictionary(len: usize) -> Vec<u8> {
         left -= now;
     }
     let mut stream = encoder.finish().expect("to memory");
-    // The header of the block: size, flags, filter 0x21, one byte of properties, which is the dictionary; a checksum.
+    // The header of the block: size, flags, filter 0x21, one byte of properties (the dictionary size); a checksum.
     let header = 12..12 + (usize::from(stream[12]) + 1) * 4;
     let at = header.start + 4;
     assert_eq!(stream[at - 2..at], [0x21, 1], "LZMA2 is the only filter");
@@ -141,12 +141,12 @@ pub fn xz_large_dictionary(len: usize) -> Vec<u8> {
     stream
 }
 
-/// A LERC blob of `width` × `height` float samples of one value.
+/// Returns a LERC blob of `width` × `height` float samples of one value.
 pub fn lerc_constant(width: i32, height: i32) -> Vec<u8> {
     let mut blob = b"Lerc2 ".to_vec();
     blob.extend(4_i32.to_le_bytes());
     blob.extend([0; 4]);
-    // Rows, columns, values a pixel, valid pixels, size of small blocks, bytes, type 6 (float).
+    // Rows, columns, values per pixel, valid pixels, size of small blocks, bytes, type 6 (float).
     let valid = height.wrapping_mul(width);
     let len = 66 + 4;
     for number in [height, width, 1, valid, 8, len, 6] {
@@ -162,7 +162,7 @@ pub fn lerc_constant(width: i32, height: i32) -> Vec<u8> {
     blob
 }
 
-/// LERC's checksum: Fletcher-32 over big-endian words.
+/// Returns LERC's checksum: Fletcher-32 over big-endian words.
 fn fletcher(bytes: &[u8]) -> u32 {
     let (mut a, mut b) = (0xFFFF_u32, 0xFFFF_u32);
     for pair in bytes.chunks(2) {
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// Decoders of others read the streams as what they say.
+    /// Other decoders agree about the contents of the streams.
     #[test]
     fn bombs_decode_to_zeros() {
         for len in [1, 2, 258, 259, 260, 100_000, 1_000_001] {
@@ -197,7 +197,7 @@ mod tests {
         let mut webp = image_webp::WebPDecoder::new(std::io::Cursor::new(webp_zeros(300, 200))).unwrap();
         assert_eq!(webp.dimensions(), (300, 200));
         webp.read_image(&mut vec![1; 300 * 200 * 3]).unwrap();
-        // The dictionary is more than a decoder with a limit takes.
+        // The dictionary exceeds the limit of the decoder.
         let stream = xz_large_dictionary(1000);
         let limited = liblzma::stream::Stream::new_stream_decoder(64 << 20, 0).unwrap();
         let mut out = Vec::new();

@@ -1,7 +1,8 @@
-//! The table of amplification tests: folders of small files that ask for much, and the file to open in each.
+//! The table of amplification tests: folders of small files that request much memory or time, and the file to open in
+//! each.
 //!
-//! Every door (commands, functions of Python) is run over every case, in a process with hard limits. `write` makes the
-//! folders, for tests in Rust and, by the example `hostile`, in Python.
+//! Every entry point (commands, Python functions) is run over every case, in a process with hard limits. `write` makes
+//! the folders, for tests in Rust and, by the example `hostile`, in Python.
 
 use super::{bombs, plain, sidecars, tiffs, vrt_bands};
 use crate::{Codec, Directory, Grid, ImageSpec, Pattern, Pixels, Tag, TiffBuilder, Value};
@@ -9,16 +10,16 @@ use std::io;
 use std::path::Path;
 use strile_tiff::{ByteOrder, SampleFormat, SampleType};
 
-/// What a file of a case is.
+/// Contents of a file of a case.
 enum Content {
     Bytes(Vec<u8>),
-    /// These bytes, then nothing up to this length, without taking space.
+    /// These bytes, then a hole up to this length, which takes no space.
     Sparse(Vec<u8>, u64),
-    /// A pipe that nothing writes to.
+    /// A pipe without a writer.
     Fifo,
 }
 
-/// One case: its name and its files, of which the first is opened.
+/// A case: its name and its files, of which the first is opened.
 struct Case {
     name: String,
     files: Vec<(String, Content)>,
@@ -35,8 +36,8 @@ impl Case {
     }
 }
 
-/// Writes every case into a folder of its own; returns the names and the files to open. The first, `good`, is an
-/// ordinary small file, to compare with.
+/// Writes every case into a separate folder; returns the names and the files to open. The first, `good`, is an ordinary
+/// small file for comparison.
 pub fn write(folder: &Path) -> io::Result<Vec<(String, String)>> {
     let mut written = Vec::new();
     for Case { name, files } in cases() {
@@ -61,7 +62,7 @@ pub fn write(folder: &Path) -> io::Result<Vec<(String, String)>> {
     Ok(written)
 }
 
-/// The window (column, row, width, height) that shows what a case is about, where the whole image does not.
+/// Returns the window (column, row, width, height) that triggers a case, if the whole image does not.
 pub fn window(name: &str) -> Option<[u32; 4]> {
     match name {
         "deflate-last-strip" | "zstd-last-strip" | "png-last-strip" => Some([0, SIDE, 16, 1]),
@@ -73,7 +74,7 @@ pub fn window(name: &str) -> Option<[u32; 4]> {
 /// Rows and columns of the images whose last strip holds too much.
 const SIDE: u32 = 16_384;
 /// The same for WebP, which has three samples and takes ten bytes per pixel: the whole image, which Python reads, stays
-/// small enough for the limit of the test.
+/// within the limit of the test.
 const WEBP_SIDE: u32 = 6_144;
 
 fn cases() -> Vec<Case> {
@@ -89,7 +90,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Sidecars of other kinds.
+/// Returns the cases of sidecar files of other kinds.
 fn beside() -> Vec<Case> {
     let bad_usage = "<PAMDataset><PAMRasterBand band=\"1\"><GDALRasterAttributeTable><FieldDefn index=\"0\">\
         <Name>a</Name><Type>0</Type><Usage>Name</Usage></FieldDefn></GDALRasterAttributeTable></PAMRasterBand></PAMDataset>";
@@ -107,7 +108,7 @@ fn beside() -> Vec<Case> {
     ]
 }
 
-/// A grey image in blocks of one size, all of which are the same stream.
+/// A grey image in blocks of one size, all with the same stream.
 struct Bomb {
     size: (u32, u32),
     tile: Option<(u32, u32)>,
@@ -115,7 +116,7 @@ struct Bomb {
     compression: u16,
     bits: u16,
     samples: u16,
-    /// Blocks before the last are not there.
+    /// Blocks before the last are missing.
     sparse: bool,
     stream: Vec<u8>,
 }
@@ -156,7 +157,7 @@ impl Bomb {
             // LERC 2.4 without a wrapper.
             directory.add(Tag::new(50674, Value::Long(vec![4, 0])));
         }
-        // The only block of the builder lies behind the header.
+        // The builder's only block lies behind the header.
         directory.blocks = vec![Some(stream)];
         TiffBuilder::new(ByteOrder::Little, false).directory(directory).build().bytes
     }
@@ -168,7 +169,7 @@ const ZSTD: u16 = 50000;
 const WEBP: u16 = 50001;
 const PNG: u16 = 34933;
 
-/// Blocks that decode to far more than the image, and images that are far more than the file.
+/// Returns blocks that decode to far more than the image, and images that are far larger than the file.
 fn blocks() -> Vec<Case> {
     let grey = |size: (u32, u32), tile, compression, stream| Bomb {
         size,
@@ -180,7 +181,7 @@ fn blocks() -> Vec<Case> {
         sparse: false,
         stream,
     };
-    // Two strips, of which the second has one row in the image and all rows in its stream.
+    // Two strips; the second has one row in the image and all rows in its stream.
     let last = |side: u32, compression, samples, stream| Bomb {
         rows_per_strip: side,
         samples,
@@ -225,7 +226,7 @@ fn blocks() -> Vec<Case> {
             let stream = bombs::zlib_zeros(16 * million);
             grey((98_304, 98_304), Some((4096, 4096)), DEFLATE, stream)
         }),
-        // The same without sharing being needed: 1.2 MB of streams.
+        // The same without sharing: 1.2 MB of streams.
         case(
             "shared-zstd-tile",
             grey((98_304, 98_304), Some((4096, 4096)), ZSTD, bombs::zstd_zeros(16 * million)),
@@ -238,7 +239,7 @@ fn blocks() -> Vec<Case> {
     cases
 }
 
-/// The entries of a grey 8-bit image of one strip behind the header.
+/// Returns the entries of a grey 8-bit image of one strip behind the header.
 fn image(width: u32, height: u32) -> Directory {
     let mut directory = Directory::default();
     directory.add(Tag::long(256, width)).add(Tag::long(257, height));
@@ -256,7 +257,7 @@ fn file(directories: Vec<Directory>, big: bool) -> Vec<u8> {
     builder.build().bytes
 }
 
-/// Structure: numbers that claim much.
+/// Returns cases of structure: numbers that claim much.
 fn structure() -> Vec<Case> {
     let case = |name: &str, directories| Case::new(name, "a.tif", file(directories, false));
     let raw = |code, field_type, count: u64, at: u32| {
@@ -317,7 +318,7 @@ fn structure() -> Vec<Case> {
 }
 
 impl Case {
-    /// With another content of the file that is opened.
+    /// Returns the case with other contents of the opened file.
     fn replaced(mut self, content: Content) -> Self {
         self.files[0].1 = content;
         self
@@ -341,7 +342,7 @@ fn vrt((width, height): (u32, u32), sources: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Mosaics.
+/// Returns cases of mosaics.
 fn mosaics() -> Vec<Case> {
     let of = |name: &str, bytes| Case::new(name, "a.vrt", bytes).with("a.tif", Content::Bytes(plain()));
     let mut nested = Case::new("vrt-nested", "a.vrt", vrt((4, 4), &source("1.vrt", (4, 4)).repeat(12)));

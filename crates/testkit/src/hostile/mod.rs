@@ -1,10 +1,10 @@
-//! Small files that ask for much: each takes far more time or memory than its size where a reader trusts it.
+//! Small files that request much: each takes far more time or memory than its size if a reader trusts it.
 //!
 //! `tiff` builds TIFF files whose directories share, overlap or repeat; `xml` builds texts for `.aux.xml`, the tag
-//! GDAL_METADATA and VRT files; `bombs` builds streams that decode to much; `cases` is the table of the amplification
-//! tests. [`tiffs`] and [`sidecars`] list one of each with a name, for table-driven tests: every
-//! file is below 128 kB, unless its comment says otherwise, and every reader must open or refuse it in under a
-//! second and with less than 64 MiB.
+//! GDAL_METADATA and VRT files; `bombs` builds streams that decode to much data; `cases` is the table of the
+//! amplification tests. [`tiffs`] and [`sidecars`] list one of each with a name, for table-driven tests: every file is
+//! below 128 kB, unless its comment says otherwise, and every reader must open or refuse it in under a second and with
+//! less than 64 MiB.
 
 pub mod bombs;
 pub mod cases;
@@ -21,7 +21,7 @@ pub use xml::{
     many_elements, many_items, quadratic_pam, quadratic_pam_domains, vrt_bands, wkt_words,
 };
 
-/// Every hostile TIFF of this module in a small size, by name.
+/// Returns every hostile TIFF of this module in a small size, by name.
 pub fn tiffs() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("shared-sub-ifds", shared_sub_ifds(1_500)),
@@ -47,7 +47,8 @@ pub fn tiffs() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Every hostile `.aux.xml` of this module in a small size, by name; each belongs beside [`plain`] or any other TIFF.
+/// Returns every hostile `.aux.xml` of this module in a small size, by name; each belongs beside [`plain`] or any other
+/// TIFF.
 pub fn sidecars() -> Vec<(&'static str, String)> {
     vec![
         ("quadratic-items", quadratic_pam(100_000)),

@@ -1,4 +1,4 @@
-//! The command line of `bench`. The words are those of `strile`, where it has the same options.
+//! The command line of `bench`. Options that `strile` has too have the same names.
 
 use clap::{Parser, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -133,7 +133,7 @@ pub enum FileFormat {
 }
 
 impl BenchArgs {
-    /// The context of a read or write.
+    /// Returns the context of a read or write.
     pub fn context(&self) -> Context {
         let mut context = Context::default();
         if let Some(bytes) = self.memory {
@@ -143,7 +143,7 @@ impl BenchArgs {
         context
     }
 
-    /// The request.
+    /// Returns the request.
     pub fn read_options(&self) -> ReadOptions {
         let mut options = ReadOptions::new().decode_on(self.decode_on).cache(self.cache);
         options = options.direct_io(self.direct_io).nvcomp(self.nvcomp);
@@ -152,7 +152,7 @@ impl BenchArgs {
         options
     }
 
-    /// The memory that pixels are read to or written from.
+    /// Returns the memory that pixels are read to or written from.
     pub fn location(&self) -> Location {
         let index = |processor| match processor {
             Processor::Cuda(index) => Some(index),

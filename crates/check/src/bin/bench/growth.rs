@@ -1,4 +1,4 @@
-//! How the time of a read grows with its blocks: windows of 1, 4, 16, … blocks, then of 1, 10 and 100 % of the image.
+//! Growth of a read's time with its blocks: windows of 1, 4, 16, … blocks, then of 1, 10 and 100 % of the image.
 //!
 //! The file is open; a time is the best of several reads of one window.
 
@@ -14,9 +14,9 @@ use strile::{Dataset, Window};
 pub struct Point {
     /// Blocks that it touches.
     pub blocks: usize,
-    /// Of its pixels.
+    /// Bytes of its pixels.
     pub bytes: u64,
-    /// The best of all reads.
+    /// Best time of all reads.
     pub seconds: f64,
 }
 
@@ -24,9 +24,9 @@ pub struct Point {
 pub struct Curve {
     pub file: String,
     pub device: String,
-    /// From the image's corner, whole blocks, each four times as many as the one before.
+    /// Windows from the image's corner, whole blocks, each four times as many as the previous one.
     pub blocks: Vec<Point>,
-    /// In the middle of the image, by percent of its pixels.
+    /// Windows in the middle of the image, by percent of its pixels.
     pub parts: Vec<(u32, Point)>,
 }
 
@@ -48,7 +48,7 @@ pub fn measure(bench: &Bench, file: &Path) -> Result<Curve, Failure> {
 fn point(bench: &Bench, dataset: &Dataset, window: Window) -> Result<Point, Failure> {
     let options = bench.options.clone().window(window);
     let plan = bench.plan(dataset, &options)?;
-    // One that is not counted: memory of this size is then there.
+    // One read that is not counted: memory of this size is allocated afterwards.
     let mut seconds = f64::INFINITY;
     bench.pixels(dataset, &options, &bench.context)?;
     for _ in 0..bench.repeat {
@@ -57,7 +57,7 @@ fn point(bench: &Bench, dataset: &Dataset, window: Window) -> Result<Point, Fail
     Ok(Point { blocks: plan.figures().blocks, bytes: plan.memory.output, seconds })
 }
 
-/// Windows of whole blocks at the image's corner: 1, 4, 16, … as square as the grid allows, then all.
+/// Returns windows of whole blocks at the image's corner: 1, 4, 16, … as square as the grid allows, then all.
 fn blocks(image: &Image) -> Vec<Window> {
     let grid = &image.grid;
     let mut windows: Vec<Window> = Vec::new();
@@ -83,7 +83,7 @@ fn blocks(image: &Image) -> Vec<Window> {
     }
 }
 
-/// So many percent of the image, around its middle.
+/// Returns `percent` percent of the image, around its middle.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and the image's size")]
 fn part(image: &Image, percent: u32) -> Window {
     let share = (f64::from(percent) / 100.0).sqrt();

@@ -1,4 +1,4 @@
-//! Times whole reads, by stage and against the floor; with a trace, peers and growth where asked for. With `--write`, times
+//! Times whole reads, by stage and against the floor; on request with a trace, peers and growth. With `--write`, times
 //! writes (`write`). `cargo run --release -p strile-check --bin bench -- --help` lists the options.
 
 mod args;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use strile::{Location, Processor};
 
-/// Why the program ends with exit code 2.
+/// Reason why the program ends with exit code 2.
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns whether all files that were written hold the pixels that were read.
+/// Returns whether all written files hold the pixels that were read.
 fn run(args: &BenchArgs) -> Result<bool, Failure> {
     let (options, to, context) = (args.read_options(), args.location(), args.context());
     let bench = Bench { options, to, repeat: args.repeat.get(), context };
@@ -77,7 +77,7 @@ fn run(args: &BenchArgs) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// No file that is read is replaced by what is drawn or traced.
+/// Checks that no input file is overwritten by a drawing or a trace.
 fn keep_the_files(args: &BenchArgs) -> Result<(), Failure> {
     for path in [&args.svg, &args.trace].into_iter().flatten() {
         let same = |file: &PathBuf| {
@@ -102,7 +102,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
-/// The bus, where a GPU was used: as fast as was said, else as was measured now.
+/// Returns the bus if a GPU was used, with the given rate or else a measured one.
 fn link<'a>(args: &BenchArgs, devices: impl Iterator<Item = &'a str>) -> Option<Link> {
     let index = match args.decode_on {
         Processor::Cuda(index) => Some(index),
@@ -128,7 +128,7 @@ fn explain(args: &BenchArgs, bench: &Bench) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// A destination for programs.
+/// Returns the name of a destination for programs.
 fn name(to: Location) -> &'static str {
     match to {
         Location::Host => "host",

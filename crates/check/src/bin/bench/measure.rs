@@ -1,4 +1,4 @@
-//! Reads with a clock beside them.
+//! Timed reads.
 
 use crate::Failure;
 use std::path::Path;
@@ -15,12 +15,12 @@ pub struct Bench {
     pub context: Context,
 }
 
-/// One read.
+/// Times of one read.
 #[derive(Clone, Default)]
 pub struct Read {
     /// Opening the file.
     pub open: Duration,
-    /// That and everything up to the last pixel.
+    /// Opening the file and everything up to the last pixel.
     pub whole: Duration,
     pub report: Report,
 }
@@ -28,7 +28,7 @@ pub struct Read {
 /// One file's reads, the fastest first.
 pub struct Measured {
     pub device: String,
-    /// Of the pixels.
+    /// Bytes of the pixels.
     pub bytes: u64,
     /// Making the plan, once more and alone.
     pub plan: Duration,
@@ -38,9 +38,9 @@ pub struct Measured {
 /// The bus to the device.
 #[derive(Clone, Copy)]
 pub struct Link {
-    /// Bytes a second.
+    /// Bytes per second.
     pub rate: f64,
-    /// Now, on this machine.
+    /// Whether the rate was measured now, on this machine.
     pub measured: bool,
 }
 
@@ -57,7 +57,8 @@ impl Measured {
         float(self.bytes) / 1e9 / self.best().max(1e-9)
     }
 
-    /// Seconds that the bytes of a read need on the bus, the busier way; `None` where none go over it.
+    /// Returns the seconds that the bytes of a read need on the bus, in the busier direction; `None` if no bytes go
+    /// over it.
     pub fn floor(&self, to: Location, link: Option<Link>) -> Option<f64> {
         let link = link.filter(|_| self.device != "cpu")?;
         let up = self.median().report.encoded_bytes;
@@ -68,7 +69,7 @@ impl Measured {
         Some(float(bytes) / link.rate)
     }
 
-    /// How much of the floor's speed the best read has.
+    /// Returns the speed of the best read in percent of the floor's.
     pub fn percent_of_floor(&self, to: Location, link: Option<Link>) -> Option<f64> {
         self.floor(to, link).map(|floor| floor / self.best().max(1e-9) * 100.0)
     }
@@ -120,7 +121,7 @@ impl Bench {
         Ok((start.elapsed(), pixels.report))
     }
 
-    /// What a read would do.
+    /// Returns the plan of a read.
     pub fn plan(&self, dataset: &Dataset, options: &ReadOptions) -> Result<ReadPlan, Failure> {
         Ok(match self.to {
             Location::Host => dataset.plan(options, &self.context)?,

@@ -1,5 +1,5 @@
-//! Other readers and writers on the same files in the same run: GDAL, where `python3` has rasterio; with CuPy's upload
-//! where pixels go to a device. What is not installed is said, not left out.
+//! Other readers and writers on the same files in the same run: GDAL, if `python3` has rasterio; with CuPy's upload if
+//! pixels go to a device. Missing programs are reported.
 
 use super::measure::Bench;
 use super::write::Target;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use strile::Context;
 
-/// Answers one JSON line: who read, and seconds, or why not.
+/// Prints one JSON line: reader and seconds, or why it cannot read.
 const READ: &str = r#"
 import json, sys, time
 path, threads, repeat, to = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
@@ -43,7 +43,8 @@ except Exception as reason:
     print(json.dumps({"peer": "GDAL by rasterio", "error": f"{type(reason).__name__}: {reason}"[:300]}))
 "#;
 
-/// Answers one JSON line: who wrote the array, the best and the median seconds, and the bytes of the file, or why not.
+/// Prints one JSON line: writer of the array, the best and the median seconds, and the bytes of the file, or why it
+/// cannot write.
 const WRITE: &str = r#"
 import json, os, sys, time
 path, target, threads, repeat, driver = sys.argv[1:6]
@@ -70,7 +71,7 @@ except Exception as reason:
     print(json.dumps({"peer": "GDAL by rasterio", "error": f"{type(reason).__name__}: {reason}"[:300]}))
 "#;
 
-/// Writes the pixels of a file by the peers.
+/// Writes the pixels of a file with the peers.
 pub fn write(
     file: &Path,
     target: &Target,
@@ -91,7 +92,7 @@ pub fn write(
     answer
 }
 
-/// For people and for programs.
+/// Runs the peers; returns text and JSON.
 pub fn run(args: &BenchArgs, bench: &Bench) -> (String, Value) {
     let mut found = Vec::new();
     for file in &args.files {
@@ -104,7 +105,7 @@ pub fn run(args: &BenchArgs, bench: &Bench) -> (String, Value) {
     (text(&found), found.into())
 }
 
-/// Answers as a table.
+/// Formats answers as a table.
 pub fn text(answers: &[Value]) -> String {
     let mut rows = vec![["file", "peer", "seconds", "bytes"].map(str::to_owned).to_vec()];
     let sized = answers.iter().any(|answer| answer.get("file_bytes").is_some());

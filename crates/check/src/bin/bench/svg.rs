@@ -1,4 +1,4 @@
-//! Growth curves as a picture: blocks to the right, milliseconds up, both by powers of ten.
+//! Chart of growth curves: blocks to the right, milliseconds up, both on a logarithmic scale.
 
 use super::growth::{Curve, Point};
 use super::measure::float;
@@ -8,12 +8,12 @@ use std::path::Path;
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 520.0;
-/// Around the axes: left, top, right, bottom.
+/// Margins around the axes: left, top, right, bottom.
 const MARGIN: [f64; 4] = [70.0, 30.0, 20.0, 50.0];
-/// Colours that people who do not tell red from green can tell apart.
+/// Colours that are distinguishable with red-green colour blindness.
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"];
 
-/// Powers of ten around the values of one axis.
+/// Powers of ten that enclose the values of one axis.
 #[derive(Clone, Copy)]
 struct Axis {
     low: i32,
@@ -33,7 +33,7 @@ impl Axis {
         Self { low, high: (high.ceil() as i32).max(low + 1) }
     }
 
-    /// From 0 at its low end to 1 at its high end.
+    /// Returns the position of a value from 0 at the low end to 1 at the high end.
     fn at(self, value: f64) -> f64 {
         let log = value.max(f64::MIN_POSITIVE).log10();
         (log - f64::from(self.low)) / f64::from(self.high - self.low)
@@ -123,7 +123,7 @@ impl Chart {
     }
 }
 
-/// The picture.
+/// Draws the chart.
 pub fn draw(curves: &[Curve]) -> String {
     let all = || curves.iter().flat_map(|c| c.blocks.iter().chain(c.parts.iter().map(|(_, point)| point)));
     let mut chart = Chart {

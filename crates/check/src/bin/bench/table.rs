@@ -1,4 +1,4 @@
-//! What was measured, for people and for programs.
+//! Formats measurements as text and JSON.
 
 use super::measure::{Bench, Link, Measured, Read};
 use super::name;
@@ -6,7 +6,7 @@ use crate::aligned;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// One line a file; stages where a device was used.
+/// Formats one line per file, with stages if a device was used.
 pub fn text(measured: &[(String, Measured)], bench: &Bench, link: Option<Link>) -> String {
     let stages = measured.iter().any(|(_, found)| found.device != "cpu");
     let head = ["file", "device", "threads", "decoded", "seconds", "median", "GB/s"];
@@ -48,7 +48,7 @@ fn row(file: &str, found: &Measured, bench: &Bench, link: Option<Link>, stages: 
     row
 }
 
-/// One file for programs.
+/// Formats one file as JSON.
 pub fn json(file: &str, found: &Measured, bench: &Bench, link: Option<Link>) -> Value {
     let Read { open, whole, report } = found.median();
     let times = report.times;

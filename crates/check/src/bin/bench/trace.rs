@@ -1,4 +1,4 @@
-//! What happened when, as the JSON that Perfetto and chrome://tracing open: a process a file, a track a thread or stream.
+//! Timeline in the JSON format of Perfetto and chrome://tracing: one process per file, one track per thread or stream.
 
 use super::measure::Bench;
 use crate::Failure;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use strile::engine::{Slice, Trace};
 use strile::{Context, Dataset};
 
-/// The track of the call itself, which every engine has.
+/// Track of the call itself, which every engine has.
 const CALL: &str = "call";
 
-/// Reads every file once more, traced.
+/// Reads every file once more with a trace.
 pub fn record(bench: &Bench, files: &[PathBuf]) -> Result<Value, Failure> {
     let mut events = Vec::new();
     for (file, process) in files.iter().zip(1u32..) {
@@ -37,12 +37,12 @@ pub fn record(bench: &Bench, files: &[PathBuf]) -> Result<Value, Failure> {
     Ok(json(events))
 }
 
-/// All events of a trace.
+/// Returns all events of a trace as JSON.
 pub fn json(events: Vec<Value>) -> Value {
     json!({ "displayTimeUnit": "ms", "traceEvents": events })
 }
 
-/// The call first, then tracks by name.
+/// Returns the tracks: the call first, then the others by name.
 fn tracks(slices: &[Slice]) -> Vec<&str> {
     let mut names: Vec<&str> = slices.iter().map(|slice| slice.track.as_str()).collect();
     names.sort_unstable_by_key(|name| (*name != CALL, *name));
@@ -50,7 +50,7 @@ fn tracks(slices: &[Slice]) -> Vec<&str> {
     names
 }
 
-/// What happened in one process of the picture.
+/// Returns the events of one process of the timeline.
 pub fn process_events(process: u32, file: &str, slices: &[Slice]) -> Vec<Value> {
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     let mut events =

@@ -14,7 +14,7 @@ use strile::io::FileSink;
 use strile::write::Format;
 use strile::{Context, ConvertOptions, Dataset, Location};
 
-/// The file that is written again and again; gone with this.
+/// The file that is written repeatedly; removed on drop.
 pub struct Target(PathBuf);
 
 impl Target {
@@ -26,7 +26,7 @@ impl Target {
         &self.0
     }
 
-    /// Nothing is there afterwards; what was not there before is no error.
+    /// Removes the file, if it exists.
     fn clear(&self) {
         let mut beside = self.0.clone().into_os_string();
         beside.push(".aux.xml");
@@ -46,12 +46,12 @@ impl Drop for Target {
 struct Measured {
     file: String,
     from: Location,
-    /// Of the pixels.
+    /// Bytes of the pixels.
     bytes: u64,
     written: Written,
-    /// The fastest first.
+    /// Times, the fastest first.
     times: Vec<Duration>,
-    /// Seconds of each kind of work in one more write, which overlap.
+    /// Seconds per kind of work in one more write; kinds overlap.
     stages: Vec<(&'static str, f64)>,
     /// Whether the file holds the pixels, bit for bit.
     same: bool,
@@ -97,7 +97,7 @@ pub fn run(args: &BenchArgs, folder: &Path) -> Result<bool, Failure> {
     Ok(measured.iter().all(|found| found.same))
 }
 
-/// As the file is stored, with what was asked for otherwise.
+/// Returns options that store the file like the source, except for requested changes.
 fn options(args: &BenchArgs, input: &Dataset, context: &mut Context) -> Result<ConvertOptions, Failure> {
     let format = match args.of {
         Some(FileFormat::Cog) => Format::Cog,
@@ -157,7 +157,7 @@ fn measure(
     Ok((found, slices))
 }
 
-/// How long each kind of work took in all, in order of the first begin.
+/// Returns the total time per kind of work, ordered by first start.
 fn stages(slices: &[Slice]) -> Vec<(&'static str, f64)> {
     let mut stages: Vec<(&'static str, f64)> = Vec::new();
     for slice in slices {

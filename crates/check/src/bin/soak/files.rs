@@ -1,8 +1,8 @@
-//! The files of a soak run and the pixels that each must give.
+//! The files of a soak run and their expected pixels.
 //!
 //! Every fixture of the tests, larger images of every codec and layout, and TIFFs of folders that the caller names. A
-//! file is only used where the CPU engine reads all of it at the start as the fixture says; what is lossy, or comes
-//! from a folder, must then be read the same way ever after.
+//! file is only used if the CPU engine initially reads all of it as the fixture expects; lossy files, and those from a
+//! folder, must give the same pixels in every later read.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use testkit::{Codec, Grid, ImageSpec, JpegOptions, Pattern, Pixels, Tolerance, f
 /// A file and its pixels, band by band.
 pub struct File {
     pub path: PathBuf,
-    /// Kept open from the start; other reads open the file anew.
+    /// Dataset that stays open from the start; other reads reopen the file.
     pub dataset: Arc<Dataset>,
     pub pixels: Pixels,
-    /// Made here: of a plain type, so that it can be written and converted too.
+    /// Whether the file was made here: it has a plain type, so it can be written and converted too.
     pub large: bool,
     codec: &'static str,
 }
 
-/// No multiple of a block.
+/// Not a multiple of a block.
 const SIZE: [usize; 2] = [1111, 1530];
-/// Larger images of a folder are left out, as are all once so much is held.
+/// Maximum bytes of an image of a folder, and of all of them together.
 const LARGEST: usize = 8 << 20;
 const ALL: usize = 512 << 20;
 
-/// Makes the files in a folder, and takes those of others.
+/// Makes the files in a folder, and adds those of other folders.
 pub fn make(folder: &Path, others: &[PathBuf]) -> Vec<File> {
     let mut files = Vec::new();
     for fixture in fixtures() {
@@ -67,7 +67,7 @@ pub fn make(folder: &Path, others: &[PathBuf]) -> Vec<File> {
     files
 }
 
-/// Names of the codecs among files.
+/// Returns the names of the codecs among files.
 pub fn codecs(files: &[File]) -> Vec<&'static str> {
     files.iter().map(|file| file.codec).collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -89,7 +89,7 @@ impl File {
     }
 }
 
-/// Larger images: every codec, tiles and strips, planes together and apart, three types.
+/// Returns larger images: every codec, tiles and strips, interleaved and separate planes, three types.
 fn large() -> Vec<(String, ImageSpec, Pixels)> {
     let lerc = Codec::Lerc { wrapper: LercWrapper::None, max_error: 0.0 };
     let codecs = [

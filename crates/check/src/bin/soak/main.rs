@@ -2,10 +2,11 @@
 //!
 //! `soak [--minutes N] [--device cuda:0] [--threads N] [--seed N] [--round SECONDS] [--files FOLDER] [--json FILE]`
 //!
-//! Threads read random windows of many files (`files`) on every engine, write and convert them, and cancel some of those calls
-//! at random moments (`work`). Every result is compared with the pixels that it must have. After each round all threads
-//! pause and the process is measured (`measure`): memory, descriptors, threads, memory of the device. The result is one
-//! JSON object, on standard output or in FILE. Exit status 1 where a result was wrong or something grew, 2 where nothing ran.
+//! Threads read random windows of many files (`files`) on every engine, write and convert them, and cancel some of
+//! those calls at random moments (`work`). Every result is compared with the expected pixels. After each round all
+//! threads pause and the process is measured (`measure`): memory, descriptors, threads, memory of the device. The
+//! result is one JSON object, on standard output or in FILE. Exit status 1 if a result was wrong or a figure grew, 2 if
+//! nothing ran.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -45,7 +46,7 @@ struct Arguments {
 #[global_allocator]
 static ALLOCATOR: testkit::allocator::Counting = testkit::allocator::Counting;
 
-/// Most bytes that all calls together may take.
+/// Memory limit of all calls together in bytes.
 const BUDGET: u64 = 2 << 30;
 
 fn main() -> ExitCode {
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
     let (pause, end) = (Arc::new(Barrier::new(arguments.threads + 1)), Arc::new(AtomicBool::new(false)));
     let deadline = Arc::new(Mutex::new(Instant::now()));
     let total = Duration::from_secs_f64(arguments.minutes * 60.0);
-    // A dozen samples at least, and none more often than the calls are long.
+    // At least a dozen samples, but rounds longer than the calls.
     let round =
         arguments.round.map_or_else(|| (total / 24).clamp(SHORTEST, LONGEST), Duration::from_secs_f64);
     let (files, canceller) = (Arc::new(files), Canceller::start());
@@ -94,14 +95,14 @@ fn main() -> ExitCode {
                 while !end.load(Ordering::Acquire) {
                     let until = *deadline.lock().unwrap();
                     while Instant::now() < until {
-                        // A panic is a result too; without it the others would wait for this thread for ever.
+                        // A panic is a result too; otherwise the others would wait for this thread for ever.
                         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| worker.step()));
                         if ended.is_err() {
                             worker.wrong.lock().unwrap().push("a call panicked".to_owned());
                         }
                     }
                     pause.wait();
-                    // The main thread measures, and says whether there is another round.
+                    // The main thread measures and decides whether there is another round.
                     pause.wait();
                 }
             })

@@ -1,24 +1,25 @@
-//! What a soak run takes of the machine, and the rule by which it may not grow.
+//! Resources of a soak run, and the rule by which they must not grow.
 
 use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
 
-/// A device whose memory is watched.
+/// A device whose memory is monitored.
 pub struct Gpu {
     device: std::sync::Arc<strile_cuda::device::Device>,
     name: String,
 }
 
 impl Gpu {
-    /// Opens a device, which has to be there.
+    /// Opens a device, which must exist.
     pub fn open(index: u32) -> Self {
         let device = strile_cuda::device::Device::open(index)
             .unwrap_or_else(|reason| panic!("cuda:{index}: {reason}"));
         Self { device, name: format!("cuda:{index}") }
     }
 
-    /// Bytes that our pool has handed out, and bytes of the device that the driver says are taken, by anyone.
+    /// Returns the bytes in use in strile's pool, and the bytes of the device in use by any program, as reported by the
+    /// driver.
     fn taken(&self) -> (u64, u64) {
         let gpu = strile::device::devices()
             .into_iter()
@@ -29,26 +30,26 @@ impl Gpu {
     }
 }
 
-/// The process after a round, while no call is under way.
+/// The process after a round, while no call is in progress.
 pub struct Sample {
     seconds: u64,
     operations: u64,
-    /// Bytes that Rust code holds.
+    /// Bytes allocated by Rust code.
     held: u64,
-    /// Bytes of them in buffers that are kept from block to block: at most 32 MiB per CPU thread, 128 MiB per device.
+    /// Part of these in buffers that are kept between blocks: at most 32 MiB per CPU thread, 128 MiB per device.
     kept: u64,
-    /// Bytes of the heap in use, by Rust code and by C libraries, and bytes that are free in it.
+    /// Bytes of the heap in use by Rust code and C libraries, and free bytes in it.
     heap: (u64, u64),
-    /// Resident bytes once freed memory is back at the system.
+    /// Resident bytes after freed memory was returned to the system.
     memory: u64,
     descriptors: u64,
     threads: u64,
-    /// Bytes by our count and by the driver's.
+    /// Bytes by strile's count and by the driver's.
     device: Option<(u64, u64)>,
 }
 
 const MIB: u64 = 1 << 20;
-/// What a CPU thread may keep in buffers.
+/// Maximum bytes that a CPU thread keeps in buffers.
 const KEPT_PER_THREAD: u64 = 32 * MIB;
 
 impl Sample {
@@ -102,7 +103,7 @@ impl fmt::Display for Sample {
     }
 }
 
-/// The rule, in words.
+/// Returns the rule in words.
 pub fn rule() -> &'static str {
     "samples are taken while no call is under way, after freed memory was returned to the system; buffers that are \
      kept from block to block (at most 32 MiB per CPU thread and 128 MiB per device) are left out; the first half is warm-up; of the rest the last third is compared with the first third: \
@@ -114,7 +115,7 @@ pub fn rule() -> &'static str {
 type Figure = fn(&Sample) -> u64;
 type Summary = fn(&[Sample], Figure) -> u64;
 
-/// One line per figure: first and last third, and whether it is within the rule.
+/// Returns one line per figure: first and last third, and whether it satisfies the rule.
 pub fn verdict(samples: &[Sample]) -> Vec<Value> {
     let steady = samples.get(samples.len() / 2..).unwrap_or_default();
     let third = (steady.len() / 3).max(1);
@@ -124,7 +125,7 @@ pub fn verdict(samples: &[Sample]) -> Vec<Value> {
             json!({ "figure": "samples", "ok": false, "why": "fewer than three samples after warm-up" }),
         ];
     };
-    // Free memory between memory in use cannot be returned to the system: no leak.
+    // Free memory between allocations cannot be returned to the system: not a leak.
     let free: Figure = |s| s.heap.1;
     let scattered = median(last, free).saturating_sub(median(first, free));
     let line = |name: &str, of: Summary, figure: Figure, slack: &dyn Fn(u64) -> u64| {
@@ -162,14 +163,14 @@ fn most(samples: &[Sample], figure: Figure) -> u64 {
     samples.iter().map(figure).max().unwrap_or(0)
 }
 
-/// A number of `/proc/self/status`.
+/// Returns a number of `/proc/self/status`.
 fn status(key: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// The machine, in words.
+/// Describes the machine in words.
 pub fn machine(gpu: Option<&Gpu>) -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let found =
@@ -178,7 +179,7 @@ pub fn machine(gpu: Option<&Gpu>) -> String {
     format!("{cores} cores{device}")
 }
 
-/// The day, as 2026-11-16.
+/// Returns the date, as 2026-11-16.
 pub fn date() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     // Days since 0000-03-01, by Howard Hinnant's algorithm.

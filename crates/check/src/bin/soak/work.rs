@@ -1,4 +1,4 @@
-//! What a thread of a soak run does, again and again: one call, and a look at what it gave.
+//! The work of a soak thread: one call at a time, and a check of its result.
 
 use crate::files::File;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use strile::{
 };
 use testkit::Random;
 
-/// How often each kind of call was made, and how many calls were cancelled in time.
+/// Number of calls of each kind, and of calls that were cancelled in time.
 #[derive(Default)]
 pub struct Counts {
     reads: AtomicU64,
@@ -46,7 +46,7 @@ impl Counts {
     }
 }
 
-/// Cancels calls when their time has come; one thread for all.
+/// Cancels calls at their time; one thread for all.
 #[derive(Clone)]
 pub struct Canceller(mpsc::Sender<(Instant, Cancel)>);
 
@@ -70,7 +70,7 @@ impl Canceller {
     }
 }
 
-/// A thread's own things, and what all share.
+/// State of a thread, and shared state.
 pub struct Worker {
     pub random: Random,
     pub folder: PathBuf,
@@ -82,7 +82,7 @@ pub struct Worker {
     pub canceller: Canceller,
 }
 
-/// Codecs to write by, all of them lossless.
+/// Codecs for writing, all lossless.
 const WRITTEN: [Compression; 7] = [
     Compression::None,
     Compression::Deflate,
@@ -92,9 +92,9 @@ const WRITTEN: [Compression; 7] = [
     Compression::Lz4,
     Compression::Lzma,
 ];
-/// Most problems that are kept.
+/// Maximum number of recorded problems.
 const KEPT: usize = 20;
-/// Longest time before a call is cancelled.
+/// Maximum time before a call is cancelled, in microseconds.
 const PATIENCE_US: usize = 20_000;
 
 impl Worker {
@@ -230,7 +230,7 @@ impl Worker {
         self.written(&place, ended, &path, &crop(file, window, &bands), &context)
     }
 
-    /// A file that was written must hold the pixels; one whose call was cancelled must not be there.
+    /// Checks that a written file holds the pixels, or that it does not exist if its call was cancelled.
     fn written(
         &self,
         place: &str,
@@ -271,7 +271,7 @@ impl Worker {
         ))
     }
 
-    /// A call may only fail because it was cancelled.
+    /// Checks that a call failed only because it was cancelled.
     fn stopped(&self, place: &str, error: &Error, context: &Context) -> Result<(), String> {
         if matches!(error, Error::Cancelled) && context.cancel.is_cancelled() {
             self.counts.aborted.fetch_add(1, Ordering::Relaxed);
@@ -280,7 +280,7 @@ impl Worker {
         Err(format!("{place}: {error}"))
     }
 
-    /// A context of its own; one call in four will be cancelled after a random time.
+    /// Returns a new context; one call in four is cancelled after a random time.
     fn context(&mut self) -> Context {
         let cancel = Cancel::default();
         if self.random.below(4) == 0 {
@@ -300,7 +300,7 @@ impl Worker {
         large[self.random.below(large.len())]
     }
 
-    /// A window, small more often than large.
+    /// Returns a window, small more often than large.
     fn window(&mut self, file: &File) -> Window {
         let (width, height) = (file.pixels.width, file.pixels.height);
         let most = if self.random.below(4) == 0 { usize::MAX } else { 300 };
@@ -317,7 +317,7 @@ impl Worker {
             .level(1)
             .blocks(BlockChoice::Tiles { width: 128, height: 128 })
             .encode_on(device);
-        // Levels are of few codecs.
+        // Only some codecs have levels.
         let level = matches!(options.compression, Compression::Deflate | Compression::Zstd).then_some(1);
         (options.level(level), device)
     }
@@ -327,7 +327,7 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The pixels of a window and bands of a file, band by band.
+/// Returns the pixels of a window and bands of a file, band by band.
 fn crop(file: &File, window: Window, bands: &[usize]) -> Vec<u8> {
     let (pixels, size) = (&file.pixels, file.pixels.data_type.size());
     let mut bytes = Vec::with_capacity(bands.len() * window.width as usize * window.height as usize * size);
@@ -340,7 +340,7 @@ fn crop(file: &File, window: Window, bands: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// Some rows of a cropped window, band by band.
+/// Returns some rows of a cropped window, band by band.
 fn rows_of(pixels: &[u8], window: Window, bands: usize, size: usize, part: Window) -> Vec<u8> {
     let row = window.width as usize * size;
     let mut bytes = Vec::new();

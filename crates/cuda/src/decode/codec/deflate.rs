@@ -1,5 +1,5 @@
-//! Deflate: a CUDA block of two warps a block of the image, of four where there are few blocks; several CUDA blocks for
-//! each where those would leave most of the device idle.
+//! Deflate: one CUDA block of two warps per image block, of four warps if there are few blocks; several CUDA blocks per
+//! image block if most of the device would be idle otherwise.
 
 use super::{Kernel, Pass};
 
@@ -12,7 +12,7 @@ pub(super) const DEFLATE: Kernel = Kernel {
     scratch: |_, _| 0,
 };
 
-/// One stream by several CUDA blocks: segments of it found, measured, chained and decoded at once.
+/// Decodes one stream with several CUDA blocks: finds segments, measures, chains and decodes them in parallel.
 pub(super) const SPLIT: Kernel = Kernel {
     module: "deflate_split",
     passes: &[
@@ -35,43 +35,44 @@ pub(super) const SPLIT: Kernel = Kernel {
     scratch: split_scratch,
 };
 
-/// As often as `deflate_resolve.cuh` counts.
+/// Repeated as often as `deflate_resolve.cuh` counts.
 const RESOLVE: Pass = Pass { entry: "deflate_resolve", threads: 256, grid: several };
 
-/// Up to how many blocks a multiprocessor there are so many warps each. GB/s of output on an H200 with two and four
-/// warps: 2 blocks a multiprocessor (512 x 512) 41 and 57 (DEM), 30 and 52 (16-bit), 51 and 84 (RGB); 8 (256 x 256) 140
-/// and 118 (DEM), 155 and 109 (land cover). Four warps have memory for four blocks at a time, two for eight.
+/// Warps per CUDA block, by the largest number of image blocks per multiprocessor. GB/s of output on an H200 with two
+/// and four warps: 2 blocks per multiprocessor (512 x 512) 41 and 57 (DEM), 30 and 52 (16-bit), 51 and 84 (RGB); 8 (256
+/// x 256) 140 and 118 (DEM), 155 and 109 (land cover). Memory suffices for four blocks at a time with four warps, for
+/// eight with two.
 const SHAPES: [(u32, u32); 2] = [(4, 4), (u32::MAX, 2)];
 
-/// A CUDA block for each block where these warps are the ones for so many, otherwise none.
+/// Returns one CUDA block per image block if this number of warps is chosen for the count, else 0.
 pub(super) fn only(warps: u32, count: u32, multiprocessors: u32) -> u32 {
     let each = count.div_ceil(multiprocessors.max(1));
     let chosen = SHAPES.iter().find(|&&(most, _)| each <= most);
     if chosen.is_some_and(|&(_, its)| its == warps) { count } else { 0 }
 }
 
-/// As many CUDA blocks for each stream as fill the device twice: those that come late take what is left. Kernels take a
-/// quarter of them for what has room at once with four warps each.
+/// Returns enough CUDA blocks per stream to fill the device twice: late ones take the remaining work. Kernels assume a
+/// quarter of them to be resident with four warps each.
 fn several(count: u32, multiprocessors: u32) -> u32 {
     const RESIDENT: u32 = 16;
     let times = multiprocessors.saturating_mul(RESIDENT) / count.max(1);
     count.saturating_mul(times.max(1))
 }
 
-/// As `deflate_split.cuh` lays it out: a head, a segment for each chunk and one more, tiles, and four bytes for each byte
-/// of output.
+/// Returns the scratch layout size of `deflate_split.cuh`: a head, one segment per chunk and one more, tiles, and four
+/// bytes per byte of output.
 fn split_scratch(src_len: u32, dst_len: u32) -> u64 {
     let (src, dst) = (u64::from(src_len), u64::from(dst_len));
     let chunk = (src / 256).next_power_of_two().clamp(256, 8192);
     64 + 32 * ((src + 15).div_ceil(chunk) + 1) + 16 * dst.div_ceil(8192) + 4 * dst.next_multiple_of(4)
 }
 
-/// Bytes of output that the device decodes by split streams in the time of their launches.
+/// Bytes of output that the device decodes from split streams in the time of their launches.
 const LAUNCHES: u64 = 4 << 20;
 
-/// Whether a stream of so many decoded bytes is split, in a job of `total` of them: where one CUDA block would take longer
-/// for it than the whole device for all of them, split. A CUDA block decodes some 0.22 GB/s on an H200; split streams
-/// came to as much for each multiprocessor.
+/// Returns whether a stream of `dst_len` decoded bytes is split, in a job of `total` bytes: if one CUDA block would
+/// take longer for it than the whole device for all split streams. A CUDA block decodes about 0.22 GB/s on an H200;
+/// split streams reached the same rate per multiprocessor.
 pub(super) fn is_split(dst_len: u64, total: u64, multiprocessors: u32) -> bool {
     dst_len.saturating_mul(multiprocessors.into()) > total.saturating_add(LAUNCHES)
 }

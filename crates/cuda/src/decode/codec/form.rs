@@ -1,4 +1,4 @@
-//! What the samples of a block are, for kernels that write samples and not bytes.
+//! Sample description for kernels that write samples rather than bytes.
 
 use strile_engine::BlockLayout;
 use strile_tiff::DataType as D;
@@ -6,19 +6,19 @@ use strile_tiff::DataType as D;
 /// The last fields of a `DecodeBlock`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Form {
-    /// Interleaved samples of a pixel.
+    /// Interleaved samples per pixel.
     pub samples: u32,
     /// `DecodeSample` of `abi.h`.
     pub sample: u32,
-    /// The sample, in its low bytes, where a codec's own mask leaves a pixel out: NaN, or the image's nodata.
+    /// Sample, in its low bytes, for pixels that a codec's own mask excludes: NaN, or the image's nodata value.
     pub missing: u64,
 }
 
 impl Form {
-    /// The number of samples that are none of those that kernels write.
+    /// The `DecodeSample` of types that kernels do not write.
     pub const OTHER: u32 = 8;
 
-    /// The form of the samples of a layout.
+    /// Returns the form of a layout's samples.
     pub fn of(layout: &BlockLayout) -> Self {
         let [low, _] = layout.extras.fill.0.as_chunks().0 else { return Self::default() };
         let fill = u64::from_le_bytes(*low);

@@ -1,4 +1,5 @@
-//! LERC: a CUDA block a block of the image. Passes of the codec around a blob, if there is one, give it first, into scratch.
+//! LERC: one CUDA block per image block. If the blob is compressed, passes of that codec first decompress it into
+//! scratch.
 
 use super::{Form, Kernel, Pass, deflate, zstd};
 use strile_engine::BlockLayout;
@@ -35,7 +36,7 @@ const LERC_ZSTD: Kernel = Kernel {
     scratch: |src_len, dst_len| around_len(dst_len) + zstd::scratch(src_len, longest(dst_len)),
 };
 
-/// The kernel for blobs with this around them.
+/// Returns the kernel for blobs with this wrapper.
 pub(super) fn kernel(around: LercWrapper) -> &'static Kernel {
     match around {
         LercWrapper::None => &LERC,
@@ -44,7 +45,7 @@ pub(super) fn kernel(around: LercWrapper) -> &'static Kernel {
     }
 }
 
-/// Whether kernels take samples of a layout, or what they do not take.
+/// Checks whether kernels support the samples of a layout; the error names what they do not support.
 pub(super) fn takes(layout: &BlockLayout) -> Result<(), String> {
     if layout.byte_order == ByteOrder::Big && layout.data_type.size() > 1 {
         return Err("samples of a big-endian file".to_owned());
@@ -55,18 +56,18 @@ pub(super) fn takes(layout: &BlockLayout) -> Result<(), String> {
     }
 }
 
-/// The longest blob that kernels take out of another stream, as `lerc_around.cuh` has it: samples as they are, a mask,
-/// ranges and a header.
+/// Returns the longest wrapped blob that kernels accept, as in `lerc_around.cuh`: raw samples, a mask, ranges and a
+/// header.
 fn longest(dst_len: u32) -> u32 {
     dst_len.saturating_add(dst_len / 8).saturating_add(1024)
 }
 
-/// A head, the blob, and what may be read behind it.
+/// Returns the scratch for a wrapped blob: a head, the blob, and the bytes that may be read behind it.
 fn around_len(dst_len: u32) -> u64 {
     256 + (u64::from(longest(dst_len)) + 64).next_multiple_of(256)
 }
 
-/// Bytes of a mask: a bit a pixel, of which there are no more than bytes.
+/// Returns the bytes of a mask: one bit per pixel, and there are at most as many pixels as bytes.
 fn mask_len(dst_len: u32) -> u64 {
     u64::from(dst_len).div_ceil(8)
 }

@@ -1,4 +1,4 @@
-//! LZ4: a CUDA block of 128, 256 or 512 threads a block of the image, windows of its input one after the other.
+//! LZ4: one CUDA block of 128, 256 or 512 threads per image block, which goes through its input window by window.
 
 use super::{Kernel, Pass};
 
@@ -12,13 +12,14 @@ pub(super) const LZ4: Kernel = Kernel {
     scratch: |_, _| 0,
 };
 
-/// A CUDA block for each block where these threads are the ones to launch, otherwise none.
+/// Returns one CUDA block per image block if this number of threads is chosen for the count, else 0.
 fn only(threads: u32, count: u32, multiprocessors: u32) -> u32 {
     if threads_for(count, multiprocessors) == threads { count } else { 0 }
 }
 
-/// Threads by blocks a multiprocessor. GB/s of output of one launch on an H200, with 128 / 256 / 512 threads:
-/// - 0.5 a multiprocessor (DEM, 64 tiles of 512²): 21 / 36 / **43**;
+/// Returns the threads for a number of blocks per multiprocessor. GB/s of output of one launch on an H200, with 128 /
+/// 256 / 512 threads:
+/// - 0.5 per multiprocessor (DEM, 64 tiles of 512²): 21 / 36 / **43**;
 /// - 1.9 (256 tiles of 512²): DEM 76 / 123 / **121**, 16-bit – / 164 / **201**, RGB – / 103 / **124**;
 /// - 7.8 (1024 tiles of 256²): DEM 160 / **164** / 129, land cover of 512² 257 / **260** / 226;
 /// - 31 (4096 tiles of 256²): land cover **299** / 282 / 226.

@@ -1,4 +1,4 @@
-//! LZW: a CUDA block a block of the image, its segments one after the other.
+//! LZW: one CUDA block per image block, which decodes its segments one after the other.
 
 use super::{Kernel, Pass};
 

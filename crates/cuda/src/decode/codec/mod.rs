@@ -1,4 +1,4 @@
-//! The decoders on the device: one file a codec, the closed set of them one `match`.
+//! The decoders on the device: one file per codec, all of them listed in one `match`.
 
 mod deflate;
 mod form;
@@ -13,32 +13,32 @@ pub use form::Form;
 use strile_engine::BlockLayout;
 use strile_tiff::{Compression as C, LercWrapper};
 
-/// How a codec's kernels are launched.
+/// Launch description of a codec's kernels.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernel {
-    /// The `.cu` file without its ending.
+    /// Name of the `.cu` file without its extension.
     pub module: &'static str,
-    /// The launches, one after the other, all with the same `DecodeArgs`.
+    /// Launches in order, all with the same `DecodeArgs`.
     pub passes: &'static [Pass],
-    /// Bytes of scratch for a block of so many encoded and decoded bytes; rounded up to 256 by the caller.
+    /// Returns the scratch bytes of a block of these encoded and decoded lengths; the caller rounds up to 256.
     pub scratch: fn(src_len: u32, dst_len: u32) -> u64,
 }
 
 /// One launch.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass {
-    /// The entry point.
+    /// Entry point.
     pub entry: &'static str,
-    /// Threads of a CUDA block, as the kernel says.
+    /// Threads per CUDA block, as in the kernel.
     pub threads: u32,
-    /// CUDA blocks for so many blocks of an image on a device with so many multiprocessors.
+    /// Returns the CUDA blocks for this number of image blocks and multiprocessors.
     pub grid: fn(count: u32, multiprocessors: u32) -> u32,
 }
 
-/// Whether a stream is cut into segments that several CUDA blocks decode at once. Deflate alone can be.
+/// Whether a stream is cut into segments that several CUDA blocks decode in parallel. Only Deflate supports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Split {
-    /// Where the streams of a job are too few or too large to fill the device with one CUDA block each.
+    /// If the streams of a job are too few or too large to fill the device with one CUDA block each.
     #[default]
     Auto,
     /// Always: for tests and measurements.
@@ -48,8 +48,8 @@ pub enum Split {
 }
 
 impl Split {
-    /// The kernel that takes the work of `kernel` for a stream of `dst_len` decoded bytes in a job of `total` of them, on a
-    /// device with so many multiprocessors; `None` where `kernel` keeps it.
+    /// Returns the kernel that replaces `kernel` for a stream of `dst_len` decoded bytes in a job of `total` bytes;
+    /// `None` to keep `kernel`.
     pub(crate) fn of(
         self,
         kernel: &Kernel,
@@ -65,22 +65,22 @@ impl Split {
     }
 }
 
-/// Whether streams of a kernel can be cut into segments.
+/// Returns whether streams of a kernel can be cut into segments.
 pub(crate) fn splits(kernel: &Kernel) -> bool {
     kernel.module == deflate::DEFLATE.module
 }
 
-/// Whether a kernel decodes each stream by several CUDA blocks.
+/// Returns whether a kernel decodes each stream with several CUDA blocks.
 pub(crate) fn is_split(kernel: &Kernel) -> bool {
     kernel.module == deflate::SPLIT.module
 }
 
-/// Whether the kernel of a layout's codec takes its samples, or with what it does not.
+/// Checks whether the kernel of a layout's codec supports its samples; the error names what it does not support.
 pub fn takes(layout: &BlockLayout) -> Result<(), String> {
     if layout.compression == C::Lerc { lerc::takes(layout) } else { Ok(()) }
 }
 
-/// The kernel of a codec, that of LERC by what is around its blobs; `None` where it has none.
+/// Returns the kernel of a codec, for LERC the one for the wrapper of its blobs; `None` if there is none.
 pub fn kernel(compression: C, around: LercWrapper) -> Option<&'static Kernel> {
     match compression {
         C::PackBits => Some(&packbits::PACKBITS),

@@ -1,4 +1,4 @@
-//! PackBits: a CUDA block a block of the image, windows of its input one after the other.
+//! PackBits: one CUDA block per image block, which goes through its input window by window.
 
 use super::{Kernel, Pass};
 

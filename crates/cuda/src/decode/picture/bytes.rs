@@ -1,4 +1,4 @@
-//! The bytes of one stream on the host: a part of what was read or staged for several.
+//! The bytes of one stream on the host: a part of memory that may hold several streams.
 
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ enum Kind {
     Part(Arc<Arena>, Range<usize>),
 }
 
-/// Memory that streams were read into, which goes back to where it came from.
+/// Memory that streams were read into; returned to its buffers on drop.
 #[derive(Debug)]
 pub(crate) struct Lent {
     pub(crate) bytes: Vec<u8>,
@@ -34,23 +34,23 @@ impl Drop for Lent {
 #[derive(Debug, Default)]
 pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
-/// Bytes that are kept per engine.
+/// Bytes kept per engine.
 pub const KEPT: usize = 128 << 20;
 
-/// Bytes that all engines keep.
+/// Bytes kept by all engines.
 static ALL_KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the bytes of ordinary memory that engines keep between jobs: at most [`KEPT`] per device. An engine reaches it
-/// when many jobs read pictures at once.
+/// Returns the bytes of ordinary memory that engines keep between jobs: at most [`KEPT`] per device. An engine reaches
+/// this limit when many jobs read pictures at once.
 pub fn kept_bytes() -> usize {
     ALL_KEPT.load(Ordering::Relaxed)
 }
 
-/// Buffers have this much at least, so that one serves for the other.
+/// Minimum size of buffers, so that they are interchangeable.
 const LEAST: usize = (1 << 20) + (128 << 10);
 
 impl Buffers {
-    /// So many bytes of whatever was there before; `None` where there is no memory.
+    /// Lends `len` bytes with unspecified contents; `None` if there is no memory.
     pub(crate) fn lend(self: &Arc<Self>, len: usize) -> Option<Lent> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = kept.iter().rposition(|bytes| bytes.capacity() >= len).map(|at| kept.swap_remove(at));
@@ -80,13 +80,13 @@ impl Drop for Buffers {
 }
 
 impl Bytes {
-    /// A part of an arena; `None` where it leaves the arena.
+    /// Returns a part of an arena; `None` if it leaves the arena.
     pub fn part(arena: &Arc<Arena>, range: Range<usize>) -> Option<Self> {
         arena.bytes().get(range.clone())?;
         Some(Self(Kind::Part(Arc::clone(arena), range)))
     }
 
-    /// A part of what was read; `None` where it leaves that.
+    /// Returns a part of the bytes read; `None` if it leaves them.
     pub(crate) fn of(bytes: &Arc<Lent>, range: Range<usize>) -> Option<Self> {
         bytes.bytes.get(range.clone())?;
         Some(Self(Kind::Of(Arc::clone(bytes), range)))

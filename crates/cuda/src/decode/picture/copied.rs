@@ -1,4 +1,4 @@
-//! A decoder for tests of what is around decoders: the CPU engine decodes when it parses, and the device copies.
+//! A decoder for tests of the code around decoders: the CPU engine decodes when it parses, and the device copies.
 
 #![expect(unsafe_code, reason = "copies within the device")]
 
@@ -13,15 +13,15 @@ use strile_engine::{
     OutputSpec, Placement, Span,
 };
 
-/// The first sample of a picture that is refused by its status.
+/// First sample of a picture that is refused by its status.
 pub(crate) const REFUSED: u16 = 99;
-/// And of one that is refused when it is finished.
+/// First sample of a picture that is refused when it is finished.
 pub(crate) const REFUSED_LATE: u16 = 98;
 
 /// A decoder for tests: the CPU engine decodes while it parses, and the device copies.
 pub(crate) struct Copied;
 
-/// Copies from and to addresses, and the statuses that are set.
+/// Copies between addresses, and statuses to set.
 pub(crate) struct Copies {
     copies: Vec<(u64, u64, usize)>,
     good: Vec<u64>,
@@ -117,7 +117,7 @@ impl Decoder for Copied {
 
     fn launch(&self, batch: &mut Copies, _: &Device, stream: &Stream) -> Result<(), Stop> {
         for &(from, to, len) in &batch.copies {
-            // SAFETY: parts of the job's memory.
+            // SAFETY: both are parts of the job's memory.
             unsafe { copy_within(stream, to, from, len) }?;
         }
         for &status in &batch.good {

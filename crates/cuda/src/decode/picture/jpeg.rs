@@ -1,9 +1,9 @@
-//! JPEG pictures by kernels of our own (`kernels/jpeg/jpeg.cu`): sequential, 8 bits, Huffman codes.
+//! JPEG pictures, decoded by strile's kernels (`kernels/jpeg/jpeg.cu`): sequential, 8 bits, Huffman codes.
 //!
-//! The host parses headers, takes markers and stuffing out of the data and cuts them into pieces, and makes look-up tables
-//! of Huffman tables, which lie once in a batch for all pictures that share them. The rest is the device's, in four
-//! launches a batch. Samples are those of libjpeg, bit for bit. Other processes, and streams that break a rule, are the
-//! host's.
+//! The host parses headers, takes markers and stuffing out of the data and cuts them into pieces, and makes look-up
+//! tables of Huffman tables, which are stored once per batch for all pictures that share them. The device does the
+//! rest, in four launches per batch. Samples are those of libjpeg, bit for bit. Other coding processes, and streams
+//! that break a rule, are left to the host.
 
 #![expect(unsafe_code, reason = "kernels are launched with addresses of a batch's memory")]
 
@@ -30,44 +30,45 @@ use strile_codestream::jpeg::{self, Colours};
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{Compression, DataType};
 
-/// The `.cu` file without its ending.
+/// Name of the `.cu` file without its extension.
 pub const MODULE: &str = "jpeg";
 
-/// The longest stream that is taken. One CUDA block decodes a scan, some 70 bytes a microsecond, and data made so that its
-/// threads never find each other can make that a hundred times as long: a second, where displays wait for two.
+/// Longest stream that is accepted. One CUDA block decodes a scan, at about 70 bytes per microsecond, and data made so
+/// that its threads never synchronise can take a hundred times as long: a second, where display drivers abort kernels
+/// after two.
 const LONGEST: u64 = 2 << 20;
 
 /// The decoder.
 #[derive(Debug)]
 pub struct Jpeg {
     cut: Cut,
-    /// The headers that were parsed last.
+    /// Headers of the last parsed stream.
     known: RwLock<Option<Arc<Known>>>,
 }
 
-/// A stream that was taken apart.
+/// A parsed stream.
 #[derive(Debug)]
 pub struct JpegStream {
     scans: Vec<ScanBytes>,
     plan: Arc<Plan>,
 }
 
-/// What is launched for a batch.
+/// The launches of a batch.
 #[derive(Debug)]
 pub struct Batch {
     args: JpegArgs,
-    /// CUDA blocks for each picture, of the transform and of pixels.
+    /// CUDA blocks per picture, for the transform and for pixels.
     parts: (u32, u32),
 }
 
 impl Jpeg {
-    /// The decoder as it is used.
+    /// Returns the decoder with measured settings.
     pub const fn new() -> Self {
         Self::by(Cut::Measured)
     }
 
-    /// One that cuts scans into pieces of about so many bytes, and begins so many bits before each: small pictures then
-    /// have many pieces.
+    /// Returns a decoder that cuts scans into pieces of about `piece` bytes and starts `run_in` bits before each: small
+    /// pictures then have many pieces.
     pub const fn cut_into(piece: u32, run_in: u32) -> Self {
         Self::by(Cut::Into { piece, run_in })
     }
@@ -101,7 +102,7 @@ impl Decoder for Jpeg {
     }
 
     fn estimate(&self, layout: &BlockLayout, rows: u32, stream_len: u64) -> Need {
-        // As many data units as MCUs of 16 x 16 pixels have, where chroma has fewer samples.
+        // As many data units as with MCUs of 16 x 16 pixels, if chroma is subsampled.
         let pixels = u64::from(layout.width.next_multiple_of(16)) * u64::from(rows).next_multiple_of(16);
         let (h, v) = layout.extras.ycbcr.map_or((1, 1), |ycbcr| ycbcr.subsampling);
         let chroma = u64::from(h.max(1)) * u64::from(v.max(1));
@@ -151,7 +152,7 @@ impl Decoder for Jpeg {
         Need {
             bytes: picture.scans.last().map_or(0, |scan| scan.end),
             tables: picture.plan.tables(),
-            // A fault a scan beside it.
+            // One fault per scan in addition.
             scratch: picture.plan.scratch + 4 * picture.scans.len() as u64,
         }
     }
@@ -172,9 +173,9 @@ impl Decoder for Jpeg {
     fn launch(&self, batch: &mut Batch, device: &Device, stream: &Stream) -> Result<(), Stop> {
         for Launch { module, entry, grid, threads } in batch.launches() {
             let function = device.function(module, entry)?;
-            // SAFETY: the arguments are the twin of what these kernels declare; the addresses in them and in the tables
-            // are of the batch's memory, which the engine keeps until its work is done, and lengths follow from what was
-            // parsed and is within the needs of the pictures.
+            // SAFETY: the arguments match the declaration of these kernels; the addresses in them and in the tables
+            // point into the batch's memory, which the engine keeps until its work is done, and lengths follow from the
+            // parsed headers and are within the needs of the pictures.
             unsafe { launch(stream, &function, grid, threads, &batch.args)? };
         }
         Ok(())
@@ -182,7 +183,7 @@ impl Decoder for Jpeg {
 }
 
 impl Batch {
-    /// What is launched, in this order.
+    /// Returns the launches in order.
     pub fn launches(&self) -> [Launch; 4] {
         let JpegArgs { scan_count, picture_count, .. } = self.args;
         let launch = |entry, grid, threads| Launch { module: MODULE, entry, grid, threads };
@@ -194,7 +195,7 @@ impl Batch {
         ]
     }
 
-    /// The argument of all of them.
+    /// Returns the argument of all launches.
     pub fn args(&self) -> &JpegArgs {
         &self.args
     }

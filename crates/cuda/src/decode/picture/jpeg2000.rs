@@ -1,5 +1,5 @@
-//! JPEG 2000 by kernels of our own: the code-blocks of all pictures of a batch in one launch, then the wavelets level by
-//! level, then the pixels. Headers are read on the host (`strile_codestream::jpeg2000`).
+//! JPEG 2000, decoded by strile's kernels: the code-blocks of all pictures of a batch in one launch, then the wavelets
+//! level by level, then the pixels. The host parses headers (`strile_codestream::jpeg2000`).
 
 #![expect(unsafe_code, reason = "kernels are handed the addresses that were laid out here")]
 
@@ -19,18 +19,18 @@ use crate::stream::Stream;
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::DataType;
 
-/// Decodes JPEG 2000 and HTJ2K with our kernels.
+/// Decodes JPEG 2000 and HTJ2K with strile's kernels.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Jpeg2000;
 
-/// What a batch does, in order.
+/// The steps of a batch, in order.
 #[derive(Debug)]
 pub struct Batch {
     steps: Vec<Step>,
 }
 
 impl Batch {
-    /// What is launched for it, in order.
+    /// Returns the steps of the batch, in order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
@@ -51,10 +51,10 @@ impl Decoder for Jpeg2000 {
     }
 
     fn estimate(&self, layout: &BlockLayout, rows: u32, stream_len: u64) -> Need {
-        // Code-blocks of 64 x 64, some smaller, in one codeword segment each; coefficients twice.
+        // Assumes code-blocks of 64 x 64, some smaller, in one codeword segment each; coefficients are stored twice.
         let samples = u64::from(layout.width) * u64::from(rows) * u64::from(layout.samples);
         let blocks = samples / 3072 + 20 * u64::from(layout.samples);
-        // The bytes of a resolution that is left out are more than those of all that are not.
+        // An omitted resolution has more bytes than all lower ones together.
         let coded = stream_len >> layout.extras.reduce.min(63);
         Need { bytes: coded + 8 * blocks, tables: 64 * blocks + 512, scratch: 8 * samples + 8 * samples / 16 }
     }
@@ -112,8 +112,8 @@ impl Decoder for Jpeg2000 {
 
 fn queue<Args: Copy>(kernel: &Launch, args: &Args, device: &Device, stream: &Stream) -> Result<(), Stop> {
     let function = device.function(kernel.module, kernel.entry)?;
-    // SAFETY: the arguments are of that kernel, and `lay_out` made the addresses in them of the batch's memory, as large as
-    // the pictures' needs say.
+    // SAFETY: the arguments are of that kernel, and `lay_out` made their addresses point into the batch's memory, which
+    // is as large as the pictures' needs.
     unsafe { launch(stream, &function, kernel.grid, kernel.threads, args) }?;
     Ok(())
 }

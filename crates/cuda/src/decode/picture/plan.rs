@@ -1,4 +1,4 @@
-//! What the pictures of a job take, from what their decoder expects of them: how many flights, and how large.
+//! Memory of the pictures of a job, from the estimates of their decoder: number and size of flights.
 
 use super::sizes::{Parts, Sizes};
 use super::{Wanted, Which};
@@ -10,57 +10,58 @@ use strile_engine::DecodeJob;
 #[derive(Debug, Clone)]
 pub(crate) struct Pictures {
     pub(crate) which: Which,
-    /// Their tasks in the job, in order.
+    /// Indices of their tasks in the job, in order.
     pub(crate) tasks: Vec<usize>,
-    /// What is expected of each of them, and of a batch beside them.
+    /// Estimate per picture, and of a batch without pictures.
     pub(crate) sizes: Vec<Sizes>,
     pub(crate) fixed: Sizes,
     pub(crate) flights: usize,
-    /// Device memory of each flight.
+    /// Device memory per flight.
     pub(crate) flight: u64,
-    /// Pinned memory of each flight for what goes up.
+    /// Pinned memory per flight for uploads.
     pub(crate) upload: u64,
-    /// And for pixels that come down.
+    /// Pinned memory per flight for pixels to the host.
     pub(crate) landing: u64,
-    /// Bytes of streams that are read ahead, and of streams and what was made of them that a batch may keep.
+    /// Bytes of streams that are read ahead, and of streams and parsed pictures that a batch may keep.
     pub(crate) ahead: u64,
-    /// What threads take that parse, besides as much as their streams have.
+    /// Memory of parsing threads, in addition to the length of their streams.
     pub(crate) parsing: u64,
     /// Whether the first batches are smaller, so that the first kernels start soon after the first read.
     pub(crate) ramp: bool,
 }
 
-/// What there is for them.
+/// Resources for pictures.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Supplies {
-    /// Device memory of one flight, wished for.
+    /// Desired device memory per flight.
     pub(crate) working: u64,
-    /// What a batch of several pictures may send up.
+    /// Maximum upload of a batch of several pictures.
     pub(crate) up: u64,
-    /// Whether it may start with less.
+    /// Whether the first batches may be smaller.
     pub(crate) ramp: bool,
     /// Free device memory.
     pub(crate) free: u64,
-    /// Host memory that may be taken at most.
+    /// Maximum host memory.
     pub(crate) host: u64,
-    /// Host memory for all threads that parse, as in `Pictures`.
+    /// Host memory for all parsing threads, as in `Pictures`.
     pub(crate) parsing: u64,
 }
 
-/// Bytes of streams that are read ahead at least.
+/// Minimum bytes of streams that are read ahead.
 const LEAST_AHEAD: u64 = 8 << 20;
-/// What may be amiss with what is expected of a few small pictures.
+/// Tolerance of the estimates of a few small pictures.
 const ROUGHLY: u64 = 128 << 10;
-/// What a batch sends up unless told otherwise: pinning takes ten times as long as copying.
+/// Default upload of a batch: pinning takes ten times as long as copying.
 pub(crate) const MOST_UP: u64 = 96 << 20;
-/// A batch that takes less than this does not make another one worth its launches.
+/// Batches that take less memory than this do not repay their launches.
 const SMALLEST: u64 = 32 << 20;
 
 impl Pictures {
-    /// The most and largest flights that there is memory for, or the smallest that hold any one of the pictures.
+    /// Returns the plan with the most and largest flights that memory allows, or the smallest that hold any single
+    /// picture.
     ///
-    /// `sizes` are what is expected of the tasks, beside `fixed`, and `streams` the bytes of all their streams; `place_len`
-    /// as in `Sizes::parts`.
+    /// `sizes` are the estimates of the tasks, `fixed` that of a batch without pictures, and `streams` the bytes of all
+    /// their streams; `place_len` as in `Sizes::parts`.
     pub(crate) fn new(
         (which, tasks): (Which, Vec<usize>),
         (fixed, sizes, streams): (Sizes, Vec<Sizes>, u64),
@@ -89,11 +90,12 @@ impl Pictures {
             parsing: supplies.parsing,
             ramp: false,
         };
-        // A flight that the upload of no batch fills is not taken.
+        // No flight is larger than the upload of a batch can fill.
         let filled = scaled(whole.end, supplies.up, whole.decoded);
         let mut working = supplies.working.min(filled.max(largest));
         loop {
-            // What is cut off at the end of a batch is less than the largest; so all fit the flights once where they can.
+            // The unused end of a batch is smaller than the largest picture; so all pictures fit the flights at once if
+            // possible.
             let share = whole.end.div_ceil(plan.flights as u64).saturating_add(largest);
             let most = whole.end.saturating_add(whole.end / 8);
             plan.flight = share.min(most).saturating_add(ROUGHLY).min(working).max(largest);
@@ -117,7 +119,7 @@ impl Pictures {
         plan
     }
 
-    /// The pictures as they are asked for.
+    /// Returns the pictures in the form of requests.
     pub(crate) fn wanted(&self, job: &DecodeJob) -> Vec<Wanted> {
         let wanted = |&task: &usize| {
             let found = job.tasks().get(task)?;
@@ -128,7 +130,7 @@ impl Pictures {
         self.tasks.iter().filter_map(wanted).collect()
     }
 
-    /// How many batches there are if all pictures are as expected; `place_len` as in `Sizes::parts`.
+    /// Returns the number of batches if all pictures match their estimates; `place_len` as in `Sizes::parts`.
     pub(crate) fn batches(&self, place_len: impl Fn(u64) -> u64) -> usize {
         let (mut batches, mut making, mut count) = (0, self.fixed, 0usize);
         for &one in &self.sizes {
@@ -143,20 +145,20 @@ impl Pictures {
         batches + usize::from(count > 0)
     }
 
-    /// Device memory of all flights.
+    /// Returns the device memory of all flights.
     pub(crate) fn memory(&self) -> u64 {
         self.flight.saturating_mul(self.flights as u64)
     }
 
-    /// Host memory: what goes up and what comes down; streams that are read ahead, what was made of them, and as much
-    /// again while they are parsed; streams and pictures of batches, which are kept until they are done.
+    /// Returns the host memory: uploads and pixels on their way to the host; streams that are read ahead, their parsed
+    /// pictures, and as much again during parsing; streams and pictures of batches, which are kept until they are done.
     pub(crate) fn host(&self) -> u64 {
         let each = self.upload.saturating_add(self.landing).saturating_add(self.ahead);
         let before = self.ahead.saturating_mul(3).saturating_add(self.parsing);
         each.saturating_mul(self.flights as u64).saturating_add(before)
     }
 
-    /// Whether a batch of these pictures fits a flight, or the part of one that batch `number` may take.
+    /// Returns whether a batch of these pictures fits a flight, or the part of one that batch `number` may take.
     pub(crate) fn fits(&self, sizes: &Sizes, parts: &Parts, number: usize) -> bool {
         let shift = if self.ramp { 2usize.saturating_sub(number) } else { 0 };
         parts.end <= self.flight >> shift
@@ -166,7 +168,7 @@ impl Pictures {
     }
 }
 
-/// `of` where `whole` becomes `part`.
+/// Returns `of` scaled by `part` / `whole`.
 fn scaled(of: u64, part: u64, whole: u64) -> u64 {
     let scaled = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
     u64::try_from(scaled).unwrap_or(u64::MAX)

@@ -1,5 +1,5 @@
-//! The pictures of a job, from their first read to their last status: batches cut where a flight is full, each with one
-//! upload and one wait.
+//! Runs the pictures of a job, from their first read to their last status: a batch ends when a flight is full, and has
+//! one upload and one wait.
 
 use super::plan::Pictures;
 use super::sizes::{Parts, Sizes};
@@ -22,27 +22,27 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{Encoded, EngineError, Span, Trace, thread_builder};
 
-/// Bytes of pictures that a thread writes at least: fewer are written before it has started.
+/// Minimum bytes of pictures per writing thread: fewer are written before a thread has started.
 const WRITTEN_BY_ONE: usize = 1 << 20;
 
-/// A picture of the batch that is being made.
+/// A picture of the next batch.
 struct Ready<P> {
     wanted: Wanted,
     picture: Arc<P>,
     stream: super::Bytes,
-    /// Bytes of its samples, of what is written for it, and of its pixels that go to the host.
+    /// Bytes of its samples, of its part of the upload, and of its pixels for the host.
     decoded: u32,
     bytes: u64,
     pixels: u64,
 }
 
-/// Pictures of a batch and what they take.
+/// Pictures of the next batch and their sizes.
 struct Making<P> {
     ready: Vec<Ready<P>>,
     sizes: Sizes,
 }
 
-/// A batch whose work is queued.
+/// A batch with queued work.
 struct Flying<B> {
     numbered: Numbered,
     items: Vec<Item>,
@@ -51,8 +51,8 @@ struct Flying<B> {
 }
 
 impl Run {
-    /// Streams of pictures where the host can read them, and where each task's lies: those on a device come back by one
-    /// gather and one copy.
+    /// Returns the streams of pictures in host-readable form, and the position of each task's stream: streams on a
+    /// device are brought back by one gather and one copy.
     pub(crate) fn streams(&self, stream: &Stream, plan: &Pictures) -> Result<(Streams, Vec<Wanted>), Stop> {
         let mut wanted = plan.wanted(&self.job);
         let streams = match &self.encoded {
@@ -71,7 +71,7 @@ impl Run {
         Ok((streams, wanted))
     }
 
-    /// Decodes the pictures of a plan by their decoder, and adds to `left` those that the device did not take.
+    /// Decodes the pictures of a plan, and adds to `left` those that the device did not accept.
     pub(crate) fn decode_pictures(
         &self,
         plan: &Pictures,
@@ -98,12 +98,12 @@ impl Run {
                 let work = move || supply.work(number, &self.context);
                 match thread_builder("strile-cuda-parse").and_then(|new| new.spawn_scoped(scope, work)) {
                     Ok(_) => {}
-                    // Fewer are slower; without any this thread would wait for ever.
+                    // Fewer threads are slower; without any this thread would wait for ever.
                     Err(error) if number == 0 => return Err(self.no_thread(&error)),
                     Err(_) => break,
                 }
             }
-            // At the end of this in any way, so that no thread waits for what does not come any more.
+            // On every exit, so that no thread waits for ever.
             let _ends = Ends { supply: &supply, always: true };
             let mut flights =
                 Flights { run: self, decoder, plan, lane, memory, flying: VecDeque::new(), made: 0 };
@@ -114,7 +114,7 @@ impl Run {
     }
 }
 
-/// The batches of a job's pictures.
+/// The flights of a job's pictures.
 struct Flights<'a, D: Decoder> {
     run: &'a Run,
     decoder: &'a D,
@@ -122,7 +122,7 @@ struct Flights<'a, D: Decoder> {
     lane: &'a Lane,
     memory: &'a DeviceBuffer,
     flying: VecDeque<Flying<D::Batch>>,
-    /// Batches launched so far.
+    /// Number of batches launched so far.
     made: usize,
 }
 
@@ -136,7 +136,7 @@ impl<D: Decoder> Flights<'_, D> {
             }
             for (wanted, parsed) in run {
                 let ready = parsed.and_then(|parsed| self.ready(wanted, parsed));
-                // One that is larger than a flight is the host's too.
+                // A picture larger than a flight is left to the host too.
                 let ready = ready.filter(|(_, sizes)| self.fits(&fixed.plus(*sizes), usize::MAX));
                 let Some((one, sizes)) = ready else {
                     left.push(wanted.task);
@@ -151,7 +151,7 @@ impl<D: Decoder> Flights<'_, D> {
             }
         }
         if !supply.is_done() {
-            // Something ended the reading, and said so where it is known.
+            // Reading was ended by an event that is reported elsewhere.
             return Err(EngineError::Cancelled.into());
         }
         if !making.ready.is_empty() {
@@ -171,7 +171,7 @@ impl<D: Decoder> Flights<'_, D> {
         self.plan.fits(sizes, &self.parts(sizes), batch)
     }
 
-    /// A parsed picture, and what it takes of a flight; none where its samples are more than 32 bits count.
+    /// Returns a parsed picture and its sizes; `None` if the bytes of its samples do not fit 32 bits.
     fn ready(
         &self,
         wanted: &Wanted,
@@ -186,7 +186,7 @@ impl<D: Decoder> Flights<'_, D> {
         Some((ready, Sizes { held, ..Sizes::of(need, decoded.into(), pixels) }))
     }
 
-    /// Sends a batch up and queues its work, in a flight that nothing uses any more.
+    /// Uploads a batch and queues its work, in a flight that is free.
     fn launch(
         &mut self,
         making: Making<D::Picture>,
@@ -201,7 +201,7 @@ impl<D: Decoder> Flights<'_, D> {
                 self.finish(first, tally, left)?;
             }
         }
-        // What was pinned for the last one is there for this one, where its copy is done.
+        // Pinned memory of the last batch is reused for this one once its copy is done.
         for flying in &mut self.flying {
             flying.launched.give_tables(&self.run.spare)?;
         }
@@ -229,7 +229,7 @@ impl<D: Decoder> Flights<'_, D> {
         }
         let count = u32::try_from(placed.len()).map_err(|_| EngineError::Abandoned)?;
         let place = tables.bytes(base + parts.place, (room.statuses, count));
-        // Of one size every time: what was pinned for one batch is taken for the next.
+        // Always the same size, so that pinned memory of one batch fits the next.
         let len = usize::try_from(parts.decoded).map_err(|_| EngineError::Abandoned)?;
         let pinned_len = usize::try_from(self.plan.upload).map_err(|_| EngineError::Abandoned)?;
         let mut up = run.spare.pinned(&run.device, pinned_len.max(len))?;
@@ -253,7 +253,7 @@ impl<D: Decoder> Flights<'_, D> {
         Ok(())
     }
 
-    /// Fills the upload of a batch: bytes of pictures by several threads, everything else by this one before it helps them.
+    /// Fills the upload of a batch: bytes of pictures on several threads, the rest on this one before it helps them.
     fn fill(
         &self,
         upload: &mut [u8],
@@ -289,7 +289,7 @@ impl<D: Decoder> Flights<'_, D> {
         };
         std::thread::scope(|scope| {
             for _ in 0..helpers {
-                // The others write what a thread that cannot be started would write.
+                // If a thread cannot be started, the others do its share.
                 let started =
                     thread_builder("strile-cuda-write").and_then(|new| new.spawn_scoped(scope, write));
                 if started.is_err() {
@@ -302,7 +302,7 @@ impl<D: Decoder> Flights<'_, D> {
         })
     }
 
-    /// Waits for a batch, reads what its kernels said, and hands over what goes to the host.
+    /// Waits for a batch, reads the results of its kernels, and hands over the pictures that go to the host.
     fn finish(&self, flying: Flying<D::Batch>, tally: &mut Tally, left: &mut Vec<usize>) -> Result<(), Stop> {
         let Flying { numbered, items, batch, launched } = flying;
         let landed = self.run.landed(launched, numbered, tally)?;
@@ -312,7 +312,7 @@ impl<D: Decoder> Flights<'_, D> {
     }
 }
 
-/// Where the pictures of a batch lie, one after the other in each part.
+/// Returns the positions of a batch's pictures, one after the other in each part.
 fn place_all<P>(ready: Vec<Ready<P>>, parts: &Parts, base: u64) -> (Vec<Item>, Vec<Placed<P>>) {
     let (mut bytes, mut dst, mut pixels) = (base + parts.bytes, base + parts.decoded, 0);
     let mut items = Vec::with_capacity(ready.len());
@@ -350,10 +350,10 @@ fn place_all<P>(ready: Vec<Ready<P>>, parts: &Parts, base: u64) -> (Vec<Item>, V
     (items, placed)
 }
 
-/// Pictures, and where each is written.
+/// Pictures and their destinations.
 type Share<'a, P> = Vec<(&'a Placed<P>, &'a mut [u8])>;
 
-/// The part of an upload that pictures are written to, each so many `bytes`, in shares of about `share` bytes.
+/// Splits the part of an upload for pictures, of `bytes` each, into shares of about `share` bytes.
 fn shares<'a, P>(
     mut rest: &'a mut [u8],
     placed: &'a [Placed<P>],

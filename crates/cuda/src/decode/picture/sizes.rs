@@ -1,15 +1,15 @@
-//! What pictures take of a flight, and where in it everything of a batch lies. Pure arithmetic, all of it prefix sums.
+//! Sizes of pictures in a flight, and the offsets of a batch's parts. Pure arithmetic with prefix sums.
 
 use super::Need;
 use crate::decode::batch::aligned;
 
-/// What some pictures take of a flight; sums of parts that are each rounded up as arenas are.
+/// Total sizes of some pictures in a flight; each part is rounded up like arenas.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) pictures: u64,
     /// Tables of the decoder.
     pub(crate) tables: u64,
-    /// What is written picture by picture.
+    /// Bytes that are written picture by picture.
     pub(crate) bytes: u64,
     pub(crate) decoded: u64,
     pub(crate) scratch: u64,
@@ -20,18 +20,18 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Of one picture.
+    /// Returns the sizes of one picture.
     pub(crate) fn of(need: Need, decoded: u64, pixels: u64) -> Self {
         Self { pictures: 1, decoded: aligned(decoded), pixels: aligned(pixels), ..Self::fixed(need) }
     }
 
-    /// Of a batch with no picture in it.
+    /// Returns the sizes of a batch without pictures.
     pub(crate) fn fixed(need: Need) -> Self {
         let Need { bytes, tables, scratch } = need;
         Self { bytes: aligned(bytes), tables, scratch: aligned(scratch), ..Self::default() }
     }
 
-    /// Both together.
+    /// Returns the sum.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             pictures: self.pictures.saturating_add(other.pictures),
@@ -44,9 +44,10 @@ impl Sizes {
         }
     }
 
-    /// Where everything lies in a flight; `place_len` is the most that tables of `place` take for so many pictures.
+    /// Returns the offsets in a flight; `place_len` returns the maximum bytes of the tables of `place` for a number of
+    /// pictures.
     pub(crate) fn parts(&self, place_len: impl Fn(u64) -> u64) -> Parts {
-        // After the statuses, a word that says whether a value was found.
+        // The statuses are followed by a word that says whether a value was found.
         let place = aligned(self.pictures.saturating_add(1).saturating_mul(4));
         let tables = place.saturating_add(aligned(place_len(self.pictures)));
         let bytes = tables.saturating_add(aligned(self.tables));
@@ -57,7 +58,7 @@ impl Sizes {
     }
 }
 
-/// Offsets in a flight. Statuses come first; all before `decoded` is the upload.
+/// Offsets in a flight. Statuses come first; everything before `decoded` is the upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parts {
     pub(crate) place: u64,

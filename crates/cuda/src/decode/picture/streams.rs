@@ -1,22 +1,22 @@
-//! Where the streams of pictures are on the host, and how several that lie together are read at once.
+//! Positions of picture streams on the host, and merged reads of adjacent streams.
 
 use super::bytes::{Buffers, Bytes};
 use super::supply::Wanted;
 use std::sync::Arc;
 use strile_engine::{Arena, ReadAt, Span};
 
-/// Where the streams of pictures lie on the host.
+/// Location of picture streams on the host.
 pub(crate) enum Streams {
     Staged(Arc<Arena>),
-    /// Read into memory of these.
+    /// In sources; read into memory of these buffers.
     Pulled(Vec<Arc<dyn ReadAt>>, Arc<Buffers>),
 }
 
-/// Streams this close together in a file are read as one.
+/// Streams this close together in a file are read at once.
 const MERGE_GAP: u64 = 16 << 10;
 
 impl Streams {
-    /// The streams of pictures that follow each other in a job; `None` for those that cannot be read.
+    /// Returns the streams of consecutive pictures of a job; `None` for those that cannot be read.
     pub(crate) fn read(&self, wanted: &[Wanted]) -> Vec<Option<Bytes>> {
         let (sources, buffers) = match self {
             Self::Staged(arena) => return wanted.iter().map(|one| staged(arena, one.span)).collect(),
@@ -36,7 +36,7 @@ impl Streams {
                     let start = usize::try_from(one.span.offset - span.offset).ok()?;
                     Bytes::of(&bytes, start..start.checked_add(usize::try_from(one.span.len).ok()?)?)
                 })),
-                // Where one of them cannot be read, others may.
+                // If the merged range cannot be read, single streams may be readable.
                 None => streams.extend(together.iter().map(|one| {
                     let bytes = read(source?, one.span)?;
                     let len = bytes.bytes.len();
@@ -48,7 +48,7 @@ impl Streams {
     }
 }
 
-/// The ranges that streams of one run are read in, and the streams of each.
+/// Returns the ranges in which the streams of one run are read, and the streams of each.
 pub(crate) fn together(wanted: &[Wanted]) -> impl Iterator<Item = (Span, &[Wanted])> {
     wanted.chunk_by(follows).filter_map(|together| {
         let (first, last) = (together.first()?.span, together.last()?.span);
@@ -57,7 +57,7 @@ pub(crate) fn together(wanted: &[Wanted]) -> impl Iterator<Item = (Span, &[Wante
     })
 }
 
-/// Whether a stream lies a little behind another.
+/// Returns whether a stream lies a little behind another.
 fn follows(before: &Wanted, after: &Wanted) -> bool {
     let end = before.span.offset.saturating_add(before.span.len);
     before.source == after.source && (end..=end.saturating_add(MERGE_GAP)).contains(&after.span.offset)

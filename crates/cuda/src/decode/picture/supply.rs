@@ -1,8 +1,9 @@
-//! Streams read and parsed by several threads, ahead of the thread that makes batches of them, and given to it in order.
+//! Reads and parses streams on several threads, ahead of the thread that makes batches of them, and delivers them in
+//! order.
 //!
-//! Threads take pictures in runs, so that small ones cost no read each. No more is read ahead than a bound says, and what
-//! is made of it takes no more than that again. What cannot be read, is refused by the parser or would take more comes
-//! without a picture: the host says what is wrong with it.
+//! Threads take pictures in runs, so that small ones do not cost a read each. The bytes read ahead are bounded, and the
+//! parsed pictures take at most as much again. Pictures that cannot be read, are refused by the parser or would take
+//! more are delivered as `None`: the host reports their faults.
 
 use super::streams::{Streams, together};
 use super::{Bytes, Decoder, Need};
@@ -12,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use strile_engine::{BlockLayout, Cancel, Context, Slice, Span};
 
-/// A picture that is wanted.
+/// A requested picture.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     /// Index of its task in the job.
@@ -23,7 +24,7 @@ pub(crate) struct Wanted {
     pub(crate) rows: u32,
 }
 
-/// A picture that was parsed, and its stream.
+/// A parsed picture and its stream.
 pub(crate) struct Parsed<P> {
     pub(crate) picture: Arc<P>,
     pub(crate) stream: Bytes,
@@ -32,34 +33,34 @@ pub(crate) struct Parsed<P> {
     pub(crate) held: u64,
 }
 
-/// Pictures of a run, in order; `None` for those that could not be had.
+/// Pictures of a run, in order; `None` for those that failed.
 type Run<P> = Vec<Option<Parsed<P>>>;
 
-/// The same, each with what was wanted.
+/// The same, each with its request.
 type Given<'a, P> = Vec<(&'a Wanted, Option<Parsed<P>>)>;
 
-/// What the threads share.
+/// Shared state of the threads.
 pub(crate) struct Supply<'a, D: Decoder> {
     decoder: &'a D,
     streams: Streams,
     wanted: Vec<Wanted>,
-    /// Bytes of streams that are read ahead at most.
+    /// Maximum bytes of streams that are read ahead.
     bound: u64,
-    /// Pictures of a run at most.
+    /// Maximum pictures of a run.
     most: usize,
     state: Mutex<State<D::Picture>>,
-    /// The next run is done.
+    /// Signals that the next run is done.
     done: Condvar,
-    /// More may be read.
+    /// Signals that more may be read.
     room: Condvar,
 }
 
 struct State<P> {
-    /// Those below are read, or being read.
+    /// Pictures below this index are read or being read.
     next: usize,
-    /// Those below were given.
+    /// Pictures below this index were delivered.
     given: usize,
-    /// Bytes of streams and of pictures that were made and not given.
+    /// Bytes of streams and of parsed pictures that are not delivered yet.
     held: u64,
     /// Runs by their first picture.
     runs: BTreeMap<usize, Run<P>>,
@@ -67,12 +68,13 @@ struct State<P> {
     reading: Duration,
 }
 
-/// Bytes of a run, unless it is one picture: what one read brings soon.
+/// Bytes of a run, unless it is one picture; small enough for a short read.
 const RUN_LEN: u64 = 1 << 20;
-/// Runs that every thread has in the end, where there are enough pictures: the last ones end at nearly the same time.
+/// Minimum runs per thread if there are enough pictures: the last ones then end at nearly the same time.
 const RUNS_EACH: usize = 8;
 
-/// Ends all reading when it is dropped: always, or when its thread panics. A thread that is gone would be waited for.
+/// Ends all reading on drop: always, or only if its thread panics. Otherwise others would wait for a thread that is
+/// gone.
 pub(crate) struct Ends<'a, 'b, D: Decoder> {
     pub(crate) supply: &'a Supply<'b, D>,
     pub(crate) always: bool,
@@ -86,12 +88,12 @@ impl<D: Decoder> Drop for Ends<'_, '_, D> {
     }
 }
 
-/// Pictures of a run at most, for so many pictures and threads.
+/// Returns the maximum pictures of a run, for this number of pictures and threads.
 fn most_of(pictures: usize, threads: usize) -> usize {
     (pictures / (threads.max(1) * RUNS_EACH)).max(1)
 }
 
-/// The run that begins at a picture.
+/// Returns the run that begins at a picture.
 fn run_from(wanted: &[Wanted], first: usize, most: usize) -> Range<usize> {
     let mut len = 0u64;
     let fits = |wanted: &&Wanted| {
@@ -103,7 +105,7 @@ fn run_from(wanted: &[Wanted], first: usize, most: usize) -> Range<usize> {
     first..first + count.max(1)
 }
 
-/// The byte ranges that so many threads read of the sources, run by run.
+/// Returns the byte ranges that `threads` threads read from the sources, run by run.
 pub(crate) fn ranges(wanted: &[Wanted], threads: usize) -> Vec<Span> {
     let (most, mut first, mut ranges) = (most_of(wanted.len(), threads), 0, Vec::new());
     while first < wanted.len() {
@@ -115,7 +117,7 @@ pub(crate) fn ranges(wanted: &[Wanted], threads: usize) -> Vec<Span> {
 }
 
 impl<'a, D: Decoder> Supply<'a, D> {
-    /// For so many threads.
+    /// Returns the state for `threads` threads.
     pub(crate) fn new(
         decoder: &'a D,
         streams: Streams,
@@ -140,18 +142,18 @@ impl<'a, D: Decoder> Supply<'a, D> {
         self.room.notify_all();
     }
 
-    /// Time spent reading, of all threads together.
+    /// Returns the time spent reading, summed over all threads.
     pub(crate) fn reading(&self) -> Duration {
         self.lock().reading
     }
 
-    /// Bytes of the streams of a run.
+    /// Returns the bytes of the streams of a run.
     fn bytes(&self, run: Range<usize>) -> u64 {
         let wanted = self.wanted.get(run).unwrap_or_default();
         wanted.iter().fold(0, |sum, wanted| sum.saturating_add(wanted.span.len))
     }
 
-    /// The next run that may be read.
+    /// Returns the next run that may be read.
     fn take(&self, cancel: &Cancel) -> Option<Range<usize>> {
         let mut state = self.lock();
         loop {
@@ -165,7 +167,7 @@ impl<'a, D: Decoder> Supply<'a, D> {
             }
             let run = run_from(&self.wanted, state.next, self.most);
             let held = state.held.saturating_add(self.bytes(run.clone()));
-            // One is always read: the one that is waited for, where none is held.
+            // One run is always read: the one that is waited for, if none is held.
             if held <= self.bound || state.held == 0 {
                 state.next = run.end;
                 state.held = held;
@@ -175,7 +177,7 @@ impl<'a, D: Decoder> Supply<'a, D> {
         }
     }
 
-    /// Reads and parses until none is left: what each thread does.
+    /// Reads and parses until none is left; run by each thread.
     pub(crate) fn work(&self, thread: usize, context: &Context) {
         let _ends = Ends { supply: self, always: false };
         while let Some(run) = self.take(&context.cancel) {
@@ -215,7 +217,7 @@ impl<'a, D: Decoder> Supply<'a, D> {
         Some(Parsed { picture: Arc::new(picture), stream, need, held })
     }
 
-    /// The next run in order, with what was wanted of it; `None` at the end, and where reading was ended.
+    /// Returns the next run in order, with its requests; `None` at the end, and if reading was ended.
     pub(crate) fn next(&self) -> Option<Given<'_, D::Picture>> {
         let mut state = self.lock();
         loop {
@@ -239,7 +241,7 @@ impl<'a, D: Decoder> Supply<'a, D> {
         }
     }
 
-    /// Whether all were given.
+    /// Returns whether all pictures were delivered.
     pub(crate) fn is_done(&self) -> bool {
         self.lock().given == self.wanted.len()
     }

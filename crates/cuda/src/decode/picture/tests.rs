@@ -1,4 +1,5 @@
-//! What is around decoders of pictures, by what the stand-in driver recorded, with a decoder that copies.
+//! Tests of the code around picture decoders, using the calls recorded by the stand-in driver and a decoder that
+//! copies.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers made here")]
 
@@ -47,14 +48,14 @@ fn run_with(
     engine.submit(picture.job(), encoded, std::slice::from_ref(output), context)?.wait()
 }
 
-/// Faults and pixels of a job on the CPU.
+/// Returns faults and pixels of a job on the CPU.
 fn expected(picture: &Picture) -> (Report, Vec<u8>) {
     let output = picture.poisoned();
     let report = run(&CpuEngine::new(), picture, picture.staged(), &output);
     (report, output.into_vec().unwrap())
 }
 
-/// Makes the first sample of a block what its decoder refuses.
+/// Sets the first sample of blocks to a value that the decoder refuses.
 fn with_first_samples(marks: &[(usize, u16)], blocks: u32) -> Picture {
     let block = (TILE * TILE) as usize;
     Picture::of(C::Lerc, blocks, |i, usual| {
@@ -86,7 +87,7 @@ fn what_a_batch_asks_of_the_driver_does_not_grow_with_its_pictures() {
         assert_eq!(count(calls, "cuMemcpyDtoHAsync_v2"), 1, "all statuses at once");
         assert_eq!(count(calls, "cuLaunchKernel"), 1, "place; the decoder copies");
         assert_eq!(count(calls, "cuCtxSynchronize"), 0);
-        // The batch, its upload and statuses, and each stream at the end; fewer where they were done before.
+        // The batch, its upload and statuses, and each stream at the end; fewer if they were done before.
         assert!(count(calls, "cuEventSynchronize") <= 8, "{}", count(calls, "cuEventSynchronize"));
     }
     for name in ["cuStreamWaitEvent", "cuEventCreate"] {
@@ -132,7 +133,7 @@ fn faults_are_located_and_other_pixels_right() {
             assert!(found == pixels);
         }
     }
-    // A source that ends early: the host says so of the block that it has not.
+    // A source that ends early: the host reports the missing block.
     let cut = picture.bytes.len() - 3;
     let short: Arc<dyn ReadAt> = Arc::new(Memory(picture.bytes[..cut].to_vec()));
     let output = picture.poisoned();
@@ -166,7 +167,7 @@ fn pictures_and_other_blocks_make_one_output() {
     let expected = here.into_vec().unwrap();
     assert_eq!(read(&engine, &there, pulled()).host_blocks, 0);
     assert!(there.into_vec().unwrap() == expected);
-    // And out of device memory.
+    // Also in device memory.
     let device = engine.upload(&bytes, &Context::default()).unwrap();
     let there = lerc.poisoned();
     standin.calls();
@@ -210,7 +211,7 @@ fn what_does_not_fit_is_refused_before_anything_is_allocated_or_done_by_the_host
     assert!(output.into_vec().unwrap() == picture.pixels);
     assert_eq!(count(&standin.calls(), "cuMemAllocFromPoolAsync"), 0);
     drop(engine);
-    // Small flights where there is little memory, and a refusal where the host's is too little.
+    // Little memory gives small flights; too little host memory gives a refusal.
     let engine = CudaEngine::open(
         0,
         Arc::new(CpuEngine::new()),
@@ -231,7 +232,7 @@ fn what_does_not_fit_is_refused_before_anything_is_allocated_or_done_by_the_host
     assert!(output.into_vec().unwrap() == picture.pixels);
 }
 
-/// Cancels at the first block that is done, and counts.
+/// Cancels at the first finished block, and counts.
 struct Watch(Option<Cancel>, AtomicU64);
 
 impl Progress for Watch {
@@ -262,7 +263,7 @@ fn cancelling_stops_reading_and_progress_counts_every_picture() {
     assert_eq!(count(&standin.calls(), "!"), 0, "misuse");
 }
 
-/// A source of someone else's that panics when it is read.
+/// A foreign source that panics when it is read.
 struct Panics;
 
 impl ReadAt for Panics {
@@ -294,7 +295,7 @@ fn failures_end_the_job_and_nothing_stays_allocated() {
     assert_eq!(standin.allocated(), before);
 }
 
-/// A source that knows how much was read of it.
+/// A source that counts the bytes read.
 struct Counted(Memory, AtomicU64);
 
 impl ReadAt for Counted {
@@ -304,7 +305,7 @@ impl ReadAt for Counted {
     }
 }
 
-/// All blocks of a picture.
+/// Returns all blocks of a picture.
 fn wanted(picture: &Picture) -> Vec<Wanted> {
     let one = |(task, found): (usize, &BlockTask)| Wanted {
         task,
@@ -316,14 +317,14 @@ fn wanted(picture: &Picture) -> Vec<Wanted> {
     picture.tasks.iter().enumerate().map(one).collect()
 }
 
-/// What is made of streams takes no more than they may: the rest is the host's.
+/// Parsed pictures take no more memory than the bound: the others are left to the host.
 #[test]
 fn pictures_that_keep_too_much_are_left_to_the_host() {
     let picture = with_first_samples(&[], 20);
     let wanted = wanted(&picture);
     let stream = wanted.iter().map(|one| one.span.len).max().unwrap();
     let made = u64::from(TILE * TILE * 2);
-    // One at a time is read where there is room for none; twice the bound may be kept.
+    // One at a time is read if there is no room for any; twice the bound may be kept.
     for (bound, fits) in [((stream + made) / 2 + 1, true), (1, false)] {
         let streams = Streams::Staged(Arc::new(strile_engine::Arena::from_vec(picture.bytes.clone())));
         let supply = Supply::new(&Copied, streams, wanted.clone(), bound, 100);

@@ -1,4 +1,4 @@
-//! The closed set of decoders of pictures, and what a plan asks of them.
+//! All picture decoders, and the questions that a plan asks them.
 
 use super::{Decoder, Need};
 use strile_engine::BlockLayout;
@@ -7,16 +7,16 @@ use strile_tiff::Compression as C;
 /// A decoder of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Kernels of our own for JPEG 2000.
+    /// strile's kernels for JPEG 2000.
     Jpeg2000,
-    /// Kernels of our own for JPEG.
+    /// strile's kernels for JPEG.
     Jpeg,
-    /// Decodes on the host and copies: for tests of what is around decoders.
+    /// Decodes on the host and copies: for tests of the code around decoders.
     #[cfg(test)]
     Copied,
 }
 
-/// Does something with the decoder that a `Which` names, whose type depends on it.
+/// Evaluates an expression with the decoder of a `Which`, whose type depends on it.
 macro_rules! with_decoder {
     ($which:expr, $decoder:ident => $body:expr) => {
         match $which {
@@ -38,7 +38,7 @@ macro_rules! with_decoder {
 }
 
 impl Which {
-    /// The kernels for pictures of a layout, or why there are none for it; `None` for codecs that are no pictures.
+    /// Returns the kernels for pictures of a layout, or why there are none; `None` for other codecs.
     pub(crate) fn of(layout: &BlockLayout) -> Option<Result<Self, String>> {
         let which = match layout.compression {
             C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => Self::Jpeg2000,
@@ -50,28 +50,28 @@ impl Which {
         Some(with_decoder!(&which, decoder => decoder.takes(layout)).map(|()| which))
     }
 
-    /// What an ordinary picture takes.
+    /// Returns the estimate of an ordinary picture.
     pub(crate) fn estimate(&self, layout: &BlockLayout, rows: u32, stream_len: u64) -> Need {
         with_decoder!(self, decoder => decoder.estimate(layout, rows, stream_len))
     }
 
-    /// The most bytes of a stream that it decodes.
+    /// Returns the longest stream in bytes that it decodes.
     pub(crate) fn longest(&self) -> u64 {
         with_decoder!(self, decoder => decoder.longest())
     }
 
-    /// Host memory that parsing takes, besides as much as the stream has.
+    /// Returns the host memory for parsing, in addition to the length of the stream.
     pub(crate) fn parsing(&self, layout: &BlockLayout, rows: u32) -> u64 {
         with_decoder!(self, decoder => decoder.parsing(layout, rows))
     }
 
-    /// What a batch takes beside its pictures.
+    /// Returns the need of a batch in addition to its pictures.
     pub(crate) fn fixed(&self) -> Need {
         with_decoder!(self, decoder => decoder.fixed())
     }
 
-    /// Device memory that a flight is wished to have: what it takes until its kernels fill the device, together with those
-    /// of the flights beside it.
+    /// Returns the desired device memory of a flight: enough for its kernels to fill the device, together with the
+    /// flights beside it.
     pub(crate) fn working(&self) -> u64 {
         match self {
             Self::Jpeg2000 => 1 << 30,

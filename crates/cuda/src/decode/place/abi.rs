@@ -1,6 +1,6 @@
-//! Twins of `kernels/place/place_abi.h`, byte for byte.
+//! Rust counterparts of `kernels/place/place_abi.h`, byte for byte.
 
-/// Which of the ways through the kernel a layout takes.
+/// Path through the kernel for a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Path {
@@ -10,7 +10,7 @@ pub(super) enum Path {
     Each = 3,
 }
 
-/// How a stored sample is read where the path is `Each`.
+/// How a stored sample is read on the path `Each`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Load {
@@ -20,7 +20,7 @@ pub(super) enum Load {
     Chroma = 3,
 }
 
-/// What is done to a number that was read where the path is `Each`.
+/// How a number is processed after reading on the path `Each`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Finish {
@@ -32,7 +32,7 @@ pub(super) enum Finish {
     Double = 5,
 }
 
-/// What samples are that the output converts to floats; `AsIs` where it does not.
+/// Kind of samples that the output converts to floats; `AsIs` without conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Number {
@@ -46,17 +46,17 @@ pub(super) enum Number {
 pub(super) const LAYOUT_SUMS: u8 = 1;
 /// Flag of a layout: the bits of every stored byte are reversed.
 pub(super) const LAYOUT_REVERSE: u8 = 2;
-/// Flag of a layout: the conversion makes one value NaN.
+/// Flag of a layout: the conversion turns one value into NaN.
 pub(super) const LAYOUT_NODATA: u8 = 4;
-/// Flag of a task: the fill value is written, nothing is read.
+/// Flag of a task: writes the fill value and reads nothing.
 pub(super) const TASK_FILL: u32 = 1;
-/// Flag of a task: the output holds pixels as the block does.
+/// Flag of a task: the output interleaves bands like the block.
 pub(super) const TASK_INTERLEAVED: u32 = 2;
 
-/// The status of a task that depends on no kernel.
+/// Status of a task that does not depend on a kernel.
 pub const NO_STATUS: u32 = u32::MAX;
 
-/// How blocks of one layout go into one output.
+/// How blocks of one layout are placed in one output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct PlaceLayout {
@@ -85,32 +85,32 @@ pub struct PlaceLayout {
     pub(super) constants: u32,
 }
 
-/// The wanted rectangle of one block: made by [`PlaceLayout::task`].
+/// The requested rectangle of one block: made by [`PlaceLayout::task`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct PlaceTask {
-    /// Device address of the block's first byte, packed; any alignment. Not read where the task fills.
+    /// Device address of the block's first byte, packed; any alignment. Not read if the task fills.
     pub src: u64,
-    /// Device address of the first wanted sample of the first band.
+    /// Device address of the first requested sample of the first band.
     pub dst: u64,
     /// Index into the layouts.
     pub layout: u32,
     /// Index into the statuses, or [`NO_STATUS`].
     pub status: u32,
-    /// Index of the first of its samples in the selections.
+    /// Index of its first entry in the selections.
     pub selection: u32,
-    /// Number of samples selected.
+    /// Number of selected samples.
     pub bands: u32,
-    /// First wanted pixel of the block.
+    /// First requested column of the block.
     pub block_x: u32,
-    /// First wanted row of the block.
+    /// First requested row of the block.
     pub block_y: u32,
-    /// Wanted pixels across.
+    /// Requested columns.
     pub width: u32,
-    /// Wanted rows.
+    /// Requested rows.
     pub height: u32,
     pub(super) flags: u32,
-    /// The number of the value that is looked for, or 0; set by [`Values::set`](crate::steps::find::Values::set).
+    /// Number of the value to look for, or 0; set by [`Values::set`](crate::steps::find::Values::set).
     pub(crate) sought: u32,
 }
 
@@ -122,15 +122,15 @@ pub struct PlaceArgs {
     pub tasks: u64,
     /// `PlaceLayout`s.
     pub layouts: u64,
-    /// A `u16` each: samples of a block in the order of bands.
+    /// One `u16` per band: the block's sample for it.
     pub selections: u64,
-    /// A `u32` each: tasks whose status is not 0 are left alone.
+    /// A `u32` each: tasks whose status is not 0 are skipped.
     pub statuses: u64,
-    /// An `i32` each: what [`layout`](super::layout) appended for all layouts.
+    /// `i32`s that [`layout`](super::layout) appended for all layouts.
     pub tables: u64,
     /// Number of tasks.
     pub count: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 

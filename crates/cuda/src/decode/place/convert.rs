@@ -1,12 +1,12 @@
-//! Layouts for an output that converts: the same stored side, and the numbers of the conversion beside it.
+//! Layouts for an output that converts: the same stored side, plus the numbers of the conversion.
 
 use super::abi::{LAYOUT_NODATA, Number, PlaceLayout};
 use super::{put_strides, small, stored};
 use strile_engine::{BlockLayout, Convert, Fill, OutputSpec};
 use strile_tiff::DataType;
 
-/// How blocks of a layout go into an output that converts them, or why there is no kernel for it; as
-/// [`layout`](super::layout) otherwise.
+/// Returns how blocks of a layout are placed in an output that converts them, or why there is no kernel for it;
+/// otherwise like [`layout`](super::layout).
 pub fn converting_layout(
     block: &BlockLayout,
     out: &OutputSpec,
@@ -39,7 +39,7 @@ pub fn converting_layout(
     Ok(layout)
 }
 
-/// A sample as 64 bits: integers extended, floats as `f64`.
+/// Returns a sample as 64 bits: integers extended, floats as `f64`.
 fn extended(data_type: DataType, nodata: &Fill) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = nodata.0;
     match data_type {

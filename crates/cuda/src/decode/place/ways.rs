@@ -1,22 +1,23 @@
-//! Which entry point of the kernel takes a task, and the shape of its launch.
+//! Choice of the kernel entry point for a task, and its launch.
 //!
-//! Every way through `kernels/place/place.cu` has an entry point, whose file says what it needs; `place_each` takes all.
+//! Every path through `kernels/place/place.cu` has an entry point, whose file states its requirements; `place_each`
+//! supports everything.
 
 use super::abi::{Number, Path, PlaceLayout, PlaceTask, TASK_FILL, TASK_INTERLEAVED};
 use crate::launch::TaskLaunch;
 
-/// Sorts tasks by the entry points that take them, and says which takes which.
+/// Sorts tasks by entry point and returns the launches.
 pub fn launches(tasks: &mut [PlaceTask], layouts: &[PlaceLayout]) -> Vec<TaskLaunch> {
     let layout = |task: &PlaceTask| layouts.get(task.layout as usize);
     let entry = |task: &PlaceTask| layout(task).map_or(EACH, |layout| layout.entry(task));
     TaskLaunch::group(tasks, entry, |task| task.len(layout(task).map_or(1, PlaceLayout::sample_len)))
 }
 
-/// The entry point that takes everything.
+/// The entry point that supports everything.
 const EACH: &str = "place_each";
 
 impl PlaceTask {
-    /// Bytes that it writes.
+    /// Returns the bytes that it writes.
     fn len(&self, sample: u64) -> u64 {
         let samples = u64::from(self.width) * u64::from(self.height);
         samples.saturating_mul(u64::from(self.bands)).saturating_mul(sample)
@@ -43,7 +44,7 @@ impl PlaceLayout {
                 _ => EACH,
             };
         }
-        // Rows of bytes, or of numbers one after the other, however many a pixel has.
+        // Rows of bytes, or of contiguous numbers, with any number of samples per pixel.
         if copy && interleaved {
             return match (self.native, converts) {
                 (_, false) => "place_rows_1_1",

@@ -1,4 +1,4 @@
-//! Deflate: matches, then a code for each part of a block, where the parts come to lie, and their bits.
+//! Deflate: finds matches, then the code of each part of a block, the offsets of the parts, and their bits.
 
 use super::matches::{self, CHAINS, CHOOSE, PART, RUNS, SEARCH};
 use super::{Codec, Effort, Pass};
@@ -24,7 +24,8 @@ pub(super) const DEFLATE: Codec = Codec {
     effort,
 };
 
-/// All parts stored: 3 bits, up to 7 to the next byte and 4 bytes before each, the stream's 2 before and 4 behind.
+/// Returns the size with all parts stored: 3 bits, up to 7 to the next byte and 4 bytes before each, 2 bytes before the
+/// stream and 4 behind.
 fn bound(len: u32, _: u32) -> u64 {
     u64::from(len) + u64::from(len.div_ceil(PART)) * 6 + 2 + 4
 }

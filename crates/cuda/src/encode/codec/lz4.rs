@@ -1,5 +1,5 @@
-//! LZ4: the matches of Deflate, then the sequences and the size of each part of a block, where the parts come to lie, and their
-//! bytes.
+//! LZ4: the matches of Deflate, then the sequences and the size of each part of a block, the offsets of the parts, and
+//! their bytes.
 
 use super::matches::{self, CHAINS, CHOOSE, PART, SEARCH};
 use super::{Codec, Effort, Pass};
@@ -20,7 +20,7 @@ const PASSES: &[Pass] = &[CHAINS, SEARCH, CHOOSE, COUNT, LAYOUT, WRITE];
 pub(super) const LZ4: Codec = Codec {
     passes: |_| PASSES,
     bound: |len, _| FRAME_HEADER + u64::from(len) + BLOCK_HEADER * u64::from(len.div_ceil(PART)) + END_MARK,
-    // That of the matches, then the offset of each part and of the end, and a bit a byte.
+    // Scratch of the matches, then the offset of each part and of the end, and one bit per byte.
     scratch: |len| {
         matches::scratch(len) + 4 * (u64::from(len.div_ceil(PART)) + 1) + 4 * u64::from(len.div_ceil(32))
     },

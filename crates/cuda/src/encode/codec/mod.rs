@@ -1,7 +1,7 @@
-//! The encoders on the device: one file a codec, the closed set of them one `match`.
+//! The encoders on the device: one file per codec, all of them listed in one `match`.
 //!
-//! A codec is a list of passes. Every pass is one launch over all blocks of a batch, with the same `EncodeArgs`; the last
-//! one writes sizes and `DONE`. Bytes are those of `portable/spec.md`.
+//! A codec is a list of passes. Every pass is one launch over all blocks of a batch, with the same `EncodeArgs`; the
+//! last one writes sizes and `DONE`. `portable/spec.md` defines the bytes.
 
 mod deflate;
 mod lz4;
@@ -12,47 +12,47 @@ mod zstd;
 
 use strile_tiff::Compression as C;
 
-/// How hard to search, in the words of `portable/spec.md`.
+/// Effort of the search for matches, as in `portable/spec.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effort {
-    /// Candidates of a position; 0 is runs alone.
+    /// Candidates per position; 0 finds only runs.
     pub depth: u32,
-    /// A match of so many bytes ends a search.
+    /// Length of a match that ends a search.
     pub nice: u32,
-    /// Whether a match gives way to a longer one at the next position.
+    /// Whether a match is dropped for a longer one at the next position.
     pub lazy: bool,
 }
 
 /// One launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pass {
-    /// The `.cu` file without its ending.
+    /// Name of the `.cu` file without its extension.
     pub module: &'static str,
-    /// The entry point in it.
+    /// Entry point.
     pub entry: &'static str,
-    /// Threads of a CUDA block, as the kernel says.
+    /// Threads per CUDA block, as in the kernel.
     pub threads: u32,
-    /// Packed bytes of a block that one CUDA block works on, and the grid has as many rows as the longest block has
-    /// such parts; 0 where one works on a whole block.
+    /// Packed bytes of a block per CUDA block; the grid then has as many rows as the longest block has such parts. 0 if
+    /// one CUDA block works on a whole block.
     pub part: u32,
 }
 
-/// How the blocks of a codec are made.
+/// Description of a codec.
 #[derive(Debug, Clone, Copy)]
 pub struct Codec {
-    /// The launches, one after the other.
+    /// Launches in order.
     pub passes: fn(Effort) -> &'static [Pass],
-    /// The most bytes that `len` packed bytes in rows of `row_len` become.
+    /// Returns the maximum encoded size of `len` packed bytes in rows of `row_len`.
     pub bound: fn(len: u32, row_len: u32) -> u64,
-    /// Bytes of scratch for a block of `len` packed bytes; rounded up to 256 by the caller.
+    /// Returns the scratch bytes of a block of `len` packed bytes; the caller rounds up to 256.
     pub scratch: fn(len: u32) -> u64,
-    /// Whether the slab has to be zero before the first pass.
+    /// Whether the slab must be zero before the first pass.
     pub zero_slab: bool,
-    /// What a level asks for.
+    /// Returns the effort of a level.
     pub effort: fn(level: i32) -> Effort,
 }
 
-/// The encoder of a codec; `None` where it has none here. Blocks that are stored as they are need none.
+/// Returns the encoder of a codec; `None` if there is none here. Uncompressed blocks need none.
 pub fn codec(compression: C) -> Option<&'static Codec> {
     match compression {
         C::PackBits => Some(&packbits::PACKBITS),

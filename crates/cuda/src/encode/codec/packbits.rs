@@ -2,7 +2,7 @@
 
 use super::{Codec, Effort, Pass};
 
-/// Bytes of a part, and the longest token; twins of `packbits_tokens.cuh`.
+/// Bytes of a part, and the longest token; counterparts of `packbits_tokens.cuh`.
 const PART: u32 = 16_384;
 const MOST: u32 = 128;
 
@@ -19,7 +19,7 @@ pub(super) const PACKBITS: Codec = Codec {
         let last = len % row;
         u64::from(len) + u64::from(len / row) * u64::from(row.div_ceil(MOST)) + u64::from(last.div_ceil(MOST))
     },
-    // An offset a part, and three bits a byte, the parts from whole words on.
+    // One offset per part, and three bits per byte, each part aligned to whole words.
     scratch: |len| {
         let parts = u64::from(len.div_ceil(PART));
         4 * (parts + 1) + 12 * (u64::from(len / 32) + parts + 1)

@@ -6,7 +6,7 @@ use strile_engine::portable;
 
 /// `ZstdPart` of `zstd_encode_part.cuh`.
 const PART_BYTES: u64 = 1008;
-/// Magic number, descriptors and content size; and the header of each of ZSTD's blocks.
+/// Magic number, descriptors and content size; then the header of each ZSTD block.
 const FRAME_HEADER: u64 = 10;
 const BLOCK_HEADER: u64 = 3;
 
@@ -25,7 +25,7 @@ pub(super) const ZSTD: Codec = Codec {
     effort,
 };
 
-/// That of the matches, then the size of each part and what is known of it.
+/// Returns the scratch: that of the matches, then the size and state of each part.
 fn scratch(len: u32) -> u64 {
     let parts = u64::from(len.div_ceil(PART));
     matches::scratch(len) + (4 * parts).next_multiple_of(16) + parts * PART_BYTES

@@ -1,18 +1,18 @@
-//! Which entry point of the kernel takes a task, and the shape of its launch.
+//! Choice of the kernel entry point for a task, and its launch.
 //!
-//! Every way through `kernels/cut/cut.cu` has an entry point, whose file says what it needs; `cut_each` takes all but samples
-//! of one bit, `cut_bits` those.
+//! Every path through `kernels/cut/cut.cu` has an entry point, whose file states its requirements; `cut_each` supports
+//! all samples except those of one bit, `cut_bits` those.
 
 use super::{CutTask, Recipe};
 use crate::launch::TaskLaunch;
 
-/// Sorts tasks by the entry points that take them, and says which takes which.
+/// Sorts tasks by entry point and returns the launches.
 pub fn launches(tasks: &mut [CutTask], recipes: &[Recipe]) -> Vec<TaskLaunch> {
     let entry = |task: &CutTask| recipes.get(task.recipe as usize).map_or(EACH, |recipe| recipe.entry(task));
     TaskLaunch::group(tasks, entry, |task| u64::from(task.len))
 }
 
-/// The entry point that takes everything.
+/// The entry point that supports everything.
 const EACH: &str = "cut_each";
 
 impl Recipe {

@@ -1,4 +1,4 @@
-//! Which decodes faster, nvCOMP or kernels of our own: as measured, not as guessed.
+//! Measurements that decide between nvCOMP and strile's kernels.
 
 use super::Codec;
 use std::fmt;
@@ -8,7 +8,7 @@ use strile_engine::BlockLayout;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     codec: Codec,
-    /// Bytes of a sample, which tell the sets apart: land cover and RGB have 1, uint16 2, elevations 4.
+    /// Bytes of a sample, which identify the dataset: land cover and RGB have 1, uint16 2, elevations 4.
     sample: u32,
     /// Pixels of a block.
     pixels: u32,
@@ -21,8 +21,8 @@ const fn row(codec: Codec, sample: u32, side: u32, ours: f32, nvcomp: f32) -> Me
 }
 
 /// Both on the same tiles of files in one run, nvCOMP 6.0 without the passes before and after it: the table of
-/// docs/bench/gpu.md. Of the two sets of one byte it is the one on which nvCOMP does worse (RGB), by which it is chosen only
-/// where it wins on both; on land cover in ZSTD it wins in tiles of 256 x 256, 133 against 89.
+/// docs/bench/gpu.md. Of the two one-byte datasets it has the one on which nvCOMP does worse (RGB), so that nvCOMP is
+/// chosen only if it wins on both; on land cover in ZSTD it wins in tiles of 256 x 256, 133 against 89.
 const TABLE: [Measured; 12] = [
     row(Codec::Deflate, 1, 256, 170.8, 9.3),
     row(Codec::Deflate, 1, 512, 104.7, 2.8),
@@ -38,7 +38,7 @@ const TABLE: [Measured; 12] = [
     row(Codec::Zstd, 4, 512, 36.7, 15.7),
 ];
 
-/// The measurement nearest to blocks of a layout.
+/// Returns the measurement nearest to blocks of a layout.
 pub(super) fn measured(codec: Codec, layout: &BlockLayout) -> Measured {
     let sample = (u32::from(layout.sample.bits) / 8).clamp(1, 4);
     let pixels = layout.width.saturating_mul(layout.height);
@@ -51,7 +51,7 @@ pub(super) fn measured(codec: Codec, layout: &BlockLayout) -> Measured {
 }
 
 impl Measured {
-    /// Whether nvCOMP was the faster.
+    /// Returns whether nvCOMP was faster.
     pub(super) fn faster(&self) -> bool {
         self.nvcomp > self.ours
     }

@@ -1,4 +1,4 @@
-//! nvCOMP's batched compressors: a batch of blocks is one call, between a pass of ours that fills its lists and one that
+//! nvCOMP's batched compressors: a batch of blocks is one call, between a pass that fills its lists and one that
 //! completes the streams and reports. Sizes stay on the device, where `compact` reads them.
 
 #![expect(unsafe_code, reason = "kernels and a library are handed the addresses of what was made here")]
@@ -15,9 +15,9 @@ use crate::launch::launch;
 use crate::stream::Stream;
 use std::ffi::{c_int, c_void};
 
-/// The largest effort of Deflate; ZSTD has none but 0.
+/// Largest effort of Deflate; ZSTD supports only 0.
 const MOST_EFFORT: u8 = 5;
-/// Bytes before the stream of nvCOMP in the place of a block, so that it lies at a multiple of 16, and behind it: zlib's
+/// Bytes before nvCOMP's stream in the room of a block, so that it lies at a multiple of 16, and behind it: zlib's
 /// header and Adler-32.
 const BEFORE: u32 = 16;
 const ZLIB_HEAD: u32 = 2;
@@ -61,7 +61,7 @@ enum Temporary {
     Of6(TemporaryOf6),
 }
 
-/// Names of what a codec is called by: required alignments, the bound, temporary memory in 5 and in 6, compression.
+/// Function names of a codec: required alignments, bound, temporary memory in versions 5 and 6, compression.
 const DEFLATE: [&str; 5] = [
     "nvcompBatchedDeflateCompressGetRequiredAlignments",
     "nvcompBatchedDeflateCompressGetMaxOutputChunkSize",
@@ -89,7 +89,7 @@ pub(crate) struct Compressor {
 }
 
 impl Compressor {
-    /// That of the library of this machine.
+    /// Opens the compressor of this machine's library.
     pub(crate) fn open(codec: Codec, effort: u8) -> Result<Self, NvcompError> {
         let (most, names) = match codec {
             Codec::Deflate => (MOST_EFFORT, DEFLATE),
@@ -102,10 +102,10 @@ impl Compressor {
         let version = library.version();
         let options = Options { algorithm: effort.into(), zero: [0; 60] };
         let [alignments, bound, of_5, of_6, compress] = names;
-        // SAFETY: the signatures here and below are those of the headers of 5 and 6.
+        // SAFETY: the signatures here and below are those of the headers of versions 5 and 6.
         let required: GetAlignments = unsafe { library.function(alignments) }?;
         let mut wanted = Alignments::default();
-        // SAFETY: `wanted` lives through the call.
+        // SAFETY: `wanted` outlives the call.
         check(alignments, unsafe { required(options, &raw mut wanted) })?;
         let Alignments { input, output, temp } = wanted;
         for (what, wanted, given) in
@@ -128,12 +128,12 @@ impl Compressor {
         Ok(Self { codec, version, options, bound, temporary, compress })
     }
 
-    /// What it says it is, and how it is called.
+    /// Returns the reported version and the settings of the call.
     pub(crate) fn name(&self) -> String {
         format!("nvCOMP {} effort {}", self.version, self.options.algorithm)
     }
 
-    /// Its place among the compressors that a batch may have.
+    /// Returns its index among the compressors that a batch may have.
     pub(crate) fn slot(&self) -> usize {
         match self.codec {
             Codec::Deflate => 0,
@@ -141,15 +141,16 @@ impl Compressor {
         }
     }
 
-    /// The most bytes of the slab that a block of `len` bytes takes, [`lead`](Self::lead) and zlib's frame included.
+    /// Returns the maximum bytes of the slab for a block of `len` bytes, including [`lead`](Self::lead) and zlib's
+    /// frame.
     pub(crate) fn room(&self, len: u32) -> Result<u64, NvcompError> {
         let mut bytes = 0usize;
-        // SAFETY: `bytes` lives through the call.
+        // SAFETY: `bytes` outlives the call.
         check(self.bound.0, unsafe { (self.bound.1)(len as usize, self.options, &raw mut bytes) })?;
         Ok((bytes as u64).saturating_add(u64::from(BEFORE + ZLIB_TAIL)))
     }
 
-    /// Bytes before a block in its place.
+    /// Returns the bytes before a block in its room.
     pub(crate) fn lead(&self) -> u32 {
         match self.codec {
             Codec::Deflate => BEFORE - ZLIB_HEAD,
@@ -157,7 +158,7 @@ impl Compressor {
         }
     }
 
-    /// Bytes of lists and temporary memory for a call of that shape; the context of its device is bound.
+    /// Returns the bytes of lists and temporary memory for a call of that shape; the device's context must be bound.
     pub(crate) fn memory(&self, shape: Shape) -> Result<u64, NvcompError> {
         Ok(lists_len(shape.count).saturating_add(aligned(self.temporary(shape)?)))
     }
@@ -168,7 +169,7 @@ impl Compressor {
         let (call, function) = self.temporary;
         let mut bytes = 0usize;
         let status = match function {
-            // SAFETY: the signature is version 5's, which this library is; `bytes` lives through the call.
+            // SAFETY: the signature is that of version 5, which this library is; `bytes` outlives the call.
             Temporary::Of5(function) => unsafe { function(count, most, self.options, &raw mut bytes, total) },
             Temporary::Of6(function) => {
                 let stream = std::ptr::null_mut();
@@ -181,7 +182,7 @@ impl Compressor {
     }
 }
 
-/// `NvcompEncodeArgs` of `nvcomp_encode_abi.h`, which says what the lists are.
+/// `NvcompEncodeArgs` of `nvcomp_encode_abi.h`, which describes the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 struct Args {
@@ -197,14 +198,14 @@ struct Args {
 
 const _: () = assert!(size_of::<Args>() == 112);
 
-/// Four lists of 64 bits and one of 32.
+/// Four lists of 64-bit values and one of 32-bit values.
 const LISTS: u64 = 4;
 
 fn lists_len(count: u64) -> u64 {
     aligned(count.saturating_mul(8)).saturating_mul(LISTS).saturating_add(aligned(count.saturating_mul(4)))
 }
 
-/// The call that a batch makes for one codec.
+/// The call of a batch for one compressor.
 #[derive(Debug)]
 pub(crate) struct Compressing {
     compressor: Compressor,
@@ -215,8 +216,8 @@ pub(crate) struct Compressing {
 }
 
 impl Compressing {
-    /// The call for the blocks of `encode`, with its lists and temporary memory from `at` on, as many bytes as
-    /// [`Compressor::memory`] said; and where those end.
+    /// Returns the call for the blocks of `encode`, with its lists and temporary memory from `at` on, as many bytes as
+    /// [`Compressor::memory`] returned; and the end of these.
     pub(crate) fn new(
         compressor: Compressor,
         encode: EncodeArgs,
@@ -240,7 +241,7 @@ impl Compressing {
         Ok((Self { compressor, args, shape, temporary, temporary_len }, end))
     }
 
-    /// Queues the passes and the call between them; `mark` is called behind each with its name.
+    /// Queues the passes and the call between them; `mark` is called after each with its name.
     pub(crate) fn queue(
         &self,
         device: &Device,
@@ -269,9 +270,9 @@ impl Compressing {
         };
         let small = |number: u64| usize::try_from(number).unwrap_or(0);
         let (call, function) = self.compressor.compress;
-        // SAFETY: the signature is that of versions 5 and 6; the pass before fills the lists with packed blocks and with
-        // rooms of at least what `Compressor::room` said, all in memory of the batch, which lives until the stream has come
-        // past this.
+        // SAFETY: the signature is that of versions 5 and 6; the previous pass fills the lists with packed blocks and
+        // with rooms of at least the size from `Compressor::room`, all in memory of the batch, which lives until the
+        // stream has passed this point.
         let status = unsafe {
             function(
                 at(self.args.sources),

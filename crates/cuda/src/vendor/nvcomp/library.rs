@@ -1,7 +1,7 @@
-//! The library: `libnvcomp.so.6` or `libnvcomp.so.5`, else `libnvcomp.so`, by the dynamic loader's own search, opened at
-//! run time and never closed. Its version is what `nvcompGetProperties` says. That comes first, because the same symbols
-//! have other arguments in other versions: 4 has no options, 5 asks for temporary memory by `…GetTempSizeAsync`, 6 by
-//! `…GetTempSize` with a stream.
+//! The library: `libnvcomp.so.6` or `libnvcomp.so.5`, else `libnvcomp.so`, found by the dynamic loader's own search,
+//! opened at run time and never closed. `nvcompGetProperties` returns its version. It is called first, because the same
+//! symbols have other arguments in other versions: 4 has no options, 5 computes temporary memory by
+//! `…GetTempSizeAsync`, 6 by `…GetTempSize` with a stream.
 
 #![expect(unsafe_code, reason = "calls into a library opened at run time")]
 
@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use thiserror::Error;
 
-/// What nvCOMP cannot do here.
+/// Why nvCOMP cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NvcompError {
@@ -22,53 +22,53 @@ pub enum NvcompError {
         "no nvCOMP: `libnvcomp.so.6` or `libnvcomp.so.5` was not found; add its folder to LD_LIBRARY_PATH, or leave it off"
     )]
     NoLibrary,
-    /// The library is one whose functions have other arguments.
+    /// The library's version has functions with other arguments.
     #[error("nvCOMP cannot be used: expected version 5 or 6, got {found}")]
     Version {
-        /// What it says it is.
+        /// Version that the library reports.
         found: NvcompVersion,
     },
-    /// The library is not one we know.
+    /// The library lacks a function.
     #[error("nvCOMP {version} lacks `{call}`")]
     Lacks {
-        /// What it says it is.
+        /// Version that the library reports.
         version: NvcompVersion,
-        /// What it lacks.
+        /// Missing function.
         call: &'static str,
     },
-    /// Buffers would have to lie otherwise than ours do.
+    /// The library requires an alignment that strile's buffers do not have.
     #[error("nvCOMP {version} needs {what} at multiples of {wanted}, got {given}")]
     Alignment {
-        /// What it says it is.
+        /// Version that the library reports.
         version: NvcompVersion,
-        /// Which buffers.
+        /// Kind of buffers.
         what: &'static str,
-        /// What it wants.
+        /// Required alignment.
         wanted: usize,
-        /// What they have.
+        /// Actual alignment.
         given: usize,
     },
-    /// The codec has no such effort.
+    /// The codec does not support this effort.
     #[error("expected an nvCOMP effort from 0 to {most} for {codec}, got {effort}")]
     Effort {
-        /// The codec.
+        /// Codec.
         codec: &'static str,
-        /// What was asked for.
+        /// Requested effort.
         effort: u8,
-        /// The largest it has.
+        /// Largest supported effort.
         most: u8,
     },
     /// A call failed.
     #[error("`{call}` failed with nvCOMP's status {status}{}", words(*.status))]
     Call {
-        /// Its function.
+        /// Name of the function.
         call: &'static str,
-        /// Its number, of `nvcompStatus_t`.
+        /// Status number of `nvcompStatus_t`.
         status: c_int,
     },
 }
 
-/// A status in words, as far as the header names those that a caller can meet.
+/// Returns a status in words, for those in the header that a caller can meet.
 fn words(status: c_int) -> &'static str {
     match status {
         10 => " (invalid value)",
@@ -82,7 +82,7 @@ fn words(status: c_int) -> &'static str {
     }
 }
 
-/// A version as the library tells it: 1000 × major + 100 × minor + patch.
+/// A version as reported by the library: 1000 × major + 100 × minor + patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NvcompVersion(pub u32);
 
@@ -106,8 +106,8 @@ struct Properties {
     cudart_version: u32,
 }
 
-/// `nvcompBatchedDeflateDecompressOpts_t` and `nvcompBatchedZstdDecompressOpts_t`, by value: a backend, and bytes that
-/// are 0 (one of Deflate's says whether to sort for hardware).
+/// `nvcompBatchedDeflateDecompressOpts_t` and `nvcompBatchedZstdDecompressOpts_t`, by value: a backend, and zero bytes
+/// (one of Deflate's says whether to sort for hardware).
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Options {
@@ -115,7 +115,7 @@ struct Options {
     zero: [u8; 60],
 }
 
-/// `NVCOMP_DECOMPRESS_BACKEND_CUDA`: the default may be hardware that wants memory allocated for it.
+/// `NVCOMP_DECOMPRESS_BACKEND_CUDA`: the default may be hardware that needs memory allocated for it.
 const OPTIONS: Options = Options { backend: 2, zero: [0; 60] };
 
 /// `nvcompAlignmentRequirements_t`.
@@ -128,12 +128,12 @@ pub(super) struct Alignments {
 }
 
 const _: () = assert!(size_of::<Properties>() == 8 && align_of::<Properties>() == 4);
-// Passed in memory, as every struct of more than 16 bytes is.
+// Passed in memory, like every struct of more than 16 bytes.
 const _: () = assert!(size_of::<Options>() == 64 && align_of::<Options>() == 4);
 const _: () = assert!(std::mem::offset_of!(Options, zero) == 4);
 const _: () = assert!(size_of::<Alignments>() == 3 * size_of::<usize>());
 
-/// What our buffers have: payloads and temporary memory, and what is decompressed.
+/// Alignment of strile's buffers: payloads, temporary memory and decompressed data.
 const GIVEN: usize = 256;
 const GIVEN_OUTPUT: usize = 16;
 
@@ -167,7 +167,7 @@ struct Functions {
     decompress: (&'static str, Decompress),
 }
 
-/// Names of what a codec is called by: required alignments, temporary memory in 5 and in 6, decompression.
+/// Function names of a codec: required alignments, temporary memory in versions 5 and 6, decompression.
 const DEFLATE: [&str; 4] = [
     "nvcompBatchedDeflateDecompressGetRequiredAlignments",
     "nvcompBatchedDeflateDecompressGetTempSizeAsync",
@@ -181,7 +181,7 @@ const ZSTD: [&str; 4] = [
     "nvcompBatchedZstdDecompressAsync",
 ];
 
-/// Device addresses of what one call is given.
+/// Device addresses of a call's arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lists {
     pub(crate) sources: u64,
@@ -194,7 +194,7 @@ pub(crate) struct Lists {
     pub(crate) temporary_len: u64,
 }
 
-/// The library, of a version that is known, with all that is called looked up.
+/// The library, of a supported version, with all required functions looked up.
 #[derive(Debug)]
 pub struct Library {
     opened: &'static libloading::Library,
@@ -204,7 +204,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// The library of this machine.
+    /// Opens the library of this machine.
     pub fn open() -> Result<Self, NvcompError> {
         let names = ["libnvcomp.so.6", "libnvcomp.so.5", "libnvcomp.so"];
         let mut found = Err(NvcompError::NoLibrary);
@@ -217,20 +217,20 @@ impl Library {
         found
     }
 
-    /// The library of that name or path.
+    /// Opens the library of that name or path.
     pub fn load(name: impl AsRef<OsStr>) -> Result<Self, NvcompError> {
-        // SAFETY: what the library runs when it is loaded is what every user of nvCOMP lets it run.
+        // SAFETY: loading runs the library's initialisers, as in every program that uses nvCOMP.
         let library =
             unsafe { libloading::Library::new(name.as_ref()) }.map_err(|_| NvcompError::NoLibrary)?;
-        // Never closed: it keeps kernels in the context, and functions of it are kept here.
+        // Never closed: it keeps kernels in the context, and pointers to its functions are kept here.
         let library: &'static libloading::Library = Box::leak(Box::new(library));
         const CALL: &str = "nvcompGetProperties";
         let unknown = NvcompVersion(0);
-        // SAFETY: the signature is that of all versions that have it.
+        // SAFETY: the signature is the same in all versions that have it.
         let properties: unsafe extern "C" fn(*mut Properties) -> c_int =
             unsafe { symbol(library, unknown, CALL) }?;
         let mut told = Properties::default();
-        // SAFETY: `told` lives through the call.
+        // SAFETY: `told` outlives the call.
         check(CALL, unsafe { properties(&raw mut told) })?;
         let version = NvcompVersion(told.version);
         if !matches!(version.major(), 5 | 6) {
@@ -244,27 +244,27 @@ impl Library {
         })
     }
 
-    /// What it says it is.
+    /// Returns the version that the library reports.
     pub fn version(&self) -> NvcompVersion {
         self.version
     }
 
-    /// The library of this machine, opened once.
+    /// Returns the library of this machine, opened once.
     pub(crate) fn shared() -> Result<&'static Self, NvcompError> {
         static OPENED: OnceLock<Library> = OnceLock::new();
         match OPENED.get() {
             Some(library) => Ok(library),
-            // Not to find it is not remembered.
+            // A failed search is not remembered.
             None => Self::open().map(|library| OPENED.get_or_init(|| library)),
         }
     }
 
-    /// A function of it.
+    /// Looks up a function.
     ///
     /// # Safety
     /// `T` must be a pointer to a function of the symbol's signature.
     pub(super) unsafe fn function<T: Copy>(&self, call: &'static str) -> Result<T, NvcompError> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { symbol(self.opened, self.version, call) }
     }
 
@@ -275,7 +275,8 @@ impl Library {
         }
     }
 
-    /// Bytes of temporary memory for a call of that shape; the context of its device is bound. Asks no device.
+    /// Returns the bytes of temporary memory for a call of that shape; the device's context must be bound. Does not
+    /// access the device.
     pub(crate) fn temporary(&self, codec: Codec, shape: Shape) -> Result<u64, NvcompError> {
         let (call, function) = self.of(codec).temporary;
         let Shape { count, most, total } = shape;
@@ -283,7 +284,7 @@ impl Library {
         let (count, most, total) = (small(count), small(most), small(total));
         let mut bytes = 0usize;
         let status = match function {
-            // SAFETY: the signature is version 5's, which this library is; `bytes` lives through the call.
+            // SAFETY: the signature is that of version 5, which this library is; `bytes` outlives the call.
             Temporary::Of5(function) => unsafe { function(count, most, OPTIONS, &raw mut bytes, total) },
             Temporary::Of6(function) => {
                 let stream = std::ptr::null_mut();
@@ -295,11 +296,11 @@ impl Library {
         Ok(bytes as u64)
     }
 
-    /// Queues the decompression of `count` chunks; the context is bound.
+    /// Queues the decompression of `count` chunks; the context must be bound.
     ///
     /// # Safety
-    /// The lists must be device memory with so many entries each, the chunks and rooms they name too, until the stream
-    /// has come past it; and the chunks must be trusted to be streams of the codec.
+    /// The lists must be device memory with this many entries each, and so must the chunks and rooms they refer to,
+    /// until the stream has passed this call; and the chunks must be trusted to be streams of the codec.
     pub(crate) unsafe fn decompress(
         &self,
         codec: Codec,
@@ -311,7 +312,7 @@ impl Library {
         let at = |address: u64| {
             std::ptr::with_exposed_provenance_mut::<c_void>(usize::try_from(address).unwrap_or(0))
         };
-        // SAFETY: the signature is that of versions 5 and 6; the rest is the caller's.
+        // SAFETY: the signature is that of versions 5 and 6; the caller guarantees the rest.
         let status = unsafe {
             function(
                 at(lists.sources),
@@ -346,10 +347,10 @@ fn functions(
     version: NvcompVersion,
     [alignments, of_5, of_6, decompress]: [&'static str; 4],
 ) -> Result<Functions, NvcompError> {
-    // SAFETY: the signatures here and below are those of the headers of 5 and 6.
+    // SAFETY: the signatures here and below are those of the headers of versions 5 and 6.
     let required: GetAlignments = unsafe { symbol(library, version, alignments) }?;
     let mut wanted = Alignments::default();
-    // SAFETY: `wanted` lives through the call.
+    // SAFETY: `wanted` outlives the call.
     check(alignments, unsafe { required(OPTIONS, &raw mut wanted) })?;
     let Alignments { input, output, temp } = wanted;
     let all =
@@ -376,7 +377,7 @@ unsafe fn symbol<T: Copy>(
     version: NvcompVersion,
     call: &'static str,
 ) -> Result<T, NvcompError> {
-    // SAFETY: the caller's; the library is never closed.
+    // SAFETY: guaranteed by the caller; the library is never closed.
     unsafe { library.get::<T>(call.as_bytes()) }
         .map(|found| *found)
         .map_err(|_| NvcompError::Lacks { version, call })

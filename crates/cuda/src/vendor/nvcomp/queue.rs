@@ -1,5 +1,5 @@
-//! A batch by nvCOMP: one pass of ours that checks and hands over, one call, one pass that verifies, all on the batch's
-//! stream, whatever the number of blocks.
+//! A batch with nvCOMP: one pass that checks streams and fills the lists, one call, one pass that verifies, all on the
+//! batch's stream, for any number of blocks.
 
 #![expect(unsafe_code, reason = "kernels and a library are handed the addresses of what was made here")]
 
@@ -14,8 +14,8 @@ use crate::launch::launch;
 use crate::stream::Stream;
 use strile_engine::EngineError;
 
-/// The passes before and after the call, as the engine knows kernels. Scratch of a block is for its payload, or for an
-/// empty stream.
+/// Returns the passes before and after the call as a kernel of the engine. Scratch of a block is for its payload, or
+/// for an empty stream.
 const fn around(module: &'static str, passes: &'static [Pass]) -> Kernel {
     Kernel { module, passes, scratch: |src_len, _| src_len as u64 + 16 }
 }
@@ -38,7 +38,7 @@ impl Codec {
     }
 }
 
-/// `NvcompArgs` of `nvcomp_abi.h`, which says what the lists are.
+/// `NvcompArgs` of `nvcomp_abi.h`, which describes the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 struct NvcompArgs {
@@ -53,15 +53,15 @@ struct NvcompArgs {
 
 const _: () = assert!(size_of::<NvcompArgs>() == 104);
 
-/// Five lists of 64 bits and one of 32.
+/// Five lists of 64-bit values and one of 32-bit values.
 const LISTS: u64 = 5;
 
-/// Bytes of the lists of so many chunks.
+/// Returns the bytes of the lists of `count` chunks.
 pub(super) fn lists_len(count: u64) -> u64 {
     aligned(count.saturating_mul(8)).saturating_mul(LISTS).saturating_add(aligned(count.saturating_mul(4)))
 }
 
-/// The call that a batch makes for one codec.
+/// The call of a batch for one codec.
 #[derive(Debug)]
 pub(crate) struct Call {
     codec: Codec,
@@ -70,8 +70,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The call for `blocks`, which `args` names, with its lists and temporary memory from `at` on; and where those end.
-    /// More than up to `end` is not there, which the plan saw to.
+    /// Returns the call for `blocks`, with the arguments `args`, with its lists and temporary memory from `at` on; and
+    /// the end of these. The plan made sure that they end before `end`.
     pub(crate) fn new(
         decoders: &Decoders,
         device: &Device,
@@ -112,8 +112,8 @@ impl Call {
             unsafe { launch(stream, &function, (grid, 1), pass.threads, &args) }?;
             if before_call {
                 let _bound = device.bind()?;
-                // SAFETY: the pass before fills the lists with chunks and rooms of the arenas, and the caller said when
-                // the engine was opened that files are trusted.
+                // SAFETY: the previous pass fills the lists with chunks and rooms of the arenas, and the caller
+                // declared the files trusted when the engine was opened.
                 unsafe { decoders.library.decompress(self.codec, self.args.count, &self.lists, stream) }
                     .map_err(|error| failed(device, &error))?;
             }

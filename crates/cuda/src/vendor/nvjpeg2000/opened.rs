@@ -1,5 +1,5 @@
-//! nvJPEG2000, found by the dynamic loader's own search, opened at run time and never closed. Its version is what it says by
-//! `nvjpeg2kGetProperty`; that comes first, because other versions may have other arguments.
+//! Loading of nvJPEG2000: found by the dynamic loader's own search, opened at run time and never closed.
+//! `nvjpeg2kGetProperty` returns its version; it is called first, because other versions may have other arguments.
 
 #![expect(unsafe_code, reason = "calls into a library opened at run time")]
 
@@ -7,49 +7,49 @@ use std::ffi::{OsStr, c_int};
 use std::fmt;
 use thiserror::Error;
 
-/// File names, the best first.
+/// File names in order of preference.
 const NAMES: [&str; 2] = ["libnvjpeg2k.so.0", "libnvjpeg2k.so"];
 
-/// What nvJPEG2000 cannot do here.
+/// Why nvJPEG2000 cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Nvjpeg2000Error {
-    /// It was not found.
+    /// The library was not found.
     #[error(
         "no nvJPEG2000: `libnvjpeg2k.so.0` was not found; add its folder to LD_LIBRARY_PATH, or leave it off"
     )]
     NoLibrary,
-    /// It is of a version whose functions may have other arguments.
+    /// The library's version may have functions with other arguments.
     #[error("nvJPEG2000 cannot be used: expected version 0, got {found}")]
     Version {
-        /// What it says it is.
+        /// Version that the library reports.
         found: Version,
     },
-    /// It lacks a function.
+    /// The library lacks a function.
     #[error("nvJPEG2000 {version} lacks `{call}`")]
     Lacks {
-        /// What it says it is.
+        /// Version that the library reports.
         version: Version,
-        /// What it lacks.
+        /// Missing function.
         call: &'static str,
     },
     /// A call failed.
     #[error("`{call}` failed with status {status}{}", words(*.status))]
     Call {
-        /// Its function.
+        /// Name of the function.
         call: &'static str,
-        /// Its number, of `nvjpeg2kStatus_t`.
+        /// Status number of `nvjpeg2kStatus_t`.
         status: c_int,
     },
-    /// The driver cannot do what goes with it.
+    /// A related driver call failed.
     #[error("nvJPEG2000: {problem}")]
     Driver {
-        /// What the driver says.
+        /// The driver's error.
         problem: String,
     },
 }
 
-/// A status in words.
+/// Returns a status in words.
 fn words(status: c_int) -> &'static str {
     match status {
         1 => " (not initialised)",
@@ -65,7 +65,7 @@ fn words(status: c_int) -> &'static str {
     }
 }
 
-/// A version as a library tells it.
+/// A version as reported by a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Version {
     /// `MAJOR_VERSION`.
@@ -82,7 +82,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The library, open and of a version that is known.
+/// The open library, of a supported version.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Opened {
     library: &'static libloading::Library,
@@ -90,7 +90,7 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// That of a path, or that of this machine.
+    /// Opens the library at a path, or that of this machine.
     pub(super) fn open(path: Option<&OsStr>) -> Result<Self, Nvjpeg2000Error> {
         if let Some(path) = path {
             return Self::load(path);
@@ -105,20 +105,20 @@ impl Opened {
         found
     }
 
-    /// That of a name or path.
+    /// Opens the library of that name or path.
     fn load(name: &OsStr) -> Result<Self, Nvjpeg2000Error> {
-        // SAFETY: what the library runs when it is loaded is what every user of it lets it run.
+        // SAFETY: loading runs the library's initialisers, as in every program that uses it.
         let library = unsafe { libloading::Library::new(name) };
         let library = library.map_err(|_| Nvjpeg2000Error::NoLibrary)?;
-        // Never closed: it keeps kernels in the context, and functions of it are kept here.
+        // Never closed: it keeps kernels in the context, and pointers to its functions are kept here.
         let library: &'static libloading::Library = Box::leak(Box::new(library));
         let mut this = Self { library, version: Version::default() };
         let call = "nvjpeg2kGetProperty";
-        // SAFETY: the signature is that of all versions: `libraryPropertyType`, an enum of 0 to 2, and an `int`.
+        // SAFETY: the signature is the same in all versions: `libraryPropertyType`, an enum of 0 to 2, and an `int`.
         let property: unsafe extern "C" fn(c_int, *mut c_int) -> c_int = unsafe { this.function(call) }?;
         let mut told = Version::default();
         for (kind, value) in [(0, &mut told.major), (1, &mut told.minor), (2, &mut told.patch)] {
-            // SAFETY: `value` lives through the call.
+            // SAFETY: `value` outlives the call.
             check(call, unsafe { property(kind, value) })?;
         }
         this.version = told;
@@ -126,12 +126,12 @@ impl Opened {
         if told.major == 0 { Ok(this) } else { Err(Nvjpeg2000Error::Version { found: told }) }
     }
 
-    /// What it says it is.
+    /// Returns the version that the library reports.
     pub(super) fn version(&self) -> Version {
         self.version
     }
 
-    /// A function of it.
+    /// Looks up a function.
     ///
     /// # Safety
     /// `T` must be a pointer to a function of the symbol's signature.
@@ -143,12 +143,12 @@ impl Opened {
     }
 }
 
-/// A status as a result.
+/// Returns a status as a result.
 pub(super) fn check(call: &'static str, status: c_int) -> Result<(), Nvjpeg2000Error> {
     if status == 0 { Ok(()) } else { Err(Nvjpeg2000Error::Call { call, status }) }
 }
 
-/// Functions of a library by their names: a struct of them, and how they are looked up and called.
+/// Defines a struct of library functions by their names, with their lookup and calls.
 macro_rules! functions {
     ($(#[$doc:meta])* $name:ident { $($call:ident($($arg:ident: $kind:ty),* $(,)?);)* }) => {
         $(#[$doc])*
@@ -160,30 +160,30 @@ macro_rules! functions {
 
         #[expect(non_snake_case, reason = "the library's names")]
         impl $name {
-            /// All of them, or which is missing.
+            /// Looks up all functions; the error names a missing one.
             fn load(
                 opened: &$crate::vendor::nvjpeg2000::opened::Opened,
             ) -> Result<Self, $crate::vendor::nvjpeg2000::Nvjpeg2000Error> {
                 Ok(Self {
-                    // SAFETY: the signatures are those of the vendor's headers; a test holds them against those.
+                    // SAFETY: the signatures are those of the vendor's headers; a test compares them.
                     $($call: unsafe { opened.function(stringify!($call)) }?,)*
                 })
             }
 
-            /// The names, and bytes of each argument: what a header must agree with.
+            /// Names, and bytes of each argument, to compare with the header.
             const SIGNATURES: &'static [(&'static str, &'static [usize])] =
                 &[$((stringify!($call), &[$(size_of::<$kind>()),*])),*];
 
             $(
-                /// As the library's documentation says.
+                /// Calls the library function of this name, see the library's documentation.
                 ///
                 /// # Safety
-                /// As the library's documentation says; the device's context is bound.
+                /// As in the library's documentation; the device's context must be bound.
                 unsafe fn $call(
                     &self,
                     $($arg: $kind),*
                 ) -> Result<(), $crate::vendor::nvjpeg2000::Nvjpeg2000Error> {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     let status = unsafe { (self.$call)($($arg),*) };
                     $crate::vendor::nvjpeg2000::opened::check(stringify!($call), status)
                 }

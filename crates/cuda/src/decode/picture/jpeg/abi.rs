@@ -1,4 +1,4 @@
-//! Twins of `kernels/jpeg/jpeg_abi.h`, which says what may be read and written around them.
+//! Rust counterparts of `kernels/jpeg/jpeg_abi.h`, which says which bytes around them may be read and written.
 
 #![expect(unsafe_code, reason = "structs as the bytes they are")]
 
@@ -6,17 +6,17 @@ use crate::abi::Plain;
 
 /// Entries of all look-up tables of a scan together.
 pub(super) const TABLE_ENTRIES: usize = 4096;
-/// Bits that the first look-up takes.
+/// Bits of the first look-up.
 pub(super) const FIRST_BITS: u32 = 9;
-/// An entry for bits that begin no code.
+/// Entry for bits that do not begin a code.
 pub(super) const NO_CODE: u16 = 0x01E8;
-/// The most bytes of a piece.
+/// Maximum bytes of a piece.
 pub(super) const MOST_PIECE: u32 = 192;
-/// The least bytes of a piece that is not alone in its interval.
+/// Minimum bytes of a piece, unless it is the only one of its interval.
 pub(super) const LEAST_PIECE: u32 = 8;
-/// The most data units of an MCU.
+/// Maximum data units of an MCU.
 pub(super) const MOST_UNITS: usize = 10;
-/// Bytes of the coefficients of a data unit.
+/// Bytes of a data unit's coefficients.
 pub(super) const UNIT_LEN: u64 = 128;
 
 /// `JpegPiece`.
@@ -105,13 +105,13 @@ pub struct JpegArgs {
     pub scans: u64,
     /// `JpegPicture`s.
     pub pictures: u64,
-    /// A `u32` each scan.
+    /// One `u32` per scan.
     pub faults: u64,
-    /// A `u32` each picture.
+    /// One `u32` per picture.
     pub statuses: u64,
-    /// How many scans.
+    /// Number of scans.
     pub scan_count: u32,
-    /// How many pictures.
+    /// Number of pictures.
     pub picture_count: u32,
 }
 
@@ -121,7 +121,7 @@ const _: () = assert!(size_of::<JpegPlane>() == 80);
 const _: () = assert!(size_of::<JpegPicture>() == 360);
 const _: () = assert!(size_of::<JpegArgs>() == 40);
 
-// SAFETY: fields that fill the struct, as the assertions above say.
+// SAFETY: the fields fill the struct without padding, as asserted above.
 unsafe impl Plain for JpegPiece {}
 // SAFETY: as above.
 unsafe impl Plain for JpegScan {}

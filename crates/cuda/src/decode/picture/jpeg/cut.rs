@@ -1,24 +1,25 @@
-//! Scans cut into pieces, one for each thread of a kernel, and the bytes of a picture in the upload: for every scan where
-//! its intervals and pieces begin, then its data without markers and stuffing.
+//! Cutting of scans into pieces, one per kernel thread, and the bytes of a picture in the upload: for every scan the
+//! starts of its intervals and pieces, then its data without markers and stuffing.
 
 use super::abi::{JpegPiece, LEAST_PIECE, MOST_PIECE};
 use crate::abi::bytes_of;
 use strile_codestream::jpeg::{ScanData, coded_data};
 
-/// Bytes behind the data that kernels read.
+/// Bytes behind the data that kernels may read.
 const SLACK: u64 = 64;
 
 /// How scans are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// By what was measured to be fast.
+    /// With measured settings.
     Measured,
-    /// Into pieces of about so many bytes, with so many bits before them: for tests of small pictures.
+    /// Into pieces of about this many bytes, with this many bits before them: for tests with small pictures.
     Into { piece: u32, run_in: u32 },
 }
 
 impl Cut {
-    /// Bytes of a piece, at most: the more data units an MCU has the longer, as codes synchronise later.
+    /// Returns the maximum bytes of a piece; the more data units an MCU has, the longer, because codes synchronise
+    /// later.
     fn piece(self, scan_len: u32, mcu_units: u32) -> u32 {
         match self {
             Self::Measured => match mcu_units {
@@ -31,7 +32,7 @@ impl Cut {
         }
     }
 
-    /// Bits that are decoded before a piece.
+    /// Returns the bits that are decoded before a piece.
     pub(super) fn run_in(self, mcu_units: u32) -> u32 {
         match self {
             Self::Measured => match mcu_units {
@@ -44,29 +45,29 @@ impl Cut {
     }
 }
 
-/// The bytes of a scan, and where its parts lie in those of its picture.
+/// The bytes of a scan, and the positions of its parts in those of its picture.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ScanBytes {
-    /// Where they are in the stream.
+    /// Position in the stream.
     from: ScanData,
-    /// The first byte of each interval, `u32` each, and the length of the data.
+    /// Position of the intervals: the first byte of each as `u32`, and the length of the data.
     pub(super) intervals: u64,
-    /// `JpegPiece`s, one more than `piece_count`.
+    /// Position of the `JpegPiece`s, one more than `piece_count`.
     pub(super) pieces: u64,
-    /// The data, at a multiple of 16.
+    /// Position of the data, a multiple of 16.
     pub(super) data: u64,
-    /// How many bytes they are.
+    /// Bytes of data.
     pub(super) data_len: u32,
-    /// How many pieces there are.
+    /// Number of pieces.
     pub(super) piece_count: u32,
-    /// Where the next scan begins, a multiple of 16.
+    /// Position of the next scan, a multiple of 16.
     pub(super) end: u64,
-    /// Bytes of a piece, at most.
+    /// Maximum bytes of a piece.
     piece: u32,
 }
 
 impl ScanBytes {
-    /// Lays out a scan of so many data units an MCU from `begin`, a multiple of 16, on.
+    /// Lays out a scan with `mcu_units` data units per MCU from `begin` on, a multiple of 16.
     pub(super) fn new(from: ScanData, mcu_units: u32, cut: Cut, begin: u64) -> Self {
         let data_len = from.intervals.iter().sum();
         let piece = cut.piece(data_len, mcu_units);
@@ -101,7 +102,7 @@ impl ScanBytes {
     }
 }
 
-/// Begins of the pieces of an interval, of nearly one length.
+/// Returns the starts of the pieces of an interval, all of nearly the same length.
 fn cut_evenly(len: u32, piece: u32) -> impl Iterator<Item = u32> {
     let count = u64::from(len.div_ceil(piece));
     (0..count).map(move |i| u32::try_from(u64::from(len) * i / count).unwrap_or(0))
@@ -111,7 +112,7 @@ fn range(bytes: &mut [u8], from: u64, to: u64) -> Option<&mut [u8]> {
     bytes.get_mut(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
 }
 
-/// Writes `content` from `from` on, and zeros up to `to`.
+/// Writes `content` at `from`, and zeros up to `to`.
 fn fill(into: &mut [u8], from: u64, to: u64, content: &[u8]) {
     if let Some((begin, rest)) =
         range(into, from, to).and_then(|room| room.split_at_mut_checked(content.len()))

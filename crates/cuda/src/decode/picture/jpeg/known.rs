@@ -1,7 +1,7 @@
-//! Headers that were parsed: the tiles of a file have the same ones, byte for byte, so that only where their data lie is to
-//! be found: a twentieth of the work for a tile of 256 x 256 pixels.
+//! Cache of parsed headers. The tiles of a file have identical headers, so only the position of their data has to be
+//! found: a twentieth of the work for a tile of 256 x 256 pixels.
 //!
-//! Of pictures of one scan alone; what is not the same in every byte is parsed as if nothing were known.
+//! Only for pictures of one scan; if any byte differs, the headers are parsed as usual.
 
 use super::JpegStream;
 use super::cut::{Cut, ScanBytes};
@@ -23,7 +23,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// What was found of a stream; `None` where it has several scans.
+    /// Returns the parsed headers of a stream; `None` if it has several scans.
     pub(super) fn new(
         stream: &[u8],
         block: StoredBlock<'_>,
@@ -36,7 +36,7 @@ impl Known {
         Some(Self { headers, layout, rows, scan: scan.clone(), plan: Arc::clone(plan) })
     }
 
-    /// The picture of a stream with these headers; `None` where it is another one, or something is wrong with it.
+    /// Returns the picture of a stream with these headers; `None` if the headers differ or the stream has an error.
     pub(super) fn picture(&self, stream: &[u8], block: StoredBlock<'_>, cut: Cut) -> Option<JpegStream> {
         let same =
             stream.starts_with(&self.headers) && block.rows == self.rows && *block.layout == self.layout;

@@ -1,17 +1,17 @@
-//! Huffman tables as kernels look codes up: by the next nine bits, and for longer codes by up to seven more in a second
-//! table behind the first. `kernels/jpeg/jpeg_abi.h` says what an entry is.
+//! Huffman tables in the kernels' form: looked up by the next nine bits, and for longer codes by up to seven more in a
+//! second table behind the first. `kernels/jpeg/jpeg_abi.h` defines the entries.
 //!
-//! Codes count up and never get shorter, so those of more than nine bits are all behind the others, and second tables
-//! cannot take much: as many entries as there are codes, and less than 128 more wherever the length changes.
+//! Codes count up and never get shorter, so codes of more than nine bits come after all others, and second tables stay
+//! small: as many entries as there are codes, and less than 128 more per change of length.
 
 use super::abi::{FIRST_BITS, NO_CODE};
 use strile_codestream::jpeg::{Class, HuffmanCode, HuffmanTable};
 
 const FIRST_ENTRIES: usize = 1 << FIRST_BITS;
-/// Second tables begin at multiples of so many entries.
+/// Second tables begin at multiples of this many entries.
 const UNIT: usize = 8;
 
-/// Adds the entries of a table, a multiple of 8; `None` where there are too many.
+/// Adds the entries of a table, a multiple of 8; `None` if there are too many.
 pub(super) fn add_entries(table: &HuffmanTable, class: Class, to: &mut Vec<u16>) -> Option<()> {
     let begin = to.len();
     to.resize(begin + FIRST_ENTRIES, NO_CODE);
@@ -37,14 +37,14 @@ pub(super) fn add_entries(table: &HuffmanTable, class: Class, to: &mut Vec<u16>)
     Some(())
 }
 
-/// The first nine bits of longer codes, each once, and how many bits the longest of them has more.
+/// Returns each distinct first nine bits of longer codes, and the additional bits of the longest of these codes.
 fn second_tables(table: &HuffmanTable) -> impl Iterator<Item = (u32, u32)> {
     let mut long = table.codes().filter(|code| code.len > FIRST_BITS).peekable();
     std::iter::from_fn(move || {
         let prefix = |code: &HuffmanCode| code.bits >> (code.len - FIRST_BITS);
         let first = long.next()?;
         let mut last = first;
-        // Later ones are not shorter.
+        // Later codes are not shorter.
         while let Some(code) = long.next_if(|code| prefix(code) == prefix(&first)) {
             last = code;
         }
@@ -52,7 +52,7 @@ fn second_tables(table: &HuffmanTable) -> impl Iterator<Item = (u32, u32)> {
     })
 }
 
-/// The entry of a code; `None` for symbols that stand for nothing in a sequential scan.
+/// Returns the entry of a code; `None` for symbols without a meaning in a sequential scan.
 fn entry(code: HuffmanCode, class: Class) -> Option<u16> {
     let (go_on, size) = code.meaning(class)?;
     let bits = u16::try_from(code.len).ok()? + u16::from(size);
@@ -63,7 +63,7 @@ fn entry(code: HuffmanCode, class: Class) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// Looks up as kernels do.
+    /// Looks up like kernels do.
     fn look_up(entries: &[u16], bits: u16) -> u16 {
         let entry = entries[usize::from(bits >> 7)];
         if entry & 31 != 0 {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     fn check(table: &HuffmanTable, class: Class) {
-        // Behind those of another table.
+        // Behind the entries of another table.
         let mut all = vec![7; 24];
         add_entries(table, class, &mut all).unwrap();
         let entries = &all[24..];
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn every_code_of_any_length_is_found_and_no_other() {
-        // Lengths of annex K's luma, of two codes at every length, and of long codes only.
+        // Lengths of annex K's luma, two codes of every length, and only long codes.
         let symbols: Vec<u8> = (0..=255).collect();
         for counts in [
             [0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 4, 0, 0, 1, 0x7D],

@@ -1,6 +1,6 @@
-//! What kernels are told of a picture, made where it is parsed: all but the addresses of its memory, which are offsets
-//! until it has a place, and where its data lie. So the thread that lays out a batch only adds, and pictures of the same
-//! headers share it.
+//! Description of a picture for kernels, made when it is parsed. Addresses are offsets until the picture's memory and
+//! data are placed. The thread that lays out a batch only adds to them, and pictures with the same headers share the
+//! description.
 
 use super::abi::{JpegPicture, JpegPlane, JpegScan, JpegWay, MOST_UNITS, TABLE_ENTRIES, UNIT_LEN};
 use super::cut::Cut;
@@ -11,10 +11,10 @@ use strile_codestream::jpeg::{
 };
 use strile_engine::BlockFault;
 
-/// Addresses and lengths in scratch memory are multiples of it.
+/// Alignment of addresses and lengths in scratch memory.
 pub(super) const ALIGN: u64 = 256;
 
-/// A table that pictures may share, with a hash of what it was made of: tables are compared only where that is the same.
+/// A table that pictures may share, with a hash of its source: tables are compared only if hashes are equal.
 #[derive(Debug)]
 pub(super) struct Keyed {
     hash: u64,
@@ -44,22 +44,22 @@ impl Hash for Keyed {
 /// The description of a picture for the kernels, without the addresses of its memory.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Addresses of scratch memory from the picture's own; of quantisations none.
+    /// Scratch addresses are relative to the picture's own; quantisation addresses are not set.
     pub(super) picture: JpegPicture,
-    /// Addresses of scratch memory from the picture's own; of tables none, nor of data.
+    /// Scratch addresses are relative to the picture's own; addresses of tables and data are not set.
     pub(super) scans: Vec<JpegScan>,
-    /// Of each scan: its look-up tables, one behind the other.
+    /// Look-up tables per scan, concatenated.
     pub(super) lookups: Vec<Keyed>,
-    /// Of each component.
+    /// Quantisation table per component.
     pub(super) quantisations: Vec<Keyed>,
-    /// Scratch memory, a multiple of 256.
+    /// Bytes of scratch memory, a multiple of 256.
     pub(super) scratch: u64,
-    /// Work of the transform, four data units each, and of pixels, eight each.
+    /// Work items: of the transform, four data units each, and of pixels, eight each.
     pub(super) quads: u64,
     pub(super) eights: u64,
 }
 
-/// Takes the next bytes of scratch memory.
+/// Takes the next `len` bytes of scratch memory and returns their offset.
 fn take(scratch: &mut u64, len: u64) -> u64 {
     let at = *scratch;
     *scratch += len.next_multiple_of(ALIGN);
@@ -67,7 +67,7 @@ fn take(scratch: &mut u64, len: u64) -> u64 {
 }
 
 impl Plan {
-    /// The plan of a picture of which `rows` rows are wanted.
+    /// Returns the plan of a picture of which `rows` rows are requested.
     pub(super) fn new(headers: &SequentialJpeg, rows: u32, cut: Cut) -> Result<Self, BlockFault> {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let mut plan = Self {
@@ -95,7 +95,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Bytes of tables, with those that alignment loses.
+    /// Returns the bytes of tables, alignment loss included.
     pub(super) fn tables(&self) -> u64 {
         let entries: u64 = self.scans.iter().map(|scan| u64::from(scan.table_entries)).sum();
         let structs = size_of::<JpegPicture>() + self.scans.len() * size_of::<JpegScan>();
@@ -144,7 +144,7 @@ impl Plan {
         };
         let (mut lookups, mut components) = ([0; MOST_UNITS], 0);
         let of_units = scan.parts.iter().zip(0_u32..).flat_map(|(part, index)| {
-            // In bytes: two an entry.
+            // In bytes: two per entry.
             let lookup = 2 * (begin(&part.dc, Class::Dc) | begin(&part.ac, Class::Ac) << 16);
             std::iter::repeat_n((index, lookup), units_of(part))
         });
@@ -171,21 +171,21 @@ impl Plan {
     }
 }
 
-/// Bytes of the samples of a component, in whole data units.
+/// Returns the bytes of a component's samples, in whole data units.
 fn samples_len(plane: &Plane) -> u64 {
     let whole = |side: u32| u64::from(side.div_ceil(8)) * 8;
     whole(plane.width) * whole(plane.height)
 }
 
-/// Data units of a component in an MCU.
+/// Returns the data units of a component per MCU.
 fn units_of(part: &ScanPart) -> usize {
     (part.units.0 * part.units.1) as usize
 }
 
-/// What is known of a component without its scan.
+/// Returns the description of a component as far as it is independent of the scan.
 fn plane_of(plane: &Plane, factors: (u32, u32)) -> JpegPlane {
     let (across, down) = (factors.0 / plane.sampling.0.max(1), factors.1 / plane.sampling.1.max(1));
-    // As libjpeg chooses: no filter across rows of one or two samples.
+    // As in libjpeg: no filter across rows of one or two samples.
     let way = match (across, down, plane.width > 2) {
         (1, 1, _) => JpegWay::Same,
         (2, 1, true) => JpegWay::Across,
@@ -205,7 +205,7 @@ fn plane_of(plane: &Plane, factors: (u32, u32)) -> JpegPlane {
     }
 }
 
-/// A quantisation as kernels have it: column by column.
+/// Returns a quantisation table in the order of kernels: column by column.
 fn by_column(quantisation: &Quantisation) -> Keyed {
     let mut by_column = vec![0; 64];
     for (&step, &place) in quantisation.iter().zip(&ZIGZAG) {

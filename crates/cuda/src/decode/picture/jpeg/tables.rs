@@ -1,4 +1,4 @@
-//! The tables of a batch: its pictures, their scans, and the look-up and quantisation tables that these share.
+//! The tables of a batch: its pictures, their scans, and the shared look-up and quantisation tables.
 
 use super::abi::{JpegArgs, JpegPicture, JpegScan};
 use super::plan::{ALIGN, Keyed};
@@ -7,23 +7,23 @@ use crate::abi::bytes_of;
 use crate::decode::picture::{Placed, Room, Stop, too_little};
 use std::collections::HashMap;
 
-/// Work for one CUDA block: what its warps take of the transform, and its threads of pixels, four times each, as what a
-/// picture is told by has to be loaded first.
+/// Work items per CUDA block: the transforms of its warps, and the pixels of its threads, four times each, because the
+/// description of a picture has to be loaded first.
 const TRANSFORMED: u64 = 8 * 4;
 const COLOURED: u64 = 256 * 4;
-/// CUDA blocks of a picture at most.
+/// Maximum CUDA blocks per picture.
 const MOST_PARTS: u64 = 65_535;
 
-/// Tables that are there once, however many pictures have them.
+/// Deduplicated tables.
 struct Shared<'a, 'b> {
     places: HashMap<&'a Keyed, u64>,
-    /// Where they go.
+    /// Destination.
     room: &'b mut [u8],
     used: usize,
 }
 
 impl<'a> Shared<'a, '_> {
-    /// Where a table lies, a multiple of 16 as their lengths are; past the end of the room where it has none.
+    /// Returns the offset of a table, a multiple of 16 like their lengths; past the end of the room if it does not fit.
     fn place(&mut self, key: &'a Keyed) -> u64 {
         let Self { places, room, used } = self;
         *places.entry(key).or_insert_with(|| {

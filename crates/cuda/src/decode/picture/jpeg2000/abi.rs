@@ -1,4 +1,4 @@
-//! Twins of `kernels/jpeg2000/jpeg2000_abi.h`, which says what the fields mean.
+//! Rust counterparts of `kernels/jpeg2000/jpeg2000_abi.h`, which defines the fields.
 
 #![expect(unsafe_code, reason = "structs as the bytes they are")]
 
@@ -127,7 +127,7 @@ const _: () = assert!(size_of::<Level>() == 32 && size_of::<Plane>() == 40 && si
 const _: () = assert!(size_of::<BlockArgs>() == 40 && size_of::<LevelArgs>() == 16);
 const _: () = assert!(size_of::<TileArgs>() == 32);
 
-// SAFETY: numbers of falling size that fill the struct, as the assertions say.
+// SAFETY: numbers of decreasing size that fill the struct, as asserted.
 unsafe impl Plain for Segment {}
 // SAFETY: as above.
 unsafe impl Plain for Block {}
@@ -138,7 +138,8 @@ unsafe impl Plain for Plane {}
 // SAFETY: as above.
 unsafe impl Plain for Tile {}
 
-/// Bytes of working memory of a code-block, a multiple of 16: what `kept_in` of `jpeg2000_groups.cuh` lays out.
+/// Returns the working memory of a code-block in bytes, a multiple of 16, as laid out by `kept_in` of
+/// `jpeg2000_groups.cuh`.
 pub(super) fn state_len(width: u16, height: u16, planes: u8) -> u64 {
     let stride = (u64::from(width).div_ceil(8) + 1).max(3);
     let stripes = u64::from(height).div_ceil(4);
@@ -148,8 +149,8 @@ pub(super) fn state_len(width: u16, height: u16, planes: u8) -> u64 {
     16 * (signs + groups) + bits
 }
 
-/// The same of a high-throughput code-block, as `jpeg2000_ht.cu` says: its values where there are passes after the first,
-/// and a line of what lies above where it is wide.
+/// Returns the same for a high-throughput code-block, as in `jpeg2000_ht.cu`: its values if there are passes after the
+/// first, and a line of context from above if it is wide.
 pub(super) fn ht_state_len(width: u16, height: u16, passes: u8) -> u64 {
     let values = if passes > 1 { 4 * u64::from(width) * u64::from(height) } else { 0 };
     let line = if width > 64 { u64::from(width) / 2 + 2 } else { 0 };

@@ -1,11 +1,11 @@
-//! Codeword segments whose first carry goes beyond the first byte.
+//! Detects codeword segments whose first carry goes beyond the first byte.
 //!
-//! No encoder writes one: the code would lie outside of the interval that coding begins with. A decoder (ISO 15444-1,
-//! C.3.5) keeps that carry in its register; the kernels settle carries before they decode and have no place for it.
+//! Encoders never produce them: the code would lie outside of the initial coding interval. A decoder (ISO 15444-1,
+//! C.3.5) keeps that carry in its register; the kernels resolve carries before decoding and cannot represent it.
 
 use strile_codestream::jpeg2000::{CodeBlock, Codestream};
 
-/// Whether an arithmetic codeword segment of a code-block is such a one.
+/// Returns whether an arithmetic codeword segment of a code-block overflows like this.
 pub(super) fn has_overflow(codestream: &Codestream, block: &CodeBlock, stream: &[u8]) -> bool {
     let range = |range: &std::ops::Range<u32>| range.start as usize..range.end as usize;
     let Some(plane) = codestream.planes.get(block.plane as usize) else { return false };
@@ -21,13 +21,13 @@ pub(super) fn has_overflow(codestream: &Codestream, block: &CodeBlock, stream: &
         let mut own = bytes.by_ref().take(segment.len as usize);
         let found = !plane.style.is_raw(pass) && overflows(&mut own);
         pass += u32::from(segment.passes);
-        // On to the next segment.
+        // Skips to the next segment.
         own.nth(usize::MAX);
         found
     })
 }
 
-/// Whether ones, 15 bits in every two bytes, are followed by a carry.
+/// Returns whether ones, 15 bits in every two bytes, are followed by a carry.
 fn overflows(bytes: &mut impl Iterator<Item = u8>) -> bool {
     while bytes.next() == Some(0xFF) {
         match bytes.next() {

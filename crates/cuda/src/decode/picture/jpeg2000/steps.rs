@@ -1,4 +1,4 @@
-//! What is launched for a batch, over which memory.
+//! The launches of a batch and their memory.
 
 use super::super::{Placed, Room, Stop, too_little};
 use super::abi::{Block, BlockArgs, Level, LevelArgs, Plane, Segment, Tile, TileArgs};
@@ -8,45 +8,46 @@ use crate::abi::{Plain, bytes_of};
 use crate::launch::Launch;
 use strile_engine::EngineError;
 
-/// The modules (`.cu` files) of the kernels.
+/// Modules (`.cu` files) of the kernels.
 const MODULE: &str = "jpeg2000";
 const HT_MODULE: &str = "jpeg2000_ht";
-/// Threads of the kernels.
+/// Threads per CUDA block of the kernels.
 const UNSTUFF_THREADS: u32 = 128;
 const BLOCK_THREADS: u32 = 32;
 const HT_THREADS: u32 = 128;
 const COEFFICIENT_THREADS: u32 = 128;
 const PIXEL_THREADS: u32 = 256;
-/// Warps of a batch from which on more of their lanes take a code-block. Measured on an H200, which has 528 schedulers:
-/// before, lanes of one warp only wait for each other.
+/// Number of warps per batch above which several lanes of a warp take a code-block each. Measured on an H200, which has
+/// 528 schedulers: with fewer warps the lanes of one warp only wait for each other.
 const MANY_WARPS: usize = 528;
 const MANY_HT_WARPS: usize = 1056;
 
-/// Something that a batch does on its stream, in order.
+/// A step of a batch on its stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// Memory becomes 0: address and bytes, a multiple of 4.
+    /// Sets memory to 0: address and bytes, a multiple of 4.
     Clear(u64, u64),
-    /// A kernel over code-blocks or their segments.
+    /// Runs a kernel over code-blocks or their segments.
     Blocks(Launch, BlockArgs),
-    /// A kernel over the planes of one wavelet level.
+    /// Runs a kernel over the planes of one wavelet level.
     Levels(Launch, LevelArgs),
-    /// The kernel over tiles.
+    /// Runs the kernel over tiles.
     Tiles(Launch, TileArgs),
 }
 
-/// The launch of a kernel of `jpeg2000.cu`.
+/// Returns the launch of a kernel of `jpeg2000.cu`.
 fn of_module(entry: &'static str, grid: (u32, u32), threads: u32) -> Launch {
     Launch { module: MODULE, entry, grid, threads }
 }
 
-/// Fills tables with what a batch is.
+/// Fills the tables of a batch and returns its steps.
 pub(super) fn lay_out(
     pictures: &[Placed<Jpeg2000Stream>],
     room: &Room,
     tables: &mut [u8],
 ) -> Result<Vec<Step>, Stop> {
-    // Planes first; behind all of them, at one time the states of code-blocks, later what rows of the wavelet become.
+    // Planes come first; the memory behind them holds first the states of code-blocks, later the row results of the
+    // wavelet.
     let planes_len: u64 = templates(pictures).map(|made| made.planes_len).sum();
     let states_len: u64 = templates(pictures).map(|made| made.states_len).sum();
     let scratch_len = planes_len + planes_len.max(states_len);
@@ -65,7 +66,7 @@ pub(super) fn lay_out(
     for index in 0..deepest {
         let levels = levels(pictures, index, room.scratch, planes_len);
         let args = LevelArgs { levels: filled.put(&levels)?, count: count(&levels), reserved: 0 };
-        // A row's pair may begin before the row, and a column's part has four pairs.
+        // A row's pair may begin before the row; a part of a column has four pairs.
         for (entry, wider, rows) in [("jpeg2000_rows", 2, 1), ("jpeg2000_columns", 0, 8)] {
             let patches = |level: &Level| patches(level.width + wider, (level.height + 1).div_ceil(rows));
             let grid = (args.count, levels.iter().map(patches).max().unwrap_or(1));
@@ -90,7 +91,7 @@ fn templates(pictures: &[Placed<Jpeg2000Stream>]) -> impl Iterator<Item = &Templ
     pictures.iter().map(|placed| &placed.picture.template)
 }
 
-/// The planes of a wavelet level.
+/// Returns the planes of a wavelet level.
 fn levels(pictures: &[Placed<Jpeg2000Stream>], index: usize, mut base: u64, planes_len: u64) -> Vec<Level> {
     let mut levels = Vec::with_capacity(pictures.len());
     for made in templates(pictures) {
@@ -144,7 +145,7 @@ fn high_throughput(steps: &mut Vec<Step>, args: BlockArgs) {
     }
 }
 
-/// CUDA blocks for one plane or tile: one for each patch, and where there are very many, several patches each.
+/// Returns the CUDA blocks for one plane or tile: one per patch; if there are very many, several patches each.
 fn patches(width: u32, lines: u32) -> u32 {
     let patches = u64::from(width.div_ceil(256)) * u64::from(lines.div_ceil(8));
     u32::try_from(patches.clamp(1, 32_768)).unwrap_or(1)
@@ -156,15 +157,15 @@ fn count<T>(items: &[T]) -> u32 {
 
 /// The table memory of a batch, filled from the front.
 struct Filled<'a> {
-    /// What is left of it.
+    /// Remaining bytes.
     tables: &'a mut [u8],
-    /// Bytes of all of it.
+    /// Bytes in total.
     len: u64,
     at: u64,
 }
 
 impl Filled<'_> {
-    /// Puts items, and tells their address on the device. Sizes of all items are multiples of 8.
+    /// Adds items and returns their device address. Sizes of all items are multiples of 8.
     fn put<T: Plain>(&mut self, items: &[T]) -> Result<u64, Stop> {
         let bytes = bytes_of(items);
         let found = self.len - self.tables.len() as u64 + bytes.len() as u64;
@@ -177,8 +178,8 @@ impl Filled<'_> {
         Ok(at)
     }
 
-    /// Puts the code-blocks of one way of coding, longest first: a warp of like code-blocks ends at one time, and what is
-    /// left for the end is short.
+    /// Adds the code-blocks of one coding method, longest first: similar code-blocks of a warp finish together, and
+    /// short ones remain for the end.
     fn coded(
         &mut self,
         pictures: &[Placed<Jpeg2000Stream>],
@@ -186,7 +187,7 @@ impl Filled<'_> {
         (room, mut states): (&Room, u64),
         many_warps: usize,
     ) -> Result<BlockArgs, Stop> {
-        // Where the next code-block of each rank goes.
+        // Position of the next code-block of each rank.
         let mut next = vec![0_usize; RANKS + 1];
         for &rank in templates(pictures).flat_map(|made| &of(made).ranks) {
             *next.get_mut(usize::from(rank) + 1).ok_or(EngineError::Abandoned)? += 1;

@@ -1,4 +1,4 @@
-//! One stream, checked: what kernels rely on holds, and it is known what the picture takes.
+//! One parsed stream: the assumptions of kernels are checked, and the picture's memory needs are known.
 
 use super::super::Need;
 use super::abi::{Block, Level, Plane, Segment, Tile};
@@ -9,7 +9,7 @@ use strile_codestream::{StatedShape, StoredBlock};
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{Compression, SampleFormat};
 
-/// Deepest samples that are decoded.
+/// Largest sample depth that is decoded.
 const MOST_BITS: u8 = 16;
 
 /// A parsed JPEG 2000 stream, ready for the kernels.
@@ -63,8 +63,8 @@ impl Jpeg2000Stream {
     }
 }
 
-/// Bytes that parsing and a template take, besides as many as the stream has: what is noted of code-blocks, and the
-/// template of that, which is about as long.
+/// Returns the memory for parsing and for a template, in addition to the length of the stream: records of code-blocks,
+/// and their template of about the same size.
 pub(super) fn parsing(layout: &BlockLayout, rows: u32) -> u64 {
     let rows = if layout.is_strip { rows.max(layout.height) } else { rows };
     let components = u64::from(layout.samples);
@@ -72,7 +72,7 @@ pub(super) fn parsing(layout: &BlockLayout, rows: u32) -> u64 {
     Limits::usual_memory(samples, components, 0).saturating_mul(2)
 }
 
-/// Whether three components are to become RGB; what is said to be YCbCr and cannot be is the host's.
+/// Returns whether three components are to be converted to RGB; YCbCr that cannot be converted is left to the host.
 fn ycbcr(codestream: &Codestream, layout: &BlockLayout) -> Result<bool, BlockFault> {
     let stated = layout.compression == Compression::Jpeg2000YCbCr;
     match codestream.components.as_slice() {
@@ -82,8 +82,8 @@ fn ycbcr(codestream: &Codestream, layout: &BlockLayout) -> Result<bool, BlockFau
     }
 }
 
-/// The tiles' rectangles. Where there are several, a component that has every pixel tells them, and every pixel's samples
-/// must be its own tile's.
+/// Returns the rectangles of the tiles. If there are several, a full-resolution component defines them, and every
+/// pixel's samples must be in its own tile.
 fn tiles(codestream: &Codestream) -> Result<Vec<Rect>, BlockFault> {
     let unsupported = || BlockFault::unsupported("JPEG 2000: tiles that share samples");
     let last = |index: usize| codestream.planes.get(index)?.resolutions.last().copied();
@@ -115,18 +115,18 @@ fn tiles(codestream: &Codestream) -> Result<Vec<Rect>, BlockFault> {
     Ok(found)
 }
 
-/// Whether the samples that pixels of `tile` have, of a component that has those of `all`, are among `own`.
+/// Returns whether the samples of a component with range `all` that pixels of `tile` use are within `own`.
 fn covers(tile: (u32, u32), step: u32, all: (u32, u32), own: (u32, u32)) -> bool {
     let Some((last, all_last)) = tile.1.checked_sub(1).zip(all.1.checked_sub(1)) else { return false };
     let (first, last) = ((tile.0 / step).max(all.0), (last / step).min(all_last));
     own.0 <= first && first <= last && last < own.1
 }
 
-/// The longest codeword bytes of a code-block that the device takes: one thread unstuffs a segment, and 4096 coefficients
+/// Longest codeword bytes of a code-block that the device accepts: one thread unstuffs a segment, and 4096 coefficients
 /// of 30 planes need far fewer.
 const LONGEST: u64 = 1 << 17;
 
-/// Whether a code-block is what the kernels take it to be.
+/// Returns whether a code-block meets the assumptions of kernels.
 fn is_whole(codestream: &Codestream, block: &CodeBlock, stream: &[u8]) -> bool {
     let range = |range: &std::ops::Range<u32>| range.start as usize..range.end as usize;
     let Some(plane) = codestream.planes.get(block.plane as usize) else { return false };
@@ -139,7 +139,7 @@ fn is_whole(codestream: &Codestream, block: &CodeBlock, stream: &[u8]) -> bool {
     let passes: u64 = segments.iter().map(|segment| u64::from(segment.passes)).sum();
     let len: u64 = segments.iter().map(|segment| u64::from(segment.len)).sum();
     let have: u64 = pieces.iter().map(|piece| u64::from(piece.len)).sum();
-    // A high-throughput code-block has the segment of its first pass, and one of all others.
+    // A high-throughput code-block has one segment for its first pass, and one for all others.
     let most_passes = if plane.style.high_throughput { 3 } else { 3 * u16::from(block.planes).max(1) - 2 };
     let least_segments = if plane.style.high_throughput && block.passes > 1 { 2 } else { 1 };
     inside(block.x, block.width, rect.width())
@@ -168,7 +168,7 @@ fn need(made: &Template) -> Need {
             + count(levels, size_of::<Level>())
             + count(made.planes.len(), size_of::<Plane>())
             + count(made.tiles.len(), size_of::<Tile>()),
-        // Bit planes are done with before rows of the wavelet need the same memory.
+        // Bit planes are finished before rows of the wavelet need the same memory.
         scratch: made.planes_len + made.planes_len.max(made.states_len),
     }
 }

@@ -1,5 +1,5 @@
-//! What a picture is to the kernels, made when it is parsed: its tables, with places counted from where the picture's own
-//! memory will begin. A batch only adds addresses to them.
+//! Tables of a picture for kernels, made when it is parsed, with positions relative to the picture's own memory. A
+//! batch only adds addresses to them.
 
 use super::abi::{
     Block, CAUSAL, Level, Plane, RESET, REVERSIBLE, SEGMENTATION, Segment, Tile, ht_state_len, state_len,
@@ -7,14 +7,14 @@ use super::abi::{
 use strile_codestream::jpeg2000::{CodeBlock, Codestream, Colour, Piece, Rect, Style};
 use strile_engine::{BlockFault, BlockLayout, FaultKind};
 
-/// What the start of a plane is aligned to.
+/// Alignment of planes.
 const PLANE: u64 = 256;
-/// Code-blocks are sorted by their length in these steps, up to the most.
+/// Code-blocks are sorted by length in steps of this many bytes.
 const SORT_STEP: u32 = 16;
-/// How many lengths are told apart.
+/// Number of distinct ranks.
 pub(super) const RANKS: usize = 2048;
 
-/// Code-blocks of one way of coding.
+/// Code-blocks of one coding method.
 #[derive(Debug, Default)]
 pub(super) struct Coded {
     pub(super) segments: Vec<Segment>,
@@ -23,12 +23,12 @@ pub(super) struct Coded {
     pub(super) ranks: Vec<u16>,
 }
 
-/// The tables of a parsed picture, with places relative to its own memory.
+/// The tables of a parsed picture, with positions relative to its own memory.
 #[derive(Debug, Default)]
 pub(super) struct Template {
     pub(super) arithmetic: Coded,
     pub(super) high_throughput: Coded,
-    /// Of each wavelet level, the lowest first.
+    /// Planes per wavelet level, lowest level first.
     pub(super) levels: Vec<Vec<Level>>,
     pub(super) planes: Vec<Plane>,
     pub(super) tiles: Vec<Tile>,
@@ -40,16 +40,16 @@ pub(super) struct Template {
     pub(super) pieces: Vec<Piece>,
     /// The lengths of all segments, in the same order.
     pub(super) segment_lens: Vec<u32>,
-    /// Bytes that they take in the upload.
+    /// Bytes of all segments in the upload.
     pub(super) bytes_len: u64,
 }
 
-/// Bytes that a codeword segment takes in the upload: whole words, and one that is all slack.
+/// Returns the bytes of a codeword segment in the upload: whole words, and one word of slack.
 pub(super) fn segment_len(len: u32) -> u64 {
     4 * (u64::from(len).div_ceil(4) + 1)
 }
 
-/// Makes room for items, which may fail.
+/// Reserves room for items, which may fail.
 pub(super) fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), BlockFault> {
     list.try_reserve_exact(more).map_err(|_| BlockFault {
         kind: FaultKind::OutOfMemory,
@@ -74,7 +74,7 @@ fn take(next: &mut u64, len: u64) -> u64 {
 }
 
 impl Template {
-    /// Of a codestream that has been checked.
+    /// Returns the template of a checked codestream.
     pub(super) fn of(
         codestream: &Codestream,
         tiles: &[Rect],
@@ -94,7 +94,7 @@ impl Template {
         Ok(made)
     }
 
-    /// Makes room for everything but levels.
+    /// Reserves room for everything except levels.
     fn reserve(&mut self, codestream: &Codestream) -> Result<(), BlockFault> {
         let (mut blocks, mut segments) = ([0; 2], [0; 2]);
         for block in &codestream.blocks {
@@ -118,7 +118,7 @@ impl Template {
         reserve(&mut self.segment_lens, codestream.segments.len())
     }
 
-    /// Bytes of host memory that it takes.
+    /// Returns the bytes of host memory it holds.
     pub(super) fn held(&self) -> u64 {
         let coded = |coded: &Coded| held(&coded.segments) + held(&coded.blocks) + held(&coded.ranks);
         coded(&self.arithmetic)
@@ -217,7 +217,7 @@ impl Template {
             scale: 0.5 * block.step,
             width: block.width,
             height: block.height,
-            // High throughput has no contexts by band; its decoder asks for the planes that are all 0.
+            // High throughput has no contexts per band; its decoder needs the number of all-zero planes.
             band: if ht { block.band_planes.saturating_sub(block.planes) } else { block.band as u8 },
             planes: block.planes,
             passes: block.passes,
@@ -264,7 +264,7 @@ impl Template {
         }
     }
 
-    /// Fills the bytes of the picture in the upload: its segments one after the other, each of whole words.
+    /// Writes the bytes of the picture to the upload: its segments one after the other, in whole words.
     pub(super) fn write(&self, stream: &[u8], into: &mut [u8]) {
         let mut pieces =
             self.pieces.iter().filter_map(|p| stream.get(p.offset as usize..)?.get(..p.len as usize));
