@@ -1,7 +1,8 @@
 """Makes files that are not in the benchmark from its arrays: `make_rows.py RASTERS FOLDER`.
 
 Tiles of ten uint16 bands, a whole image in one strip, ZSTD at level 15, LERC with ZSTD, small tiles of classes, and a few of the
-benchmark's own kind in other sizes. Written by GDAL, one process per file; meta.json lists them. Nothing is made twice.
+benchmark's own kind in other sizes. Those whose names begin with `other_` are of other types, layouts and block sizes; no kernel
+was tuned on them. Written by GDAL, one process per file; meta.json lists them. Nothing is made twice.
 """
 import concurrent.futures
 import json
@@ -10,6 +11,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+
+# Arrays that are made of the benchmark's: of which, and how.
+MADE = {
+    "dem_i16": ("dem_f32", lambda array: np.round(array).astype(np.int16)),
+    "dem_f64": ("dem_f32", lambda array: array.astype(np.float64) * 0.3048),
+    "ids_u32": ("lc_u8", lambda array: array.astype(np.uint32) * np.uint32(2654435761) + np.uint32(7)),
+    "sar_f32": ("s2_u16", lambda array: np.log10(array.astype(np.float32) + 1) * 10 - 40),
+}
 
 # Name, array, edge of the part that is taken, bands (shifted copies), creation options.
 ROWS = [
@@ -28,16 +37,25 @@ ROWS = [
     ("dem_lzw_256", "dem_f32", 8192, 1, dict(compress="lzw", predictor=3, tiled=True)),
     ("lc_none_256", "lc_u8", 16384, 1, dict(tiled=True)),
     ("rgb_none_256", "rgb_u8", 8192, 3, dict(tiled=True)),
+    ("other_i16_deflate_strips", "dem_i16", 8192, 1, dict(compress="deflate", predictor=2, blockysize=64)),
+    ("other_f64_zstd_384", "dem_f64", 4096, 1, dict(compress="zstd", predictor=3, tiled=True, blockxsize=384, blockysize=384)),
+    ("other_u32_lzw_1024", "ids_u32", 8192, 1, dict(compress="lzw", predictor=2, tiled=True, blockxsize=1024, blockysize=1024)),
+    ("other_sar_deflate_320", "sar_f32", 8192, 1, dict(compress="deflate", predictor=3, tiled=True, blockxsize=320, blockysize=320)),
+    ("other_sar_zstd_128", "sar_f32", 4096, 1, dict(compress="zstd", predictor=2, tiled=True, blockxsize=128, blockysize=128)),
+    ("other_u16_7_planes_zstd", "s2_u16", 4096, 7, dict(compress="zstd", predictor=2, tiled=True, interleave="band")),
+    ("other_u16_6_pixels_lzw", "s2_u16", 4096, 6, dict(compress="lzw", predictor=2, tiled=True)),
+    ("other_rgb_deflate_strips", "rgb_u8", 8192, 3, dict(compress="deflate", blockysize=16)),
 ]
 
 
 def taken(rasters: str, name: str, edge: int, bands: int) -> np.ndarray:
+    name, made = MADE.get(name, (name, lambda array: array))
     array = np.load(f"{rasters}/{name}.npy", mmap_mode="r")
     if array.ndim == 3:
-        return array[:bands, :edge, :edge]
+        return made(array[:bands, :edge, :edge])
     if bands == 1:
-        return array[None, :edge, :edge]
-    return np.stack([array[61 * b : 61 * b + edge, 97 * b : 97 * b + edge] for b in range(bands)])
+        return made(array[None, :edge, :edge])
+    return made(np.stack([array[61 * b : 61 * b + edge, 97 * b : 97 * b + edge] for b in range(bands)]))
 
 
 def write(job: tuple) -> dict:
@@ -49,7 +67,7 @@ def write(job: tuple) -> dict:
     pixels = taken(rasters, array, edge, bands)
     path = f"{folder}/{name}.tif"
     words = dict(driver="GTiff", width=edge, height=edge, count=bands, dtype=pixels.dtype.name, interleave="pixel")
-    words |= dict(crs="EPSG:32633", transform=from_origin(4e5, 5e6, 10, 10), BIGTIFF="IF_SAFER", **options)
+    words |= dict(crs="EPSG:32633", transform=from_origin(4e5, 5e6, 10, 10), BIGTIFF="IF_SAFER") | options
     with rasterio.open(path, "w", **words) as target:
         target.write(pixels)
     with tifffile.TiffFile(path) as tiff:
