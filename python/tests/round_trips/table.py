@@ -13,16 +13,16 @@ from ways import WAYS, Cell, batch, cell  # noqa: E402
 
 HEAD = """# Round trips
 
-What becomes of the features of a file on its way through strile. The inputs are written by rasterio and GDAL; what
-rasterio sees in the output is compared with what it sees in the input. A test makes this table and fails if a cell is
-`lost`, or differs from this page.
+This table shows which features of a file survive each way of copying it with strile. rasterio and GDAL write the inputs,
+and rasterio compares input and output. A test generates this table and fails if a cell is `lost` or differs from this
+page.
 
 - **kept**: rasterio sees the same in both files.
 - **error**: nothing is written, and the message says why and what to do.
 - **warning**: the file is written without the feature, and a warning names it.
-- **—**: does not apply; `read_batch` gives pixels, and pixels do not have it.
+- **—**: does not apply: `read_batch` returns pixels, and this feature is not part of the pixels.
 
-`convert` stands for `strile convert` and `strile.convert`, which are one function of the core.
+`convert` stands for `strile convert` and `strile.convert`, which share one implementation.
 
 """
 
