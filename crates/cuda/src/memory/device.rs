@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The driver's handle of its default stream, `CU_STREAM_LEGACY`.
 const LEGACY_STREAM: usize = 1;
 
-/// Where device memory comes from. Freed memory stays here up to `keep` bytes; the rest goes back to the driver at the next
+/// Allocator of device memory. Freed memory stays here up to `keep` bytes; the rest goes back to the driver at the next
 /// wait.
 ///
 /// The memory that jobs work in and the results that outlive them come from a pool of the driver each: in a common one a
