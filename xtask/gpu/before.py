@@ -17,6 +17,13 @@ WAYS = {
 }
 
 
+def options(session: Session, command: list, words: list) -> list:
+    """The options as the program names them: `--decode-on` was `--device` once."""
+    if "--decode-on" in session.run([*command, "--help"], 20).output:
+        return words
+    return ["--device" if word == "--decode-on" else word for word in words]
+
+
 def measured(session: Session, command: list, words: list, files: list[str]) -> dict[str, float]:
     ended = session.run([*command, *words, "--repeat", REPEAT, "--json", *files], 120)
     try:
@@ -35,10 +42,11 @@ def run(session: Session) -> dict:
     old.chmod(0o755)
     files = [row["path"] for row in meta if row["tile"] == 256]
     seconds: dict[tuple, list[float]] = {}
+    commands = {"old": session.older_bench(old), "new": [new]}
     for _ in range(session.rounds(ROUNDS)):
         for way, words in WAYS.items():
-            for name, command in (("old", session.older_bench(old)), ("new", [new])):
-                for path, best in measured(session, command, words, files).items():
+            for name, command in commands.items():
+                for path, best in measured(session, command, options(session, command, words), files).items():
                     seconds.setdefault((path, way, name), []).append(best)
     figures, slower = [], []
     for path in files:
