@@ -1,4 +1,4 @@
-//! Pixels put together out of rectangles of others, in host memory, with the help of idle threads.
+//! Assembles pixels from rectangles of others in host memory, on idle threads.
 
 use crate::crew::Crew;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use strile_engine::{
     Arena, Assembly, Context, EngineError, Given, Location, OutputSpec, Patch, SharedPixels,
 };
 
-/// What the memory is for.
+/// Purpose of the memory, for errors.
 const PURPOSE: &str = "pixels put together";
 
-/// Bytes that are worth a thread.
+/// Bytes per additional thread.
 const SHARE: u64 = 2 << 20;
 
-/// Puts all of them together.
+/// Assembles all of `wanted`.
 pub(crate) fn assemble(wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<SharedPixels>, EngineError> {
     let bytes: u64 = wanted.iter().map(|wanted| wanted.spec.len().map_or(0, |len| len as u64)).sum();
     let shares = usize::try_from(bytes / SHARE).unwrap_or(usize::MAX).min(context.threads.get());
@@ -39,7 +39,7 @@ fn one(wanted: &Assembly<'_>) -> Result<SharedPixels, EngineError> {
     SharedPixels::new(spec.clone(), Arc::new(bytes)).map_err(|error| mismatch(error.to_string()))
 }
 
-/// Whether one patch is all of some contiguous pixels and its rows lie as theirs do.
+/// Returns whether one patch covers contiguous output pixels completely, with rows in the same layout.
 fn is_whole(patch: &Patch<'_>, spec: &OutputSpec) -> bool {
     let from = patch.from.spec();
     let same_kind = (from.data_type, from.bands) == (spec.data_type, spec.bands);
@@ -59,14 +59,14 @@ fn is_whole(patch: &Patch<'_>, spec: &OutputSpec) -> bool {
     same_kind && all && contiguous && rows_alike
 }
 
-/// Whether the samples of a pixel lie side by side, and so do the pixels of a row.
+/// Returns whether the samples of a pixel, and the pixels of a row, are adjacent.
 fn is_interleaved(spec: &OutputSpec) -> bool {
     let size = spec.data_type.size();
     (spec.bands == 1 || spec.strides.band == size)
         && spec.strides.column == size.saturating_mul(spec.bands as usize)
 }
 
-/// Copies the rows of a whole patch into new memory, each byte of which is written once.
+/// Copies the rows of a whole patch into new memory, writing each byte once.
 fn rows_of(patch: &Patch<'_>, spec: &OutputSpec, len: usize) -> Result<Vec<u8>, EngineError> {
     let from = patch.from.spec();
     let mut bytes = try_with_capacity(len, PURPOSE)?;
@@ -83,7 +83,7 @@ fn rows_of(patch: &Patch<'_>, spec: &OutputSpec, len: usize) -> Result<Vec<u8>, 
     copied.map(|()| bytes).ok_or_else(|| outside(patch))
 }
 
-/// Copies a patch into pixels of this shape, or makes a mask of it.
+/// Copies a patch into pixels of shape `spec`, or makes a mask of it.
 pub fn put(patch: &Patch<'_>, as_mask: bool, dst: &mut [u8], spec: &OutputSpec) -> Result<(), EngineError> {
     let from = patch.from.spec();
     let fits = as_mask || (from.data_type, from.bands) == (spec.data_type, spec.bands);
@@ -99,7 +99,7 @@ fn outside(patch: &Patch<'_>) -> EngineError {
     mismatch(format!("{size:?} pixels at {at:?} of {:?}, to {to:?}", from.spec()))
 }
 
-/// The bytes of pixels on the host; `None` of others, and of those that their memory is too short for.
+/// Returns the bytes of host pixels; `None` for other pixels and if the memory is too short.
 fn source<'a>(given: &Given<'a>) -> Option<&'a [u8]> {
     let (bytes, spec) = match given {
         Given::Host { bytes, spec } => (*bytes, *spec),
@@ -109,7 +109,7 @@ fn source<'a>(given: &Given<'a>) -> Option<&'a [u8]> {
     bytes.get(..spec.len().ok()?)
 }
 
-/// The bytes that pixels span.
+/// Returns a copy of the bytes that pixels span.
 pub(crate) fn fetch(pixels: &SharedPixels) -> Result<Arena, EngineError> {
     let bytes = source(&Given::There(pixels));
     let bytes = bytes.ok_or_else(|| mismatch(format!("pixels in {}", pixels.location())))?;
@@ -121,13 +121,13 @@ fn mismatch(found: String) -> EngineError {
     EngineError::Mismatch { what: "pixels", found, expected }
 }
 
-/// Whether a rectangle lies in a shape.
+/// Returns whether a rectangle lies inside a shape.
 fn inside(spec: &OutputSpec, (x, y): (u32, u32), (columns, rows): (u32, u32)) -> bool {
     let fits = |from: u32, n: u32, all: u32| from.checked_add(n).is_some_and(|end| end <= all);
     fits(x, columns, spec.columns) && fits(y, rows, spec.rows)
 }
 
-/// Makes ones and zeros of a rectangle of samples of one band; `None` where it leaves one of the two.
+/// Converts a rectangle of samples of one band to zeros and ones; `None` if it exceeds the source or the destination.
 fn mask(src: &[u8], from: &OutputSpec, dst: &mut [u8], to: &OutputSpec, patch: &Patch<'_>) -> Option<()> {
     let whole = inside(from, patch.at, patch.size) && inside(to, patch.to, patch.size);
     if !whole || from.bands != 1 || to.bands != 1 || to.data_type.size() != 1 {
@@ -145,13 +145,13 @@ fn mask(src: &[u8], from: &OutputSpec, dst: &mut [u8], to: &OutputSpec, patch: &
     Some(())
 }
 
-/// Where a row of a rectangle begins.
+/// Returns the offset of the first byte of a row of a rectangle.
 fn start(spec: &OutputSpec, band: usize, (x, y): (u32, u32), row: u32) -> usize {
     let strides = &spec.strides;
     band * strides.band + (y as usize + row as usize) * strides.row + x as usize * strides.column
 }
 
-/// Copies all bands of a rectangle between two shapes of the same type; `None` where it leaves one of them.
+/// Copies all bands of a rectangle between shapes of the same type; `None` if it exceeds either shape.
 fn copy(src: &[u8], from: &OutputSpec, dst: &mut [u8], to: &OutputSpec, patch: &Patch<'_>) -> Option<()> {
     if !inside(from, patch.at, patch.size) || !inside(to, patch.to, patch.size) {
         return None;
@@ -188,7 +188,7 @@ fn copy(src: &[u8], from: &OutputSpec, dst: &mut [u8], to: &OutputSpec, patch: &
 fn spread<const N: usize>(src: &[u8], from: usize, dst: &mut [u8], to: usize, count: usize) -> Option<()> {
     let last = count.checked_sub(1)?;
     let (src, dst) = (src.get(..last * from + N)?, dst.get_mut(..last * to + N)?);
-    // One column may have any stride, 0 too.
+    // One column may have any stride, including 0.
     for (src, dst) in src.chunks(from.max(N)).zip(dst.chunks_mut(to.max(N))) {
         *dst.first_chunk_mut::<N>()? = *src.first_chunk::<N>()?;
     }
@@ -201,7 +201,7 @@ mod tests {
     use std::num::NonZeroUsize;
     use strile_tiff::DataType;
 
-    /// Samples of an array with these strides, numbered.
+    /// Returns numbered samples of an array with these strides.
     fn numbered(spec: &OutputSpec) -> Vec<u8> {
         (0..spec.len().unwrap()).map(|at| u8::try_from(at * 31 % 251).unwrap()).collect()
     }
@@ -211,7 +211,7 @@ mod tests {
         bytes[at..at + spec.data_type.size()].to_vec()
     }
 
-    /// Whatever the order of the axes on both sides, and however many threads copy: each sample is where it belongs.
+    /// Each sample is copied to its place for every axis order on both sides and any number of threads.
     #[test]
     fn patches_keep_their_samples_in_every_order() {
         let shape = |by_bands: bool, data_type, bands, rows, columns| match by_bands {

@@ -1,4 +1,4 @@
-//! A layer of a mosaic laid upon a band, a row at a time. The rule is that of `strile_engine::BlendJob`.
+//! Blends a mosaic layer onto a band, row by row, by the rules of `strile_engine::BlendJob`.
 
 #![expect(unsafe_code, reason = "writes into output memory that threads share, each its own rows")]
 
@@ -11,13 +11,13 @@ use strile_engine::{
 };
 use strile_tiff::DataType;
 
-/// Rows that a thread takes at once.
+/// Rows that a thread takes at a time.
 const ROWS: u32 = 16;
 
-/// Pixels that are worth another thread.
+/// Pixels per additional thread.
 const PIXELS: u64 = 1 << 16;
 
-/// Does all of it.
+/// Blends one band of a layer onto an output.
 pub(crate) fn blend(
     job: &BlendJob,
     layer: &BlendLayer<'_>,
@@ -67,10 +67,10 @@ struct Laying<'a> {
 }
 
 impl Laying<'_> {
-    /// Lays one row of the rectangle.
+    /// Blends one row of the rectangle.
     fn row(&self, way: &BlendWay, row: u32) {
         let BlendJob { band, at: (x, y), size: (width, _), columns, .. } = self.job;
-        // SAFETY: this row of this band is given to one thread; only samples of it are written.
+        // SAFETY: only one thread gets this row of this band, and only its samples are written.
         let Some(out) = (unsafe { self.claim.row(*band, y + row, (*x, x + width)) }) else { return };
         let picked = self.job.rows.get(row);
         let line = match &self.layer.samples {
@@ -126,10 +126,10 @@ impl Laying<'_> {
     }
 }
 
-/// The samples of a row of a layer.
+/// Samples of one row of a layer.
 struct Line<'a> {
     bytes: &'a [u8],
-    /// Bytes from one to the next; 0 if all are one.
+    /// Bytes between samples; 0 if all are the same sample.
     step: usize,
     columns: &'a Picks,
 }
@@ -141,19 +141,19 @@ impl<'a> Line<'a> {
         Some(Self { bytes, step: spec.strides.column, columns })
     }
 
-    /// Whether samples follow each other as they are laid.
+    /// Returns whether the samples are consecutive in memory.
     fn is_run(&self, size: usize) -> bool {
         self.step == size && *self.columns == Picks::Run
     }
 
-    /// The sample that a column of the rectangle comes from.
+    /// Returns the sample for a column of the rectangle.
     fn sample(&self, column: u32, size: usize) -> Option<&[u8]> {
         let at = self.columns.get(column) as usize * self.step;
         self.bytes.get(at..at + size)
     }
 }
 
-/// Gives each sample of a line, and its place in the output, to `lay`.
+/// Calls `lay` with each sample of a line and its place in the output.
 fn each(
     line: &Line<'_>,
     from: usize,
@@ -168,8 +168,8 @@ fn each(
         if at + to > out.len {
             return;
         }
-        // SAFETY: the sample ends within the row, checked above; outputs are initialised, and no other thread touches the
-        // samples of this row of this band.
+        // SAFETY: the sample ends within the row, checked above; outputs are initialised, and no other thread accesses
+        // the samples of this row of this band.
         lay(sample, unsafe { std::slice::from_raw_parts_mut(out.start.add(at), to) });
     }
 }

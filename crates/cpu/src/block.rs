@@ -1,8 +1,8 @@
-//! One block, from its encoded bytes to pixels in their place.
+//! Decoding of one block, from encoded bytes to pixels in the output.
 //!
-//! What has to be done is decided once a block (`Conversion`); then each wanted row goes through it while it
-//! is in the first cache, straight into the output where the output holds pixels as the block does. Blocks
-//! that need no conversion are copied from where they are, or decompressed where they belong.
+//! The necessary steps are determined once per block (`Conversion`); then each wanted row passes through them while it
+//! is in the L1 cache, directly into the output if the output stores pixels like the block does. Blocks that need no
+//! conversion are copied from their source, or decompressed directly into the output.
 
 use crate::cast::Cast;
 use crate::codec::{self, StoredBlock, Workspace};
@@ -18,21 +18,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use strile_engine::{BlockFault, BlockLayout, DecodedForm, FaultKind, Placement};
 use strile_tiff::Compression;
 
-/// What turns the rows a codec leaves into samples.
+/// How the rows that a codec produces become samples.
 pub(crate) struct Conversion {
     undo: Undo,
     samples: Samples,
 }
 
 enum Samples {
-    /// Packed samples are samples in memory.
+    /// Packed samples are identical to samples in memory.
     Same,
     Unpack(Unpacker),
     Chroma(Box<ToRgb>),
 }
 
 impl Conversion {
-    /// The conversion of a layout, or why there is none.
+    /// Returns the conversion for a layout; the error says why there is none.
     pub(crate) fn of(layout: &BlockLayout) -> Result<Self, String> {
         let undo = Undo::of(layout)?;
         let samples = match (ToRgb::of(layout)?, Unpacker::of(layout)) {
@@ -53,8 +53,8 @@ impl Conversion {
     }
 }
 
-/// Bytes of scratch a block needs on one thread: decoded, what its decoder needs besides, and as encoded where
-/// `reads` says it is pulled.
+/// Returns the scratch bytes that a block needs on one thread: decoded bytes, its decoder's working memory, and encoded
+/// bytes if `reads` says that they are read into memory.
 pub(crate) fn scratch_len(layout: &BlockLayout, rows: u32, encoded: u64, reads: bool) -> u64 {
     let bytes = |len: Option<usize>| len.map_or(u64::MAX, |len| len as u64);
     let decoded = bytes(layout.decoded_len(rows));
@@ -66,12 +66,12 @@ pub(crate) fn scratch_len(layout: &BlockLayout, rows: u32, encoded: u64, reads: 
     decoded.saturating_add(encoded.saturating_mul(inputs)).saturating_add(row).saturating_add(own)
 }
 
-/// FillOrder 2 is undone before decoding, except for streams that have a bit order of their own.
+/// Returns whether FillOrder 2 must be undone before decoding; not for streams with their own bit order.
 fn needs_reversal(layout: &BlockLayout) -> bool {
     layout.reverse_bits && layout.decoded_form() == DecodedForm::Packed
 }
 
-/// Decodes `encoded` and writes the wanted parts, of which there is one at least; after a fault the caller fills them.
+/// Decodes `encoded` and writes the wanted parts, at least one. After a fault the caller fills them.
 pub(crate) fn decode(
     encoded: &[u8],
     layout: &BlockLayout,
@@ -94,7 +94,7 @@ pub(crate) fn decode(
         encoded
     };
     if layout.compression == Compression::None {
-        // Stored bytes are taken from where they are; what follows a block is padding or unused rows.
+        // Stored bytes are used in place; bytes after the block are padding or unused rows.
         let stored = match encoded.get(..len) {
             Some(stored) => stored,
             None => {
@@ -123,8 +123,8 @@ pub(crate) fn decode(
     place_all(decoded, targets)
 }
 
-/// Whether a tile that ended early holds all rows that lie in the image: some writers store no more in the
-/// tiles at the bottom. Only decoders that leave what they decoded before the end can say so.
+/// Returns whether a tile that ended early holds all rows inside the image: some writers omit the other rows of the
+/// bottom tiles. Only decoders that keep what they decoded before the end support this.
 fn holds_image_rows(fault: &BlockFault, layout: &BlockLayout, placement: &Placement) -> bool {
     use Compression as C;
     let kept = match fault.kind {
@@ -140,7 +140,8 @@ fn holds_image_rows(fault: &BlockFault, layout: &BlockLayout, placement: &Placem
         && needed.is_some_and(|n| fault.found >= n)
 }
 
-/// Runs a decoder. Most are not ours: a panic in one is a fault of the block, and its state is thrown away.
+/// Runs a decoder. Most are external libraries: a panic in one becomes a fault of the block, and its state is
+/// discarded.
 fn guarded(
     workspace: &mut Workspace,
     decode: impl FnOnce(&mut Workspace) -> Result<(), BlockFault>,
@@ -178,8 +179,8 @@ fn place(
     };
     let pickers: Vec<Picker> =
         target.selection().iter().map(|&sample| Picker::new(size, samples, sample.into())).collect();
-    // Bytes of the pixels left of the wanted ones, and of those with the wanted ones: below the length of a
-    // row, which `samples_len` found to fit.
+    // Bytes of the pixels left of the wanted ones, and of those including the wanted ones: at most the length of a row,
+    // which `samples_len` checked to fit.
     let left = placement.block_x as usize * samples * size;
     let upto = left + placement.width as usize * samples * size;
     if conversion.is_nothing()
@@ -248,7 +249,7 @@ fn place(
     Ok(())
 }
 
-/// Makes floats of the wanted pixels of a row and writes them; `None` for want of memory.
+/// Converts the wanted pixels of a row to floats and writes them; `None` if memory runs out.
 fn put_cast(
     cast: &Cast,
     wanted: &[u8],
@@ -273,7 +274,7 @@ fn put_cast(
     Some(())
 }
 
-/// Converts the first pixels of a packed row, as many as `dst` holds; `None` for want of memory.
+/// Converts the first pixels of a packed row, as many as `dst` holds; `None` if memory runs out.
 fn convert(
     packed: &[u8],
     sub_row: usize,

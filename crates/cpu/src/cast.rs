@@ -1,12 +1,13 @@
-//! Samples to floats on their way into an output that converts: nodata to NaN, scaled, rounded.
+//! Conversion of samples to floats for outputs that convert: nodata to NaN, scaling, rounding.
 //!
-//! The arithmetic is that of `strile_engine::Convert`; here it is done to rows. Rust fuses no product with a sum.
+//! The arithmetic is that of `strile_engine::Convert`, applied to rows. Rust does not fuse multiplications and
+//! additions.
 
 use half::f16;
 use strile_engine::{Convert, Fill};
 use strile_tiff::DataType;
 
-/// How samples of one type become samples of another.
+/// Conversion from one sample type to another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cast {
     convert: Convert,
@@ -19,12 +20,12 @@ impl Cast {
         Self { convert: *convert, stored, target }
     }
 
-    /// Bytes of a sample of the output.
+    /// Returns the bytes of an output sample.
     pub(crate) fn size(&self) -> usize {
         self.target.size()
     }
 
-    /// The value that blocks without pixels get.
+    /// Returns the fill value of blocks without pixels.
     pub(crate) fn fill(&self, fill: &Fill) -> Fill {
         self.convert.sample(self.stored, fill, self.target).unwrap_or_default()
     }
@@ -43,7 +44,7 @@ impl Cast {
             DataType::F16 => self.from::<f16, 2>(src, dst),
             DataType::F32 => self.from::<f32, 4>(src, dst),
             DataType::F64 => self.from::<f64, 8>(src, dst),
-            // `claim_outputs` lets no block of these into an output that converts.
+            // `claim_outputs` rejects blocks of these types for outputs that convert.
             DataType::C64 | DataType::C128 => {}
         }
     }
@@ -51,8 +52,8 @@ impl Cast {
     fn from<S: Stored<N>, const N: usize>(&self, src: &[u8], dst: &mut [u8]) {
         let nodata = self.convert.nodata.and_then(|Fill(bytes)| Some(S::of(*bytes.first_chunk()?)));
         let convert = &self.convert;
-        // A loop of its own where nothing is masked. A NaN fails its comparison with itself, and an infinity times 0
-        // makes one: both become the one NaN there is.
+        // Without nodata a separate loop runs. A NaN fails its comparison with itself, and infinity times 0 gives a
+        // NaN: both become the one canonical NaN.
         match nodata {
             None => self.each::<N>(src, dst, |bytes| convert.value(S::of(bytes).value())),
             Some(nodata) => self.each::<N>(src, dst, |bytes| {
@@ -92,7 +93,7 @@ impl Cast {
 trait Stored<const N: usize>: Copy {
     fn of(bytes: [u8; N]) -> Self;
     fn value(self) -> f64;
-    /// Whether it is the nodata value.
+    /// Returns whether the sample is the nodata value.
     fn is(self, nodata: Self) -> bool;
 }
 

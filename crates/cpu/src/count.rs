@@ -1,5 +1,5 @@
-//! Samples of an array in host memory that equal a value, counted: arrays of callers, whatever their strides. The rule is that of
-//! [`Sought`]: both zeros are one value, NaN is every NaN, and of complex samples the real part is compared.
+//! Counts samples equal to a value in callers' arrays in host memory, with any strides. Follows the rules of
+//! [`Sought`]: both zeros are one value, NaN matches every NaN, and of complex samples the real part is compared.
 
 #![expect(unsafe_code, reason = "memory of arrays is taken by address")]
 
@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use strile_engine::{SampleParts, Sought};
 
-/// Bytes that a thread is worth having for.
+/// Bytes per additional thread.
 const SHARE: usize = 4 << 20;
-/// Samples that a thread counts at once.
+/// Samples that a thread counts at a time.
 const STEP: usize = 1 << 16;
-/// Samples that are counted together: short sums, so that it is done by vectors.
+/// Samples per vectorised partial sum: the sums stay short.
 const TOGETHER: usize = 1024;
 
 /// An array in host memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Strided<'a> {
-    /// Address of its first sample.
+    /// Address of the first sample.
     pub address: usize,
     /// Bytes of a sample.
     pub size: usize,
@@ -28,10 +28,11 @@ pub struct Strided<'a> {
     pub strides: &'a [i64],
 }
 
-/// Returns how many samples of an array each finds, by all cores. `None` if the array is larger than memory can address.
+/// Counts, on all cores, the samples of an array that match each of `sought`. Returns `None` if the array is larger
+/// than memory can address.
 ///
 /// # Safety
-/// The array is in memory that can be read, and is not written to until this returns.
+/// The array is in readable memory, and is not written to until this returns.
 pub unsafe fn count<const N: usize>(array: &Strided<'_>, sought: [Option<Sought>; N]) -> Option<[u64; N]> {
     if array.shape.contains(&0) {
         return Some([0; N]);
@@ -49,26 +50,26 @@ pub unsafe fn count<const N: usize>(array: &Strided<'_>, sought: [Option<Sought>
     Some(found.map(|found| found.into_inner() * repeats))
 }
 
-/// Rows of samples that lie at equal distances.
+/// Rows of equidistant samples.
 struct Grid {
-    /// The first sample of each row is found by these: how many, and how far apart in bytes.
+    /// Count and distance in bytes per axis; these locate the first sample of each row.
     outer: Vec<(usize, isize)>,
     rows: usize,
     /// Samples of a row, and their distance in bytes.
     count: usize,
     apart: usize,
-    /// Of the first sample.
+    /// Address of the first sample.
     address: usize,
 }
 
 impl Grid {
-    /// An array with its axes put in the order of memory, and joined where there is nothing between them.
+    /// Returns an array with its axes sorted into memory order, and joined if contiguous.
     fn of(array: &Strided<'_>) -> Option<Self> {
         let mut axes: Vec<(usize, isize)> = Vec::new();
         let mut address = array.address;
         for (&count, &stride) in array.shape.iter().zip(array.strides) {
             let (count, stride) = (usize::try_from(count).ok()?, isize::try_from(stride).ok()?);
-            // An axis that repeats samples is one of them.
+            // An axis that repeats samples counts as one of them.
             if count == 1 || stride == 0 {
                 continue;
             }
@@ -95,19 +96,20 @@ impl Grid {
         Some(Self { outer: joined, rows, count, apart: step.unsigned_abs(), address })
     }
 
-    /// Gives all samples to `look`, on all cores: the address of the first, and how many.
+    /// Calls `look` for all samples, on all cores, with the address of the first sample of a piece and the number of
+    /// samples.
     fn visit(&self, size: usize, look: impl Fn(usize, usize) + Sync) {
         let shares = (self.rows * self.count).saturating_mul(size) / SHARE;
-        // The number of cores takes longer to ask for than a small array to search.
+        // Querying the number of cores takes longer than searching a small array.
         let threads = match shares {
             0 | 1 => 1,
             _ => shares.min(thread::available_parallelism().map_or(1, NonZeroUsize::get)),
         };
-        // Parts of rows, so that one long row is shared too.
+        // Rows are split, so that a single long row is shared too.
         let pieces_per_row = self.count.div_ceil(STEP);
         let pieces = self.rows * pieces_per_row;
         let next = AtomicUsize::new(0);
-        // A thread takes some at once, of about as many samples as a long row has in one.
+        // A thread takes several short rows at a time, with about as many samples as a piece of a long row.
         let taken = (STEP / self.count.min(STEP)).max(1);
         let work = || {
             loop {
@@ -124,14 +126,14 @@ impl Grid {
         };
         thread::scope(|scope| {
             for _ in 1..threads {
-                // Fewer threads are slower and no less right.
+                // Fewer threads are slower but still correct.
                 let _unneeded = thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
         });
     }
 
-    /// The address of the first sample of a row.
+    /// Returns the address of the first sample of a row.
     fn row(&self, mut row: usize) -> usize {
         let mut offset = 0;
         for &(count, stride) in self.outer.iter().rev() {
@@ -142,7 +144,7 @@ impl Grid {
     }
 }
 
-/// How many of `count` samples of `size` bytes, `apart` bytes apart, are sought.
+/// Returns how many of `count` samples of `size` bytes, `apart` bytes apart, match `sought`.
 fn sought_in(address: usize, count: usize, apart: usize, size: usize, sought: Sought) -> u64 {
     macro_rules! counted {
         ($number:ty) => {{
@@ -169,12 +171,12 @@ fn sought_in(address: usize, count: usize, apart: usize, size: usize, sought: So
     }
 }
 
-/// How many of `count` numbers, `apart` bytes apart, pass a test.
+/// Returns how many of `count` numbers, `apart` bytes apart, pass a test.
 fn in_row<T: Copy>(address: usize, count: usize, apart: usize, is: impl Fn(T) -> bool) -> u64 {
     let start = std::ptr::with_exposed_provenance::<T>(address);
     if apart == size_of::<T>() && start.is_aligned() {
-        // SAFETY: the array says that these samples are there, one after the other, and is kept during the search; any bits are a
-        // value of the type.
+        // SAFETY: the array guarantees that these samples exist, consecutively, and stay unchanged during the search;
+        // any bits are a value of the type.
         let samples = unsafe { std::slice::from_raw_parts(start, count) };
         let some = |part: &[T]| part.iter().fold(0_u32, |found, &sample| found + u32::from(is(sample)));
         samples.chunks(TOGETHER).map(|part| u64::from(some(part))).sum()

@@ -1,9 +1,9 @@
-//! Threads that help with one large block.
+//! Helper threads for one large block.
 //!
-//! Blocks are what threads share; a job with fewer blocks than threads lets each block have helpers. They are started
-//! for a piece of work and end with it, and are counted with the workers of the pool, so that the process does not
-//! have more threads at work than the pool has. A worker never takes other work while it waits for its helpers: a
-//! block is done as soon as it can be.
+//! Threads normally share work by blocks; a job with fewer blocks than threads gives each block helpers. They are
+//! started for one piece of work and end with it, and count together with the workers of the pool, so that the process
+//! never has more threads at work than the pool has. A worker never takes other work while it waits for its helpers, so
+//! its block completes as early as possible.
 
 use crate::pool;
 use crate::stop::Stop;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use strile_engine::thread_builder;
 
-/// How many threads may help, and when they stop.
+/// Number of helper threads, and the signal that stops them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Crew {
     helpers: usize,
@@ -19,32 +19,32 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Up to `helpers` besides the caller.
+    /// Returns a crew of up to `helpers` threads besides the caller.
     pub(crate) fn new(helpers: usize) -> Self {
         Self { helpers, stop: Stop::default() }
     }
 
-    /// The same, which takes no further item once it is to stop.
+    /// Returns the same crew, which takes no further items once `stop` is set.
     pub(crate) fn stopping(self, stop: Stop) -> Self {
         Self { stop, ..self }
     }
 
-    /// When it stops: what it was to do may be undone then.
+    /// Returns the stop signal. After it is set, work may be incomplete.
     pub(crate) fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// Nobody helps.
+    /// Returns a crew without helpers.
     pub(crate) fn alone() -> Self {
         Self::default()
     }
 
-    /// Whether the crew has no helpers.
+    /// Returns whether the crew has no helpers.
     pub(crate) fn is_alone(&self) -> bool {
         self.helpers == 0
     }
 
-    /// Does `work` for every item, in order of the items but with several under way; every thread has a state.
+    /// Runs `work` for every item, starting in order, with several items in parallel; every thread has its own state.
     pub(crate) fn share<T, S>(
         &self,
         items: impl Iterator<Item = T> + Send,
@@ -67,7 +67,7 @@ impl Crew {
         };
         thread::scope(|scope| {
             for _ in 0..helpers.count() {
-                // Without a thread more, there is one helper less.
+                // If a thread cannot be started, there is one helper less.
                 let started =
                     thread_builder("strile-helper").and_then(|new| new.spawn_scoped(scope, take_part));
                 if started.is_err() {

@@ -1,8 +1,8 @@
-//! `CpuEngine`: jobs on the threads of the process.
+//! `CpuEngine`: runs jobs on the threads of the process.
 //!
-//! A job is shared by as many workers as its context allows; each takes the next task of its share until none is left,
-//! and the last to leave gives back claims and memory and completes the ticket. Blocks are independent, so
-//! neither pixels nor faults depend on how many workers there were.
+//! A job is shared by as many workers as its context allows. Each takes tasks of its share until none is left, and the
+//! last to finish releases claims and memory and completes the ticket. Blocks are independent, so neither pixels nor
+//! faults depend on the number of workers.
 
 use crate::crew::Crew;
 use crate::place::{Slot, Slots, Target};
@@ -32,12 +32,12 @@ use strile_tiff::{Compression, DataType, InvalidValue};
 pub struct CpuEngine;
 
 impl CpuEngine {
-    /// The engine.
+    /// Returns the engine.
     pub fn new() -> Self {
         Self
     }
 
-    /// Threads that all jobs together can use; a larger `Context::threads` gets no more.
+    /// Returns the number of threads that all jobs together can use; a larger `Context::threads` gets no more.
     pub fn threads(&self) -> usize {
         pool::threads()
     }
@@ -119,7 +119,7 @@ impl Engine for CpuEngine {
             return ticket.wait();
         }
         spawn(Arc::clone(&running), 1..workers);
-        // As on a thread of the pool: the job is lost, which the ticket says once the other workers have let go of it.
+        // As on a thread of the pool: the job is lost, and its ticket reports it once the other workers have finished.
         let _panicked = catch_unwind(AssertUnwindSafe(|| work(running, 0)));
         ticket.wait()
     }
@@ -210,7 +210,7 @@ impl Engine for CpuEngine {
 
     fn encoder(&self, which: Encoder) -> String {
         let name = match which {
-            // Libraries are refused by `prepare`.
+            // `prepare` rejects libraries.
             Encoder::Fast | Encoder::Library { .. } => "fast-cpu-1",
             Encoder::Portable => Encoder::PORTABLE,
         };
@@ -256,10 +256,10 @@ impl Engine for CpuEngine {
     }
 }
 
-/// What the caller's thread does of a job.
+/// Role of the caller's thread in a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Here {
-    /// All of it is for the pool.
+    /// None: the pool does all work.
     Nothing,
     /// It is one of the workers, if it waits for the job anyway.
     Work,
@@ -276,7 +276,7 @@ struct Started {
 }
 
 impl Started {
-    /// Checks a job, and takes what it writes and the memory that it needs.
+    /// Checks a job, claims its outputs and takes the memory that it needs.
     fn new(
         job: DecodeJob,
         encoded: Encoded,
@@ -298,7 +298,7 @@ impl Started {
         let threads = plan::threads(context);
         let here = match plan::is_copy(slots.job(), &encoded) {
             true => Here::Copy,
-            // A thread of the pool has larger buffers at hand, and is on time where there are many blocks.
+            // A thread of the pool has larger buffers, and starts early enough if there are many blocks.
             false if each <= pool::KEPT_BY_CALLERS as u64 && slots.job().tasks().len() <= threads => {
                 Here::Work
             }
@@ -326,8 +326,8 @@ impl Started {
     }
 }
 
-/// Gives a job to threads of the pool, one per number of a worker. Its bytes are there or in local files, so a thread that
-/// encodes may do it first.
+/// Passes a job to threads of the pool, one per worker number. Its bytes are in memory or in local files, so an
+/// encoding thread may run it first.
 fn spawn(running: Arc<Running>, mut workers: Range<usize>) {
     let last = workers.next_back();
     for worker in workers {
@@ -339,7 +339,7 @@ fn spawn(running: Arc<Running>, mut workers: Range<usize>) {
     }
 }
 
-/// A job under way, shared by its workers.
+/// A running job, shared by its workers.
 struct Running {
     slots: Slots,
     encoded: Encoded,
@@ -348,14 +348,14 @@ struct Running {
     blocks: AtomicU64,
     encoded_bytes: AtomicU64,
     faults: Mutex<Vec<(usize, BlockFault)>>,
-    /// Whether an output looks for a value, and whether it was written.
+    /// Whether an output searches for a value, and whether the value was written.
     looks: bool,
     found: AtomicBool,
     /// Why there was no memory for a block.
     refused: Mutex<Option<EngineError>>,
     completion: Completion<Report>,
     lease: Lease,
-    /// Who helps a worker with a block: the threads that the job may have besides its workers, evenly.
+    /// Helpers of a worker for one block: the threads of the job besides its workers, divided evenly.
     crew: Crew,
 }
 
@@ -373,7 +373,7 @@ fn work(running: Arc<Running>, worker: usize) {
         scratch.workspace.lender = None;
         scratch.workspace.crew = Crew::alone();
     });
-    // Exactly one worker is the last to let go.
+    // Exactly one worker drops the last reference.
     if let Some(done) = Arc::into_inner(running) {
         done.finish();
     }
@@ -389,21 +389,21 @@ impl Running {
             Some(span) => self.decode(&mut slot, span, scratch),
         };
         if result.is_err() && self.context.cancel.is_cancelled() {
-            // Left in the middle; the job ends without a report.
+            // The block was interrupted; the job ends without a report.
             self.cancelled.store(true, Ordering::Relaxed);
             return;
         }
         if let Err(fault) = result {
             slot.targets.iter_mut().for_each(Target::fill);
             if fault.kind == FaultKind::OutOfMemory {
-                // Nothing is wrong with the block: the job fails as a whole, whatever its caller does about faults.
+                // The block is not at fault: the job fails as a whole, however its caller handles faults.
                 let refused = scratch.workspace.refusal(&fault);
                 self.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refused);
             }
             let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
             faults.extend((slot.index..).zip(&slot.targets).map(|(index, _)| (index, fault.clone())));
         }
-        // Once it is found, other blocks are not searched.
+        // Once the value is found, other blocks are not searched.
         if self.looks && !self.found.load(Ordering::Relaxed) && slot.targets.iter().any(Target::holds_sought)
         {
             self.found.store(true, Ordering::Relaxed);
@@ -461,7 +461,7 @@ impl Running {
         }
     }
 
-    /// Reads a span of a source: a long one of a file in pieces, between which the call can be cancelled.
+    /// Reads a span of a source. Long spans of files are read in pieces, between which the call can be cancelled.
     fn pull<'a>(&self, source: &'a dyn ReadAt, span: Span, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         let len = usize::try_from(span.len).map_err(|_| io::ErrorKind::OutOfMemory)?;
         if len <= 2 * LOOKS_EVERY || source.file().is_none() {
@@ -477,7 +477,7 @@ impl Running {
         Ok(bytes)
     }
 
-    /// Gives everything back, then completes the ticket: who waited for it finds the outputs free.
+    /// Releases all resources, then completes the ticket, so that the outputs are free once it is complete.
     fn finish(self) {
         let Self {
             slots,
@@ -515,7 +515,7 @@ impl Running {
             (true, ..) => Err(EngineError::Cancelled),
             (false, Some(refused), _) => Err(refused),
             (false, None, true) => Ok(report),
-            // A worker was lost to a panic.
+            // A panic ended a worker.
             (false, None, false) => Err(EngineError::Abandoned),
         });
     }

@@ -1,4 +1,4 @@
-//! Values that are looked for in finished pixels, one row at a time. The rule is that of `strile_engine::FindJob`.
+//! Searches finished pixels for values, row by row, by the rules of `strile_engine::FindJob`.
 
 #![expect(unsafe_code, reason = "reads output memory, which no job writes while its box is claimed")]
 
@@ -10,7 +10,7 @@ use strile_engine::{
     Claim, Context, EngineError, FindJob, FindPart, Location, Output, OutputBox, OutputRow, Sought,
 };
 
-/// Looks in all parts.
+/// Searches all parts; returns whether a value was found.
 pub(crate) fn find(job: &FindJob, output: &Output, context: &Context) -> Result<bool, EngineError> {
     job.check(output.spec())?;
     if output.location() != Location::Host {
@@ -23,7 +23,7 @@ pub(crate) fn find(job: &FindJob, output: &Output, context: &Context) -> Result<
     let claim = output.claim(whole).ok_or(EngineError::Busy { output: 0 })?;
     let (found, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
     let rows = job.parts.iter().flat_map(|part| {
-        // Bands of pixels that follow each other are searched as one long row.
+        // Bands with adjacent samples are searched as one long row.
         let is_together = part.bands == spec.bands && is_interleaved(&claim);
         let bands = if is_together { 1 } else { part.bands };
         let together = if is_together { part.bands } else { 1 };
@@ -45,13 +45,13 @@ pub(crate) fn find(job: &FindJob, output: &Output, context: &Context) -> Result<
     if stopped.into_inner() { Err(EngineError::Cancelled) } else { Ok(found.into_inner()) }
 }
 
-/// Whether the bands of a pixel, and the pixels of a row, follow each other.
+/// Returns whether the bands of a pixel, and the pixels of a row, are adjacent.
 fn is_interleaved(claim: &Claim) -> bool {
     let (spec, size) = (claim.spec(), claim.spec().data_type.size());
     spec.strides.band == size && spec.strides.column == size * spec.bands as usize
 }
 
-/// A row of a band, or of bands that lie together.
+/// A row of one band, or of adjacent bands.
 struct Row<'a> {
     part: &'a FindPart,
     band: u32,
@@ -69,7 +69,7 @@ impl Row<'_> {
             return false;
         };
         let len = len + size * self.together.saturating_sub(1) as usize;
-        // SAFETY: the row lies in the output. Of bands that lie together the others end with the last pixel of the row.
+        // SAFETY: the row lies in the output. Adjacent bands end with the last pixel of the row.
         let samples = unsafe { slice::from_raw_parts(start.cast_const(), len) };
         let sought: &Sought = &self.part.sought;
         match stride == size || self.together > 1 {

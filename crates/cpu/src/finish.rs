@@ -1,4 +1,5 @@
-//! Samples changed and images turned, some rows of the result at a time. The rule is that of `strile_engine::FinishJob`.
+//! Changes samples and transposes or flips images, some rows of the result at a time, by the rules of
+//! `strile_engine::FinishJob`.
 
 #![expect(unsafe_code, reason = "writes into output memory that threads share, each its own rows")]
 
@@ -12,10 +13,11 @@ use strile_engine::{
 };
 use strile_tiff::DataType;
 
-/// Rows and columns of the result that are made together: where rows become columns, both sides stay in the first cache.
+/// Rows and columns of the result that are computed together: when rows become columns, both sides stay in the L1
+/// cache.
 const SIDE: u32 = 64;
 
-/// Does all of it.
+/// Runs a finishing job.
 pub(crate) fn finish(
     job: &FinishJob,
     pixels: Option<&SharedPixels>,
@@ -45,7 +47,7 @@ pub(crate) fn finish(
 
 struct Work<'a> {
     job: &'a FinishJob,
-    /// `None`: the output itself.
+    /// `None` for the output itself.
     pixels: Option<&'a SharedPixels>,
     claim: &'a Claim,
     context: &'a Context,
@@ -59,7 +61,7 @@ struct Strip {
 }
 
 impl Work<'_> {
-    /// All of it, for samples of `N` bytes.
+    /// Runs the job for samples of `N` bytes.
     fn of<const N: usize>(&self) {
         let data_type = self.pixels.map_or(self.claim.spec(), SharedPixels::spec).data_type;
         let change = self.job.change;
@@ -84,7 +86,7 @@ impl Work<'_> {
         }
     }
 
-    /// Gives every sample what `change` makes of it.
+    /// Applies `change` to every sample.
     fn each<const N: usize, const M: usize>(&self, change: impl Fn([u8; N]) -> [u8; M] + Sync) {
         let to = self.claim.spec();
         let strips = (0..to.bands).flat_map(|band| {
@@ -108,11 +110,11 @@ impl Work<'_> {
         );
     }
 
-    /// Changes the samples of a strip where they lie.
+    /// Changes the samples of a strip in place.
     fn in_place<const N: usize, const M: usize>(&self, strip: &Strip, change: &impl Fn([u8; N]) -> [u8; M]) {
         let columns = self.claim.spec().columns;
         for row in strip.rows.clone() {
-            // SAFETY: the rows of a strip are given to one thread; only samples of this band are read and written.
+            // SAFETY: only one thread gets the rows of a strip, and only samples of this band are read and written.
             let Some(out) = (unsafe { self.claim.row(strip.band, row, (0, columns)) }) else { return };
             for column in 0..columns as usize {
                 let at = column * out.stride;
@@ -127,7 +129,7 @@ impl Work<'_> {
         }
     }
 
-    /// Makes a strip of other pixels, in squares.
+    /// Computes a strip from other pixels, in squares.
     fn moved<const N: usize, const M: usize>(
         &self,
         strip: &Strip,
@@ -135,7 +137,7 @@ impl Work<'_> {
         change: &impl Fn([u8; N]) -> [u8; M],
     ) {
         let columns = self.claim.spec().columns;
-        // One band of the result is of one of the pixels, or of all.
+        // A band of the result comes from one band of the pixels, or from all.
         let bands = match self.job.change {
             Change::Differs(_) => 0..pixels.spec().bands,
             _ => strip.band..strip.band.saturating_add(1),
@@ -144,7 +146,7 @@ impl Work<'_> {
         for left in (0..columns).step_by(SIDE as usize) {
             let right = left.saturating_add(SIDE).min(columns);
             outs.clear();
-            // SAFETY: the rows of a strip are given to one thread; only samples of this band are written.
+            // SAFETY: only one thread gets the rows of a strip, and only samples of this band are written.
             let row = |row| unsafe { self.claim.row(strip.band, row, (left, right)) };
             outs.extend(strip.rows.clone().filter_map(row));
             let square = Square { rows: strip.rows.clone(), columns: left..right, outs: &outs };
@@ -155,16 +157,16 @@ impl Work<'_> {
     }
 }
 
-/// A rectangle of a band of the result.
+/// A rectangle in a band of the result.
 struct Square<'a> {
     rows: Range<u32>,
     columns: Range<u32>,
-    /// Its rows.
+    /// Rows.
     outs: &'a [OutputRow],
 }
 
 impl Square<'_> {
-    /// Writes what `change` makes of the samples of a band; where there is something already, only what is not 0.
+    /// Writes the changed samples of a band; over an earlier band, only nonzero results.
     fn make<const N: usize, const M: usize>(
         &self,
         turn: Turn,
@@ -203,7 +205,7 @@ impl Square<'_> {
     }
 }
 
-/// The part of an axis of `len` pixels that these of the result come from.
+/// Returns the part of an axis of `len` pixels that a range of the result comes from.
 fn part(of: &Range<u32>, len: u32, flipped: bool) -> Range<u32> {
     match flipped {
         true => len.saturating_sub(of.end)..len.saturating_sub(of.start),
@@ -214,11 +216,12 @@ fn part(of: &Range<u32>, len: u32, flipped: bool) -> Range<u32> {
 /// Writes a sample that ends within the row.
 fn put<const M: usize>(out: &OutputRow, at: usize, sample: &[u8; M]) {
     debug_assert!(at + M <= out.len, "callers check it");
-    // SAFETY: `at + M` is at most the row's length, which both callers check; no other thread writes this row of this band.
+    // SAFETY: `at + M` is at most the row's length, which both callers check; no other thread writes this row of this
+    // band.
     unsafe { out.start.add(at).copy_from_nonoverlapping(sample.as_ptr(), M) };
 }
 
-/// The bytes of a number in memory.
+/// Returns the bytes of a number in memory.
 fn bytes_of<const N: usize>(number: u64) -> [u8; N] {
     let bytes = number.to_le_bytes();
     let mut all = [0; N];
@@ -233,7 +236,7 @@ fn not_zero(sample: &[u8]) -> u8 {
     if sample.iter().all(|byte| *byte == 0) { 0 } else { 255 }
 }
 
-/// GDAL's mask of an alpha sample.
+/// Returns GDAL's mask for an alpha sample.
 fn alpha(data_type: DataType, sample: &[u8]) -> u8 {
     match (data_type, sample) {
         (DataType::U8, &[value]) => value,

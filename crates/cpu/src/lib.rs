@@ -1,10 +1,17 @@
 //! The CPU engine: codecs, predictors, placement.
 //!
-//! `engine` takes jobs and runs them on the threads of `pool`, which have `shares` of the blocks; `block` turns the bytes of one block into
-//! pixels: `codec` decompresses, then row by row, while the row is in the first cache, `predict` undoes the
-//! predictor, `samples` (or `ycbcr`) makes samples of bits, `cast` makes floats of them where the output
-//! converts, and `place` writes them where they belong, with the loops of `simd`, and looks for a value among them with those of `search`. `crew` has threads for a block that is
-//! large, `resample` makes windows another size, `mask` leaves pixels out, `blend` lays layers of mosaics, `warp` puts windows onto a grid, `finish` changes samples and turns images, `find` looks for a value in finished pixels, and `replace` gives it another; `count` counts values in arrays of callers. `place`, `resample`, `mask`, `blend`, `finish`, `find`, `count`, `replace`, `warp/store`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
+//! `engine` runs jobs on the threads of `pool`, which divide the blocks by `shares`. `block` turns the bytes of one
+//! block into pixels: `codec` decompresses; then, row by row while the row is in the L1 cache, `predict` undoes the
+//! predictor, `samples` (or `ycbcr`) unpacks samples, `cast` converts them to floats if the output converts, and
+//! `place` writes them to the output with the loops of `simd`, and searches them for a value with those of `search`.
+//!
+//! Other modules: `crew` provides helper threads for a large block, `resample` resizes windows, `mask` applies masks,
+//! `blend` blends mosaic layers, `warp` resamples windows onto a grid, `finish` changes samples and transposes or flips
+//! images, `find` searches finished pixels for a value, `replace` replaces it, and `count` counts values in callers'
+//! arrays.
+//!
+//! `unsafe` is used only in files that expect the lint `unsafe_code`: files that write to shared outputs or read
+//! callers' arrays, and SIMD loops.
 
 mod assemble;
 mod blend;

@@ -1,4 +1,4 @@
-//! Pixels that a mask leaves out, one band of the output at a time. The rule is that of `strile_engine::MaskJob`.
+//! Applies masks to pixels, one band of the output at a time, by the rules of `strile_engine::MaskJob`.
 
 #![expect(unsafe_code, reason = "writes into output memory that threads share, each its own bands")]
 
@@ -28,7 +28,7 @@ pub(crate) fn mask(
         let bands = (first..first.saturating_add(window.bands)).filter(move |band| Some(*band) != spared);
         bands.flat_map(move |band| (0..to.rows).map(move |row| Row { number, band, row }))
     };
-    // Windows have bands of their own (checked above), so every row of the output comes once.
+    // Windows have separate bands (checked above), so every row of the output occurs once.
     let rows = (0u32..).zip(&job.windows).flat_map(rows_of);
     let stopped = AtomicBool::new(false);
     let value = job.value.0.get(..to.data_type.size()).unwrap_or_default();
@@ -46,7 +46,7 @@ pub(crate) fn mask(
     if stopped.into_inner() { Err(EngineError::Cancelled) } else { Ok(()) }
 }
 
-/// A row of a band of the output, and the mask of its window.
+/// A row of a band of the output, with the mask of its window.
 struct Row {
     number: u32,
     band: u32,
@@ -58,7 +58,7 @@ impl Row {
         let spec = masks.spec();
         let columns = spec.columns;
         let Some(mask) = masks.row(self.number, self.row, (0, columns)) else { return };
-        // SAFETY: this row of this band is given to one thread; only samples of it are written.
+        // SAFETY: only one thread gets this row of this band, and only its samples are written.
         let Some(out) = (unsafe { claim.row(self.band, self.row, (0, columns)) }) else { return };
         for column in 0..columns as usize {
             let at = column * spec.strides.column;

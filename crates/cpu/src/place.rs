@@ -1,8 +1,9 @@
-//! Who writes which part of an output, and the writing.
+//! Assigns parts of an output to threads, and writes them.
 //!
-//! `Slots` hands out every task of a job once, with the `Target` that is its part of the output, those of one block
-//! together (`Shares` numbers them). That makes writing from many threads sound: a job's tasks are disjoint (`DecodeJob::new`), jobs hold claims
-//! that are (`Output::claim`), and nobody else can make a target. With `simd` and `split` the only files of placing with `unsafe`.
+//! `Slots` hands out every task of a job once, with the `Target` that is its part of the output, and the tasks of one
+//! block together (`Shares` numbers them). That makes writing from many threads sound: a job's tasks are disjoint
+//! (`DecodeJob::new`), claims of jobs are disjoint (`Output::claim`), and no other code can make a target. Of the
+//! placing code only this file, `simd` and `split` use `unsafe`.
 
 #![expect(unsafe_code, reason = "writes into output memory that many threads share, each its own part")]
 
@@ -18,33 +19,33 @@ use strile_engine::{
     Sought, claim_outputs,
 };
 
-/// The tasks of a job and the claims that let them write.
+/// Tasks of a job with the claims that allow them to write.
 pub(crate) struct Slots {
     job: DecodeJob,
     claims: BTreeMap<u32, Claim>,
-    /// The first task of each block, where tasks of one block are placed together, and the number of tasks at the end.
+    /// First task of each block, if tasks of one block are placed together, followed by the number of tasks.
     firsts: Vec<u32>,
-    /// Which of these blocks were handed out.
+    /// Tracks which of these blocks were handed out.
     shares: Shares,
 }
 
-/// Tasks of one block that one thread places: files may name one block for all their tiles, and others shall have work and
-/// a stop be seen in between.
+/// Maximum number of tasks of one block that one thread places: files may use one block for all their tiles, and the
+/// limit leaves work for other threads and allows cancellation in between.
 const MOST_TOGETHER: usize = 64;
-/// Pixels that they place together at most, but for one task.
+/// Maximum pixels placed together, unless a single task has more.
 const MOST_PIXELS: u64 = 1 << 22;
 
-/// One block, with what it needs: tasks that follow each other in the job and place parts of the same block.
+/// One block with its data: consecutive tasks of the job that place parts of the same block.
 pub(crate) struct Slot<'a> {
-    /// The number of the first task in the job; those of the others follow.
+    /// Number of the first task in the job; the others follow.
     pub index: usize,
     /// The first task.
     pub task: &'a BlockTask,
     /// The layout of the block.
     pub layout: &'a BlockLayout,
-    /// Whether tasks before have placed parts of it.
+    /// Whether earlier tasks placed parts of the block.
     pub again: bool,
-    /// Where its pixels go, of each task.
+    /// Destination of each task's pixels.
     pub targets: Vec<Target<'a>>,
 }
 
@@ -57,12 +58,12 @@ pub(crate) struct Target<'a> {
     cast: Option<Cast>,
     sought: Option<Sought>,
     interleaved: bool,
-    /// First row of the first band; the last row of the last band was found to lie in the claim too. The raw
-    /// pointer also keeps a target on one thread at a time.
+    /// First row of the first band; the last row of the last band was checked to lie in the claim too. The raw pointer
+    /// also keeps a target on one thread at a time.
     first: OutputRow,
 }
 
-/// Returns how many tasks from `index` on one thread places together: the block is read once for them. `None` at the end.
+/// Returns how many tasks from `index` on one thread places together: their block is read once. `None` at the end.
 pub(crate) fn together(tasks: &[BlockTask], index: usize) -> Option<usize> {
     let (first, rest) = tasks.get(index..)?.split_first()?;
     let area = |task: &BlockTask| u64::from(task.placement.width) * u64::from(task.placement.height);
@@ -74,13 +75,13 @@ pub(crate) fn together(tasks: &[BlockTask], index: usize) -> Option<usize> {
     Some(1 + more.count())
 }
 
-/// Shares of the blocks between these tasks.
+/// Returns the shares of the blocks between these tasks.
 fn shares_of(firsts: &[u32], workers: usize) -> Shares {
     Shares::new(u32::try_from(firsts.len().saturating_sub(1)).unwrap_or(u32::MAX), workers)
 }
 
 impl Slots {
-    /// Checks the outputs of a job and claims the boxes it writes. One worker has all of it.
+    /// Checks the outputs of a job and claims the boxes it writes. A single worker has all blocks.
     pub(crate) fn new(job: DecodeJob, outputs: &[Output]) -> Result<Self, EngineError> {
         let claims = claim_outputs(&job, outputs, &[Location::Host])?;
         let (mut firsts, mut index) = (Vec::with_capacity(job.tasks().len() + 1), 0);
@@ -92,17 +93,17 @@ impl Slots {
         Ok(Self { job, claims, shares: shares_of(&firsts, 1), firsts })
     }
 
-    /// The same, shared by `workers`. Blocks were not handed out before.
+    /// Divides the blocks among `workers`. No blocks may have been handed out yet.
     pub(crate) fn shared_by(self, workers: usize) -> Self {
         Self { shares: shares_of(&self.firsts, workers), ..self }
     }
 
-    /// The job.
+    /// Returns the job.
     pub(crate) fn job(&self) -> &DecodeJob {
         &self.job
     }
 
-    /// The next block of a worker, which is numbered from 0; `None` when all were handed out.
+    /// Returns the next block of a worker, numbered from 0; `None` once all are handed out.
     pub(crate) fn next(&self, worker: usize) -> Option<Slot<'_>> {
         let tasks = self.job.tasks();
         let firsts = self.firsts.get(self.shares.next(worker)? as usize..)?;
@@ -131,10 +132,10 @@ impl Slots {
         let last_band = p.first_band.checked_add(bands)?.checked_sub(1)?;
         let last_row = p.out_y.checked_add(p.height)?.checked_sub(1)?;
         let columns = (p.out_x, p.out_x.checked_add(p.width)?);
-        // SAFETY: rows of this task's part of the box, which no other target shares (see the module); targets
-        // write no sample beyond it.
+        // SAFETY: rows of this task's part of the box, which no other target shares (see the module); targets write no
+        // sample outside it.
         let first = unsafe { claim.row(p.first_band, p.out_y, columns) }?;
-        // SAFETY: as above; only asked whether it is there.
+        // SAFETY: as above; only checks that it exists.
         unsafe { claim.row(last_band, last_row, columns) }?;
         let cast =
             claim.output().convert().map(|convert| Cast::new(convert, layout.data_type, spec.data_type));
@@ -146,41 +147,41 @@ impl Slots {
 }
 
 impl Target<'_> {
-    /// The crop and where it goes.
+    /// Returns the crop and its destination.
     pub(crate) fn placement(&self) -> &Placement {
         self.placement
     }
 
-    /// Samples to pick from each pixel, in the order of the bands they go to.
+    /// Returns the samples to pick from each pixel, in the order of their destination bands.
     pub(crate) fn selection(&self) -> &[u16] {
         self.selection
     }
 
-    /// What is made of samples before they are put.
+    /// Returns the conversion of samples before they are written.
     pub(crate) fn cast(&self) -> Option<Cast> {
         self.cast
     }
 
-    /// The wanted pixels of row `row` of the target where the output holds them as the block does, pixel by
-    /// pixel; `None` where it does not.
+    /// Returns the wanted pixels of row `row` of the target if the output stores them like the block, pixel by pixel;
+    /// otherwise `None`.
     pub(crate) fn pixels(&mut self, row: u32) -> Option<&mut [u8]> {
         let (start, len) = self.pixel_row(row)?;
-        // SAFETY: `pixel_row` gives bytes inside the claim; all samples in them belong to this target, which
-        // is borrowed for as long as the slice lives.
+        // SAFETY: `pixel_row` returns bytes inside the claim; all samples in them belong to this target, which is
+        // borrowed for the lifetime of the slice.
         Some(unsafe { slice::from_raw_parts_mut(start, len) })
     }
 
-    /// The wanted pixels of all rows, as `pixels` gives those of one.
+    /// Returns the wanted pixels of all rows, like `pixels` does for one.
     pub(crate) fn lines(&mut self) -> Option<impl Iterator<Item = &mut [u8]>> {
         let (start, len) = self.pixel_row(0)?;
         let stride = self.claim.spec().strides.row;
         Some((0..self.placement.height as usize).map(move |row| {
-            // SAFETY: as in `pixels`: the last row lies in the claim, so those before it do. Rows share no byte.
+            // SAFETY: as in `pixels`: the last row lies in the claim, so those before it do. Rows share no bytes.
             unsafe { slice::from_raw_parts_mut(start.add(row * stride), len) }
         }))
     }
 
-    /// The whole target where it is one run of bytes in the order of the block.
+    /// Returns the whole target if it is one run of bytes in the order of the block.
     pub(crate) fn whole(&mut self) -> Option<&mut [u8]> {
         let (start, len) = self.pixel_row(0)?;
         let rows = self.placement.height;
@@ -189,12 +190,12 @@ impl Target<'_> {
         }
         let (last, _) = self.pixel_row(rows.checked_sub(1)?)?;
         let all = (last.addr() - start.addr()).checked_add(len)?;
-        // SAFETY: rows follow each other without gaps, the last one inside the claim, so all bytes between
-        // are samples of this target, which is borrowed for as long as the slice lives.
+        // SAFETY: rows follow each other without gaps, the last one inside the claim, so all bytes between are samples
+        // of this target, which is borrowed for the lifetime of the slice.
         Some(unsafe { slice::from_raw_parts_mut(start, all) })
     }
 
-    /// Writes the samples that `picker` picks from `pixels`, the wanted ones, to band `band` of the target.
+    /// Writes the samples that `picker` picks from the wanted `pixels` to band `band` of the target.
     pub(crate) fn put(&mut self, band: u32, row: u32, pixels: &[u8], picker: &Picker) {
         let Some(out) = self.band_row(band, row) else { return };
         if out.stride == picker.size() || self.placement.width == 1 {
@@ -211,8 +212,8 @@ impl Target<'_> {
         }
     }
 
-    /// Writes all samples of `pixels`, the wanted ones of three samples of a byte each, if bands get one each and hold them without gaps.
-    /// Returns whether they do.
+    /// Writes all samples of the wanted `pixels`, which have three one-byte samples, if each goes to its own band
+    /// without gaps. Returns whether they were written.
     pub(crate) fn put_three(&mut self, row: u32, pixels: &[u8]) -> bool {
         let &[a, b, c] = self.selection else { return false };
         if self.claim.spec().data_type.size() != 1 || self.first.stride != 1 {
@@ -226,8 +227,8 @@ impl Target<'_> {
         else {
             return false;
         };
-        // SAFETY: rows of three different bands inside the claim, without gaps, so they share no byte; their samples belong to
-        // this target, borrowed here.
+        // SAFETY: rows of three different bands inside the claim, without gaps, so they share no bytes; their samples
+        // belong to this target, borrowed here.
         let rows = unsafe {
             [
                 slice::from_raw_parts_mut(x.start, x.len),
@@ -239,8 +240,8 @@ impl Target<'_> {
         true
     }
 
-    /// Writes samples of two bytes of `pixels`, the wanted ones of `samples` each, to `WORDS` bands from `band` on, if they
-    /// are samples that follow each other and bands hold them without gaps. Returns whether they do.
+    /// Writes two-byte samples of the wanted `pixels`, which have `samples` samples each, to `WORDS` bands from `band`
+    /// on, if the samples are consecutive and the bands have no gaps. Returns whether they were written.
     pub(crate) fn put_words(&mut self, band: usize, row: u32, pixels: &[u8], samples: usize) -> bool {
         let selection = self.selection.get(band..).unwrap_or_default();
         let Some(&wanted) = selection.first_chunk::<WORDS>() else { return false };
@@ -255,15 +256,15 @@ impl Target<'_> {
         let mut rows: [&mut [u8]; WORDS] = Default::default();
         for (to, band) in rows.iter_mut().zip((0..).skip(band)) {
             let Some(row) = self.band_row(band, row) else { return false };
-            // SAFETY: rows of different bands inside the claim, without gaps, so they share no byte; their samples belong to
-            // this target, borrowed here.
+            // SAFETY: rows of different bands inside the claim, without gaps, so they share no bytes; their samples
+            // belong to this target, borrowed here.
             *to = unsafe { slice::from_raw_parts_mut(row.start, row.len) };
         }
         split8_words(pixels, 2 * samples, 2 * first, rows);
         true
     }
 
-    /// Writes the layout's fill value, converted where the output converts, to every sample of the target.
+    /// Writes the layout's fill value, converted if the output converts, to every sample of the target.
     pub(crate) fn fill(&mut self) {
         let size = self.claim.spec().data_type.size();
         let fill = self.fill.0;
@@ -281,7 +282,7 @@ impl Target<'_> {
         }
     }
 
-    /// Whether the target, all of which was written, holds the value that its output looks for.
+    /// Returns whether the target, which must be completely written, contains the value that its output searches for.
     pub(crate) fn holds_sought(&self) -> bool {
         let Some(sought) = &self.sought else { return false };
         let size = self.claim.spec().data_type.size();
@@ -298,7 +299,7 @@ impl Target<'_> {
                 return holds(sought, size, unsafe { slice::from_raw_parts(start, len) });
             }
             (0..len).step_by(stride).any(|at| {
-                // SAFETY: a sample of the row, `at + size` of whose `len` bytes end with it.
+                // SAFETY: a sample of the row, which ends within the row's `len` bytes.
                 is_sample(sought, unsafe { slice::from_raw_parts(start.add(at), size) })
             })
         })
@@ -310,7 +311,7 @@ impl Target<'_> {
         }
         let strides = self.claim.spec().strides;
         let offset = band as usize * strides.band + row as usize * strides.row;
-        // SAFETY: no further than the last row of the last band, which lies in the claim.
+        // SAFETY: at most the last row of the last band, which lies in the claim.
         let start = unsafe { self.first.start.add(offset) };
         Some(OutputRow { start, len: self.first.len, stride: self.first.stride })
     }
@@ -325,7 +326,7 @@ impl Target<'_> {
     }
 }
 
-/// Writes samples that lie `out.stride` bytes apart and touches nothing between.
+/// Writes samples that lie `out.stride` bytes apart and leaves the bytes between unchanged.
 fn scatter<const SIZE: usize>(out: &OutputRow, pixels: &[u8], picker: &Picker) {
     let samples = pixels.chunks_exact(picker.step().max(1));
     let samples = samples.filter_map(|pixel| pixel.get(picker.offset()..)?.first_chunk::<SIZE>());
@@ -334,8 +335,8 @@ fn scatter<const SIZE: usize>(out: &OutputRow, pixels: &[u8], picker: &Picker) {
         if at + SIZE > out.len {
             return;
         }
-        // SAFETY: `at + SIZE` is within the row's `len` bytes, checked above; those bytes are a sample of the
-        // target the row was taken from.
+        // SAFETY: `at + SIZE` is within the row's `len` bytes, checked above; those bytes are a sample of the target
+        // the row was taken from.
         unsafe { out.start.add(at).copy_from_nonoverlapping(sample.as_ptr(), SIZE) };
         at += out.stride;
     }

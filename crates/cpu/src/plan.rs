@@ -1,4 +1,4 @@
-//! What the engine does with a job: how many workers, with how much scratch, and what they read.
+//! Plans a job: the number of workers, their scratch, and their reads.
 
 use crate::place::together;
 use crate::{block, pool};
@@ -8,12 +8,12 @@ use strile_engine::{
 };
 use strile_tiff::Compression;
 
-/// Threads that a job may use.
+/// Returns the number of threads that a job may use.
 pub(crate) fn threads(context: &Context) -> usize {
     context.threads.get().min(pool::threads())
 }
 
-/// Scratch of one worker, the largest block of the job, and how many workers are wanted.
+/// Returns the scratch of one worker, for the largest block of the job, and the number of workers wanted.
 pub(crate) fn workers(
     job: &DecodeJob,
     supply: Supply,
@@ -36,10 +36,10 @@ pub(crate) fn workers(
     (largest, wanted.max(1))
 }
 
-/// Decoded bytes worth waking another thread for: waking it takes about as long as decoding them.
+/// Decoded bytes per additional thread: waking a thread takes about as long as decoding them.
 const WORTH_A_WORKER: u64 = 48 << 10;
 
-/// Bytes that the blocks of a job decode to.
+/// Returns the bytes that the blocks of a job decode to.
 fn decoded(job: &DecodeJob) -> u64 {
     let len = |task: &BlockTask| {
         let layout = job.layouts().get(task.layout as usize)?;
@@ -48,10 +48,10 @@ fn decoded(job: &DecodeJob) -> u64 {
     job.tasks().iter().map(|task| len(task).unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
 }
 
-/// Bytes that the caller's thread copies itself.
+/// Maximum bytes that the caller's thread copies itself.
 const COPIED_HERE: u64 = 1 << 20;
 
-/// Whether a job is a small copy of samples that lie in memory.
+/// Returns whether a job is a small copy of samples in memory.
 pub(crate) fn is_copy(job: &DecodeJob, encoded: &Encoded) -> bool {
     let Encoded::Pulled(sources) = encoded else { return false };
     let mut bytes = 0u64;
@@ -66,7 +66,7 @@ pub(crate) fn is_copy(job: &DecodeJob, encoded: &Encoded) -> bool {
     job.tasks().iter().all(copied) && sources.iter().all(|source| source.lends())
 }
 
-/// The whole plan. There is one batch: workers take blocks until none is left. Each block is read by itself.
+/// Returns the whole plan. There is one batch: workers take blocks until none is left. Each block is read separately.
 pub(crate) fn plan(job: &DecodeJob, submission: &Submission<'_>, context: &Context) -> EnginePlan {
     let Submission { supply, outputs, held } = *submission;
     let (each, wanted) = workers(job, supply, outputs, context);

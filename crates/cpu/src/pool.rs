@@ -1,8 +1,7 @@
-//! The threads of the process and what each keeps from block to block.
+//! Threads of the process and the state that each keeps between blocks.
 //!
-//! One pool serves every engine and every job, so that sixteen callers do not start sixteen times sixteen
-//! threads. It has a thread for each core the process may use and never grows: more would not decode faster. A child of a
-//! fork starts its own.
+//! One pool serves every engine and every job, so that sixteen callers do not start sixteen times sixteen threads. It
+//! has one thread per available core and never grows: more would not decode faster. A forked child starts its own pool.
 
 use crate::codec::Workspace;
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
@@ -16,10 +15,11 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{PerProcess, thread_builder};
 
-/// What a thread keeps of its buffers between jobs, all together; what is over is given back, the largest first.
+/// Maximum bytes of buffers that a thread keeps between jobs in total; above it, the largest buffers are released
+/// first.
 const KEPT_BYTES: usize = 32 << 20;
 
-/// The same of a thread that is not the pool's: callers may have any number of them.
+/// The same for threads outside the pool: callers may have any number of them.
 pub(crate) const KEPT_BY_CALLERS: usize = 4 << 20;
 
 /// Buffers and decoder state of one thread.
@@ -27,28 +27,28 @@ pub(crate) const KEPT_BY_CALLERS: usize = 4 << 20;
 pub(crate) struct Scratch {
     /// State of the decoders.
     pub workspace: Workspace,
-    /// Encoded bytes, where the source does not lend its own.
+    /// Encoded bytes, if the source does not lend them.
     pub encoded: Vec<u8>,
     /// Encoded bytes with their bits reversed.
     pub reversed: Vec<u8>,
     /// A decoded block.
     pub decoded: Vec<u8>,
-    /// Rows on their way.
+    /// Row buffers.
     pub rows: RowScratch,
-    /// The share of these buffers in `kept_bytes`.
+    /// Part of `kept_bytes` of these buffers.
     kept: Kept,
 }
 
 /// Bytes that all threads keep in their buffers between jobs.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the bytes that the threads of the process keep in buffers between jobs: at most 32 MiB per thread of the pool, and
-/// 4 MiB per thread that waits for small jobs. A thread reaches its share when it meets its largest block.
+/// Returns the bytes that the threads of the process keep in buffers between jobs: at most 32 MiB per thread of the
+/// pool, and 4 MiB per thread that waits for small jobs. A thread reaches its share with its largest block.
 pub fn kept_bytes() -> usize {
     KEPT.load(Ordering::Relaxed)
 }
 
-/// What one thread keeps, counted until it ends.
+/// Bytes kept by one thread, counted until it ends.
 #[derive(Default)]
 struct Kept(usize);
 
@@ -69,23 +69,23 @@ impl Drop for Kept {
 /// Buffers for one row.
 #[derive(Default)]
 pub(crate) struct RowScratch {
-    /// Samples of a row, before they are spread over bands.
+    /// Samples of a row, before they are distributed to bands.
     pub samples: Vec<u8>,
     /// A packed row in native byte order without predictor.
     pub packed: Vec<u8>,
-    /// A packed row on the way there.
+    /// A packed row in an intermediate state.
     pub bytes: Vec<u8>,
-    /// Samples of one band, and as floats, where the output converts.
+    /// Samples of one band; also as floats, if the output converts.
     pub picked: Vec<u8>,
     pub floats: Vec<u8>,
 }
 
-/// Memory that a thread may keep.
+/// A buffer that a thread may keep.
 pub(crate) trait Buffer {
-    /// Bytes that it has.
+    /// Returns its size in bytes.
     fn bytes(&self) -> usize;
 
-    /// Leaves it empty.
+    /// Releases its memory.
     fn give_back(&mut self);
 }
 
@@ -103,12 +103,12 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Runs `work` with this thread's scratch. A panic inside loses the scratch, never leaves it half changed.
+/// Runs `work` with this thread's scratch. A panic inside discards the scratch, so it is never left half changed.
 pub(crate) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
     with_scratch_keeping(most_kept(), work)
 }
 
-/// What this thread keeps between jobs.
+/// Returns the maximum bytes that this thread keeps between jobs.
 fn most_kept() -> usize {
     match rayon::current_thread_index() {
         Some(_) => KEPT_BYTES,
@@ -137,23 +137,23 @@ fn with_scratch_keeping<R>(most: usize, work: impl FnOnce(&mut Scratch) -> R) ->
     result
 }
 
-/// The first `len` bytes of `buffer`, with any contents; it is replaced by a larger one if it has fewer. `None` if there is no
-/// memory for them.
+/// Returns the first `len` bytes of `buffer`, with unspecified contents; replaces it by a larger one if it is shorter.
+/// `None` if there is no memory.
 pub(crate) fn sized(buffer: &mut Vec<u8>, len: usize) -> Option<&mut [u8]> {
     if buffer.len() < len {
-        // The old one first: both together may be too much. Pages of the new one are touched when they are used.
+        // Release the old buffer first: both together may be too much. Pages of the new one are touched on first use.
         *buffer = Vec::new();
         *buffer = try_zeroed(len, "a block").ok()?;
     }
     buffer.get_mut(..len)
 }
 
-/// Number of threads jobs run on.
+/// Returns the number of threads that jobs run on.
 pub(crate) fn threads() -> usize {
     pool().threads.as_ref().map_or(1, ThreadPool::current_num_threads)
 }
 
-/// Runs `work` on a thread of the pool, or here where the system gives no threads.
+/// Runs `work` on a thread of the pool, or here if the system provides no threads.
 pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     let pool = pool();
     let work = || {
@@ -167,13 +167,13 @@ pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Runs `work` as `spawn` does, but before what else waits: threads that encode look for it between two blocks
-/// (`give_way`). It is for short work that makes more to encode: pixels that are reduced, or read from local files.
-/// Otherwise it would wait until all blocks under way are encoded, and the threads then for it.
+/// Runs `work` like `spawn`, but before other waiting work: encoding threads check for it between two blocks
+/// (`give_way`). Intended for short work that produces more to encode: reducing pixels, or reading them from local
+/// files. Otherwise it would wait until all running blocks are encoded, and then the threads would wait for it.
 pub(crate) fn spawn_soon(work: impl FnOnce() + Send + 'static) {
     let soon = &pool().soon;
     soon.lock().unwrap_or_else(PoisonError::into_inner).push_back(Box::new(work));
-    // For threads that are idle. One that comes late finds nothing.
+    // For idle threads. A thread that comes too late finds nothing.
     spawn(|| {
         if let Some(work) = next_soon() {
             work();
@@ -181,10 +181,10 @@ pub(crate) fn spawn_soon(work: impl FnOnce() + Send + 'static) {
     });
 }
 
-/// Does some work that is to be done soon, if there is any.
+/// Runs one piece of urgent work, if there is any.
 pub(crate) fn give_way() {
     if let Some(work) = next_soon() {
-        // Its own job is lost with it, and says so; the caller's goes on.
+        // A panic fails the job of that work, which reports it; the caller's job continues.
         let _panicked = catch_unwind(AssertUnwindSafe(work));
     }
 }
@@ -195,13 +195,13 @@ fn next_soon() -> Option<Work> {
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Threads that count as being at work, until this is dropped.
+/// Threads that count as busy until this is dropped.
 pub(crate) struct Helpers {
     count: usize,
 }
 
 impl Helpers {
-    /// How many.
+    /// Returns their number.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -213,11 +213,11 @@ impl Drop for Helpers {
     }
 }
 
-/// Threads besides those of the pool, up to `most`: as many as there are idle ones in the pool.
+/// Reserves threads besides those of the pool, up to `most`: as many as there are idle ones in the pool.
 pub(crate) fn helpers(most: usize) -> Helpers {
     let mut count = 0;
     if most > 0 {
-        // The closure always has a value.
+        // The closure always returns a value.
         let _ = pool().busy.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |busy| {
             count = most.min(threads().saturating_sub(busy));
             Some(busy + count)
@@ -226,8 +226,8 @@ pub(crate) fn helpers(most: usize) -> Helpers {
     Helpers { count }
 }
 
-/// Runs `work` on the calling thread and, at the same time, on up to `threads` - 1 threads of the pool that are idle. Returns
-/// when all of them are done. For short work of the host that its callers divide among themselves.
+/// Runs `work` on the calling thread and, at the same time, on up to `threads` - 1 idle threads of the pool. Returns
+/// when all are done. Intended for short host work that its callers divide among themselves.
 pub fn together(threads: usize, work: impl Fn() + Sync) {
     let helpers = helpers(threads.saturating_sub(1));
     match &pool().threads {
@@ -242,11 +242,11 @@ pub fn together(threads: usize, work: impl Fn() + Sync) {
 }
 
 struct Pool {
-    /// None where the system gives no threads.
+    /// `None` if the system provides no threads.
     threads: Option<ThreadPool>,
-    /// Threads at work: of the pool and helpers.
+    /// Busy threads: of the pool and helpers.
     busy: AtomicUsize,
-    /// What goes before other work that waits.
+    /// Urgent work, taken before other waiting work.
     soon: Mutex<VecDeque<Work>>,
 }
 
@@ -254,14 +254,15 @@ fn pool() -> &'static Pool {
     static POOL: PerProcess<Pool> = PerProcess::new();
     POOL.get(|| {
         let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        // A panic on a worker drops its job, whose ticket then says that it was abandoned.
+        // A panic on a worker drops its job, whose ticket then reports that it was abandoned.
         let builder = ThreadPoolBuilder::new().num_threads(threads).panic_handler(|_| {});
         let threads = builder.spawn_handler(start).build().ok();
         Pool { threads, busy: AtomicUsize::new(0), soon: Mutex::default() }
     })
 }
 
-/// Starts a thread of the pool, and returns when it runs: it has taken the memory it needs for that before the next one is started.
+/// Starts a thread of the pool, and returns once it runs: it has then allocated its memory before the next one is
+/// started.
 fn start(thread: ThreadBuilder) -> io::Result<()> {
     let (begun, begins) = mpsc::sync_channel(1);
     let new = thread_builder(&format!("strile-{}", thread.index()))?;
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn kept_buffers_are_counted_until_their_thread_ends() {
-        // A thread of its own: tests of other threads change the sum by less than what is kept here.
+        // A separate thread: tests on other threads change the sum by less than what is kept here.
         let kept = std::thread::spawn(|| {
             with_scratch_keeping(KEPT_BYTES, |scratch| {
                 scratch.decoded = vec![1; KEPT_BYTES - 1];
@@ -294,7 +295,7 @@ mod tests {
         assert!(kept_bytes() < KEPT_BYTES - 1, "the buffers went with their thread");
     }
 
-    /// A thread that encodes takes it, though all threads have work and more waits.
+    /// An encoding thread takes urgent work, although all threads are busy and more work waits.
     #[test]
     fn what_is_to_be_done_soon_goes_before_what_waits() {
         let all = threads();

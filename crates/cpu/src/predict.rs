@@ -1,45 +1,44 @@
-//! From a packed row as the codec left it to the same row in native byte order, without predictor.
+//! Converts a packed row from the codec's form to native byte order without predictor.
 //!
-//! Predictors restart with every row, so rows above the wanted ones are never touched. Byte order and
-//! predictor are one step because the predictor works on numbers: 2 on integers as wide as the sample
-//! (whatever its format, as libtiff does), 3 on bytes, which it leaves by significance whatever the order of
-//! the file.
+//! Predictors restart with every row, so rows above the wanted ones are never touched. Byte order and predictor are one
+//! step because the predictor works on numbers: 2 on integers as wide as the sample (whatever its format, as in
+//! libtiff), 3 on bytes, which it orders by significance whatever the byte order of the file.
 
 use crate::pool::sized;
 use crate::simd;
 use strile_engine::{BlockLayout, DecodedForm};
 use strile_tiff::{ByteOrder, Predictor, SampleFormat};
 
-/// What has to be undone.
+/// Operation that is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Undo {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// The byte order, of units of this many bytes.
+    /// Swapped byte order of units of this many bytes.
     Order(usize),
     /// Predictor 2 on lanes of this many bytes.
     Sum {
         /// Bytes of a sample.
         lane: usize,
-        /// Whether they are in the other order.
+        /// Whether their byte order is swapped.
         swap: bool,
     },
     /// Predictor 3 on samples of this many bytes.
     Planes(usize),
-    /// Predictor 2 on samples that are not 8, 16, 32 or 64 bits: left to `samples`, which unpacks them.
+    /// Predictor 2 on samples other than 8, 16, 32 or 64 bits: left to `samples`, which unpacks them.
     WhileUnpacking,
 }
 
 impl Undo {
-    /// What the layout needs undone, or why that is not possible.
+    /// Returns the operation to undo for the layout; the error says why it is not possible.
     pub(crate) fn of(layout: &BlockLayout) -> Result<Self, String> {
         if layout.decoded_form() == DecodedForm::Samples {
             return Ok(Self::Nothing);
         }
         let sample = layout.sample;
         let foreign = layout.byte_order != ByteOrder::NATIVE;
-        // Integers of other depths are packed most significant bit first in both orders, but for those of 24 bits in
-        // big-endian files. Floats of 24 bits are three bytes in the file's order.
+        // Integers of other depths are packed most significant bit first in both byte orders, except those of 24 bits
+        // in big-endian files. Floats of 24 bits are three bytes in the file's order.
         let whole = sample.whole_bytes().filter(|bytes| match bytes {
             3 => sample.format == SampleFormat::Float,
             bytes => matches!(bytes, 1 | 2 | 4 | 8 | 16),
@@ -47,7 +46,7 @@ impl Undo {
         let whole = whole.filter(|_| layout.mixed_bits.is_none());
         let reversed = layout.mixed_bits.is_none() && sample.is_reversed_triple(layout.byte_order);
         match (layout.predictor, whole) {
-            // Predictor 2 is undone by `samples` after that.
+            // `samples` undoes predictor 2 afterwards.
             (Predictor::None | Predictor::Horizontal, None) if reversed => Ok(Self::Order(3)),
             (Predictor::None, None) => Ok(Self::Nothing),
             (Predictor::None, Some(_)) => {
@@ -66,8 +65,8 @@ impl Undo {
         }
     }
 
-    /// Undoes it on one row of pixels of `samples` samples. `dst` takes the first bytes of the row, as many
-    /// as it has; `None` where there is no memory for `bytes`.
+    /// Undoes the operation on one row of pixels of `samples` samples. `dst` takes as many bytes from the start of the
+    /// row as it holds; `None` if there is no memory for `bytes`.
     pub(crate) fn row(
         self,
         packed: &[u8],
@@ -102,7 +101,7 @@ impl Undo {
 mod tests {
     use super::*;
 
-    /// Differences of `samples` as libtiff's horDiff makes them, as bytes of the given order.
+    /// Returns differences of `samples` like libtiff's horDiff, as bytes of the given order.
     fn differenced(values: &[u32], samples: usize, big: bool) -> Vec<u8> {
         let difference = |(i, v): (usize, &u32)| {
             let before = if i >= samples { values[i - samples] } else { 0 };
@@ -137,7 +136,7 @@ mod tests {
         for samples in 1..=5 {
             let values = numbers(50 * samples);
             let samples = samples as usize;
-            // fpDiff of libtiff: planes by significance, then differences of bytes `samples` apart.
+            // libtiff's fpDiff: planes by significance, then differences of bytes `samples` apart.
             let mut planes: Vec<u8> =
                 (0..4).flat_map(|byte| values.iter().map(move |v| v.to_be_bytes()[byte])).collect();
             for i in (samples..planes.len()).rev() {

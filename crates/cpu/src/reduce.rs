@@ -1,8 +1,8 @@
-//! Reducing jobs: halving parts of images on the threads of `pool`.
+//! Reducing jobs: halve parts of images on the threads of `pool`.
 //!
-//! `part` checks a task once and lends its rows; `sample` is the arithmetic of each type; `nearest`, `four`
-//! (methods over two by two pixels), `mean` (the commonest of them) and `filter` (Gauss and the convolutions) are the loops; `running` shares
-//! the work among threads. The meaning of every method is in `reduce.md` of the engine crate.
+//! `part` checks a task once and provides its rows; `sample` is the arithmetic of each type; `nearest`, `four` (methods
+//! over two by two pixels), `mean` (the most common of them) and `filter` (Gauss and the convolutions) are the loops;
+//! `running` divides the work among threads. `reduce.md` of the engine crate defines every method.
 
 mod filter;
 mod four;
@@ -20,20 +20,20 @@ use strile_tiff::DataType;
 
 pub(crate) use running::submit;
 
-/// How a job reduces, beside its tasks.
+/// Parameters of a job that are the same for all tasks.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
     method: Resampling,
     nodata: Option<Fill>,
 }
 
-/// Rows of a part of a reduced image, band by band where the pixels are so, and their mask.
+/// Rows of a part of a reduced image, band by band if the pixels are band-first, and their mask.
 struct Rows {
     pixels: Vec<u8>,
     mask: Option<Vec<u8>>,
 }
 
-/// Computes them.
+/// Computes rows of a part.
 fn rows(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Rows {
     use DataType as D;
     if manner.method == Resampling::Nearest {
@@ -51,7 +51,7 @@ fn rows(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Rows {
         D::F16 => real::<f16>(manner, part, rows),
         D::F32 => real::<f32>(manner, part, rows),
         D::F64 => real::<f64>(manner, part, rows),
-        // `support` leaves them the average alone.
+        // `support` allows only the average for these.
         D::C64 => four::complex::<f32>(manner, part, rows),
         D::C128 => four::complex::<f64>(manner, part, rows),
     }

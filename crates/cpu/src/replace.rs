@@ -1,4 +1,4 @@
-//! Samples that become another value, one row at a time. The rule is that of `strile_engine::ReplaceJob`.
+//! Replaces samples by another value, row by row, by the rules of `strile_engine::ReplaceJob`.
 
 #![expect(unsafe_code, reason = "writes into output memory that threads share, each its own rows")]
 
@@ -9,7 +9,7 @@ use strile_engine::{
     Change, Claim, Context, EngineError, FindPart, Location, Output, OutputBox, OutputRow, ReplaceJob, Sought,
 };
 
-/// Replaces all of them.
+/// Replaces all matching samples.
 pub(crate) fn replace(job: &ReplaceJob, output: &Output, context: &Context) -> Result<(), EngineError> {
     job.check(output.spec())?;
     if output.location() != Location::Host {
@@ -21,7 +21,7 @@ pub(crate) fn replace(job: &ReplaceJob, output: &Output, context: &Context) -> R
     let whole = OutputBox { bands: (0, spec.bands), rows: (0, spec.rows), columns: (0, spec.columns) };
     let claim = output.claim(whole).ok_or(EngineError::Busy { output: 0 })?;
     let stopped = AtomicBool::new(false);
-    // Parts have bands of their own (checked above), so every row comes once.
+    // Parts have separate bands (checked above), so every row occurs once.
     let rows = job.parts.iter().flat_map(|part| {
         let bands = part.first_band..part.first_band.saturating_add(part.bands);
         bands.flat_map(move |band| (0..spec.rows).map(move |row| Row { part, band, row }))
@@ -50,7 +50,7 @@ impl Row<'_> {
         let spec = claim.spec();
         let (size, sought) = (spec.data_type.size(), self.part.sought);
         let Some((_, compared)) = Change::Differs(sought).sought(spec.data_type) else { return };
-        // SAFETY: this row of this band is given to one thread; only samples of it are read and written.
+        // SAFETY: only one thread gets this row of this band, and only its samples are read and written.
         let Some(OutputRow { start, len, stride }) =
             (unsafe { claim.row(self.band, self.row, (0, spec.columns)) })
         else {
@@ -70,7 +70,7 @@ impl Row<'_> {
     }
 }
 
-/// Whether a number is sought.
+/// Returns whether a number matches.
 fn is(sought: &Sought, number: &[u8]) -> bool {
     let bits = match *number {
         [a, b, c, d] => u64::from(u32::from_ne_bytes([a, b, c, d])),

@@ -1,4 +1,4 @@
-//! Windows made another size, a band of a window at a time. The arithmetic is that of `strile_engine::ResampleJob`.
+//! Resizes windows, one band of a window at a time, with the arithmetic of `strile_engine::ResampleJob`.
 
 #![expect(unsafe_code, reason = "writes into output memory that threads share, each its own bands")]
 
@@ -12,7 +12,7 @@ use strile_engine::{
 };
 use strile_tiff::DataType;
 
-/// Does all of it.
+/// Runs a resampling job.
 pub(crate) fn resample(
     job: &ResampleJob,
     pixels: &SharedPixels,
@@ -49,20 +49,20 @@ pub(crate) fn resample(
     if stopped.into_inner() { Err(EngineError::Cancelled) } else { Ok(()) }
 }
 
-/// The threads that make an output of this shape.
+/// Returns the number of threads for an output of this shape.
 fn workers(to: &OutputSpec, context: &Context) -> usize {
     context.threads.get().min(to.bands as usize).max(1)
 }
 
-/// The memory that a job of these shapes takes besides its pixels.
+/// Returns the memory of a job with these shapes besides its pixels.
 pub(crate) fn memory((from, to): (&OutputSpec, &OutputSpec), context: &Context) -> EngineMemory {
-    // What a worker has at hand: stretches of both axes, and of one row sums, samples and the result.
+    // Memory of a worker: stretches of both axes, and sums, samples and the result of one row.
     let (columns, rows) = (u64::from(to.columns), u64::from(to.rows));
     let each = (columns + rows) * size_of::<Stretch>() as u64 + columns * 32 + u64::from(from.columns) * 8;
     EngineMemory { host: each.saturating_mul(workers(to, context) as u64), per_worker: each, device: 0 }
 }
 
-/// Every band of a claim, once: whoever has one is the only one that writes it.
+/// Iterator over the bands of a claim, each once: the holder of a band is the only one that writes it.
 struct Bands<'a> {
     claim: &'a Claim,
     next: u32,
@@ -74,7 +74,7 @@ struct Band<'a> {
 }
 
 impl<'a> Bands<'a> {
-    /// Takes the claim for itself, so that there is one `Bands` of it.
+    /// Borrows the claim exclusively, so that there is only one `Bands` of it.
     fn of(claim: &'a mut Claim) -> Self {
         Self { claim, next: 0 }
     }
@@ -91,10 +91,10 @@ impl<'a> Iterator for Bands<'a> {
 }
 
 impl Band<'_> {
-    /// Writes the samples of a row, which lie one after the other in `samples`.
+    /// Writes the samples of a row, which are contiguous in `samples`.
     fn put(&mut self, row: u32, samples: &[u8]) {
         let (size, columns) = (self.claim.spec().data_type.size(), self.claim.spec().columns);
-        // SAFETY: a row of this band, which nobody else has; no sample of another is written.
+        // SAFETY: a row of this band, which has only one holder; no sample of another band is written.
         let Some(out) = (unsafe { self.claim.row(self.band, row, (0, columns)) }) else { return };
         let step = if columns == 1 { size } else { out.stride };
         for (at, sample) in samples.chunks_exact(size).enumerate() {
@@ -108,8 +108,8 @@ impl Band<'_> {
     }
 }
 
-/// What of an axis counts for a result pixel: from `low` to `high`, in pixels `first` to `end`; none where these are the
-/// same.
+/// Source range of a result pixel along one axis: from `low` to `high`, in pixels `first` to `end`; empty if these are
+/// equal.
 #[derive(Clone, Copy, Default)]
 struct Stretch {
     low: f64,
@@ -119,7 +119,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// That of result pixel `index` of `count`, over `len` from `start`, in an axis of `size` pixels.
+    /// Returns the stretch of result pixel `index` of `count`, over `len` from `start`, in an axis of `size` pixels.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to `size`, checked")]
     fn of(start: f64, len: f64, (index, count): (u32, u32), size: u32, sampling: Sampling) -> Self {
         let place = |index: f64| start + index * len / f64::from(count);
@@ -157,7 +157,7 @@ struct Plane<'a> {
     band: u32,
     /// Columns and rows of the result.
     to: (u32, u32),
-    /// Whether to leave it, asked for every row that is read: one result pixel may be of all of them.
+    /// Returns whether to stop; called per source row, since one result pixel may span all of them.
     stop: &'a (dyn Fn() -> bool + Sync),
 }
 
@@ -183,12 +183,12 @@ impl Plane<'_> {
             DataType::F16 => self.mean::<f16>(&across, down, band, line),
             DataType::F32 => self.mean::<f32>(&across, down, band, line),
             DataType::F64 => self.mean::<f64>(&across, down, band, line),
-            // `ResampleJob::check` refuses them.
+            // `ResampleJob::check` rejects these types.
             DataType::C64 | DataType::C128 => {}
         }
     }
 
-    /// The bytes of a row of the window, and from sample to sample.
+    /// Returns the bytes of a row of the window, and the distance between samples.
     fn row(&self, row: u32) -> (&[u8], usize) {
         let spec = self.pixels.spec();
         let columns = (0, self.window.size.0);
@@ -270,7 +270,7 @@ impl Plane<'_> {
         }
     }
 
-    /// The samples of a row of the window.
+    /// Loads the samples of a row of the window.
     fn load<T: Sample>(&self, row: u32, samples: &mut Vec<T>, picked: &mut Vec<u8>) {
         let (bytes, stride) = self.row(row);
         let size = self.pixels.spec().data_type.size();
@@ -284,7 +284,7 @@ impl Plane<'_> {
     }
 }
 
-/// A result, or what stands beside it where that is nodata.
+/// Returns a result, or the value next to it if the result equals nodata.
 fn beside<T: Sample>(sample: T, nodata: Option<T>) -> T {
     if nodata == Some(sample) { sample.beside() } else { sample }
 }
@@ -321,17 +321,17 @@ mod tests {
         let wide = [0.0, 0.0, 4.0, 1.0];
         assert_eq!(made(&pixels, (4, 1), wide, (2, 1), Sampling::Average), [15, 35]);
         assert_eq!(made(&pixels, (4, 1), wide, (2, 1), Sampling::Nearest), [20, 40]);
-        // Centres at 1 and 3: half of either neighbour.
+        // Centres at 1 and 3: half of each neighbour.
         assert_eq!(made(&pixels, (4, 1), wide, (2, 1), Sampling::Bilinear), [15, 35]);
-        // Centres at 0.25, 0.75, 1.25 …: a quarter of the way between neighbours, the ends as they are.
+        // Centres at 0.25, 0.75, 1.25 …: a quarter of the way between neighbours, the ends unchanged.
         assert_eq!(
             made(&[10, 20], (2, 1), [0.0, 0.0, 2.0, 1.0], (4, 1), Sampling::Bilinear),
             [10, 13, 18, 20]
         );
-        // A third of 10, a whole 20, two thirds of 30, over two pixels.
+        // A third of 10, all of 20, two thirds of 30, over two pixels.
         let part = [2.0 / 3.0, 0.0, 2.0, 1.0];
         assert_eq!(made(&pixels, (4, 1), part, (1, 1), Sampling::Average), [22]);
-        // A result pixel that `f64` has no length for is the pixel it lies in.
+        // A result pixel whose length is too small for `f64` takes the pixel that it lies in.
         let point = [2.0, 0.0, 1e-300, 1.0];
         assert_eq!(made(&pixels, (4, 1), point, (2, 1), Sampling::Average), [30, 30]);
     }
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(made(&pixels, (4, 1), wide, (2, 1), Sampling::Nearest), [200, 200]);
         assert_eq!(made(&pixels, (4, 1), [-4.0, 0.0, 8.0, 1.0], (4, 1), Sampling::Average), [99, 99, 10, 99]);
         assert_eq!(made(&[7], (0, 0), wide, (2, 2), Sampling::Bilinear), [99; 4]);
-        // 199 and 201 mean 200, which is nodata.
+        // The mean of 199 and 201 is 200, which is nodata.
         assert_eq!(made(&[199, 201], (2, 1), [0.0, 0.0, 2.0, 1.0], (1, 1), Sampling::Average), [201]);
     }
 }

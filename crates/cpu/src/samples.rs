@@ -1,31 +1,29 @@
-//! From packed bits to samples in memory: every depth from 1 to 64 bits, mixed depths, 24-bit floats and
-//! pairs of integers.
+//! Unpacks bits to samples in memory: every depth from 1 to 64 bits, mixed depths, 24-bit floats and pairs of integers.
 //!
-//! Integers of depths that are not 8, 16, 32 or 64 are packed most significant bit first, whatever the byte
-//! order of the file; the others come here in native order already (`predict` saw to it). Samples whose bits
-//! are those of their type in memory need nothing of this; `Unpacker::of` says so. Samples of mixed depths
-//! are widened to the bits of their type in memory (31 of 5 bits and 63 of 6 are both 255 of 8), so that the
-//! bands of a pixel have one scale.
+//! Integers of depths other than 8, 16, 32 or 64 are packed most significant bit first, whatever the byte order of the
+//! file; others are already in native order (by `predict`). Samples whose packed bits equal their type in memory need
+//! no unpacking; `Unpacker::of` then returns `None`. Samples of mixed depths are widened to the bits of their type in
+//! memory (31 in 5 bits and 63 in 6 both become 255 in 8), so that the bands of a pixel have one scale.
 
 use strile_engine::{BlockLayout, DecodedForm};
 use strile_tiff::{Predictor, SampleFormat};
 
-/// How the bits of a layout become samples.
+/// How the packed bits of a layout become samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unpacker {
     /// Depths of the interleaved samples.
     depths: Vec<u16>,
     format: SampleFormat,
-    /// Samples are whole bytes in native order, not bits.
+    /// Whether samples are whole bytes in native order, not bits.
     bytewise: bool,
-    /// Each sample is to be added to the one a pixel before, modulo its depth (predictor 2).
+    /// Whether each sample is added to that of the previous pixel, modulo its depth (predictor 2).
     sums: bool,
     /// Bytes of a sample in memory.
     size: usize,
 }
 
 impl Unpacker {
-    /// The unpacker of a layout; `None` where packed samples are samples in memory already.
+    /// Returns the unpacker for a layout; `None` if packed samples already are samples in memory.
     pub(crate) fn of(layout: &BlockLayout) -> Option<Self> {
         let size = layout.data_type.size();
         let sample = layout.sample;
@@ -42,7 +40,7 @@ impl Unpacker {
             bits => matches!(bits, 8 | 16 | 32 | 64),
         };
         let bytewise = whole && layout.mixed_bits.is_none();
-        // Sums over whole integers are done before, by `predict`.
+        // `predict` has already summed whole integers.
         let done_before = matches!(sample.bits, 8 | 16 | 32 | 64);
         let sums = layout.predictor == Predictor::Horizontal && !done_before;
         Some(Self { depths, format: sample.format, bytewise, sums, size })
@@ -75,7 +73,7 @@ impl Unpacker {
             (self.format, self.uniform(), self.sums, self.bytewise)
         {
             let (samples, _) = dst.as_chunks_mut::<SIZE>();
-            // The depths sensors have, each with a loop of its own.
+            // Common sensor depths have separate loops.
             return match bits {
                 10 => plain_bits(packed, samples, 10),
                 12 => plain_bits(packed, samples, 12),
@@ -107,7 +105,7 @@ impl Unpacker {
         }
     }
 
-    /// Pairs of integers become pairs of floats: of 32 bits, or of 64 where the integers have 32.
+    /// Converts pairs of integers to pairs of floats: of 32 bits, or of 64 if the integers have 32.
     fn pairs(&self, packed: &[u8], dst: &mut [u8]) {
         let half = self.uniform().map_or(8, |&bits| u32::from(bits / 2));
         let mut at = 0;
@@ -125,7 +123,7 @@ impl Unpacker {
     }
 }
 
-/// A value of `bits` bits with its bits repeated to fill `width`: 0 stays 0, the largest becomes the largest.
+/// Widens a value of `bits` bits by repeating its bits to fill `width`: 0 stays 0, the largest becomes the largest.
 fn widened(value: u64, bits: u32, width: u32) -> u64 {
     let (mut out, mut filled) = (0u64, 0u32);
     while filled < width {
@@ -136,7 +134,7 @@ fn widened(value: u64, bits: u32, width: u32) -> u64 {
     out
 }
 
-/// Unsigned samples of one depth.
+/// Unpacks unsigned samples of one depth.
 #[inline(always)]
 fn plain_bits<const SIZE: usize>(packed: &[u8], samples: &mut [[u8; SIZE]], bits: u32) {
     let mut at = 0;
@@ -146,7 +144,7 @@ fn plain_bits<const SIZE: usize>(packed: &[u8], samples: &mut [[u8; SIZE]], bits
     }
 }
 
-/// Samples of 1 bit, eight at a time.
+/// Unpacks samples of 1 bit, eight at a time.
 fn single_bits(packed: &[u8], dst: &mut [u8]) {
     let spread = |byte: u8| {
         let copies = (u64::from(byte) * 0x0101_0101_0101_0101) & 0x0102_0408_1020_4080;
@@ -162,7 +160,7 @@ fn single_bits(packed: &[u8], dst: &mut [u8]) {
     rest.iter_mut().zip(last).for_each(|(out, bit)| *out = bit);
 }
 
-/// Samples of 1, 2 or 4 bits: those of each byte, the most significant first.
+/// Unpacks samples of 1, 2 or 4 bits, most significant first within each byte.
 fn fractions(packed: &[u8], dst: &mut [u8], bits: u32) {
     if bits == 1 {
         return single_bits(packed, dst);
@@ -178,7 +176,7 @@ fn fractions(packed: &[u8], dst: &mut [u8], bits: u32) {
     }
 }
 
-/// The `bits` (1 to 64) bits from bit `at` on, most significant first; bits past the end are 0.
+/// Returns the `bits` (1 to 64) bits from bit `at` on, most significant first; bits past the end are 0.
 fn bits_at(packed: &[u8], at: u64, bits: u32) -> u64 {
     let first = usize::try_from(at / 8).unwrap_or(usize::MAX);
     let rest = packed.get(first..).unwrap_or_default();
@@ -188,12 +186,12 @@ fn bits_at(packed: &[u8], at: u64, bits: u32) -> u64 {
     );
     let skip = u32::from((at % 8).to_le_bytes()[0]);
     let ninth = rest.get(8).map_or(0, |&byte| u64::from(byte));
-    // `skip` is below 8: the ninth byte gives the bits that the shift leaves empty.
+    // `skip` is below 8: the ninth byte provides the bits that the shift leaves empty.
     let window = window << skip | ninth >> (8 - skip);
     window >> (64 - bits.clamp(1, 64))
 }
 
-/// A number of 1, 2, 3, 4 or 8 whole bytes in native order at bit `at`; 0 past the end.
+/// Returns a number of 1, 2, 3, 4 or 8 whole bytes in native order at bit `at`; 0 past the end.
 fn native(packed: &[u8], at: u64, bits: u32) -> u64 {
     let first = usize::try_from(at / 8).unwrap_or(usize::MAX);
     let len = usize::try_from(bits / 8).unwrap_or(0);
@@ -207,22 +205,22 @@ fn sign_extended(value: u64, bits: u32) -> u64 {
     ((value << up).cast_signed() >> up).cast_unsigned()
 }
 
-/// The low `SIZE` bytes of a number, native order.
+/// Returns the low `SIZE` bytes of a number in native order.
 fn low_bytes<const SIZE: usize>(value: u64) -> [u8; SIZE] {
     let bytes = value.to_ne_bytes();
     let low = if cfg!(target_endian = "little") { bytes.first_chunk() } else { bytes.last_chunk() };
     low.copied().unwrap_or([0; SIZE])
 }
 
-/// The bits of a 32-bit float from those of a 24-bit one: 1 sign, 7 exponent (less 63), 16 mantissa, as GDAL
-/// reads them.
+/// Returns the bits of a 32-bit float from those of a 24-bit one: 1 sign, 7 exponent (minus 63), 16 mantissa, as in
+/// GDAL.
 fn float24(value: u64) -> u32 {
     let value = u32::try_from(value & 0xff_ffff).unwrap_or(0);
     let (sign, exponent, mantissa) = ((value >> 23) << 31, value >> 16 & 0x7f, value & 0xffff);
     match (exponent, mantissa) {
         (0, 0) => sign,
         (0, _) => {
-            // A subnormal number has room for a normal one: move the first set bit to bit 16.
+            // The result can be normal even if the input is subnormal: move the first set bit to bit 16.
             let up = mantissa.leading_zeros() - 15;
             let normal = (mantissa << up) & 0xffff;
             sign | (127 - 63 + 1 - up) << 23 | normal << 7
@@ -245,7 +243,7 @@ mod tests {
         (0..len).map(|i| (i * 151 + (i >> 3) * 77 + 13).to_le_bytes()[0]).collect()
     }
 
-    /// Bit by bit, as slowly as it can be said.
+    /// Reads bit by bit, in the simplest and slowest way.
     fn naive(packed: &[u8], at: usize, bits: usize) -> u64 {
         (at..at + bits).fold(0, |sum, bit| sum << 1 | u64::from(packed[bit / 8] >> (7 - bit % 8) & 1))
     }
@@ -279,7 +277,7 @@ mod tests {
         // 5-6-5: 10101 011011 00111 = 0xab67
         let mut row = [0; 3];
         unpacker(SampleFormat::Uint, &[5, 6, 5], 1).row(&[0xab, 0x67], &mut row);
-        // Each widened to eight bits by repeating its own.
+        // Each is widened to eight bits by repeating its own bits.
         assert_eq!(row, [0b1010_1101, 0b0110_1101, 0b0011_1001]);
     }
 

@@ -1,11 +1,11 @@
-//! Whether samples hold a value that is looked for. The rule is that of `strile_engine::Sought`; here it is applied to rows.
+//! Checks whether rows of samples contain a value, by the rules of `strile_engine::Sought`.
 
 use strile_engine::{SampleParts, Sought};
 
-/// Samples that are compared before a result is looked at, so that it is done by vectors.
+/// Samples compared between checks of the result, so that the loop is vectorised.
 const TOGETHER: usize = 1024;
 
-/// Whether one of the samples of `size` bytes is sought.
+/// Returns whether any of the samples of `size` bytes matches.
 pub(crate) fn holds(sought: &Sought, size: usize, samples: &[u8]) -> bool {
     macro_rules! any {
         ($number:ty, $size:literal) => {{
@@ -38,7 +38,7 @@ pub(crate) fn holds(sought: &Sought, size: usize, samples: &[u8]) -> bool {
     }
 }
 
-/// Whether a sample is sought.
+/// Returns whether a sample matches.
 pub(crate) fn is_sample(sought: &Sought, sample: &[u8]) -> bool {
     holds(sought, sample.len(), sample)
 }

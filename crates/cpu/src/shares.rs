@@ -1,8 +1,8 @@
-//! Work that is cut into one share per worker.
+//! Work divided into one share per worker.
 //!
-//! A worker takes the items of its share in order, and when that is empty, the back half of the largest share that is
-//! left. So workers write far apart. If they took neighbouring blocks, all of them would write to the same fresh
-//! pages of 2 MiB at the same time, each of which the system may clear more than once (docs/bench/log/notes.md).
+//! A worker takes the items of its share in order. When that is empty, it takes the back half of the largest remaining
+//! share. So workers write far apart. If they took neighbouring blocks, all of them would write to the same fresh pages
+//! of 2 MiB at the same time, each of which the system may clear more than once (docs/bench/log/notes.md).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +12,8 @@ pub(crate) struct Shares {
     of: Box<[Share]>,
 }
 
-/// The items of one worker that were not handed out: the first, and in the high half the one after the last. Workers change
-/// their own ones most, so each has lines of the cache for itself.
+/// Remaining items of one worker: the first, and in the high half the one after the last. A share is mostly changed by
+/// its own worker, so each has separate cache lines.
 #[repr(align(128))]
 struct Share(AtomicU64);
 
@@ -31,7 +31,7 @@ impl Share {
         unpack(self.0.load(Ordering::Relaxed))
     }
 
-    /// Takes what `cut` gives of the items that are left, with what then remains.
+    /// Takes what `cut` returns for the remaining items, and stores the range that remains then.
     fn take<T>(&self, cut: impl Fn(Range<u32>) -> Option<(T, Range<u32>)>) -> Option<T> {
         let mut taken = None;
         let updated = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packed| {
@@ -46,7 +46,7 @@ impl Share {
         self.take(|items| (!items.is_empty()).then(|| (items.start, items.start + 1..items.end)))
     }
 
-    /// The back half, the larger one: the owner is at work on an item before them.
+    /// Returns the back half, the larger one: the owner is working on an item before it.
     fn back_half(&self) -> Option<Range<u32>> {
         self.take(|items| {
             let middle = items.start + u32::try_from(items.len() / 2).ok()?;
@@ -56,7 +56,7 @@ impl Share {
 }
 
 impl Shares {
-    /// Shares `items` evenly: neighbours have the same worker.
+    /// Divides `items` evenly: adjacent items have the same worker.
     pub(crate) fn new(items: u32, workers: usize) -> Self {
         let workers = u32::try_from(workers).unwrap_or(u32::MAX).clamp(1, items.max(1));
         let bound = |worker: u32| {
@@ -67,7 +67,7 @@ impl Shares {
         Self { of: (0..workers).map(share).collect() }
     }
 
-    /// Returns the next item for a worker; `None` when all were handed out. Workers without a share may ask, too.
+    /// Returns the next item for a worker; `None` once all are handed out. Workers without a share may call this too.
     pub(crate) fn next(&self, worker: usize) -> Option<u32> {
         let own = self.of.get(worker);
         if let Some(item) = own.and_then(Share::first) {
@@ -85,7 +85,7 @@ impl Shares {
                 continue;
             };
             if let Some(stolen) = largest.back_half() {
-                // Its own share is empty, and others take only of shares that are not.
+                // The own share is empty, and other workers only take from shares that are not.
                 own.0.store(pack(&(stolen.start + 1..stolen.end)), Ordering::Relaxed);
                 return Some(stolen.start);
             }
@@ -102,7 +102,7 @@ mod tests {
         let shares = Shares::new(10, 2);
         let taken = |worker| shares.next(worker).unwrap();
         assert_eq!([taken(0), taken(0), taken(1)], [0, 1, 5]);
-        // 6 to 9 are left of the second share; its owner takes them from the front, the other from the middle.
+        // 6 to 9 are left of the second share; its owner takes them from the front, the other worker from the middle.
         assert_eq!([taken(0), taken(0), taken(0)], [2, 3, 4]);
         assert_eq!([taken(0), taken(1), taken(0), taken(1)], [8, 6, 9, 7]);
         assert_eq!((shares.next(0), shares.next(1)), (None, None));

@@ -1,9 +1,9 @@
-//! The inner loops of the placement pass, vectorised where the machine can: running sums (both predictors),
-//! weaving byte planes into samples (predictor 3), byte swaps, and picking one sample out of pixels.
+//! Inner loops of the placement pass, vectorised if the CPU supports it: running sums (both predictors), interleaving
+//! byte planes to samples (predictor 3), byte swaps, and picking one sample out of pixels.
 //!
-//! Every function here takes any slices and touches only those: lengths that do not fit end the loop early,
-//! they are never assumed. AVX2 is looked for when the program runs; without it, and on other machines than
-//! x86-64, the plain loops at the end of the file do all the work, with the same results.
+//! Every function accepts any slices and accesses nothing else: lengths that do not match end the loop early and are
+//! never assumed. AVX2 is detected at run time; without it, and on architectures other than x86-64, the plain loops at
+//! the end of the file do all the work, with the same results.
 
 #![expect(unsafe_code, reason = "vector loads and stores through pointers, and calls of AVX2 functions")]
 #![expect(
@@ -14,15 +14,15 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-/// Writes into `dst` the sums of `src`: each lane of `lane` bytes is added to the one `distance` bytes before.
+/// Writes the running sums of `src` to `dst`: each lane of `lane` bytes is added to the one `distance` bytes before.
 ///
-/// `lane` is 1, 2, 4 or 8 bytes, native order; `distance` is a multiple of it. Bytes of the shorter slice count.
+/// `lane` is 1, 2, 4 or 8 bytes, native order; `distance` is a multiple of it. The shorter slice determines the length.
 pub(crate) fn running_sum(src: &[u8], dst: &mut [u8], lane: usize, distance: usize) {
     let len = src.len().min(dst.len()) / lane.max(1) * lane.max(1);
     let (src, dst) = (&src[..len], &mut dst[..len]);
     #[cfg(target_arch = "x86_64")]
     let done = if is_x86_feature_detected!("avx2") {
-        // SAFETY: the machine has AVX2, asked just now.
+        // SAFETY: AVX2 was checked above.
         unsafe { sum_dispatch(src, dst, lane, distance) }
     } else {
         0
@@ -32,9 +32,9 @@ pub(crate) fn running_sum(src: &[u8], dst: &mut [u8], lane: usize, distance: usi
     plain_sum(src, dst, lane, distance, done);
 }
 
-/// Makes samples of `size` bytes, native order, out of byte planes, the most significant plane first.
+/// Interleaves byte planes, most significant plane first, to samples of `size` bytes in native order.
 ///
-/// As many samples as `dst` holds, the first ones of each plane; a plane is a `size`-th of `planes`.
+/// Makes as many samples as `dst` holds, the first ones of each plane; a plane is one `size`-th of `planes`.
 pub(crate) fn weave(planes: &[u8], dst: &mut [u8], size: usize) {
     if size == 0 {
         return;
@@ -53,28 +53,28 @@ pub(crate) fn weave(planes: &[u8], dst: &mut [u8], size: usize) {
     }
 }
 
-/// Copies `src` to `dst`, reversing the bytes of every unit of 2, 3, 4 or 8 bytes (other units: as they are).
+/// Copies `src` to `dst`, reversing the bytes of every unit of 2, 3, 4 or 8 bytes (other units are copied unchanged).
 pub(crate) fn swap(src: &[u8], dst: &mut [u8], unit: usize) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: the machine has AVX2, asked just now.
+        // SAFETY: AVX2 was checked above.
         return unsafe { swap_avx2(src, dst, unit) };
     }
     swap_units(src, dst, unit);
 }
 
-/// One sample of every pixel, and how to pick it.
+/// Picks one sample of every pixel.
 pub(crate) struct Picker {
     size: usize,
     samples: usize,
     sample: usize,
-    /// For each 16 bytes of input that make 16 of output, where each output byte comes from, 0x80 for "not here".
+    /// For each 16 input bytes of an output vector of 16: the source index of each output byte, 0x80 for "not here".
     #[cfg(target_arch = "x86_64")]
     shuffles: [[u8; 16]; 4],
 }
 
 impl Picker {
-    /// Picks sample number `sample` out of pixels of `samples` samples of `size` bytes.
+    /// Returns a picker of sample number `sample` from pixels of `samples` samples of `size` bytes.
     pub(crate) fn new(size: usize, samples: usize, sample: usize) -> Self {
         #[cfg(target_arch = "x86_64")]
         let mut shuffles = [[0x80; 16]; 4];
@@ -96,17 +96,17 @@ impl Picker {
         }
     }
 
-    /// Bytes of a pixel.
+    /// Returns the bytes of a pixel.
     pub(crate) fn step(&self) -> usize {
         self.samples * self.size
     }
 
-    /// Bytes of a sample.
+    /// Returns the bytes of a sample.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Where the sample begins in a pixel.
+    /// Returns the offset of the sample in a pixel.
     pub(crate) fn offset(&self) -> usize {
         self.sample * self.size
     }
@@ -120,7 +120,7 @@ impl Picker {
         }
         #[cfg(target_arch = "x86_64")]
         let done = if matches!(self.size, 1 | 2 | 4 | 8) && is_x86_feature_detected!("avx2") {
-            // SAFETY: the machine has AVX2, asked just now.
+            // SAFETY: AVX2 was checked above.
             unsafe {
                 match self.samples {
                     2 => pick_avx2::<2>(src, dst, &self.shuffles),
@@ -146,12 +146,12 @@ impl Picker {
     }
 }
 
-/// The shuffles of a running sum over vectors of 32 bytes with `distance` bytes between the lanes added.
+/// Shuffles of a running sum over vectors of 32 bytes with `distance` bytes between the lanes added.
 #[cfg(target_arch = "x86_64")]
 struct SumShuffles {
-    /// Step k moves bytes up by `distance << k` inside each half; 0x80 makes a zero.
+    /// Step k moves bytes up by `distance << k` inside each half; 0x80 gives a zero.
     steps: [[u8; 32]; 4],
-    /// The last `distance` bytes of a half, repeated as the next half meets them.
+    /// The last `distance` bytes of a half, repeated in alignment with the next half.
     across: [u8; 32],
     /// The same from the upper half of one vector to both halves of the next.
     carry: [u8; 32],
@@ -184,7 +184,7 @@ const fn sum_shuffles(distance: u8) -> SumShuffles {
     tables
 }
 
-/// Picks the function for a lane and a distance; returns how many bytes it summed.
+/// Selects the function for a lane and a distance; returns how many bytes it summed.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn sum_dispatch(src: &[u8], dst: &mut [u8], lane: usize, distance: usize) -> usize {
@@ -215,8 +215,8 @@ fn sum_dispatch(src: &[u8], dst: &mut [u8], lane: usize, distance: usize) -> usi
     }
 }
 
-/// Sums pixel by pixel, each of `distance` bytes, which VECTORS hold. What is stored beyond a pixel is garbage; the next one
-/// is stored over it, and what follows the last one is not counted as summed.
+/// Sums pixel by pixel, each of `distance` bytes, which VECTORS hold. Bytes stored beyond a pixel are garbage; the next
+/// pixel overwrites them, and those after the last pixel do not count as summed.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn sum_pixels<const LANE: usize, const VECTORS: usize>(src: &[u8], dst: &mut [u8], distance: usize) -> usize {
@@ -226,7 +226,7 @@ fn sum_pixels<const LANE: usize, const VECTORS: usize>(src: &[u8], dst: &mut [u8
         let vectors = from.as_chunks::<32>().0.iter().zip(to.as_chunks_mut::<32>().0);
         for (sum, (from, to)) in sums.iter_mut().zip(vectors) {
             *sum = add::<LANE>(*sum, load32(from));
-            // SAFETY: the array has the 32 bytes that are written; no alignment is asked.
+            // SAFETY: the array has the 32 bytes that are written; no alignment is required.
             unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), *sum) };
         }
         at += distance;
@@ -248,14 +248,14 @@ fn add<const LANE: usize>(a: __m256i, b: __m256i) -> __m256i {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn load32(bytes: &[u8; 32]) -> __m256i {
-    // SAFETY: the array has the 32 bytes that are read; no alignment is asked.
+    // SAFETY: the array has the 32 bytes that are read; no alignment is required.
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
-/// Sums whole vectors of 32 bytes. Needs DISTANCE ≤ 16, a multiple of LANE.
+/// Sums whole vectors of 32 bytes. Requires DISTANCE ≤ 16, a multiple of LANE.
 ///
-/// Inside each half of 16 bytes the sum doubles its reach every step; then the lower half's last lanes are
-/// added to the upper half, and the last lanes of the vector before to both.
+/// Inside each half of 16 bytes the sum doubles its reach every step; then the lower half's last lanes are added to the
+/// upper half, and the last lanes of the previous vector to both.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn sum_avx2<const LANE: usize, const DISTANCE: u8>(src: &[u8], dst: &mut [u8]) -> usize {
@@ -285,17 +285,17 @@ fn sum_avx2<const LANE: usize, const DISTANCE: u8>(src: &[u8], dst: &mut [u8]) -
             x = add::<LANE>(x, _mm256_shuffle_epi8(x, steps[3]));
         }
         let low_half_up = _mm256_permute2x128_si256::<0x08>(x, x);
-        // A shuffle turns the zeros of the lower half into zeros again.
+        // The shuffle maps the zeros of the lower half to zeros again.
         x = add::<LANE>(x, _mm256_shuffle_epi8(low_half_up, across));
         x = add::<LANE>(x, carry);
-        // SAFETY: the array has the 32 bytes that are written; no alignment is asked.
+        // SAFETY: the array has the 32 bytes that are written; no alignment is required.
         unsafe { _mm256_storeu_si256(output.as_mut_ptr().cast(), x) };
         carry = _mm256_shuffle_epi8(_mm256_permute2x128_si256::<0x11>(x, x), carry_over);
     }
     src.len().min(dst.len()) / 32 * 32
 }
 
-/// Weaves 16 samples at a time, size 2, 4 or 8; returns how many. SSE2 is part of x86-64.
+/// Interleaves 16 samples of size 2, 4 or 8 at a time; returns how many. SSE2 is part of x86-64.
 #[cfg(target_arch = "x86_64")]
 fn weave_sse2(planes: &[u8], plane: usize, dst: &mut [u8], size: usize) -> usize {
     match size {
@@ -312,7 +312,7 @@ fn weave_sse2(planes: &[u8], plane: usize, dst: &mut [u8], size: usize) -> usize
     }
 }
 
-/// Applies `weave` to 16 bytes of each plane at a time; returns how many samples were made.
+/// Applies `weave` to 16 bytes of each plane at a time; returns the number of samples made.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn weave_groups<const SIZE: usize>(
@@ -327,17 +327,17 @@ fn weave_groups<const SIZE: usize>(
     let ins: [&[[u8; 16]]; SIZE] =
         std::array::from_fn(|byte| &planes[byte * plane..][..plane].as_chunks::<16>().0[..groups]);
     for (group, out) in outs.iter_mut().enumerate() {
-        // SAFETY: each array has the 16 bytes that are read; no alignment is asked.
+        // SAFETY: each array has the 16 bytes that are read; no alignment is required.
         let loaded = ins.map(|plane| unsafe { _mm_loadu_si128(plane[group].as_ptr().cast()) });
         for (to, value) in out.iter_mut().zip(weave(loaded)) {
-            // SAFETY: the array has the 16 bytes that are written; no alignment is asked.
+            // SAFETY: the array has the 16 bytes that are written; no alignment is required.
             unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), value) };
         }
     }
     groups * 16
 }
 
-/// 16 samples of four bytes. Little end first: the last plane is the least significant.
+/// Interleaves 16 samples of four bytes. Little-endian: the last plane is the least significant.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn weave_fours(p: [__m128i; 4]) -> [__m128i; 4] {
@@ -368,10 +368,10 @@ unpackers! {
 #[target_feature(enable = "avx2")]
 fn pick_avx2<const N: usize>(src: &[u8], dst: &mut [u8], shuffles: &[[u8; 16]; 4]) -> usize {
     let load = |bytes: &[u8; 16]| -> __m128i {
-        // SAFETY: the array has the 16 bytes that are read; no alignment is asked.
+        // SAFETY: the array has the 16 bytes that are read; no alignment is required.
         unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
     };
-    // Not by `map`: compiled for any machine, it cannot take in a closure that needs AVX2.
+    // Not with `map`: it is compiled for any machine and cannot inline a closure that needs AVX2.
     let shuffles = [load(&shuffles[0]), load(&shuffles[1]), load(&shuffles[2]), load(&shuffles[3])];
     let (outs, _) = dst.as_chunks_mut::<16>();
     let (ins, _) = src.as_chunks::<16>();
@@ -389,7 +389,7 @@ fn pick_avx2<const N: usize>(src: &[u8], dst: &mut [u8], shuffles: &[[u8; 16]; 4
         for k in 1..N {
             x = _mm256_or_si256(x, both(k));
         }
-        // SAFETY: the two arrays have the 32 bytes that are written; no alignment is asked.
+        // SAFETY: the two arrays have the 32 bytes that are written; no alignment is required.
         unsafe { _mm256_storeu_si256(output.as_mut_ptr().cast(), x) };
     }
     if let ([input], Some(output)) = (last, outs.last_mut()) {
@@ -397,7 +397,7 @@ fn pick_avx2<const N: usize>(src: &[u8], dst: &mut [u8], shuffles: &[[u8; 16]; 4
         for k in 1..N {
             x = _mm_or_si128(x, _mm_shuffle_epi8(load(&input[k]), shuffles[k]));
         }
-        // SAFETY: the array has the 16 bytes that are written; no alignment is asked.
+        // SAFETY: the array has the 16 bytes that are written; no alignment is required.
         unsafe { _mm_storeu_si128(output.as_mut_ptr().cast(), x) };
     }
     groups * 16
@@ -431,7 +431,7 @@ fn swap_each<const N: usize>(src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The sums from byte `done` on, lane by lane; what is before is summed already.
+/// Sums from byte `done` on, lane by lane; the bytes before are already summed.
 fn plain_sum(src: &[u8], dst: &mut [u8], lane: usize, distance: usize, done: usize) {
     macro_rules! sum {
         ($ty:ty, $lane:literal) => {{
@@ -465,7 +465,7 @@ fn plain_pick<const SIZE: usize>(src: &[u8], dst: &mut [u8], step: usize, offset
 mod tests {
     use super::*;
 
-    /// Bytes of a small generator: every value occurs, none repeats regularly.
+    /// Returns bytes of a small generator: every value occurs, without a regular pattern.
     fn noise(len: usize) -> Vec<u8> {
         let mut state = 0x9e37_79b9_u32;
         (0..len)

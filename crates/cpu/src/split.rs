@@ -1,5 +1,5 @@
-//! Pixels of several samples to one row per band, each byte read once, when bands are wanted one after the other: three bytes, as colour
-//! pictures have, and eight samples of two bytes of pixels that have as many or more, as sensors give.
+//! Splits pixels of several samples into one row per band, reading each byte once, for consecutive bands: three bytes,
+//! as in colour pictures, and eight two-byte samples of pixels that have at least eight, as from sensors.
 
 #![expect(unsafe_code, reason = "vector loads and stores through pointers, and calls of an AVX2 function")]
 
@@ -12,7 +12,7 @@ pub(crate) fn split3(pixels: &[u8], bands: [&mut [u8]; 3]) {
     };
     #[cfg(target_arch = "x86_64")]
     let done = if is_x86_feature_detected!("avx2") {
-        // SAFETY: the machine has AVX2, asked just now.
+        // SAFETY: AVX2 was checked above.
         unsafe { avx2::split3(pixels, [&mut *a, &mut *b, &mut *c]) }
     } else {
         0
@@ -25,7 +25,7 @@ pub(crate) fn split3(pixels: &[u8], bands: [&mut [u8]; 3]) {
     }
 }
 
-/// Splits eight samples of two bytes that begin `offset` bytes after the beginning of each pixel of `step` bytes, as many
+/// Splits eight two-byte samples that begin `offset` bytes after the start of each pixel of `step` bytes, for as many
 /// pixels as all slices hold.
 pub(crate) fn split8_words(pixels: &[u8], step: usize, offset: usize, mut bands: [&mut [u8]; WORDS]) {
     if step < offset.saturating_add(2 * WORDS) {
@@ -47,7 +47,7 @@ pub(crate) fn split8_words(pixels: &[u8], step: usize, offset: usize, mut bands:
     }
 }
 
-/// Samples of two bytes that are split together.
+/// Two-byte samples that are split together.
 pub(crate) const WORDS: usize = 8;
 
 #[cfg(target_arch = "x86_64")]
@@ -55,7 +55,7 @@ mod sse2 {
     use super::WORDS;
     use std::arch::x86_64::*;
 
-    /// Splits groups of eight pixels, of `count` at most that all slices have; returns how many pixels they have.
+    /// Splits groups of eight pixels, of at most `count` that all slices have; returns the number of pixels done.
     pub(super) fn split8_words(
         pixels: &[u8],
         (step, offset): (usize, usize),
@@ -67,13 +67,13 @@ mod sse2 {
         let count = count.min(shortest).min(pixels_there) / 8 * 8;
         let mut at = 0;
         while at < count {
-            // SAFETY: `at + 8` pixels are there, each has 16 bytes from `offset` on. No alignment is asked.
+            // SAFETY: `at + 8` pixels exist, each has 16 bytes from `offset` on. No alignment is required.
             let row = |number: usize| unsafe {
                 _mm_loadu_si128(pixels.as_ptr().add((at + number) * step + offset).cast())
             };
             let columns = transposed([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
             for (band, column) in bands.iter_mut().zip(columns) {
-                // SAFETY: each slice has the 16 bytes of the samples from `at` to `at + 8`. No alignment is asked.
+                // SAFETY: each slice has the 16 bytes of the samples from `at` to `at + 8`. No alignment is required.
                 unsafe { _mm_storeu_si128(band.as_mut_ptr().add(2 * at).cast(), column) };
             }
             at += 8;
@@ -81,10 +81,10 @@ mod sse2 {
         count
     }
 
-    /// The columns of eight rows of eight words.
+    /// Returns the columns of eight rows of eight words.
     #[inline(always)]
     fn transposed(rows: [__m128i; 8]) -> [__m128i; 8] {
-        // SAFETY: every machine of this architecture has SSE2.
+        // SAFETY: every CPU of this architecture has SSE2.
         unsafe {
             let [a, b, c, d, e, f, g, h] = rows;
             let (ab, ef) = (_mm_unpacklo_epi16(a, b), _mm_unpacklo_epi16(e, f));
@@ -117,28 +117,28 @@ mod avx2 {
     /// Pixels that are split together.
     const GROUP: usize = 32;
 
-    /// Splits whole groups; returns how many pixels they have.
+    /// Splits whole groups; returns the number of pixels done.
     #[target_feature(enable = "avx2")]
     pub(super) fn split3(pixels: &[u8], [a, b, c]: [&mut [u8]; 3]) -> usize {
         let count = (pixels.len() / 3).min(a.len()).min(b.len()).min(c.len()) / GROUP * GROUP;
-        // Of 48 bytes, every third one is wanted: its place in its 16 bytes is another one in each of the three, so
-        // they are put together first and then brought into order.
+        // Every third of 48 bytes is needed, at different positions in each of the three vectors of 16 bytes, so they
+        // are blended into one vector first and then reordered.
         let [in_second, in_third] = [both(MASKS[0]), both(MASKS[1])];
         let orders = [both(ORDERS[0]), both(ORDERS[1]), both(ORDERS[2])];
         let mut at = 0;
         while at < count {
-            // SAFETY: `count` is at most a third of the bytes there are, and a multiple of the group: 96 bytes are there
-            // from `3 * at` on. No alignment is asked.
+            // SAFETY: `count` is at most a third of the available bytes, and a multiple of the group: 96 bytes are
+            // available from `3 * at` on. No alignment is required.
             let (x, y, z) = unsafe {
                 let from = pixels.as_ptr().add(3 * at);
                 (halves(from), halves(from.add(16)), halves(from.add(32)))
             };
             // The first byte of a pixel lies at 0, 3, … of the first 16 bytes, at 2, 5, … of the second and at 1, 4, …
-            // of the third. For the second byte the 16 bytes that come first are the second, for the third the third.
+            // of the third. For the second byte of a pixel the second vector comes first, for the third the third.
             let first = _mm256_blendv_epi8(_mm256_blendv_epi8(x, y, in_second), z, in_third);
             let second = _mm256_blendv_epi8(_mm256_blendv_epi8(y, z, in_second), x, in_third);
             let third = _mm256_blendv_epi8(_mm256_blendv_epi8(z, x, in_second), y, in_third);
-            // SAFETY: each slice has the 32 bytes from `at` on, since `at + GROUP <= count`. No alignment is asked.
+            // SAFETY: each slice has the 32 bytes from `at` on, since `at + GROUP <= count`. No alignment is required.
             unsafe {
                 _mm256_storeu_si256(a.as_mut_ptr().add(at).cast(), _mm256_shuffle_epi8(first, orders[0]));
                 _mm256_storeu_si256(b.as_mut_ptr().add(at).cast(), _mm256_shuffle_epi8(second, orders[1]));
@@ -149,9 +149,9 @@ mod avx2 {
         count
     }
 
-    /// Places 2, 5, … and 1, 4, … of 16 bytes.
+    /// Masks of positions 2, 5, … and 1, 4, … of 16 bytes.
     const MASKS: [[u8; 16]; 2] = [every_third(2), every_third(1)];
-    /// Where the bytes of each band lie, in order.
+    /// Indices of each band's bytes, in order.
     const ORDERS: [[u8; 16]; 3] = [order(0), order(1), order(2)];
 
     #[expect(clippy::indexing_slicing, reason = "evaluated when compiling")]
@@ -178,18 +178,18 @@ mod avx2 {
 
     #[target_feature(enable = "avx2")]
     fn both(bytes: [u8; 16]) -> __m256i {
-        // SAFETY: the array has the 16 bytes that are read; no alignment is asked.
+        // SAFETY: the array has the 16 bytes that are read; no alignment is required.
         _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
     }
 
-    /// 16 bytes, and those 48 bytes later.
+    /// Loads 16 bytes, and those 48 bytes later.
     ///
     /// # Safety
     /// 64 bytes must be readable at `from`.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn halves(from: *const u8) -> __m256i {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let low = _mm256_castsi128_si256(_mm_loadu_si128(from.cast()));
             _mm256_inserti128_si256::<1>(low, _mm_loadu_si128(from.add(48).cast()))

@@ -1,7 +1,7 @@
-//! Y, Cb and Cr in units of subsampled chroma to RGB, digit for digit as libtiff's `tif_color.c`.
+//! Converts Y, Cb and Cr in units of subsampled chroma to RGB, with the same results as libtiff's `tif_color.c`.
 //!
-//! A unit holds h × v luma samples, row by row, then one Cb and one Cr that all of them share: chroma is
-//! repeated, not interpolated.
+//! A unit holds h × v luma samples, row by row, then one Cb and one Cr for all of them: chroma is repeated, not
+//! interpolated.
 
 use strile_engine::{BlockLayout, CHROMA_FRACTION_BITS, ChromaTables};
 use strile_tiff::YCbCr;
@@ -14,7 +14,7 @@ pub(crate) struct ToRgb {
 }
 
 impl ToRgb {
-    /// Returns the tables of a layout, `None` where it has no chroma units, or why it cannot be converted.
+    /// Returns the tables of a layout, or `None` if it has no chroma units; the error says why it cannot be converted.
     pub(crate) fn of(layout: &BlockLayout) -> Result<Option<Self>, String> {
         let Some(ycbcr) = layout.extras.ycbcr.filter(|_| layout.has_chroma_units()) else {
             return Ok(None);
@@ -37,12 +37,12 @@ impl ToRgb {
         }
     }
 
-    /// Columns of pixels in a unit.
+    /// Returns the columns of pixels in a unit.
     pub(crate) fn columns_per_unit(&self) -> usize {
         self.across
     }
 
-    /// Rows of pixels in a row of units.
+    /// Returns the rows of pixels in a row of units.
     pub(crate) fn rows_per_unit(&self) -> usize {
         self.down
     }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn units_share_their_chroma() {
-        // One unit of 2 × 2 at the left, half a unit at the right edge of a row of three pixels.
+        // One full unit of 2 × 2 on the left, half a unit at the right edge of a row of three pixels.
         let tables = ToRgb::new(&YCbCr::default());
         let units = [10, 20, 30, 40, 128, 128, 50, 60, 70, 80, 85, 255];
         let mut top = [0; 9];

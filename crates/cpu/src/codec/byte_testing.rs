@@ -1,4 +1,4 @@
-//! What the tests of the byte codecs share: layouts, a repeatable source of chance, and mutants.
+//! Test helpers of the byte codecs: layouts, a reproducible random source, and mutants.
 
 #![allow(clippy::cast_possible_truncation, reason = "chance is cut to the width wanted")]
 
@@ -8,7 +8,7 @@ use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
 };
 
-/// Strips of `width` by `height` bytes.
+/// Returns a layout of strips of `width` by `height` bytes.
 pub(super) fn layout(compression: Compression, width: u32, height: u32) -> BlockLayout {
     BlockLayout {
         width,
@@ -34,12 +34,12 @@ pub(super) fn layout(compression: Compression, width: u32, height: u32) -> Block
     }
 }
 
-/// A block with all rows of its layout.
+/// Returns a block with all rows of its layout.
 pub(super) fn whole(layout: &BlockLayout) -> StoredBlock<'_> {
     StoredBlock { layout, rows: layout.height }
 }
 
-/// A repeatable source of chance (xorshift64*).
+/// A reproducible random source (xorshift64*).
 pub(super) struct Random(u64);
 
 impl Random {
@@ -58,7 +58,7 @@ impl Random {
         ((self.next() >> 33) as usize) % limit.max(1)
     }
 
-    /// `good` with a few bytes changed, and now and then cut, lengthened or with a piece moved.
+    /// Returns `good` with a few bytes changed, and sometimes truncated, extended or with a piece moved.
     pub(super) fn mutant(&mut self, good: &[u8]) -> Vec<u8> {
         let mut bytes = good.to_vec();
         for _ in 0..=self.below(3) {
@@ -76,7 +76,7 @@ impl Random {
         bytes
     }
 
-    /// Bytes as images have them: from constant over smooth to noise.
+    /// Returns bytes like those of images: constant, smooth and noisy.
     pub(super) fn image_like(&mut self, len: usize) -> Vec<u8> {
         let kind = self.below(5);
         let mut value = 0_u8;
@@ -100,8 +100,8 @@ impl Random {
     }
 }
 
-/// Runs `decode` over an output of `len` bytes filled first with one pattern, then with another: where it says
-/// that it succeeded, both must agree, which means that every byte was written.
+/// Runs `decode` on an output of `len` bytes, filled first with one pattern, then with another. If it reports success,
+/// both outputs must agree: every byte was written.
 pub(super) fn fills_or_faults(
     len: usize,
     mut decode: impl FnMut(&mut [u8]) -> Result<(), BlockFault>,

@@ -1,9 +1,9 @@
 //! Bilevel rows by ITU-T T.4 and T.6: modified Huffman, Group 3 in one and two dimensions, Group 4.
 //!
-//! Rows come out packed, a 1 bit being black, whatever the photometric tag says (as every reader of TIFF
-//! does). A row is held as its changing elements; each row is complete or the block is faulty, there is no
-//! resynchronising after damage. End-of-line codes of Group 3 may be there or not before a one-dimensional
-//! row, with any fill before them. Bits of FillOrder 2 are turned before this module sees them.
+//! Decoded rows are packed, with 1 bits for black whatever the photometric tag says (like in every TIFF reader). A row
+//! is held as its changing elements. Each row must be complete or the block is faulty; there is no resynchronisation
+//! after damage. End-of-line codes of Group 3 before a one-dimensional row are optional, with any fill before them.
+//! FillOrder 2 is undone before this module sees the bits.
 
 mod codes;
 pub(super) mod encode;
@@ -43,7 +43,7 @@ pub(super) fn decode(
     let mut row = Vec::new();
     let mut looks = Looks::new(stop);
     for (done, out) in dst.chunks_exact_mut(row_len).enumerate() {
-        // A pixel takes about as long as a byte of other codecs.
+        // A pixel takes about as long as a byte does in other codecs.
         looks.after(done.saturating_mul(layout.width as usize))?;
         row.clear();
         let dimension = match layout.compression {
@@ -88,14 +88,14 @@ enum RowFault {
     Unsupported,
 }
 
-/// Bits from the most significant one down; zeros are read past the end, and noticed when they are taken.
+/// Bits from the most significant one down. Reads past the end return zeros; taking them is a fault.
 struct Bits<'a> {
     src: &'a [u8],
     at: usize,
 }
 
 impl Bits<'_> {
-    /// The next `count` bits, at most 24.
+    /// Returns the next `count` bits, at most 24.
     fn peek(&self, count: u32) -> u32 {
         let bytes = self.src.get(self.at / 8..).unwrap_or_default();
         let word = match bytes.first_chunk::<4>() {
@@ -129,7 +129,7 @@ impl Bits<'_> {
     }
 }
 
-/// Takes the end-of-line code before a row, and its tag bit, where they are there.
+/// Takes the end-of-line code before a row, and its tag bit, if present.
 fn start_of_group3_row(bits: &mut Bits<'_>, options: u32) -> Result<Dimension, RowFault> {
     let two_dimensional = options & T4_TWO_DIMENSIONAL != 0;
     if bits.at >= bits.src.len() * 8 {
@@ -151,7 +151,7 @@ fn start_of_group3_row(bits: &mut Bits<'_>, options: u32) -> Result<Dimension, R
         }
         bits.skip(1)?;
     }
-    // Two EOLs in a row begin the return to control: the page is over.
+    // Two consecutive EOLs begin the return to control: the page ends.
     if bits.peek(12) == 1 { Err(RowFault::Ended) } else { Ok(dimension) }
 }
 
@@ -172,7 +172,7 @@ fn run(bits: &mut Bits<'_>, black: bool) -> Result<u32, RowFault> {
     }
 }
 
-/// Ends a run at `at`. Even places of `row` are changes to black; a run without pixels joins its neighbours.
+/// Ends a run at `at`. Even indices of `row` are changes to black; an empty run joins its neighbours.
 fn change(row: &mut Vec<u32>, at: u32) {
     if row.last() == Some(&at) {
         row.pop();
@@ -200,9 +200,9 @@ fn two_dimensional_row(
     reference: &[u32],
     row: &mut Vec<u32>,
 ) -> Result<(), RowFault> {
-    // T.6 2.2.1: a0 is before the row at its start; `started` tells that apart from a0 on its first pixel.
+    // T.6 2.2.1: a0 starts before the row; `started` distinguishes that from a0 on the first pixel.
     let (mut a0, mut started, mut black) = (0, false, false);
-    // Changes of the reference before this place are at or left of a0.
+    // Changes of the reference before this index are at or left of a0.
     let mut seek = 0;
     while a0 < width {
         seek = first_change_after(reference, seek, a0, started);
@@ -247,13 +247,13 @@ fn two_dimensional_row(
     Ok(())
 }
 
-/// The first change right of a0, looking from `from` on; nothing is left of an a0 before the row.
+/// Returns the first change right of a0, searching from `from`. An a0 before the row has no change to its left.
 fn first_change_after(reference: &[u32], from: usize, a0: u32, started: bool) -> usize {
     let rest = reference.get(from..).unwrap_or_default();
     from + rest.iter().take_while(|&&at| started && at <= a0).count()
 }
 
-/// Writes a row: black between each even change and the next.
+/// Writes a row: black from each even change to the next one.
 fn paint(out: &mut [u8], row: &[u32], width: u32) {
     out.fill(0);
     for span in row.chunks(2) {

@@ -1,10 +1,10 @@
 //! Compression 8 and 32946: Deflate in a zlib frame (RFC 1950), with its Adler-32 checked.
 //!
-//! libdeflate decodes it, but for streams that are nearly all literals (`inflate_literals`).
-//! It says only that data is bad; what is bad about it is found by `inflate_scan`, on that path alone.
+//! libdeflate decodes it, except streams that are nearly all literals (`inflate_literals`). libdeflate reports only
+//! that data is bad; `inflate_scan` then finds out what is wrong with it.
 //!
-//! Named cases: bytes after the checksum are left, as libtiff does; a last strip holding all its rows. It is inflated
-//! in pieces by miniz_oxide, since libdeflate needs memory for all of it, and a strip may state millions of rows.
+//! Special cases: bytes after the checksum are ignored, as in libtiff. A last strip may hold all its rows; miniz_oxide
+//! inflates it in pieces, since libdeflate needs memory for the whole output and a strip may state millions of rows.
 
 mod inflate_literals;
 pub(super) mod inflate_scan;
@@ -42,7 +42,7 @@ pub(super) fn decode(
     }
     let stop = workspace.crew.stop();
     if needed > LARGE {
-        // Slower than libdeflate, and can be cancelled.
+        // Slower than libdeflate, but can be cancelled.
         let done = decode_large(src, dst, stop);
         stop.check()?;
         return done.map_or_else(|| decode_unusual(src, dst, most_output(needed, block)), Ok);
@@ -50,14 +50,14 @@ pub(super) fn decode(
     match workspace.deflate().zlib_decompress(src, dst) {
         Ok(found) if found == needed => Ok(()),
         Ok(found) => Err(BlockFault::short(found, needed)),
-        // Cut data can look like either: libdeflate reads zeros past its end for a while.
+        // Truncated data can cause either error: libdeflate reads zeros past its end for a while.
         Err(DecompressionError::BadData | DecompressionError::InsufficientSpace) => {
             decode_unusual(src, dst, most_output(needed, block))
         }
     }
 }
 
-/// Decodes a stream that is nearly all literals and right to its checksum; `None` leaves it to libdeflate.
+/// Decodes a stream that is nearly all literals, including its checksum; `None` leaves it to libdeflate.
 fn decode_literals(src: &[u8], dst: &mut [u8], workspace: &mut Workspace) -> Option<()> {
     let &[method, flags] = src.first_chunk::<HEADER>()?;
     if method & 0x0F != 8 || flags & 0x20 != 0 || u16::from_be_bytes([method, flags]) % 31 != 0 {
@@ -70,7 +70,7 @@ fn decode_literals(src: &[u8], dst: &mut [u8], workspace: &mut Workspace) -> Opt
     (adler32(dst) == stored).then_some(())
 }
 
-/// Decodes a stream that fills `dst` and is right to its checksum; `None` for any other, and if it is to stop.
+/// Decodes a stream that fills `dst` and has a valid checksum; `None` for any other, and if cancelled.
 fn decode_large(src: &[u8], dst: &mut [u8], stop: &Stop) -> Option<()> {
     let &[method, flags] = src.first_chunk::<HEADER>()?;
     if method & 0x0F != 8 || flags & 0x20 != 0 || u16::from_be_bytes([method, flags]) % 31 != 0 {
@@ -80,7 +80,7 @@ fn decode_large(src: &[u8], dst: &mut [u8], stop: &Stop) -> Option<()> {
     let mut state = Box::<DecompressorOxide>::default();
     let (mut taken, mut produced, mut checksum) = (0_usize, 0_usize, Adler32::new());
     loop {
-        // One byte past the block would be a surplus: the stream must end with it.
+        // A byte past the block would be a surplus: the stream must end with the block.
         let end = produced.saturating_add(LOOKS_EVERY).min(dst.len());
         let (input, output) = (data.get(taken..)?, dst.get_mut(..end)?);
         let (status, read, written) =
@@ -97,7 +97,7 @@ fn decode_large(src: &[u8], dst: &mut [u8], stop: &Stop) -> Option<()> {
     (produced == dst.len() && checksum.sum() == stored).then_some(())
 }
 
-/// Decodes a last strip holding all its rows, or says why libdeflate refused `src`.
+/// Decodes a last strip that holds all its rows, or returns why libdeflate rejected `src`.
 fn decode_unusual(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFault> {
     let needed = dst.len();
     let (Some(&[method, flags]), Some(data)) = (src.first_chunk::<HEADER>(), src.get(HEADER..)) else {
@@ -135,11 +135,11 @@ fn decode_unusual(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFa
     Ok(())
 }
 
-/// Bytes of output at once: as far as a match of Deflate reaches back.
+/// Bytes of output at a time: the maximum distance of a Deflate match.
 const WINDOW: usize = 32 << 10;
 
-/// Inflates all of `data`, of which `dst` keeps the first bytes; says how many there are, and their Adler-32. What `dst`
-/// does not keep takes a window of memory, however long it is.
+/// Inflates all of `data` and keeps the first bytes in `dst`. Returns the total length and its Adler-32. The rest needs
+/// only one window of memory, whatever its length.
 fn inflate_in_pieces(data: &[u8], dst: &mut [u8]) -> Option<(usize, u32)> {
     let mut state = Box::<DecompressorOxide>::default();
     let mut window = vec![0; WINDOW];
@@ -163,9 +163,9 @@ fn inflate_in_pieces(data: &[u8], dst: &mut [u8]) -> Option<(usize, u32)> {
     }
 }
 
-/// libdeflate's level for one in zlib's numbers, by which users know them: from 6 to 9 it takes one more to be
-/// as small as zlib, and libtiff does the same. Not for the default on planes of floats, where that takes 1.7
-/// times as long for 0.6 % (docs/bench/log/notes.md).
+/// Returns libdeflate's level for a zlib level, which users know. Levels 6 to 9 become one higher to compress as well
+/// as zlib, as in libtiff. The exception is the default level on planes of floats, where that takes 1.7 times as long
+/// for 0.6 % (docs/bench/log/notes.md).
 pub(super) fn effort(level: i32, predictor: Predictor) -> i32 {
     match (level, predictor) {
         (6, Predictor::FloatingPoint) => 6,
@@ -180,14 +180,14 @@ pub(super) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
     Ok(layout)
 }
 
-/// The most bytes that a zlib stream of `len` bytes has: libdeflate stores what it cannot compress, in blocks of at
-/// least 5000 bytes with 5 bytes of header.
+/// Returns the maximum length of a zlib stream of `len` bytes: libdeflate stores what it cannot compress, in blocks of
+/// at least 5000 bytes with 5 bytes of header.
 pub(super) fn bound(len: usize) -> u64 {
     let len = len as u64;
     len.saturating_add(len.div_ceil(5000).max(1) * 5).saturating_add((HEADER + TRAILER) as u64)
 }
 
-/// Appends a zlib stream: by libdeflate, or without matches where that is no larger.
+/// Appends a zlib stream, written by libdeflate, or without matches if that is not larger.
 pub(super) fn encode(
     src: &[u8],
     dst: &mut Vec<u8>,
@@ -196,7 +196,7 @@ pub(super) fn encode(
 ) -> Result<(), BlockFault> {
     let compressor = workspace.deflate_encoder(effort)?;
     let start = dst.len();
-    // `literals` writes eight bytes at once.
+    // `literals` writes eight bytes at a time.
     let out = room(dst, bound(src.len()).saturating_add(8))?;
     let len = match literals::suits(src, compressor) {
         true => literals::encode(src, out),
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(fault, BlockFault::surplus(81, 30));
     }
 
-    /// Many windows long, with matches across their borders; the checksum covers what is dropped.
+    /// The strip spans many windows, with matches across their borders; the checksum covers the dropped bytes.
     #[test]
     fn long_last_strips_are_inflated_in_pieces() {
         let layout = testing::layout(Compression::Deflate, 1000, 400);

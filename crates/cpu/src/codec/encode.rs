@@ -1,8 +1,8 @@
-//! The closed set of encoders, one `match`: the twin of `decode`.
+//! Dispatch to the closed set of encoders, the counterpart of `decode`.
 //!
-//! Every encoder takes the whole block in the form that its decoder leaves (`BlockLayout::decoded_form`) and
-//! appends its bytes to `dst`. Given the same block and parameters it appends the same bytes, always. Each
-//! codec's file has its `encode`, its `bound`, and a `prepare` where it has parameters to check.
+//! Every encoder takes the whole block in the form that its decoder produces (`BlockLayout::decoded_form`) and appends
+//! its bytes to `dst`. Output is deterministic: the same block and parameters give the same bytes. Each codec's file
+//! has its `encode`, its `bound`, and a `prepare` if it has parameters to check.
 
 use super::portable::matches::Shape;
 use super::{StoredBlock, Workspace};
@@ -57,13 +57,14 @@ pub fn encode(
     }
 }
 
-/// Where in a block the portable encoders look for what is alike.
+/// Returns the shape that tells the portable encoders where similar data lies.
 fn shape(layout: &BlockLayout) -> Shape {
     let unit = usize::try_from(layout.pixel_bits().div_ceil(8)).unwrap_or(usize::MAX);
     Shape { row: layout.packed_row_len().unwrap_or(0), unit: unit.max(1) }
 }
 
-/// The most bytes `encode` can append for a block of `rows` rows; `u64::MAX` where no memory holds the block.
+/// Returns the maximum number of bytes `encode` can append for a block of `rows` rows; `u64::MAX` if the block cannot
+/// fit in memory.
 pub fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
     let Some(len) = layout.block.decoded_len(rows) else { return u64::MAX };
     let portable = layout.params.encoder == Encoder::Portable;
@@ -133,7 +134,7 @@ fn complete(layout: EncodeLayout) -> Result<EncodeLayout, String> {
     }
 }
 
-/// What holds for blocks of every codec.
+/// Checks what applies to blocks of every codec.
 fn check(block: &BlockLayout) -> Result<(), String> {
     let (sample, codec) = (block.sample, block.compression.name());
     if block.width == 0 || block.height == 0 || block.samples == 0 {
@@ -171,7 +172,7 @@ fn check(block: &BlockLayout) -> Result<(), String> {
     }
 }
 
-/// The level, where it is one of the codec's.
+/// Returns the level if the codec supports it.
 pub(super) fn level_within(
     layout: &EncodeLayout,
     range: std::ops::RangeInclusive<i32>,
@@ -184,7 +185,7 @@ pub(super) fn level_within(
     Err(format!("expected a {codec} level from {least} to {most}, got {level}"))
 }
 
-/// Why a compression that strile reads is not written.
+/// Returns why strile does not write a compression that it reads.
 fn refusal(compression: C) -> String {
     match compression {
         C::JpegXl => "there is no free encoder for jxl yet; use webp or jpeg2000".into(),

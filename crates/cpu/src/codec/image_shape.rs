@@ -1,4 +1,4 @@
-//! The size that an image stream states, and memory for a whole image where the block has fewer rows.
+//! The size that an image stream states, and memory for a whole image if the block has fewer rows.
 
 use super::StoredBlock;
 use super::workspace::out_of_memory;
@@ -7,7 +7,7 @@ use strile_engine::{BlockFault, BlockLayout};
 
 pub(super) use strile_codestream::StatedShape;
 
-/// A fault unless `src` holds all samples of a block to encode.
+/// Returns a fault unless `src` holds all samples of a block to encode.
 pub(super) fn check_len(src: &[u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
     match block.layout.samples_len(block.rows) {
         Some(expected) if src.len() == expected => Ok(()),
@@ -15,8 +15,8 @@ pub(super) fn check_len(src: &[u8], block: StoredBlock<'_>) -> Result<(), BlockF
     }
 }
 
-/// Lets `decode` fill memory for a whole image of `image_len` bytes: `dst` itself where it is that long, else
-/// other memory whose beginning goes to `dst`. The caller has counted it.
+/// Calls `decode` with memory for a whole image of `image_len` bytes: `dst` itself if it is that long, otherwise
+/// separate memory whose beginning is copied to `dst`. The caller has accounted for it.
 pub(super) fn with_whole_image(
     dst: &mut [u8],
     image_len: usize,
@@ -32,17 +32,17 @@ pub(super) fn with_whole_image(
     Ok(())
 }
 
-/// Memory for a whole image, which the caller has counted.
+/// Allocates memory for a whole image, which the caller has accounted for.
 pub(super) fn zeroed(len: usize) -> Result<Vec<u8>, BlockFault> {
     try_zeroed(len, "a whole image").map_err(|error| out_of_memory(len, error.purpose))
 }
 
-/// Rows that a picture in this block may state: a last strip may hold all its rows.
+/// Returns the maximum rows that a picture in this block may state: a last strip may hold all its rows.
 pub(super) fn most_rows(layout: &BlockLayout, rows: u32) -> u32 {
     if layout.is_strip { rows.max(layout.height) } else { rows }
 }
 
-/// Turns big-endian samples of 16 bits into native ones.
+/// Converts big-endian samples of 16 bits to native order.
 pub(super) fn native_from_big_endian_16(bytes: &mut [u8]) {
     for pair in bytes.as_chunks_mut().0 {
         *pair = u16::from_be_bytes(*pair).to_ne_bytes();

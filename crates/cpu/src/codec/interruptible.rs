@@ -1,16 +1,16 @@
-//! The input of decoders of other libraries that read it as they go: reads fail once the call is cancelled.
+//! Input for external decoders that read incrementally: reads fail once the call is cancelled.
 
 use crate::stop::Stop;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
-/// Bytes that are lent at a time: a decoder makes a thousand times as many of them at most.
+/// Bytes lent at a time: a decoder outputs at most a thousand times as many.
 const AT_A_TIME: usize = 16 << 10;
 
 /// An encoded block.
 pub(super) struct Interruptible<'a> {
     src: &'a [u8],
     at: usize,
-    /// Where it looks next whether to stop.
+    /// Offset of the next check for cancellation.
     next: usize,
     stop: &'a Stop,
 }

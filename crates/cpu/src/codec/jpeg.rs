@@ -1,9 +1,10 @@
-//! JPEG streams as Technical Note 2 has them: abbreviated or whole, baseline, progressive or lossless.
+//! JPEG streams by Technical Note 2: abbreviated or complete, baseline, progressive or lossless.
 //!
-//! YCbCr becomes RGB where the image's photometric tag says YCbCr, and only there; what the stream itself says
-//! of colours (Adobe's marker, names of components) does not count, as in libtiff; but YCCK is refused, where libtiff gives
-//! it for CMYK. Lossless streams give their components as stored. Sequential pictures are decoded by `sequential`; progressive ones, and those whose sampling
-//! factors do not divide the largest, by a library that rounds and interpolates otherwise.
+//! YCbCr becomes RGB if and only if the image's photometric tag says YCbCr. Colour information in the stream itself
+//! (Adobe's marker, names of components) is ignored, as in libtiff; but YCCK is rejected, which libtiff returns as
+//! CMYK. Lossless streams return their components as stored. Sequential pictures are decoded by `sequential`;
+//! progressive ones, and those whose sampling factors do not divide the largest, by a library that rounds and
+//! interpolates differently.
 
 mod bits;
 mod coded;
@@ -30,18 +31,19 @@ use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// Most scans of a progressive stream; each costs a pass over the whole image.
+/// Maximum number of scans of a progressive stream; each costs a pass over the whole image.
 const MOST_SCANS: usize = 64;
 
-/// Samples of all components in whole data units, of all rows that a strip may hold, and the coded bytes without stuffing.
+/// Returns the working memory: samples of all components in whole data units, for all rows that a strip may hold, and
+/// the coded bytes without stuffing.
 pub(super) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     let padded = |len: u32| u64::from(len).next_multiple_of(8);
     let pixels = padded(layout.width).saturating_mul(padded(most_rows(layout, rows)));
     pixels.saturating_mul(layout.samples.into()).saturating_add(encoded)
 }
 
-/// What the library takes: coefficients of 16 bits of all components in whole units of the picture, a whole image where
-/// the block keeps less, the stream with its tables, and rows on their way.
+/// Returns the memory that the library needs: coefficients of 16 bits of all components in whole units of the picture,
+/// a whole image if the block keeps less, the stream with its tables, and row buffers.
 fn library_memory(shape: StatedShape, frame: &Frame, kept: usize, encoded: usize) -> Result<u64, BlockFault> {
     let of = |factor: fn(&Component) -> u8| frame.components.iter().map(factor).max().unwrap_or(1).max(1);
     let padded = |len: u32, factor: u8| u64::from(len).next_multiple_of(8 * u64::from(factor));
@@ -69,14 +71,14 @@ pub(super) fn decode(
     Stream { src, tables: extras.jpeg_tables.as_deref(), colours }.decode(dst, block, workspace)
 }
 
-/// A stream and what goes with it.
+/// A stream with its context.
 #[derive(Clone, Copy)]
 pub(super) struct Stream<'a> {
-    /// From SOI on.
+    /// Bytes from SOI on.
     pub(super) src: &'a [u8],
-    /// Tables that it lacks.
+    /// Tables that the stream lacks.
     pub(super) tables: Option<&'a [u8]>,
-    /// What three components are.
+    /// Meaning of three components.
     pub(super) colours: Colours,
 }
 
@@ -123,9 +125,9 @@ impl Stream<'_> {
             return sequential::decode(self.src, &picture, dst, jpeg, crew.stop());
         }
         jpeg_stream::check_inks(self.src, frame, self.colours)?;
-        // The decoder pads, or leaves as it was, what is missing of the last rows.
+        // The decoder pads missing parts of the last rows, or leaves them as they were.
         let scans = jpeg_stream::check_scans(self.src, frame).map_err(|fault| with_len(fault, dst.len()))?;
-        // It also takes the data units of a component's own sequential scan for those of MCUs.
+        // The decoder also mistakes the data units of a component's own sequential scan for those of MCUs.
         if frame.marker != 0xC2 && scans > 1 {
             return Err(BlockFault::unsupported(
                 "sequential JPEG of several scans with odd sampling factors",
@@ -161,7 +163,7 @@ impl Stream<'_> {
     }
 }
 
-/// Whether every sampling factor divides the largest.
+/// Returns whether every sampling factor divides the largest.
 fn factors_divide(frame: &Frame) -> bool {
     let of = |factor: fn(&Component) -> u8| {
         let most = frame.components.iter().map(factor).max().unwrap_or(1);
@@ -170,7 +172,7 @@ fn factors_divide(frame: &Frame) -> bool {
     of(|component| component.sampling.0) && of(|component| component.sampling.1)
 }
 
-/// A fault for want of input says how much output there should have been.
+/// Adds the expected output length to a fault for truncated input.
 fn with_len(fault: BlockFault, expected: usize) -> BlockFault {
     match fault.kind {
         FaultKind::InputTruncated => BlockFault::truncated(0, expected),
@@ -195,7 +197,7 @@ mod tests {
     const YCBCR: &[u8] = include_bytes!("../../tests/data/ycbcr420.jpg");
     const RGB: &[u8] = include_bytes!("../../tests/data/rgb444.jpg");
 
-    /// The picture that was compressed: 24 x 16 pixels of slopes.
+    /// Returns the picture that was compressed: 24 x 16 pixels of slopes.
     fn slopes() -> Vec<u8> {
         (0..16_u32)
             .flat_map(|y| (0..24).flat_map(move |x| [x * 10, y * 15, 255 - x * 5 - y * 4].map(|v| v as u8)))
@@ -249,7 +251,7 @@ mod tests {
 
     #[test]
     fn tables_may_be_apart() {
-        // The quantisation and Huffman tables of the stream go to JPEGTables, the rest stays.
+        // Move the stream's quantisation and Huffman tables to JPEGTables and keep the rest.
         let (mut tables, mut rest) = (vec![0xFF, 0xD8], vec![0xFF, 0xD8]);
         let mut at = 2;
         while RGB[at + 1] != 0xDA {
@@ -272,7 +274,7 @@ mod tests {
         for len in 0..RGB.len() - 1 {
             assert!(decode_block(&RGB[..len], &rgb_layout()).is_err(), "{len}");
         }
-        // A picture of 62,500 data units that comes with the data of six.
+        // A picture that states 62,500 data units but contains six.
         let at = RGB.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
         let mut large = RGB.to_vec();
         large[at + 5..at + 9].copy_from_slice(&[0x07, 0xD0, 0x07, 0xD0]);

@@ -1,9 +1,9 @@
-//! JPEG 2000 codestreams, alone or in a JP2 file: components as stored, to 28 bits, signed or not.
+//! JPEG 2000 codestreams, bare or in a JP2 file: components as stored, up to 28 bits, signed or unsigned.
 //!
-//! The codestream crate says what is where; here are the code-blocks, the wavelets and the colours. The size of the
-//! codestream is checked against the block's before anything of it is decoded. Boxes of a JP2 file do not change what
-//! samples mean. Chroma that the codestream holds subsampled, and the YCbCr of Aperio's scheme, become RGB; every other
-//! component stays as it is.
+//! The codestream crate locates the parts; this module decodes code-blocks, wavelets and colours. The size of the
+//! codestream is checked against the block's before anything is decoded. Boxes of a JP2 file do not change the meaning
+//! of samples. Subsampled chroma and the YCbCr of Aperio's scheme become RGB; every other component is returned
+//! unchanged.
 
 mod arithmetic;
 mod code_block;
@@ -32,19 +32,19 @@ use strile_codestream::jpeg2000::{Limits, has_subsampled_chroma, parse, size};
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{Compression, SampleFormat};
 
-/// Deepest samples: coefficients of the wavelets need three bits more, and the signs one.
+/// Maximum bits per sample: wavelet coefficients need three bits more, and the sign one.
 const MOST_BITS: u8 = 28;
-/// Samples of a block below which helpers cost more than they do.
+/// Samples of a block below which helper threads cost more than they save.
 const WORTH_SHARING: u64 = 1 << 16;
 
-/// Bytes that a block takes while it is decoded: what is noted of its code-blocks, its coefficients, memory for the wavelet of
-/// a component, and the samples of components once more where some are subsampled. A last strip may hold all the rows of a full one.
+/// Returns the working memory of a block: code-block descriptions, coefficients, memory for the wavelet of a component,
+/// and a second copy of the components' samples if some are subsampled. A last strip may hold all rows of a full one.
 pub(super) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     let rows = if layout.is_strip { rows.max(layout.height) } else { rows };
     let components = u64::from(layout.samples);
     let pixels = u64::from(layout.width) * u64::from(rows);
     let samples = pixels.saturating_mul(components);
-    // A component that is alone has a quarter of its samples where it is subsampled, or half.
+    // A single component has a quarter of the samples if subsampled, or half.
     let each = if components > 1 { 8 } else { 4 };
     let wavelet = line_wavelet::working_len(pixels);
     let own = samples.saturating_mul(each).saturating_add(wavelet);

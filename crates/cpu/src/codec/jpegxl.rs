@@ -1,11 +1,11 @@
-//! JPEG XL codestreams and files: grey, RGB and extra channels, integers to 16 bits and floats to 32.
+//! JPEG XL codestreams and files: grey, RGB and extra channels, integers up to 16 bits and floats up to 32.
 //!
-//! Samples stay in the colour space they were encoded in; nothing is managed. Channels follow each other as in
-//! the stream: colours, then extra channels.
+//! Samples stay in the colour space of the encoding; there is no colour management. Channels are in the order of the
+//! stream: colours, then extra channels.
 //!
-//! jxl-oxide decodes it, within a limit on its memory. What it allocates outside of that limit is checked first: boxes
-//! of metadata, which may be compressed, are left out (`container`); the size of the image is held against the
-//! block, and the size of an ICC profile against a limit of ours (`header`).
+//! jxl-oxide decodes them, within a memory limit. Allocations outside of that limit are checked first: metadata boxes,
+//! which may be compressed, are skipped (`container`); the image size is checked against the block, and the size of an
+//! ICC profile against our own limit (`header`).
 
 mod container;
 mod header;
@@ -19,16 +19,16 @@ use strile_engine::memory::probe;
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::DataType;
 
-/// What the decoder takes for a sample at most: it works in floats, several copies of them.
+/// Maximum decoder memory per sample: it works in floats and keeps several copies.
 const BYTES_PER_SAMPLE: u64 = 64;
-/// What it usually takes.
+/// Usual decoder memory per sample.
 const USUAL_BYTES_PER_SAMPLE: u64 = 36;
-/// What it takes besides: tables, codes, and the bytes of the stream twice.
+/// Additional decoder memory: tables, codes, and two copies of the stream.
 const SPARE_BYTES: u64 = 4 << 20;
-/// What the library does not track, rounded up: the frame that it gives at the end, of floats, and rows on their way.
+/// Memory that the library does not track, rounded up: the final frame of floats, and row buffers.
 const UNTRACKED_BYTES_PER_SAMPLE: u64 = 8;
 
-/// Bytes that the decoder usually takes for a block.
+/// Returns the bytes that the decoder usually needs for a block.
 pub(super) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     bytes_for(layout, rows, USUAL_BYTES_PER_SAMPLE, encoded)
 }
@@ -55,7 +55,7 @@ pub(super) fn decode(
         Err(Stopped::Fault(fault)) => return Err(fault),
         Ok(()) => return Ok(()),
     }
-    // More than is usual: with filters, patches or frames that are blended.
+    // More than usual: needed for filters, patches or blended frames.
     let most = bytes_for(layout, block.rows, BYTES_PER_SAMPLE, encoded);
     let _loan = workspace.lend(most, counted, "a JPEG XL decoder")?;
     match decode_within(&codestream, dst, block, (stated, most)) {
@@ -67,9 +67,9 @@ pub(super) fn decode(
     }
 }
 
-/// Why decoding stopped.
+/// Reason why decoding stopped.
 enum Stopped {
-    /// It would have taken more than it may.
+    /// The decoder would have exceeded its memory limit.
     OutOfMemory,
     Fault(BlockFault),
 }
@@ -133,7 +133,7 @@ fn decode_within(
     Ok(())
 }
 
-/// The integer that a sample of 0 to 1 stands for. Exact to 16 bits: a float holds 24.
+/// Returns the integer for a sample from 0 to 1. Exact up to 16 bits: a float holds 24.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -147,7 +147,7 @@ fn integer(value: f32, bits: u32) -> u16 {
 fn fault(error: Box<dyn std::error::Error + Send + Sync>) -> Stopped {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
     while let Some(error) = cause {
-        // The libraries wrap each other's errors and do not name this one alike: its sentence is the same.
+        // The libraries wrap each other's errors under different names, but the message is the same.
         if error.to_string().contains("failed to allocate") {
             return Stopped::OutOfMemory;
         }

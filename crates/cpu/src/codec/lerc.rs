@@ -1,9 +1,9 @@
-//! LERC blobs, versions 1 and 2, alone or inside zlib or Zstandard.
+//! LERC blobs, versions 1 and 2, bare or compressed with zlib or Zstandard.
 //!
-//! One blob holds all samples of the block (depth = samples), or one blob after the other a sample each, where
-//! floats are NaN in some samples of a pixel and not in others. Pixels that its mask leaves out become NaN where
-//! samples are floats, as libtiff gives them, and the image's nodata else. A blob with one sample less than
-//! the block has its 8-bit alpha in the mask: 255 where valid, 0 elsewhere.
+//! Either one blob holds all samples of the block (depth = samples), or consecutive blobs hold one sample each, if
+//! floats are NaN in only some samples of a pixel. Masked pixels become NaN for floats, as in libtiff, and the image's
+//! nodata otherwise. A blob with one sample less than the block stores its 8-bit alpha in the mask: 255 where valid, 0
+//! elsewhere.
 
 mod checksum;
 pub(super) mod encode;
@@ -18,15 +18,15 @@ use lerc_reader::Decoded;
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{ByteOrder, DataType, LercWrapper};
 
-/// Headers, masks and ranges of a blob besides its samples.
+/// Bytes of a blob besides its samples: headers, masks and ranges.
 const SPARE_BYTES: u64 = 1 << 16;
-/// What the decoder has of a block of version 1, and more.
+/// Upper limit of decoder memory per block of version 1.
 const BYTES_PER_BLOCK: u64 = 96;
-/// How blobs of version 1 begin.
+/// Magic bytes of version 1.
 const MAGIC_1: &[u8] = b"CntZImage ";
 
-/// Bytes that the decoder takes: all samples once more, masks as bits and as bytes, and the values of one of its own
-/// blocks in two forms of 64 bits, which may be as large as the image; the blob where it is wrapped.
+/// Returns the decoder's memory in bytes: a copy of all samples, masks as bits and as bytes, the values of one LERC
+/// block in two 64-bit forms, which may be as large as the image, and the blob if it is compressed.
 pub(super) fn working_len(layout: &BlockLayout, rows: u32) -> u64 {
     let pixels = u64::from(layout.width).saturating_mul(most_rows(layout, rows).into());
     let samples = pixels.saturating_mul(layout.samples.into()).saturating_mul(layout.data_type.size() as u64);
@@ -37,7 +37,8 @@ pub(super) fn working_len(layout: &BlockLayout, rows: u32) -> u64 {
     samples.saturating_mul(2).saturating_add(pixels.saturating_mul(20)).saturating_add(wrapped)
 }
 
-/// A blob is never much longer than its samples: an encoder falls back to storing them.
+/// Returns the maximum length of an uncompressed blob. It is never much longer than its samples: encoders fall back to
+/// storing them.
 fn unwrapped_len(samples: u64) -> u64 {
     samples.saturating_mul(2).saturating_add(SPARE_BYTES)
 }
@@ -59,7 +60,7 @@ pub(super) fn decode(
     result
 }
 
-/// Decodes what is inside of a wrapper.
+/// Decodes an uncompressed blob.
 fn decode_blob(
     blob: &[u8],
     dst: &mut [u8],
@@ -90,7 +91,7 @@ fn decode_blob(
     if alpha_in_mask { place_with_alpha(&decoded, dst, stated.samples) } else { place(&decoded, dst, block) }
 }
 
-/// One blob after the other, each with one sample and its own mask. A blob may leave its mask to the one before.
+/// Decodes consecutive blobs, each with one sample and its own mask. A blob may reuse the mask of the one before.
 fn decode_bands(blobs: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
     let layout = block.layout;
     let (size, samples) = (layout.data_type.size(), usize::from(layout.samples));
@@ -122,7 +123,7 @@ fn decode_bands(blobs: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<
     Ok(())
 }
 
-/// Takes off what is around a blob of at most `limit` bytes.
+/// Decompresses a blob of at most `limit` bytes.
 fn unwrap<'m>(
     src: &[u8],
     memory: &'m mut Vec<u8>,
@@ -130,7 +131,7 @@ fn unwrap<'m>(
     wrapper: LercWrapper,
     workspace: &mut Workspace,
 ) -> Result<&'m [u8], BlockFault> {
-    // Its pages are touched as far as the blob goes.
+    // Memory pages are only touched up to the length of the blob.
     let len = usize::try_from(limit).unwrap_or(usize::MAX);
     let out = sized(memory, len).ok_or_else(|| out_of_memory(len, "a LERC blob"))?;
     let len = match wrapper {
@@ -146,7 +147,7 @@ fn unwrap<'m>(
     Ok(out.get(..len).unwrap_or_default())
 }
 
-/// The blocks that a blob of version 1 states after its mask, for each of which the decoder has an entry.
+/// Returns the number of blocks that a version 1 blob states after its mask; the decoder has an entry per block.
 fn blocks_of_version_1(blob: &[u8]) -> u64 {
     let number = |at: usize| {
         let bytes = blob.get(at..).and_then(|rest| rest.first_chunk());
@@ -155,13 +156,13 @@ fn blocks_of_version_1(blob: &[u8]) -> u64 {
     if !blob.starts_with(MAGIC_1) {
         return 0;
     }
-    // Rows and columns of blocks, bytes and largest value of the mask, which follow a header of 34 bytes.
+    // Rows and columns of blocks, bytes and maximum of the mask follow a header of 34 bytes.
     let mask = usize::try_from(number(42)).unwrap_or(usize::MAX);
     let at = mask.saturating_add(50);
     u64::from(number(at)).saturating_mul(number(at.saturating_add(4)).into())
 }
 
-/// The size in the blob's header.
+/// Returns the size in the blob's header.
 fn stated_shape(blob: &[u8]) -> Result<StatedShape, BlockFault> {
     let short = || BlockFault::truncated(0, 0);
     let number = |at: usize| {
@@ -174,7 +175,7 @@ fn stated_shape(blob: &[u8]) -> Result<StatedShape, BlockFault> {
     if !blob.starts_with(b"Lerc2 ") {
         return Err(BlockFault::corrupt("not a LERC blob"));
     }
-    // Lerc2: version, checksum from version 3 on, rows, columns, depth from version 4 on.
+    // Lerc2: version, checksum since version 3, rows, columns, depth since version 4.
     let version = number(6)?;
     let at = if version >= 3 { 14 } else { 10 };
     let samples = if version >= 4 { number(at + 8)? } else { 1 };
@@ -211,7 +212,7 @@ fn place(decoded: &Decoded, dst: &mut [u8], block: StoredBlock<'_>) -> Result<()
         }
     }?;
     let size = layout.data_type.size();
-    // libtiff swaps samples before it knows that LERC keeps numbers, not bytes: big-endian files hold swapped ones.
+    // libtiff swaps samples although LERC stores numbers, not bytes: big-endian files hold swapped ones.
     if layout.byte_order == ByteOrder::Big && size > 1 {
         dst.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
@@ -312,7 +313,7 @@ mod tests {
         check_picture(&wrapped[..len], &layout);
     }
 
-    /// Pixels whose 8-bit picture is a multiple of 3 are masked out.
+    /// Pixels that are multiples of 3 in the 8-bit picture are masked out.
     #[test]
     fn masked_pixels_are_nan_or_nodata() {
         let src = include_bytes!("../../tests/data/masked_f32.lerc");

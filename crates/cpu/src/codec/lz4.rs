@@ -1,13 +1,13 @@
 //! Compression 50004: LZ4, a tag value without a specification.
 //!
-//! Writers put either a frame (magic 0x184D2204) or a bare block there. The magic tells them apart: read as a
-//! block it would be a match from before the beginning, which no block may have.
+//! Writers store either a frame (magic 0x184D2204) or a bare block. The magic distinguishes them: as a block it would
+//! be a match from before the beginning, which is invalid.
 //!
-//! Written is a frame that states its size: what `lz4.frame` of Python and the `lz4` program read, and what tells
-//! itself apart from other bytes.
+//! strile writes a frame that states its size, which Python's `lz4.frame` and the `lz4` program read, and which is
+//! recognisable by its magic.
 //!
-//! Named cases: bytes after a frame are left; a last strip holding all its rows. A bare block has no end mark
-//! and no checksum: its end is the end of the bytes.
+//! Special cases: bytes after a frame are ignored; a last strip may hold all its rows. A bare block has no end mark and
+//! no checksum: it ends with the bytes.
 
 use super::workspace::{most_output, out_of_memory};
 use super::{StoredBlock, Workspace};
@@ -18,7 +18,7 @@ use std::io::{ErrorKind, Read, Write};
 use strile_engine::{BlockFault, FaultKind};
 
 const FRAME_MAGIC: [u8; 4] = 0x184D_2204_u32.to_le_bytes();
-/// Bit of the frame's flags that says that a checksum follows the end mark.
+/// Flag of a frame: a checksum follows the end mark.
 const CONTENT_CHECKSUM: u8 = 0b100;
 
 pub(super) fn decode(
@@ -35,7 +35,7 @@ pub(super) fn decode(
     decode_frame(src, dst, most, workspace.crew.stop())
 }
 
-/// What the decoder of a frame takes: a block, encoded and decoded, and what it refers back to.
+/// Returns the memory of the frame decoder: a block, encoded and decoded, and its reference window.
 fn frame_memory(src: &[u8]) -> u64 {
     let block: u64 = match src.get(5).map(|descriptor| descriptor >> 4 & 7) {
         Some(4) => 64 << 10,
@@ -49,7 +49,7 @@ fn frame_memory(src: &[u8]) -> u64 {
 
 fn decode_block(src: &[u8], dst: &mut [u8], most: usize, stop: &Stop) -> Result<(), BlockFault> {
     let needed = dst.len();
-    // A large block is decoded by what can be stopped, once it is known to be right.
+    // A large block is decoded by a function that can be cancelled, once it is known to be valid.
     if needed <= LARGE {
         match decompress_into(src, dst) {
             Ok(found) if found == needed => return Ok(()),
@@ -73,8 +73,8 @@ fn decode_block(src: &[u8], dst: &mut [u8], most: usize, stop: &Stop) -> Result<
     }
 }
 
-/// Fills `dst` with the first bytes of a bare block that gives as many or more. Matches reach back into these alone.
-/// `None` where the block is not right; a fault if it is to stop.
+/// Fills `dst` with the first bytes of a bare block that gives at least as many. Matches reference only these bytes.
+/// `None` if the block is invalid; a fault if cancelled.
 fn decode_first(src: &[u8], dst: &mut [u8], stop: &Stop) -> Result<Option<()>, BlockFault> {
     let mut looks = Looks::new(stop);
     let (mut at, mut filled) = (0, 0);
@@ -87,7 +87,7 @@ fn decode_first(src: &[u8], dst: &mut [u8], stop: &Stop) -> Result<Option<()>, B
     Ok(Some(()))
 }
 
-/// Puts the literals and the match of one sequence behind the bytes that are filled, as far as there is room.
+/// Appends the literals and the match of one sequence to the filled bytes, as far as there is room.
 fn sequence(src: &[u8], dst: &mut [u8], at: &mut usize, filled: &mut usize) -> Option<()> {
     let &token = src.get(*at)?;
     *at += 1;
@@ -114,7 +114,7 @@ fn sequence(src: &[u8], dst: &mut [u8], at: &mut usize, filled: &mut usize) -> O
     Some(())
 }
 
-/// The sizes that the blocks of a frame can have.
+/// Possible block sizes of a frame.
 const FRAME_BLOCKS: [(usize, BlockSize); 4] = [
     (64 << 10, BlockSize::Max64KB),
     (256 << 10, BlockSize::Max256KB),
@@ -122,13 +122,13 @@ const FRAME_BLOCKS: [(usize, BlockSize); 4] = [
     (4 << 20, BlockSize::Max4MB),
 ];
 
-/// The smallest size of blocks that takes `len` bytes at once, else the largest.
+/// Returns the smallest block size that holds `len` bytes, or the largest.
 fn frame_block(len: usize) -> (usize, BlockSize) {
     let whole = FRAME_BLOCKS.into_iter().find(|&(size, _)| size >= len);
     whole.unwrap_or((4 << 20, BlockSize::Max4MB))
 }
 
-/// The most bytes for `len`: blocks are stored where they cannot be compressed, with four bytes before each; a header of
+/// Returns the maximum bytes for `len`: incompressible blocks are stored, with four bytes before each; plus a header of
 /// 15 bytes and an end mark of four.
 pub(super) fn bound(len: usize) -> u64 {
     let blocks = len.div_ceil(frame_block(len).0).max(1) as u64;
@@ -144,7 +144,7 @@ pub(super) fn encode(src: &[u8], dst: &mut Vec<u8>) -> Result<(), BlockFault> {
         .block_size(frame_block(src.len()).1)
         .content_size(Some(src.len() as u64));
     let mut encoder = FrameEncoder::with_frame_info(info, dst);
-    // Writing to memory fails for want of it alone.
+    // Writing to memory can only fail if memory runs out.
     let written = encoder.write_all(src).map_err(|error| error.to_string());
     let finished = written.and_then(|()| encoder.try_finish().map_err(|error| error.to_string()));
     finished.map_err(|_| out_of_memory(most, "an LZ4 frame"))
@@ -161,7 +161,7 @@ struct Measured {
     end: End,
 }
 
-/// Walks the sequences of a bare block without output, to say how much they give and how they end.
+/// Walks the sequences of a bare block without output, to find its decoded length and how it ends.
 fn measure(src: &[u8]) -> Measured {
     let mut produced = 0_usize;
     let mut at = 0;
@@ -192,7 +192,7 @@ fn measure(src: &[u8]) -> Measured {
     Measured { produced, end }
 }
 
-/// A length of four bits, continued in bytes where it is 15.
+/// Reads a length of four bits, continued in further bytes if it is 15.
 fn length(src: &[u8], at: &mut usize, nibble: u8) -> Option<usize> {
     let mut length = usize::from(nibble);
     if nibble < 15 {
@@ -230,7 +230,7 @@ fn decode_frame(src: &[u8], dst: &mut [u8], most: usize, stop: &Stop) -> Result<
         }
     }
     drop(decoder);
-    // The decoder takes the end of the input for the end of the frame: look for the end mark, four zero bytes.
+    // The decoder treats the end of the input as the end of the frame: check for the end mark, four zero bytes.
     let taken = src.get(..src.len() - rest.len()).unwrap_or_default();
     let checksum = if src.get(4).is_some_and(|flags| flags & CONTENT_CHECKSUM != 0) { 4 } else { 0 };
     let marked = taken
@@ -307,7 +307,7 @@ mod tests {
         let block = compress(&data);
         assert_eq!(unpack(&block, 60_001), Err(BlockFault::short(60_000, 60_001)));
         assert_eq!(unpack(&block, 59_999), Err(BlockFault::surplus(60_000, 59_999)));
-        // A block cut after literals looks whole but short; cut elsewhere it is seen to be cut.
+        // A block truncated after literals looks complete but short; elsewhere the truncation is detected.
         let mut seen = 0;
         for cut in block.len() / 2..block.len() / 2 + 20 {
             let fault = unpack(&block[..cut], 60_000).unwrap_err();

@@ -1,11 +1,11 @@
-//! Compression 34925: LZMA2 in an XZ stream, with whatever filters (libtiff adds delta) and checks it has.
+//! Compression 34925: LZMA2 in an XZ stream, with any filters (libtiff adds delta) and checks.
 //!
-//! Written is LZMA2 with a CRC-32, after a delta of a pixel where there is no predictor (libtiff has a delta of a
-//! sample always, on top of a predictor too, where it does harm).
+//! strile writes LZMA2 with a CRC-32, with a delta filter of one pixel if there is no predictor. (libtiff always uses a
+//! delta of one sample, even with a predictor, where it does harm.)
 //!
-//! The stream is followed to its end, past the index, so that its check is verified.
+//! The stream is read to its end, past the index, so that its check is verified.
 //!
-//! Named cases: bytes after the stream are left; a last strip holding all its rows.
+//! Special cases: bytes after the stream are ignored; a last strip may hold all its rows.
 
 use super::encode::level_within;
 use super::workspace::{most_output, out_of_memory};
@@ -15,13 +15,13 @@ use liblzma::stream::{Action, Check, Error, Filters, IGNORE_CHECK, LzmaOptions, 
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams, FaultKind};
 use strile_tiff::Predictor;
 
-/// Memory for one decoder, at most. The strongest preset asks for 65 MiB.
+/// Maximum memory of one decoder. The strongest preset needs 65 MiB.
 const MEMORY_LIMIT: u64 = 128 << 20;
-/// What a decoder takes besides its dictionary, and more.
+/// Upper limit of decoder memory besides its dictionary.
 const DECODER_BYTES: u64 = 256 << 10;
-/// What a stream with a larger dictionary is refused for.
+/// Error for a stream with a larger dictionary.
 const TOO_LARGE: &str = "an LZMA dictionary over 128 MiB";
-/// Bytes of output that is counted and dropped, at once.
+/// Bytes of surplus output that are counted and dropped at a time.
 const DROPPED: usize = 16 * 1024;
 
 pub(super) fn decode(
@@ -47,10 +47,10 @@ pub(super) fn decode(
 
 /// Bytes of the stream header (XZ file format 1.2, 2.1.1).
 const STREAM_HEADER: usize = 12;
-/// The filter LZMA2.
+/// ID of the LZMA2 filter.
 const LZMA2: u64 = 0x21;
 
-/// The dictionary of the first block (XZ file format 1.2, 3.1 and 5.3.1); `None` where there is none.
+/// Returns the dictionary size of the first block (XZ file format 1.2, 3.1 and 5.3.1); `None` if there is none.
 fn dictionary(src: &[u8]) -> Option<u64> {
     let (&size, header) = src.get(STREAM_HEADER..)?.split_first()?;
     let (&flags, mut rest) = header.get(..(usize::from(size) * 4).checked_add(3)?)?.split_first()?;
@@ -73,7 +73,7 @@ fn dictionary(src: &[u8]) -> Option<u64> {
     None
 }
 
-/// A number of seven bits a byte, the lowest first.
+/// Reads a number of seven bits per byte, lowest first.
 fn number(src: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for place in 0..9 {
@@ -99,7 +99,7 @@ fn decode_within(
         Err(fault) => fault,
     };
     stop.check()?;
-    // liblzma has one error for bad data and for a bad check: without checks only the first remains.
+    // liblzma reports bad data and a bad check by the same error: without checks only bad data fails.
     if fault.kind == FaultKind::Corrupt && run(src, dst, most, (limit, IGNORE_CHECK), stop).is_ok() {
         return Err(BlockFault::checksum(0, 0));
     }
@@ -158,9 +158,9 @@ fn fault(error: &Error, found: usize, expected: usize) -> BlockFault {
     }
 }
 
-/// Bytes that the delta filter can reach back.
+/// Maximum distance of the delta filter in bytes.
 const MOST_DELTA: usize = 256;
-/// The smallest dictionary of LZMA2.
+/// Smallest dictionary of LZMA2.
 const LEAST_DICTIONARY: u32 = 4096;
 
 /// Checks the level.
@@ -169,8 +169,8 @@ pub(super) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
     Ok(layout)
 }
 
-/// The most bytes for `len`: chunks that LZMA does not make smaller are stored, with less than 8 bytes of header for
-/// 32 KiB at least; headers, index and footer of the stream.
+/// Returns the maximum bytes for `len`: chunks that LZMA does not make smaller are stored, with less than 8 bytes of
+/// header per 32 KiB at least; plus headers, index and footer of the stream.
 pub(super) fn bound(len: usize) -> u64 {
     let len = len as u64;
     len.saturating_add(len.div_ceil(32 << 10) * 8).saturating_add(128)
@@ -192,13 +192,13 @@ pub(super) fn encode(
         let rest = src.get(taken..).unwrap_or_default();
         match stream.process_vec(rest, dst, Action::Finish).map_err(failed)? {
             Status::StreamEnd => return Ok(()),
-            // Only where the bound does not hold.
+            // Only reached if the bound does not hold.
             _ => dst.try_reserve(4096).map_err(|_| out_of_memory(most, "an encoded block"))?,
         }
     }
 }
 
-/// An encoder whose dictionary is no larger than the block: larger ones cost memory and time, and find no more.
+/// Returns an encoder whose dictionary is at most as large as the block: larger ones cost memory and time without gain.
 fn encoder(len: usize, layout: &BlockLayout, level: i32) -> Result<Stream, Error> {
     let preset = u32::try_from(level).unwrap_or(6);
     let mut options = LzmaOptions::new_preset(preset)?;
@@ -221,7 +221,7 @@ fn encoder(len: usize, layout: &BlockLayout, level: i32) -> Result<Stream, Error
     if let (Predictor::None, Some(delta), true) =
         (layout.predictor, delta, layout.pixel_bits().is_multiple_of(8))
     {
-        // The property of the filter is its distance less one.
+        // The filter's property is its distance minus one.
         filters.delta_properties(&[(delta - 1).to_le_bytes()[0]])?;
     }
     filters.lzma2(&options);
@@ -243,7 +243,7 @@ mod tests {
     use liblzma::stream::{Check, Filters, LzmaOptions};
     use strile_tiff::Compression;
 
-    /// As libtiff writes it: a delta filter, LZMA2, and a check.
+    /// Packs like libtiff: a delta filter, LZMA2, and a check.
     fn pack(data: &[u8], check: Check) -> Vec<u8> {
         let mut filters = Filters::new();
         filters.delta_properties(&[0]).unwrap().lzma2(&LzmaOptions::new_preset(1).unwrap());
@@ -283,8 +283,8 @@ mod tests {
             assert_eq!(unpack(&packed[..cut], 60_000).unwrap_err().kind, FaultKind::InputTruncated, "{cut}");
         }
         assert_eq!(unpack(b"no xz stream here", 10).unwrap_err().kind, FaultKind::Corrupt);
-        // The CRC-32 of the one block lies before the index, which ends 12 bytes before the end and whose
-        // size is in the footer as a number of four bytes less one.
+        // The CRC-32 of the one block lies before the index, which ends 12 bytes before the end and whose size is in
+        // the footer as a number of four bytes, in units of four bytes, minus one.
         let footer = packed.len() - 12;
         let index = (u32::from_le_bytes(packed[footer + 4..footer + 8].try_into().unwrap()) as usize + 1) * 4;
         let mut bad = packed.clone();

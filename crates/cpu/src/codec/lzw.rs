@@ -1,16 +1,17 @@
-//! Compression 5, LZW (TIFF 6.0, section 13), and its older form with the other order of bits.
+//! Compression 5, LZW (TIFF 6.0, section 13), and its older form with reversed bit order.
 //!
-//! A code stands for a string, and every string but the single bytes already lies in the output: the entry that
-//! a code adds is the string of the code before it and the byte that followed, which are neighbours there. So an
-//! entry is a place and a length, with the first eight bytes beside them: most strings are written by one store
-//! from the table, without reading the output, and longer ones are copied in pieces of sixteen bytes.
+//! A code stands for a string, and every string except single bytes already exists in the output: the entry that a code
+//! adds is the string of the previous code plus the byte that followed it, which are adjacent there. So an entry is a
+//! position and a length, together with the first eight bytes: most strings are written by one store from the table,
+//! without reading the output, and longer ones are copied in pieces of sixteen bytes.
 //!
-//! Two loops share one state. The fast one enters a step only if eight bytes of input and room for a rounded-up
-//! string are left, and leaves everything unusual (Clear, end, errors) to `step`, which takes one code exactly.
+//! Two loops share one state. The fast one enters a step only if eight bytes of input and room for a rounded-up string
+//! are left, and leaves all special cases (Clear, end, errors) to `step`, which processes exactly one code.
 //!
-//! Named cases, from libtiff and from files seen: no end code at the end of the data; bytes after the end code;
-//! a table left full without Clear (no more strings are added); a last strip holding all its rows; one byte too
-//! many before the end code, which Photoshop 7 writes. After the block is full the rest is only measured: it is a surplus if it goes on to a proper end code, padding if not.
+//! Special cases, from libtiff and from real files: no end code at the end of the data; bytes after the end code; a
+//! table left full without Clear (no more strings are added); a last strip holding all its rows; one extra byte before
+//! the end code, as Photoshop 7 writes. Once the block is full, the rest is only measured: it is a surplus if it
+//! continues to a valid end code, otherwise padding.
 
 pub(super) mod encode;
 
@@ -25,14 +26,14 @@ const FIRST: usize = 258;
 const MOST_CODES: usize = 4096;
 const LEAST_WIDTH: u32 = 9;
 const MOST_WIDTH: u32 = 12;
-/// Bytes that Photoshop 7 adds to the end of every strip.
+/// Bytes that Photoshop 7 appends to every strip.
 const PHOTOSHOP_SURPLUS: usize = 1;
-/// Bytes of a string that its entry holds.
+/// Bytes of a string stored in its entry.
 const HEAD: usize = 8;
-/// Bytes copied at once.
+/// Bytes copied at a time.
 const PIECE: usize = 16;
 
-/// A string: its first bytes (the rest 0), and its place in the output above its length of 16 bits.
+/// A string: its first bytes (the rest 0), and its output position above its length of 16 bits.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     head: u64,
@@ -55,13 +56,13 @@ impl Entry {
         self.head & 0xFF
     }
 
-    /// The same string where it was last written.
+    /// Returns the same string at the position where it was last written.
     #[inline(always)]
     fn at(self, start: usize) -> Self {
         Self { head: self.head, place: (start as u64) << 16 | self.place & 0xFFFF }
     }
 
-    /// The string and one byte more. Strings have fewer than 4096 bytes, so the length never carries.
+    /// Returns the string extended by a byte. Strings have fewer than 4096 bytes, so the length never carries.
     #[inline(always)]
     fn and(self, byte: u64) -> Self {
         let len = self.len();
@@ -70,7 +71,7 @@ impl Entry {
     }
 }
 
-/// The strings of all codes; one slot more takes what is added to a full table.
+/// Strings of all codes; one extra slot receives additions to a full table.
 pub(super) struct Table {
     entries: [Entry; MOST_CODES + 1],
 }
@@ -85,18 +86,18 @@ impl Table {
     }
 }
 
-/// Where decoding stands.
+/// Position of the decoder.
 struct State {
     /// Bits of input taken.
     bit: usize,
-    /// Bytes of output, those past its end too.
+    /// Bytes of output, including those past its end.
     filled: usize,
     width: u32,
-    /// The code that will be added next.
+    /// Next code to add.
     next: usize,
     /// Value of `next` at which codes become wider.
     wider_at: usize,
-    /// The string before, with length 0 after Clear.
+    /// Previous string, with length 0 after Clear.
     previous: Entry,
 }
 
@@ -109,13 +110,13 @@ impl State {
     }
 }
 
-/// TIFF makes codes wider one code early; the older form does not.
+/// Returns the value of `next` at which codes become wider. TIFF widens codes one code early; the older form does not.
 #[inline(always)]
 fn wider_at(width: u32, old: bool) -> usize {
     if width >= MOST_WIDTH { usize::MAX } else { (1 << width) - usize::from(!old) }
 }
 
-/// What one code was.
+/// Result of one code.
 enum Step {
     String,
     End,
@@ -132,7 +133,7 @@ pub(super) fn decode(
     let stop = workspace.crew.stop().clone();
     let mut looks = Looks::new(&stop);
     let table = workspace.lzw();
-    // The old form begins with Clear from the lowest bit on, as libtiff tells them apart.
+    // The old form begins with a Clear from the lowest bit; libtiff distinguishes the forms in this way too.
     let old = matches!(src, [0, second, ..] if second & 1 == 1);
     if !old && src.first().is_some_and(|&first| first != 0x80) {
         return Err(BlockFault::corrupt("LZW data does not begin with a Clear code"));
@@ -142,7 +143,7 @@ pub(super) fn decode(
     while state.filled < dst.len() {
         looks.after(state.filled)?;
         if !old && state.previous.len() > 0 {
-            // Some of it at once: a table that is full and never cleared would keep the loop to the end.
+            // Decode in portions: a full table that is never cleared would keep the loop running to the end.
             let end = state.filled.saturating_add(LOOKS_EVERY).min(dst.len());
             decode_fast(src, dst.get_mut(..end).unwrap_or_default(), table, &mut state);
         }
@@ -158,7 +159,7 @@ pub(super) fn decode(
     if state.filled > most {
         return Err(BlockFault::surplus(state.filled, dst.len()));
     }
-    // A code that means nothing after a full block is padding, like the end of the data without an end code.
+    // An invalid code after a full block is padding, like the end of the data without an end code.
     while let Ok(what) = step(src, dst, table, &mut state, old) {
         match what {
             Step::String => {}
@@ -170,7 +171,7 @@ pub(super) fn decode(
     Ok(())
 }
 
-/// Takes codes while they are strings that fit. Needs a string before.
+/// Decodes codes while they are strings that fit. Requires a previous string.
 #[expect(clippy::cast_possible_truncation, reason = "a code has at most 12 bits")]
 fn decode_fast(src: &[u8], dst: &mut [u8], table: &mut Table, state: &mut State) {
     let entries = &mut table.entries;
@@ -178,7 +179,7 @@ fn decode_fast(src: &[u8], dst: &mut [u8], table: &mut Table, state: &mut State)
     let (mut next, mut wider, mut previous) = (state.next, state.wider_at, state.previous);
     while let Some(bytes) = src.get(bit >> 3..).and_then(|rest| rest.first_chunk::<8>()) {
         let bits = u64::from_be_bytes(*bytes) << (bit & 7);
-        // At most 12 bits, so the mask changes nothing but tells that the index is in the table.
+        // At most 12 bits, so the mask changes nothing but proves that the index is in the table.
         let code = usize::from((bits >> (64 - width)) as u16) & (MOST_CODES - 1);
         let string = match code.cmp(&next) {
             std::cmp::Ordering::Less => match entries.get(code) {
@@ -199,7 +200,7 @@ fn decode_fast(src: &[u8], dst: &mut [u8], table: &mut Table, state: &mut State)
             if end + PIECE > dst.len() {
                 break;
             }
-            // The string may end with the byte at `filled`, which was written above; it never goes further.
+            // The string may end with the byte at `filled`, which was written above; it never extends further.
             let (mut from, mut to) = (string.start() + HEAD, filled + HEAD);
             while to < end {
                 dst.copy_within(from..from + PIECE, to);
@@ -222,7 +223,7 @@ fn decode_fast(src: &[u8], dst: &mut [u8], table: &mut Table, state: &mut State)
     *state = State { bit, filled, width, next, wider_at: wider, previous };
 }
 
-/// Takes one code, whatever it is. Output past the end of `dst` is counted, not written.
+/// Decodes one code of any kind. Output past the end of `dst` is counted, not written.
 fn step(
     src: &[u8],
     dst: &mut [u8],
@@ -267,7 +268,7 @@ fn step(
     Ok(Step::String)
 }
 
-/// Writes a string at `to`, as far as it is inside `dst`.
+/// Writes a string at `to`, clipped to `dst`.
 fn write(dst: &mut [u8], string: Entry, to: usize) {
     let Some(out) = dst.get_mut(to..) else { return };
     for (byte, out) in string.head.to_le_bytes().into_iter().take(string.len()).zip(out) {
@@ -280,10 +281,10 @@ fn write(dst: &mut [u8], string: Entry, to: usize) {
     }
 }
 
-/// The code of `width` bits at `bit`, or `None` where the data does not hold all of it.
+/// Returns the code of `width` bits at `bit`, or `None` if it extends past the data.
 fn code_at(src: &[u8], bit: usize, width: u32, old: bool) -> Option<usize> {
     let byte = |i: usize| src.get((bit >> 3) + i).map_or(0, |&b| usize::from(b));
-    // Seven bits to skip and twelve to take lie in three bytes.
+    // Seven bits to skip and twelve to take lie within three bytes.
     if src.len().saturating_mul(8) < bit + width as usize {
         return None;
     }

@@ -1,9 +1,10 @@
-//! One file a codec; the closed set of them is one `match`.
+//! Decoders and encoders, one file per codec, dispatched by one `match` each.
 //!
-//! Every decoder takes the encoded bytes and an output of exactly the size the layout says, and fills it
-//! wholly or returns a fault. None allocates by a size that the stream states without checking it first
-//! against the size that the layout states. Memory is counted before it is taken: `working_len` with the scratch of the
-//! job, by the layout alone; what only the stream can tell by `Workspace::lend`, while the block is decoded.
+//! Every decoder takes the encoded bytes and an output of exactly the size that the layout states, and fills it
+//! completely or returns a fault. No decoder allocates by a size that the stream states without first checking it
+//! against the size that the layout states. Memory is accounted for before it is allocated: `working_len` with the
+//! scratch of the job, by the layout alone; sizes known only from the stream by `Workspace::lend`, while the block is
+//! decoded.
 
 #[cfg(test)]
 mod byte_testing;
@@ -39,7 +40,7 @@ pub use workspace::Workspace;
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::Compression as C;
 
-/// Bytes that a decoder needs besides those it decodes to, where they grow with the block or its `encoded` bytes.
+/// Returns the bytes that a decoder needs besides its output, if they grow with the block or its `encoded` bytes.
 pub(crate) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     match layout.compression {
         C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::working_len(layout, rows, encoded),
@@ -49,7 +50,7 @@ pub(crate) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 
         C::Lerc => lerc::working_len(layout, rows),
         C::Png => png::working_len(layout),
         C::WebP => webp::working_len(layout, rows, encoded),
-        // Constant, a row, or lent when the stream says how much (`Workspace::lend`).
+        // Constant, one row, or lent once the stream states the size (`Workspace::lend`).
         C::None
         | C::PackBits
         | C::Lzw
@@ -69,7 +70,7 @@ pub(crate) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 
     }
 }
 
-/// Decodes `src` into `dst`, which has `layout.decoded_len(rows)` bytes, wholly or with a fault.
+/// Decodes `src` into `dst`, which has `layout.decoded_len(rows)` bytes; fills it completely or returns a fault.
 pub fn decode(
     src: &[u8],
     dst: &mut [u8],

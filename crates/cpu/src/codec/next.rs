@@ -1,13 +1,13 @@
-//! NeXT 2-bit grey: a row is stored whole, as one span on white, or as runs.
+//! NeXT 2-bit grey: a row is stored uncompressed, as one span on white, or as runs.
 //!
-//! The scheme was never published; this follows what libtiff reads. Every row is complete or the block is
-//! faulty; a run that goes past the end of its row is cut there, as real files need it.
+//! The scheme was never published; this follows libtiff's reader. Every row must be complete or the block is faulty; a
+//! run past the end of its row is cut there, as real files require.
 
 use super::StoredBlock;
 use crate::stop::{Looks, Stop};
 use strile_engine::BlockFault;
 
-/// A row stored as it is.
+/// A row stored uncompressed.
 const LITERAL_ROW: u8 = 0x00;
 /// A span of bytes; the rest of the row is white.
 const LITERAL_SPAN: u8 = 0x40;
@@ -104,7 +104,7 @@ mod tests {
             0x40, 0, 1, 0, 1, 0x00, // one byte at 1: white white white white 0 0
             0x82, 0x44, // two pixels of 2, four of 1
         ];
-        // What is left of the last byte of a row stays white where it was not stored.
+        // The rest of the last byte of a row stays white if it was not stored.
         assert_eq!(decode_rows(&src, 3).unwrap(), [0x1B, 0x40, 0xFF, 0x00, 0xA5, 0x5F]);
     }
 

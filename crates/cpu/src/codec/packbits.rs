@@ -1,14 +1,14 @@
 //! Compression 32773, PackBits: runs of one byte and runs of literal bytes (TIFF 6.0, section 9).
 //!
-//! Named cases: bytes after the block is full are padding and are left, as libtiff does; in a last strip the
-//! run that crosses the end of the block belongs to rows that the image does not have.
+//! Special cases: bytes after the block is full are padding and are ignored, as in libtiff; in a last strip the run
+//! that crosses the end of the block belongs to rows outside the image.
 
 use super::StoredBlock;
 use super::workspace::{most_output, out_of_memory};
 use crate::stop::{Looks, Stop};
 use strile_engine::{BlockFault, BlockLayout};
 
-/// The control byte that means nothing (-128).
+/// Control byte without effect (-128).
 const NO_OPERATION: u8 = 128;
 
 pub(super) fn decode(
@@ -57,16 +57,16 @@ pub(super) fn decode(
     Ok(())
 }
 
-/// The longest run of either kind.
+/// Maximum length of either kind of run.
 const MOST_RUN: usize = 128;
 
-/// The most bytes for `rows` rows: a control byte for every 128 literal ones.
+/// Returns the maximum bytes for `rows` rows: one control byte per 128 literal bytes.
 pub(super) fn bound(layout: &BlockLayout, rows: u32) -> u64 {
     let row = layout.packed_row_len().map_or(u64::MAX, |len| len as u64);
     row.saturating_add(row.div_ceil(MOST_RUN as u64)).saturating_mul(u64::from(rows))
 }
 
-/// Packs each row for itself, as TIFF asks.
+/// Packs each row separately, as TIFF requires.
 pub(super) fn encode(src: &[u8], dst: &mut Vec<u8>, block: StoredBlock<'_>) -> Result<(), BlockFault> {
     let most = usize::try_from(bound(block.layout, block.rows)).unwrap_or(usize::MAX);
     dst.try_reserve(most).map_err(|_| out_of_memory(most, "an encoded block"))?;
@@ -75,8 +75,8 @@ pub(super) fn encode(src: &[u8], dst: &mut Vec<u8>, block: StoredBlock<'_>) -> R
     Ok(())
 }
 
-/// Two equal bytes become a run only where no literal one is open, which they would cut in two: so no row grows by
-/// more than `bound` says.
+/// Two equal bytes become a run only if no literal run is open, which they would split: so no row grows by more than
+/// `bound` states.
 fn pack_row(row: &[u8], dst: &mut Vec<u8>) {
     let mut rest = row;
     while let Some(&first) = rest.first() {
@@ -109,7 +109,7 @@ mod tests {
         decode(src, &mut dst, testing::whole(&layout), &Stop::default()).map(|()| dst)
     }
 
-    /// The example of Apple's Technical Note TN1023, with a no-operation byte put in.
+    /// The example of Apple's Technical Note TN1023, with an added no-operation byte.
     #[test]
     fn decodes_the_example_of_the_technical_note() {
         let packed =

@@ -1,4 +1,4 @@
-//! PNG datastreams: one image a block, 1 to 16 bits, palettes as indices.
+//! PNG datastreams: one image per block, 1 to 16 bits, palettes as indices.
 
 use super::image_shape::{StatedShape, native_from_big_endian_16, with_whole_image, zeroed};
 use super::interruptible::Interruptible;
@@ -6,15 +6,15 @@ use super::{StoredBlock, Workspace};
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
 use strile_engine::{BlockFault, BlockLayout};
 
-/// What inflating and chunks may take besides a row.
+/// Memory for inflating and chunks besides rows.
 const SPARE_BYTES: usize = 1 << 20;
 
-/// Bytes that the decoder takes: a few rows, and what inflating and chunks need.
+/// Returns the bytes that the decoder needs: a few rows, and memory for inflating and chunks.
 pub(super) fn working_len(layout: &BlockLayout) -> u64 {
     row_len(layout).saturating_mul(8).saturating_add(2 * SPARE_BYTES as u64)
 }
 
-/// Bytes of a row, at most.
+/// Returns the maximum bytes of a row.
 fn row_len(layout: &BlockLayout) -> u64 {
     u64::from(layout.width).saturating_mul(layout.samples.into()).saturating_mul(2)
 }
@@ -49,7 +49,7 @@ pub(super) fn decode(
     let shape = StatedShape { width: header.width, height: header.height, samples, bits };
     shape.check(block)?;
     let whole_len = shape.byte_len(if bits == 16 { 2 } else { 1 })?;
-    // Rows come in their order but where they are interlaced, and then a whole image is needed.
+    // Rows come in order unless they are interlaced, which needs a whole image.
     let interlaced = header.interlaced;
     let spare = if interlaced && (bits < 8 || whole_len != dst.len()) { whole_len as u64 } else { 0 };
     let counted = working_len(block.layout);
@@ -67,7 +67,7 @@ pub(super) fn decode(
     } else {
         let pixels_len = if bits < 8 { shape.width as usize } else { line_len };
         let mut rows = dst.chunks_exact_mut(pixels_len.max(1));
-        // To the end, past the rows that the block keeps, so that checksums are verified.
+        // Read to the end, past the rows that the block keeps, so that checksums are verified.
         while let Some(line) = reader.next_row().map_err(fault)? {
             match rows.next() {
                 Some(row) if bits < 8 => unpack(line.data(), line_len, row, shape),
@@ -82,7 +82,7 @@ pub(super) fn decode(
     Ok(())
 }
 
-/// Spreads samples of 1, 2 or 4 bits over bytes. Only grey and palette images have them: one sample a pixel.
+/// Expands samples of 1, 2 or 4 bits to bytes. Only grey and palette images have them: one sample per pixel.
 fn unpack(packed: &[u8], line_len: usize, dst: &mut [u8], shape: StatedShape) {
     let per_byte = (8 / shape.bits) as usize;
     let rows = packed.chunks_exact(line_len.max(1)).zip(dst.chunks_exact_mut(shape.width.max(1) as usize));
@@ -124,7 +124,7 @@ mod tests {
         );
     }
 
-    /// A last strip may hold all its rows, interlaced or not; the block keeps the first.
+    /// A last strip may hold all its rows, interlaced or not; the block keeps the first ones.
     #[test]
     fn keeps_the_first_rows() {
         let layout = layout(Compression::Png, (13, 9), (3, 8));

@@ -1,8 +1,7 @@
 //! SGI LogL and LogLuv: 16 bits of log luminance, and chroma in 8 + 8 bits (32-bit form) or 14 (24-bit form).
 //!
-//! Samples come out as libtiff's 16-bit form: L as stored (an exponent scale), u' and v' times 2^15. Rows of
-//! the 16- and 32-bit forms are run-length coded, one byte plane after the other; the 24-bit form is three bytes
-//! a pixel.
+//! Samples are decoded to libtiff's 16-bit form: L as stored (an exponent scale), u' and v' times 2^15. Rows of the 16-
+//! and 32-bit forms are run-length coded, byte plane by byte plane; the 24-bit form has three bytes per pixel.
 
 mod chroma;
 
@@ -46,7 +45,7 @@ pub(super) fn decode(
     }
 }
 
-/// Rows of `N` byte planes, the most significant first; `place` gets each pixel's bytes and its output.
+/// Decodes rows of `N` byte planes, most significant first; `place` gets each pixel's bytes and its output.
 fn decode_rows<const N: usize>(
     src: &[u8],
     dst: &mut [u8],
@@ -85,7 +84,8 @@ enum PlaneFault {
     Outside,
 }
 
-/// A code of 128 or more is a run of the byte after it, 2 to 129 long; a smaller one so many bytes as they are.
+/// Reads a plane. A code of 128 or more is a run of the following byte, 2 to 129 long; a smaller one is the number of
+/// literal bytes.
 fn read_plane<'a>(
     rest: &mut &[u8],
     pixels: &mut impl Iterator<Item = &'a mut u8>,
@@ -118,7 +118,7 @@ fn decode_packed(src: &[u8], dst: &mut [u8], stop: &Stop) -> Result<(), BlockFau
         looks.after(done * 6)?;
         let pixel = u32::from_be_bytes([0, a, b, c]);
         let (u, v) = uv(pixel & 0x3FFF);
-        // Ten bits of log luminance, put on the scale of sixteen (libtiff's Luv24toLuv48).
+        // Ten bits of log luminance, converted to the scale of sixteen (libtiff's Luv24toLuv48).
         let luminance = u16::try_from((pixel >> 12 & 0xFFD) + 13_314).unwrap_or(u16::MAX);
         put(out, [luminance, fixed(u), fixed(v)]);
     }
@@ -131,7 +131,7 @@ fn put(out: &mut [u8], samples: [u16; 3]) {
     }
 }
 
-/// A number of 0 to 1 times 2^15, cut off.
+/// Returns a number from 0 to 1 times 2^15, truncated.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn reads_planes_of_runs_and_bytes() {
-        // High bytes: a run of three 0x40; low bytes: 1, 2, 3 as they are.
+        // High bytes: a run of three 0x40; low bytes: literal 1, 2, 3.
         let src = [129, 0x40, 3, 1, 2, 3];
         assert_eq!(
             u16s(&decode_block(&src, &log_layout(Compression::SgiLog, 1)).unwrap()),
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(u16s(&decode_block(&src, &log_layout(Compression::SgiLog, 3)).unwrap()), expected);
     }
 
-    /// Expected numbers are GDAL's.
+    /// The expected numbers come from GDAL.
     #[test]
     fn reads_24_bits() {
         let pixel = |code: u32| ((512 << 14) | code).to_be_bytes();

@@ -1,6 +1,6 @@
-//! Compression 1: the bytes as they are.
+//! Compression 1: uncompressed bytes.
 //!
-//! Named case: bytes past the end of the block are padding (or the unused rows of a last strip) and are left.
+//! Special case: bytes past the end of the block are padding (or the unused rows of a last strip) and are ignored.
 
 use super::StoredBlock;
 use strile_engine::BlockFault;
@@ -11,7 +11,7 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], _block: StoredBlock<'_>) -> Res
     Ok(())
 }
 
-/// Appends the bytes as they are.
+/// Appends the bytes unchanged.
 pub(super) fn encode(src: &[u8], dst: &mut Vec<u8>) -> Result<(), BlockFault> {
     dst.extend_from_slice(src);
     Ok(())

@@ -1,4 +1,4 @@
-//! What the tests of the image codecs share: layouts, decoding through the one way in, and mutants.
+//! Test helpers of the image codecs: layouts, decoding through the public entry point, and mutants.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers made here")]
 
@@ -7,7 +7,7 @@ use super::{StoredBlock, Workspace, decode, encode, prepare};
 use strile_engine::{BlockFault, BlockLayout, CodecExtras, EncodeLayout, EncodeParams, Encoder, Fill};
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat, SampleType};
 
-/// Strips of `width` by `height` pixels of `samples` unsigned samples of `bits`.
+/// Returns strips of `width` by `height` pixels of `samples` unsigned samples of `bits`.
 pub(super) fn layout(
     compression: Compression,
     (width, height): (u32, u32),
@@ -49,8 +49,8 @@ pub(super) fn decode_rows(src: &[u8], layout: &BlockLayout, rows: u32) -> Result
     decode(src, &mut dst, StoredBlock { layout, rows }, &mut Workspace::default()).map(|()| dst)
 }
 
-/// Checks that a thread decodes blocks one after the other, forwards and backwards, to what each gives alone: memory that
-/// is kept from other blocks does not show.
+/// Checks that a thread decodes blocks one after the other, forwards and backwards, to the same result as each alone:
+/// memory reused from other blocks does not show.
 pub(super) fn kept_memory_does_not_show(blocks: &[(&[u8], BlockLayout)]) {
     let mut workspace = Workspace::default();
     for (src, layout) in blocks.iter().chain(blocks.iter().rev()) {
@@ -58,23 +58,23 @@ pub(super) fn kept_memory_does_not_show(blocks: &[(&[u8], BlockLayout)]) {
         let mut dst = vec![0xAA; alone.len()];
         decode(src, &mut dst, StoredBlock { layout, rows: layout.height }, &mut workspace).unwrap();
         assert!(dst == alone, "{} × {} of {} samples", layout.width, layout.height, layout.samples);
-        // One that ends early leaves what it had.
+        // A truncated block leaves its data in the reused memory.
         let cut = src.get(..src.len() / 2).unwrap();
         let _fault = decode(cut, &mut dst, StoredBlock { layout, rows: layout.height }, &mut workspace);
     }
 }
 
-/// Lossless, and quality 75 where a codec loses anyway.
+/// Returns lossless parameters, with quality 75 for codecs that are always lossy.
 pub(super) fn params() -> EncodeParams {
     EncodeParams { encoder: Encoder::Fast, level: 6, quality: 75, lossless: true, max_error: 0.0 }
 }
 
-/// A layout to encode by, checked.
+/// Returns a checked layout for encoding.
 pub(super) fn prepared(block: BlockLayout, params: EncodeParams) -> Result<EncodeLayout, String> {
     Ok(prepare(EncodeLayout { block: block.into(), params, nan_to: None, sparse: None })?)
 }
 
-/// Encodes a block of `rows` rows, twice: the bytes are the same.
+/// Encodes a block of `rows` rows twice, and checks that the bytes are the same.
 pub(super) fn encode_rows(src: &[u8], layout: &EncodeLayout, rows: u32) -> Result<Vec<u8>, BlockFault> {
     let block = StoredBlock { layout: &layout.block, rows };
     let mut workspace = Workspace::default();
@@ -100,18 +100,18 @@ pub(super) fn mutants_fill_or_fault(src: &[u8], layout: &BlockLayout, count: usi
     }
 }
 
-/// Bytes as samples of 16 bits in memory.
+/// Returns bytes as 16-bit samples in native order.
 pub(super) fn u16s(bytes: &[u8]) -> Vec<u16> {
     bytes.chunks_exact(2).map(|b| u16::from_ne_bytes([b[0], b[1]])).collect()
 }
 
-/// The picture of the files in `tests/data`: `(7 x² + 13 y (x + 1) + 29 c (y + 1)) mod 2^bits`, 13 x 9 pixels.
+/// Returns the picture of the files in `tests/data`: `(7 x² + 13 y (x + 1) + 29 c (y + 1)) mod 2^bits`, 13 x 9 pixels.
 pub(super) fn picture(samples: u32, bits: u32) -> Vec<u32> {
     let pixel = |x: u32, y: u32, c: u32| (7 * x * x + 13 * y * (x + 1) + 29 * c * (y + 1)) % (1 << bits);
     (0..9).flat_map(|y| (0..13).flat_map(move |x| (0..samples).map(move |c| pixel(x, y, c)))).collect()
 }
 
-/// The same as bytes of samples of 8 or 16 bits in memory.
+/// Returns the same picture as bytes of 8- or 16-bit samples in native order.
 pub(super) fn picture_bytes(samples: u32, bits: u32) -> Vec<u8> {
     let values = picture(samples, bits).into_iter();
     if bits > 8 {
@@ -121,8 +121,8 @@ pub(super) fn picture_bytes(samples: u32, bits: u32) -> Vec<u8> {
     }
 }
 
-/// Checks a file with the picture: whole, as a last strip with rows to spare, cut at every byte, with the wrong
-/// size, and mutated.
+/// Checks a file with the picture: whole, as a last strip with surplus rows, cut at every byte, with the wrong size,
+/// and mutated.
 pub(super) fn check_picture(src: &[u8], layout: &BlockLayout) {
     let expected = picture_bytes(u32::from(layout.samples), u32::from(layout.sample.bits));
     assert_eq!(decode_block(src, layout).unwrap(), expected);

@@ -1,7 +1,7 @@
 //! ThunderScan 4-bit grey: runs, deltas of two and three bits, and raw values.
 //!
-//! The scheme was never published; this follows what libtiff reads. A row starts from 0. Deltas of the last
-//! byte of a row may go past its end (the byte has no way to say fewer) and are dropped; a run may not.
+//! The scheme was never published; this follows libtiff's reader. A row starts from 0. Deltas of the last byte of a row
+//! may extend past its end (the byte cannot state fewer) and are dropped; runs may not.
 
 use super::StoredBlock;
 use crate::stop::{Looks, Stop};
@@ -56,7 +56,7 @@ struct Pixels<'a> {
 }
 
 impl Pixels<'_> {
-    /// Obeys a code; false where it runs past the end of the row.
+    /// Applies a code; returns `false` if it extends past the end of the row.
     fn take(&mut self, code: u8) -> bool {
         match code >> 6 {
             0 => {

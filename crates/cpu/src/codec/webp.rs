@@ -1,7 +1,7 @@
 //! WebP images, lossy or lossless, as RGB or RGBA.
 //!
-//! An image without alpha in a block of four samples is opaque (writers leave an alpha of 255 away); an image
-//! with alpha in a block of three samples loses it, as libtiff does.
+//! An image without alpha in a block of four samples is opaque (writers omit an alpha of 255); an image with alpha in a
+//! block of three samples loses it, as in libtiff.
 
 mod codes;
 pub(super) mod encode;
@@ -12,23 +12,23 @@ use super::{StoredBlock, Workspace};
 use image_webp::WebPDecoder;
 use strile_engine::{BlockFault, BlockLayout};
 
-/// Bytes that the decoder takes for a pixel, rounded up: with an alpha beside lossy colours it is seven and a half.
+/// Decoder memory per pixel in bytes, rounded up: alpha with lossy colours takes seven and a half.
 const BYTES_PER_PIXEL: u64 = 8;
 
-/// What the decoder takes for the pixels of a block, and copies of the stream.
+/// Returns the decoder's memory for the pixels of a block, plus copies of the stream.
 pub(super) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     let rows = most_rows(layout, rows);
     macroblocks(layout.width, rows).saturating_mul(BYTES_PER_PIXEL).saturating_add(encoded.saturating_mul(2))
 }
 
-/// Pixels of whole macroblocks.
+/// Returns the pixels of whole macroblocks.
 fn macroblocks(width: u32, height: u32) -> u64 {
     u64::from(width).next_multiple_of(16).saturating_mul(u64::from(height).next_multiple_of(16))
 }
 
-/// What the decoder takes for this stream: for its pixels (planes of luma and chroma, the alpha as a picture of its own;
-/// or colours with an alpha, and the pictures of transforms and codes at a sixteenth of the size), a whole image where
-/// the block keeps less, and the codes of lossless parts.
+/// Returns the decoder's memory for this stream: for its pixels (planes of luma and chroma, with alpha as a separate
+/// picture; or colours with an alpha, and the pictures of transforms and codes at a sixteenth of the size), a whole
+/// image if the block keeps less, and the codes of lossless parts.
 fn memory(src: &[u8], shape: StatedShape, own_image: bool) -> Result<u64, BlockFault> {
     let pixels = macroblocks(shape.width, shape.height).saturating_mul(BYTES_PER_PIXEL);
     let image = if own_image { shape.byte_len(1)? as u64 } else { 0 };
@@ -90,7 +90,7 @@ pub(super) fn decode(
     }
 }
 
-/// Width and height in the key-frame header (RFC 6386, 9.1) of the first `VP8 ` chunk.
+/// Returns width and height in the key-frame header (RFC 6386, 9.1) of the first `VP8 ` chunk.
 fn lossy_frame_size(src: &[u8]) -> Option<(u32, u32)> {
     let mut rest = src.get(12..)?;
     loop {

@@ -1,6 +1,7 @@
-//! State that decoders and encoders keep from block to block, one a thread: tables and contexts that are dear to make.
+//! State that decoders and encoders reuse between blocks, one per thread: tables and contexts that are expensive to
+//! create.
 //!
-//! Everything is made on first use, so that a thread pays only for the codecs it meets.
+//! Everything is created on first use, so that a thread pays only for the codecs that it uses.
 
 use super::StoredBlock;
 use super::lzw::{Table, encode::Strings};
@@ -18,13 +19,13 @@ use zstd::zstd_safe::{CCtx, DCtx};
 /// Reusable state of one thread.
 #[derive(Default)]
 pub struct Workspace {
-    /// Who helps with a block.
+    /// Helper threads for a block.
     pub(crate) crew: Crew,
-    /// The call whose budget lends what decoders take besides the scratch of their job; `None` lends without a limit.
+    /// The call whose budget lends decoders memory besides the scratch of their job; `None` lends without limit.
     pub(crate) lender: Option<Context>,
-    /// Why memory was refused, where the last fault is that it was.
+    /// Why memory was refused, if that caused the last fault.
     pub(crate) refused: Option<EngineError>,
-    /// A blob without its wrapper.
+    /// A decompressed blob.
     pub(crate) unwrapped: Vec<u8>,
     /// Memory of pictures.
     pub(super) jpeg: jpeg::Space,
@@ -40,7 +41,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Its memory that grows with blocks, for the thread to keep or give back between jobs.
+    /// Returns the buffers that grow with blocks, so that the thread can keep or release them between jobs.
     pub(crate) fn buffers(&mut self) -> Vec<&mut dyn Buffer> {
         let mut buffers: Vec<&mut dyn Buffer> = vec![&mut self.unwrapped];
         buffers.extend(self.jpeg.buffers().map(|buffer| buffer as &mut dyn Buffer));
@@ -48,8 +49,9 @@ impl Workspace {
         buffers
     }
 
-    /// Counts memory that a decoder is about to take, until the loan is dropped: `need` bytes, of which the job has
-    /// counted `counted` with its scratch. The system is asked for it too, since most decoders abort where they get none.
+    /// Accounts for memory that a decoder is about to allocate, until the loan is dropped: `need` bytes, of which the
+    /// job has accounted for `counted` with its scratch. It is also requested from the system, since most decoders
+    /// abort if an allocation fails.
     pub(super) fn lend(
         &mut self,
         need: u64,
@@ -73,18 +75,18 @@ impl Workspace {
         out_of_memory(usize::try_from(need).unwrap_or(usize::MAX), purpose)
     }
 
-    /// Why there was no memory for a block, after a fault that says so.
+    /// Returns why there was no memory for a block, after a fault of that kind.
     pub(crate) fn refusal(&mut self, fault: &BlockFault) -> EngineError {
         let none = NoMemory { bytes: fault.expected, purpose: "decoding a block" };
         self.refused.take().unwrap_or(EngineError::NoMemory(none))
     }
 
-    /// The Deflate context.
+    /// Returns the Deflate context.
     pub(super) fn deflate(&mut self) -> &mut Decompressor {
         self.deflate.get_or_insert_with(Decompressor::new)
     }
 
-    /// The ZSTD context.
+    /// Returns the ZSTD context.
     pub(super) fn zstd(&mut self) -> Result<&mut DCtx<'static>, BlockFault> {
         if self.zstd.is_none() {
             self.zstd = DCtx::try_create();
@@ -92,12 +94,12 @@ impl Workspace {
         self.zstd.as_mut().ok_or_else(|| out_of_memory(0, "a zstd context"))
     }
 
-    /// The tables of `inflate_literals`.
+    /// Returns the tables of `inflate_literals`.
     pub(super) fn inflate(&mut self) -> &mut Tables {
         self.inflate.get_or_insert_with(Tables::boxed)
     }
 
-    /// The Deflate compressor of a level.
+    /// Returns the Deflate compressor for a level.
     pub(super) fn deflate_encoder(&mut self, level: i32) -> Result<&mut Compressor, BlockFault> {
         let encoder = match self.deflate_encoder.take() {
             Some((kept, compressor)) if kept == level => (kept, compressor),
@@ -110,7 +112,7 @@ impl Workspace {
         Ok(&mut self.deflate_encoder.insert(encoder).1)
     }
 
-    /// The ZSTD compressor.
+    /// Returns the ZSTD compressor.
     pub(super) fn zstd_encoder(&mut self) -> Result<&mut CCtx<'static>, BlockFault> {
         if self.zstd_encoder.is_none() {
             self.zstd_encoder = CCtx::try_create();
@@ -118,29 +120,29 @@ impl Workspace {
         self.zstd_encoder.as_mut().ok_or_else(|| out_of_memory(0, "a zstd context"))
     }
 
-    /// The strings of the LZW encoder, those of the last block.
+    /// Returns the strings of the LZW encoder; their contents are those of the last block.
     pub(super) fn lzw_encoder(&mut self) -> &mut Strings {
         self.lzw_encoder.get_or_insert_with(Strings::boxed)
     }
 
-    /// The tables of the portable encoders, those of the last block.
+    /// Returns the tables of the portable encoders; their contents are those of the last block.
     pub(super) fn matches(&mut self) -> &mut Matches {
         self.matches.get_or_insert_with(Matches::boxed)
     }
 
-    /// The LZW table; its contents are those of the last block.
+    /// Returns the LZW table; its contents are those of the last block.
     pub(super) fn lzw(&mut self) -> &mut Table {
         self.lzw.get_or_insert_with(Table::boxed)
     }
 }
 
-/// Memory that is counted while a decoder has it.
+/// Memory that stays accounted for while a decoder uses it.
 pub(super) struct Loan {
     _lease: Option<Lease>,
 }
 
-/// Makes `values` have `len` items: those that it has keep their values, others are zeros. Returns a fault if it is to stop:
-/// the system takes a while to hand out a gigabyte.
+/// Resizes `values` to `len` items: existing items keep their values, others are zeros. Returns a fault if cancelled:
+/// the system takes a while to provide a gigabyte.
 pub(super) fn resize<T: Copy + Default>(
     values: &mut Vec<T>,
     len: usize,
@@ -157,12 +159,12 @@ pub(super) fn resize<T: Copy + Default>(
     Ok(())
 }
 
-/// A fault for memory that could not be had.
+/// Returns a fault for a failed allocation.
 pub(super) fn out_of_memory(bytes: usize, purpose: &'static str) -> BlockFault {
     BlockFault { kind: FaultKind::OutOfMemory, found: 0, expected: bytes as u64, detail: purpose.into() }
 }
 
-/// Grows `dst` by `more` bytes and lends them; the caller cuts off what it did not use.
+/// Grows `dst` by `more` bytes and returns them; the caller truncates what it did not use.
 pub(super) fn room(dst: &mut Vec<u8>, more: u64) -> Result<&mut [u8], BlockFault> {
     let start = dst.len();
     let more = usize::try_from(more).unwrap_or(usize::MAX);
@@ -171,8 +173,8 @@ pub(super) fn room(dst: &mut Vec<u8>, more: u64) -> Result<&mut [u8], BlockFault
     Ok(dst.get_mut(start..).unwrap_or_default())
 }
 
-/// Named case *a last strip holding all its rows*: the bytes that the stream of this block may hold, where the
-/// block keeps `kept` of them. Some writers compress the last strip as if the image went on to its end.
+/// Returns the bytes that the stream of this block may hold, of which the block keeps `kept`. Special case *a last
+/// strip holding all its rows*: some writers compress the last strip as if the image continued to its end.
 pub(super) fn most_output(kept: usize, block: StoredBlock<'_>) -> usize {
     if block.layout.is_strip && block.rows < block.layout.height {
         block.layout.decoded_len(block.layout.height).map_or(kept, |full| full.max(kept))

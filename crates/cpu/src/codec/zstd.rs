@@ -1,8 +1,8 @@
-//! Compression 50000: ZSTD (RFC 8878), with the checksum of a frame checked where it has one.
+//! Compression 50000: ZSTD (RFC 8878), verifying the checksum of frames that have one.
 //!
-//! Named cases: several frames and skippable frames, which the format allows, are decoded in turn; bytes after
-//! the last frame are left; a last strip holding all its rows. All but the first go through the slower
-//! streaming decoder, as does finding out what is wrong with a block.
+//! Special cases: multiple frames and skippable frames, which the format allows, are decoded in turn; bytes after the
+//! last frame are ignored; a last strip may hold all its rows. All but the first frame go through the slower streaming
+//! decoder, which also finds out what is wrong with a block.
 
 use super::deflate::has_no_runs;
 use super::encode::level_within;
@@ -23,15 +23,15 @@ mod error {
     pub(super) const MEMORY_ALLOCATION: usize = 64;
 }
 
-/// The largest window of the streaming decoder: what RFC 8878 asks of every decoder.
+/// Maximum window of the streaming decoder, which RFC 8878 requires of every decoder.
 const WINDOW_MAX: u64 = 8 << 20;
-/// What a decoder takes besides its window: its tables, and two blocks.
+/// Decoder memory besides its window: its tables, and two blocks.
 const CONTEXT_BYTES: u64 = 512 << 10;
 /// The first bytes of a frame.
 const FRAME_MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
-/// How the fault of a window over the limit ends.
+/// End of the fault message for a window over the limit.
 const TOO_LARGE: &str = "then a window over 8 MiB";
-/// Bytes of output that is counted and dropped, at once.
+/// Bytes of surplus output that are counted and dropped at a time.
 const DROPPED: usize = 16 * 1024;
 
 pub(super) fn decode(
@@ -43,15 +43,15 @@ pub(super) fn decode(
     if dst.len() > LARGE
         && let Some(window) = first_window(src).filter(|&window| window <= WINDOW_MAX)
     {
-        // Slower, and can be cancelled.
+        // Slower, but can be cancelled.
         return decode_streaming(src, dst, most_output(dst.len(), block), window, workspace);
     }
-    // The whole output is given at once, so no window is allocated here, whatever the frame says.
+    // The whole output is passed at once, so no window is allocated here, whatever the frame states.
     match workspace.zstd()?.decompress(dst, src) {
         Ok(found) if found == dst.len() => Ok(()),
         Ok(found) => Err(BlockFault::short(found, dst.len())),
         Err(_) => {
-            // A window as large as the first frame says; as large as any may be where a later one has a larger one.
+            // Use the window that the first frame states, or the maximum if a later frame has a larger one.
             let window = first_window(src).unwrap_or(WINDOW_MAX).min(WINDOW_MAX);
             let most = most_output(dst.len(), block);
             match decode_streaming(src, dst, most, window, workspace) {
@@ -64,7 +64,7 @@ pub(super) fn decode(
     }
 }
 
-/// The window that the first frame states (RFC 8878, 3.1.1.1), or `None` where there is no frame.
+/// Returns the window that the first frame states (RFC 8878, 3.1.1.1), or `None` if there is no frame.
 fn first_window(src: &[u8]) -> Option<u64> {
     let &descriptor = src.strip_prefix(&FRAME_MAGIC)?.first()?;
     let one_segment = descriptor >> 5 & 1 == 1;
@@ -120,7 +120,7 @@ fn decode_streaming(
         match result {
             Ok(hint) => {
                 if hint > 0 && written == 0 && input.pos() == before {
-                    // A frame that ends in the middle. Between frames a few bytes are padding.
+                    // The frame ends early. Between frames a few bytes are padding.
                     return Err(BlockFault::truncated(produced.min(needed), needed));
                 }
                 frame_ended = hint == 0;
@@ -155,7 +155,7 @@ pub(super) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
     Ok(layout)
 }
 
-/// The most bytes that a frame of `len` bytes has.
+/// Returns the maximum bytes of a frame of `len` bytes.
 pub(super) fn bound(len: usize) -> u64 {
     compress_bound(len) as u64
 }
@@ -177,12 +177,12 @@ pub(super) fn encode(
     Ok(())
 }
 
-/// The level that writers use unless told otherwise, GDAL's too.
+/// Default level of writers, also GDAL's.
 const USUAL_LEVEL: i32 = 9;
 
-/// Sets the level, and for the usual one a search for what samples are after a predictor: short matches between
-/// differences are chance, and cost more than they save. Measured beside zstd's own choice for the level on elevation,
-/// classes, 8-bit and 16-bit bands, in tiles of 256 and 512: no larger, but for one part in 1500 on noisy 16-bit
+/// Sets the level, and for the default one a search suited to samples after a predictor: short matches between
+/// differences are random and cost more than they save. Measured against zstd's own choice for the level on elevation,
+/// classes, 8-bit and 16-bit bands, in tiles of 256 and 512: no larger, except for one part in 1500 on noisy 16-bit
 /// bands, and 1.2 to 9 times as fast.
 fn set_up(context: &mut CCtx<'static>, src: &[u8], level: i32) -> Result<(), usize> {
     context.reset(ResetDirective::SessionAndParameters)?;

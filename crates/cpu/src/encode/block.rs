@@ -1,8 +1,8 @@
-//! One block, from pixels to its encoded bytes.
+//! Encoding of one block, from pixels to bytes.
 //!
-//! What has to be done is decided once a layout (`Recipe`). Then each row is cut out (`cut`), packed (`pack`)
-//! and differenced (`difference`) while it is in the first cache, and the codec takes the whole. Rows below
-//! the image are packed once and repeated, since predictors begin anew with every row.
+//! The necessary steps are determined once per layout (`Recipe`). Then each row is cut out (`cut`), packed (`pack`) and
+//! differenced (`difference`) while it is in the L1 cache, and the codec takes the whole block. Rows below the image
+//! are packed once and repeated, since predictors restart with every row.
 
 use super::cut::{Cutter, NEAR};
 use super::difference::Difference;
@@ -13,24 +13,24 @@ use strile_engine::{
     BlockFault, BlockLayout, DecodedForm, EncodeLayout, EncodeTask, FaultKind, Fill, SharedPixels,
 };
 
-/// A block to be encoded and the pixels it is cut from; `check` has seen that they fit.
+/// A block to encode and its source pixels; `check` verified that they fit.
 pub(super) struct Source<'a> {
     pub task: &'a EncodeTask,
     pub layout: &'a EncodeLayout,
     pub pixels: &'a SharedPixels,
 }
 
-/// What turns samples into the rows that a codec takes.
+/// How samples become the rows that a codec takes.
 pub(super) struct Recipe {
     packer: Packer,
     difference: Difference,
     samples: usize,
-    /// Bytes of a row as the codec takes it.
+    /// Bytes of a row in the codec's form.
     row_len: usize,
 }
 
 impl Recipe {
-    /// The recipe of a layout, or why there is none.
+    /// Returns the recipe for a layout; the error says why there is none.
     pub(super) fn of(layout: &BlockLayout) -> Result<Self, String> {
         let row_len = match layout.decoded_form() {
             DecodedForm::Samples => layout.samples_len(1),
@@ -45,7 +45,7 @@ impl Recipe {
         })
     }
 
-    /// Makes one row; faults where a value has no place in the stored sample.
+    /// Converts one row; returns a fault if the stored sample cannot represent a value.
     fn row(&self, samples: &[u8], dst: &mut [u8], scratch: &mut RowScratch) -> Result<(), BlockFault> {
         let RowScratch { packed, bytes, .. } = scratch;
         if self.packer == Packer::Same {
@@ -60,7 +60,7 @@ impl Recipe {
     }
 }
 
-/// Bytes of scratch a block needs on one thread: packed and encoded, and a few rows.
+/// Returns the scratch bytes that a block needs on one thread: packed and encoded bytes, and a few rows.
 pub(super) fn scratch_len(layout: &EncodeLayout, rows: u32) -> u64 {
     let bytes = |len: Option<usize>| len.map_or(u64::MAX, |len| len as u64);
     let block = &layout.block;
@@ -69,8 +69,8 @@ pub(super) fn scratch_len(layout: &EncodeLayout, rows: u32) -> u64 {
     packed.saturating_add(codec::bound(layout, rows)).saturating_add(row)
 }
 
-/// Appends the encoded block to `out`; `false` where it is sparse and nothing was appended. What was appended
-/// before a fault is the caller's to cut off.
+/// Appends the encoded block to `out`; returns `false` if it is sparse and nothing was appended. After a fault the
+/// caller must truncate what was appended.
 pub(super) fn encode(
     source: &Source<'_>,
     recipe: &Recipe,
@@ -90,7 +90,7 @@ pub(super) fn encode(
     Ok(true)
 }
 
-/// Makes a block that is stored as it is in its place; `false` where it is sparse and nothing was made.
+/// Writes an uncompressed block to its place; returns `false` if it is sparse and nothing was written.
 pub(super) fn store(
     source: &Source<'_>,
     recipe: &Recipe,
@@ -105,7 +105,7 @@ pub(super) fn store(
     Ok(true)
 }
 
-/// Whether a block is sparse, and sparse ones are left out.
+/// Returns whether a block is sparse and sparse blocks are omitted.
 fn is_left_out(cutter: &Cutter<'_>, source: &Source<'_>, scratch: &mut Scratch) -> Result<bool, BlockFault> {
     source.layout.sparse.map_or(Ok(false), |fill| is_sparse(cutter, fill, &mut scratch.rows))
 }
@@ -114,7 +114,7 @@ fn no_memory() -> BlockFault {
     BlockFault { kind: FaultKind::OutOfMemory, found: 0, expected: 0, detail: "".into() }
 }
 
-/// Whether all samples equal `fill`, bit for bit.
+/// Returns whether all samples equal `fill`, bit for bit.
 fn is_sparse(cutter: &Cutter<'_>, fill: Fill, scratch: &mut RowScratch) -> Result<bool, BlockFault> {
     for y in 0..cutter.image_rows() {
         let row = cutter.row(y, &mut scratch.samples).ok_or_else(no_memory)?;
@@ -125,7 +125,7 @@ fn is_sparse(cutter: &Cutter<'_>, fill: Fill, scratch: &mut RowScratch) -> Resul
     Ok(true)
 }
 
-/// Fills `dst` with the rows of the block as its codec takes them.
+/// Fills `dst` with the rows of the block in the codec's form.
 fn pack(
     cutter: &Cutter<'_>,
     recipe: &Recipe,
@@ -143,7 +143,7 @@ fn pack(
     }
     scratch.samples = line;
     result?;
-    // Rows near the image are the last one as it was packed, those further down are the corner.
+    // Padding rows near the image repeat the last packed row, those further down repeat the corner.
     let row_len = recipe.row_len.max(1);
     let rows = cutter.image_rows() as usize;
     let near = cutter.image_rows().next_multiple_of(NEAR) as usize;

@@ -1,8 +1,7 @@
-//! Rows of a block out of an image in any strides: bands interleaved, columns beyond the image repeated, NaN
-//! replaced.
+//! Cuts rows of a block out of an image with any strides: interleaves bands, repeats columns beyond the image, replaces
+//! NaN.
 //!
-//! A row that lies in memory as the block wants it is lent from there; all others are made in the caller's
-//! buffer.
+//! A row that is already in the block's form in memory is borrowed; all others are copied to the caller's buffer.
 
 use super::block::Source;
 use crate::pool::sized;
@@ -21,16 +20,16 @@ pub(super) struct Cutter<'a> {
     /// Bytes of a row of the block.
     row_len: usize,
     nan_to: Option<Fill>,
-    /// Pixels of the image lie as those of the block.
+    /// Whether pixels of the image have the block's memory layout.
     lies_so: bool,
-    /// The last pixel of the last row, which far padding repeats; empty where there is none.
+    /// Last pixel of the last row, repeated in far padding; empty if there is none.
     corner: Vec<u8>,
-    /// Columns from here on are the corner, too.
+    /// First column of far padding, which also repeats the corner.
     far_column: usize,
 }
 
-/// Padding up to a multiple of this repeats the edge, so that codecs of pictures, which work in squares no
-/// larger, see no edge; what is further is one value.
+/// Padding up to a multiple of this repeats the edge, so that image codecs, which work in squares no larger than this,
+/// see no edge. Padding beyond is constant.
 pub(super) const NEAR: u32 = 16;
 
 impl<'a> Cutter<'a> {
@@ -75,19 +74,19 @@ impl<'a> Cutter<'a> {
         Some(pixel)
     }
 
-    /// A row far below the image: the corner again and again; `None` for want of memory.
+    /// Returns a row far below the image: the corner repeated; `None` if memory runs out.
     pub(super) fn far_row<'b>(&self, line: &'b mut Vec<u8>) -> Option<&'b [u8]> {
         let line = sized(line, self.row_len)?;
         line.chunks_exact_mut(self.pixel).for_each(|pixel| pixel.copy_from_slice(&self.corner));
         Some(line)
     }
 
-    /// Rows that have pixels.
+    /// Returns the number of rows that have pixels.
     pub(super) fn image_rows(&self) -> u32 {
         self.task.height
     }
 
-    /// Row `y` of the block as samples, whole; `None` for want of memory.
+    /// Returns the complete row `y` of the block as samples; `None` if memory runs out.
     pub(super) fn row<'b>(&'b self, y: u32, line: &'b mut Vec<u8>) -> Option<&'b [u8]> {
         let row = self.task.y.checked_add(y)?;
         let there = self.task.width as usize * self.pixel;
@@ -124,14 +123,14 @@ impl<'a> Cutter<'a> {
         self.pixels.bytes().get(start..start.checked_add(len)?)
     }
 
-    /// Fills `dst` with pixels, each the samples of all bands of the block.
+    /// Fills `dst` with pixels, each with the samples of all bands of the block.
     fn interleave(&self, row: u32, dst: &mut [u8]) -> Option<()> {
         let (size, stride) = (self.data_type.size(), self.pixels.spec().strides.column);
         let columns = (self.task.x, self.task.x.checked_add(self.task.width)?);
         let band = |sample: u32| self.pixels.row(self.task.first_band.checked_add(sample)?, row, columns);
         if self.samples == 1 {
             let src = band(0)?;
-            // All pixels but the last, which the source may not hold whole, and then that one.
+            // All pixels but the last, which may exceed the source, and then the last.
             let (rest, last) = dst.split_at_mut_checked(dst.len().checked_sub(size)?)?;
             if stride.is_multiple_of(size) {
                 Picker::new(size, stride / size, 0).pick(src, rest);
@@ -156,7 +155,7 @@ impl<'a> Cutter<'a> {
         Some(())
     }
 
-    /// Whether all samples of a row equal `fill`, bit for bit.
+    /// Returns whether all samples of a row equal `fill`, bit for bit.
     pub(super) fn all_equal(&self, row: &[u8], fill: Fill) -> bool {
         match self.data_type.size() {
             1 => equal_chunks::<1>(row, fill),
@@ -191,7 +190,7 @@ fn scatter(src: &[u8], from: usize, dst: &mut [u8], to: usize, size: usize) {
     }
 }
 
-/// Makes pixels of bands that are contiguous each.
+/// Interleaves contiguous bands to pixels.
 fn weave_bands<const N: usize>(bands: &[&[u8]; N], dst: &mut [u8], size: usize) -> Option<()> {
     fn each<const SIZE: usize, const N: usize>(bands: &[&[u8]; N], dst: &mut [u8]) -> Option<()> {
         let (samples, _) = dst.as_chunks_mut::<SIZE>();
@@ -237,9 +236,9 @@ macro_rules! for_float_bits {
     };
 }
 
-/// Whether a number of a row of floats, complex ones too, is not one.
+/// Returns whether a row of floats, real or complex, contains NaN.
 fn has_nan(row: &[u8], data_type: DataType) -> bool {
-    /// Without leaving early inside a group, so that the loop is vectorised.
+    /// Does not return early within a group, so that the loop is vectorised.
     fn any<const N: usize>(row: &[u8], is_nan: impl Fn([u8; N]) -> bool) -> bool {
         let (numbers, _) = row.as_chunks::<N>();
         numbers.chunks(64).any(|group| group.iter().fold(false, |found, &number| found | is_nan(number)))
@@ -247,7 +246,7 @@ fn has_nan(row: &[u8], data_type: DataType) -> bool {
     for_float_bits!(data_type, half => any(row, half), single => any(row, single), double => any(row, double))
 }
 
-/// Replaces samples that are not numbers; a pair of which either half is none, as a whole.
+/// Replaces NaN samples; a complex sample is replaced if either half is NaN.
 fn replace_nan(row: &mut [u8], data_type: DataType, fill: Fill) {
     fn each<const N: usize>(row: &mut [u8], size: usize, fill: Fill, is_nan: impl Fn([u8; N]) -> bool) {
         let Some(fill) = fill.0.get(..size) else { return };

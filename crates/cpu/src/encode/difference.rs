@@ -1,4 +1,4 @@
-//! From a row of packed samples in native byte order to the row a codec takes: predictor and byte order, the
+//! Converts a row of packed samples in native byte order to the codec's form: applies predictor and byte order, the
 //! exact inverse of `predict`.
 
 use crate::pool::sized;
@@ -6,34 +6,34 @@ use crate::simd;
 use strile_engine::{BlockLayout, DecodedForm};
 use strile_tiff::{ByteOrder, Predictor, SampleFormat};
 
-/// What has to be done.
+/// Operation on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Difference {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// The other byte order, of units of this many bytes.
+    /// Swap the byte order of units of this many bytes.
     Order(usize),
-    /// Predictor 2 on lanes of this many bytes.
+    /// Apply predictor 2 to lanes of this many bytes.
     Lanes {
         /// Bytes of a sample.
         lane: usize,
-        /// Whether they go into the other order.
+        /// Whether to swap their byte order.
         swap: bool,
     },
-    /// Predictor 3 on samples of this many bytes.
+    /// Apply predictor 3 to samples of this many bytes.
     Planes(usize),
 }
 
 impl Difference {
-    /// What the layout needs, or why that is not possible.
+    /// Returns the operation for the layout; the error says why it is not possible.
     pub(super) fn of(layout: &BlockLayout) -> Result<Self, String> {
         if layout.decoded_form() == DecodedForm::Samples {
             return Ok(Self::Nothing);
         }
         let sample = layout.sample;
         let foreign = layout.byte_order != ByteOrder::NATIVE;
-        // Integers of other depths are bits in one order, whatever that of the file, but for those of 24 bits; floats of
-        // 24 bits follow the file's order.
+        // Integers of other depths are bits in one order, whatever the file's byte order, except those of 24 bits;
+        // floats of 24 bits follow the file's order.
         let whole = sample.whole_bytes().filter(|bytes| match bytes {
             3 => sample.format == SampleFormat::Float,
             bytes => matches!(bytes, 1 | 2 | 4 | 8 | 16),
@@ -54,8 +54,8 @@ impl Difference {
         }
     }
 
-    /// Makes one row of pixels of `samples` samples; `None` where there is no memory for `bytes`, or where
-    /// the row has another length than `dst`.
+    /// Converts one row of pixels of `samples` samples; `None` if there is no memory for `bytes`, or if the length of
+    /// the row differs from that of `dst`.
     pub(super) fn row(self, row: &[u8], dst: &mut [u8], samples: usize, bytes: &mut Vec<u8>) -> Option<()> {
         if row.len() != dst.len() {
             return None;
@@ -74,7 +74,7 @@ impl Difference {
     }
 }
 
-/// Each lane less the one `back` lanes before.
+/// Subtracts from each lane the one `back` lanes before.
 fn lanes(src: &[u8], dst: &mut [u8], lane: usize, back: usize, swap: bool) -> Option<()> {
     macro_rules! difference {
         ($ty:ty, $lane:literal, $swapped:expr) => {{
@@ -103,7 +103,7 @@ fn lanes(src: &[u8], dst: &mut [u8], lane: usize, back: usize, swap: bool) -> Op
     Some(())
 }
 
-/// Splits samples of `size` bytes into planes, the most significant bytes first.
+/// Splits samples of `size` bytes into planes, most significant bytes first.
 fn split(src: &[u8], planes: &mut [u8], size: usize) {
     let count = src.len() / size.max(1);
     for (number, plane) in planes.chunks_exact_mut(count.max(1)).enumerate() {
@@ -118,7 +118,7 @@ fn split(src: &[u8], planes: &mut [u8], size: usize) {
 }
 
 fn split_plane<const SIZE: usize>(src: &[u8], plane: &mut [u8], at: usize) {
-    // A constant place lets the loop be vectorised.
+    // A constant index allows vectorisation.
     #[inline(always)]
     fn place<const SIZE: usize>(src: &[u8], plane: &mut [u8], at: usize) {
         for (to, from) in plane.iter_mut().zip(src.as_chunks::<SIZE>().0) {

@@ -1,9 +1,9 @@
-//! Encoding jobs: the twin of decoding in `engine`, with a slab of bytes as its output.
+//! Encoding jobs: the counterpart of decoding in `engine`, with a slab of bytes as output.
 //!
-//! A job is held against its pixels once; then as many workers as the context allows take the next task
-//! until none is left. Each appends what it encodes to bytes of its own, and the last to leave puts them
-//! together in the order of the tasks. Blocks that are stored as they are have known sizes: they are made in their places
-//! (`stored`). Blocks are independent (`block`), so neither bytes nor faults depend on how many workers there were.
+//! A job is checked against its pixels once; then as many workers as the context allows take tasks until none is left.
+//! Each worker appends its encoded blocks to its own bytes, and the last one to finish joins them in task order.
+//! Uncompressed blocks have known sizes and are written directly to their places (`stored`). Blocks are independent
+//! (`block`), so neither bytes nor faults depend on the number of workers.
 
 mod block;
 mod cut;
@@ -24,7 +24,7 @@ use strile_engine::{
     EngineError, FaultKind, Lease, LocatedFault, Location, SharedPixels, Span, Ticket,
 };
 
-/// Starts encoding. The budget lends the workers' scratch; the slab belongs to who waits for it.
+/// Starts encoding. The budget provides the workers' scratch; the slab belongs to the caller.
 pub(crate) fn submit(
     job: EncodeJob,
     pixels: &[SharedPixels],
@@ -56,8 +56,8 @@ pub(crate) fn submit(
     Ok(ticket)
 }
 
-/// Takes the workers' scratch from the budget: for each the largest block of the job. Fewer workers than
-/// wanted where the budget has no room for all; an error where it has none for one.
+/// Takes the workers' scratch from the budget, for each worker that of the largest block of the job. Returns fewer
+/// workers than wanted if the budget has no room for all; an error if it has none for one.
 fn scratch_lease(job: &EncodeJob, context: &Context, wanted: usize) -> Result<(usize, Lease), EngineError> {
     let need = |task: &strile_engine::EncodeTask| {
         Some(block::scratch_len(job.layouts.get(task.layout as usize)?, task.rows))
@@ -66,27 +66,27 @@ fn scratch_lease(job: &EncodeJob, context: &Context, wanted: usize) -> Result<(u
     context.take_for_workers(largest, wanted, "encoding scratch")
 }
 
-/// A job under way, shared by its workers.
+/// A running job, shared by its workers.
 struct Running {
     job: EncodeJob,
-    /// One for each layout.
+    /// One recipe per layout.
     recipes: Vec<Recipe>,
     pixels: Vec<SharedPixels>,
     context: Context,
     next: AtomicUsize,
     cancelled: AtomicBool,
     shares: Mutex<Vec<Share>>,
-    /// Where blocks go whose sizes are known; `None` where those of some are not.
+    /// Destinations of blocks with known sizes; `None` if the size of any block is unknown.
     places: Option<Places>,
     completion: Completion<EncodedBlocks>,
     lease: Lease,
 }
 
-/// What became of a block: its place in the bytes of its worker, or in those of all where it was known; `None` where it is
+/// Result of a block: its range in the bytes of its worker, or in the slab if places were known; `None` if it is
 /// sparse.
 type Outcome = Result<Option<Range<usize>>, BlockFault>;
 
-/// What one worker did.
+/// Results of one worker.
 #[derive(Default)]
 struct Share {
     bytes: Vec<u8>,
@@ -98,7 +98,7 @@ fn work(running: Arc<Running>) {
     let mut share = Share::default();
     pool::with_scratch(|scratch| running.work(&mut share, scratch));
     running.shares.lock().unwrap_or_else(PoisonError::into_inner).push(share);
-    // Exactly one worker is the last to let go.
+    // Exactly one worker drops the last reference.
     if let Some(done) = Arc::into_inner(running) {
         done.finish();
     }
@@ -133,7 +133,7 @@ impl Running {
         }
     }
 
-    /// Gives everything back, then completes the ticket.
+    /// Releases all resources, then completes the ticket.
     fn finish(self) {
         let Self { job, recipes, pixels, context, next: _, cancelled, shares, places, completion, lease } =
             self;
@@ -152,14 +152,14 @@ impl Running {
                 let bytes = shares.iter().map(|share| share.bytes.len() as u64).sum();
                 join(&job, shares, places).ok_or_else(|| none(bytes, "joining encoded blocks"))
             }
-            // A worker was lost to a panic.
+            // A panic ended a worker.
             (false, None, false) => Err(EngineError::Abandoned),
         });
     }
 }
 
 impl Share {
-    /// Appends a block; what was appended of one that is sparse or has a fault is cut off.
+    /// Appends a block; truncates what was appended if the block is sparse or has a fault.
     fn append(&mut self, encode: impl FnOnce(&mut Vec<u8>) -> Result<bool, BlockFault>) -> Outcome {
         let start = self.bytes.len();
         let result = encode(&mut self.bytes);
@@ -169,8 +169,8 @@ impl Share {
         result.map(|stored| stored.then_some(start..self.bytes.len()))
     }
 
-    /// Its bytes. Those that are kept, not joined with others, are copied if much of their memory is unused and there is memory
-    /// for a copy: `shrink_to_fit` ends the process if there is none.
+    /// Returns its bytes. If they are kept without joining, they are copied if much of their memory is unused and there
+    /// is memory for a copy: `shrink_to_fit` would abort the process if there is none.
     fn into_arena(self, is_kept: bool) -> Arena {
         let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
         let mut exact = Vec::new();
@@ -182,7 +182,7 @@ impl Share {
     }
 }
 
-/// All blocks in the order of the tasks; `None` for want of memory.
+/// Joins all blocks in task order; `None` if memory runs out.
 fn join(job: &EncodeJob, mut shares: Vec<Share>, places: Option<Places>) -> Option<EncodedBlocks> {
     let mut order: Vec<Option<(usize, Outcome)>> = Vec::new();
     order.try_reserve_exact(job.tasks.len()).ok()?;
@@ -192,7 +192,7 @@ fn join(job: &EncodeJob, mut shares: Vec<Share>, places: Option<Places>) -> Opti
             *order.get_mut(index)? = Some((if places.is_some() { 0 } else { number }, result));
         }
     }
-    // One worker alone took the tasks in their order: its bytes are the slab. So are places without gaps.
+    // A single worker took the tasks in order: its bytes are the slab. The same applies to places without gaps.
     let full = order.iter().all(|entry| matches!(entry, Some((_, Ok(Some(_))))));
     let in_place = places.is_none() || full;
     let mut sources: Vec<Arena> = match places {

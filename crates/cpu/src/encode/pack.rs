@@ -1,20 +1,20 @@
-//! From samples in memory to packed ones: every depth from 1 to 64 bits, 24-bit floats and pairs of integers; the
-//! inverse of `samples`.
+//! Packs samples in memory: every depth from 1 to 64 bits, 24-bit floats and pairs of integers; the inverse of
+//! `samples`.
 //!
-//! Nothing is rounded or cut off on the way: a value that its stored sample cannot hold is a fault. (The minus of
-//! a zero that becomes an integer is no part of its value.)
+//! Nothing is rounded or truncated: a value that the stored sample cannot represent is a fault. (The sign of a zero
+//! that becomes an integer is not part of its value.)
 
 use strile_engine::{BlockFault, BlockLayout, DecodedForm, FaultKind};
 use strile_tiff::SampleFormat;
 
-/// How samples become what is stored.
+/// How samples become stored samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packer {
-    /// Samples in memory are packed samples.
+    /// Samples in memory and packed samples are the same.
     Same,
-    /// Integers of this many bits, most significant bit first, each row padded to a byte.
+    /// Integers of this many bits, most significant bit first, with each row padded to a byte.
     Bits(Depth),
-    /// Integers that stay as they are, but have to fit this many bits.
+    /// Unchanged integers that must fit this many bits.
     Fit(Depth),
     /// Floats of 24 bits, native byte order.
     Float24,
@@ -37,7 +37,7 @@ pub(super) struct Depth {
 }
 
 impl Packer {
-    /// The packer of a layout.
+    /// Returns the packer for a layout.
     pub(super) fn of(layout: &BlockLayout) -> Self {
         let (sample, size) = (layout.sample, layout.data_type.size());
         let bits = u32::from(sample.bits);
@@ -147,10 +147,10 @@ fn unrepresentable(detail: String) -> BlockFault {
     BlockFault { kind: FaultKind::Unrepresentable, found: 0, expected: 0, detail: detail.into() }
 }
 
-/// Bits into bytes, the most significant first, eight bytes at a time.
+/// Writes bits to bytes, most significant first, eight bytes at a time.
 struct BitWriter<'a> {
     rest: std::slice::ChunksMut<'a, u8>,
-    /// The bits not yet written, `count` of them at the low end.
+    /// Pending bits, `count` of them at the low end.
     bits: u128,
     count: u32,
 }
@@ -160,7 +160,7 @@ impl<'a> BitWriter<'a> {
         Self { rest: dst.chunks_mut(8), bits: 0, count: 0 }
     }
 
-    /// Appends the low `count` bits, 64 at most; `value` has no others set.
+    /// Appends the low `count` bits, at most 64; higher bits of `value` must be 0.
     #[inline(always)]
     fn put(&mut self, value: u64, count: u32) {
         self.bits = self.bits << count | u128::from(value);
@@ -171,7 +171,7 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Writes the bits that are above the last `count`.
+    /// Writes the bits above the last `count`.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low 64 bits are those to write")]
     fn flush(&mut self) {
@@ -181,7 +181,7 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Writes the last bits, with zeros to the end of the byte.
+    /// Writes the last bits, padded with zeros to a byte.
     fn finish(&mut self) {
         if self.count > 0 {
             self.bits <<= 64 - self.count;
@@ -191,9 +191,9 @@ impl<'a> BitWriter<'a> {
     }
 }
 
-/// Samples of 1 bit, eight at a time.
+/// Packs samples of 1 bit, eight at a time.
 fn single_bits(samples: &[u8], dst: &mut [u8], depth: Depth) -> Result<(), BlockFault> {
-    // Each product moves the bit of one byte to its place in the top byte; no two meet.
+    // Each product moves the bit of one byte to its place in the top byte, without collisions.
     const GATHER: u64 = 0x8040_2010_0804_0201;
     for (eight, out) in samples.chunks(8).zip(dst) {
         let mut bytes = [0; 8];
@@ -208,14 +208,14 @@ fn single_bits(samples: &[u8], dst: &mut [u8], depth: Depth) -> Result<(), Block
     Ok(())
 }
 
-/// The low `SIZE` bytes of a number, native order.
+/// Returns the low `SIZE` bytes of a number in native order.
 fn native_low<const SIZE: usize>(value: u64) -> [u8; SIZE] {
     let bytes = value.to_ne_bytes();
     let low = if cfg!(target_endian = "little") { bytes.first_chunk() } else { bytes.last_chunk() };
     low.copied().unwrap_or([0; SIZE])
 }
 
-/// Writes integers of `bits` bits out of the halves of complex numbers.
+/// Writes integers of `bits` bits from the halves of complex numbers.
 fn pairs(values: impl Iterator<Item = f64>, dst: &mut [u8], bits: u32) -> Result<(), BlockFault> {
     fn each<const SIZE: usize>(
         values: impl Iterator<Item = f64>,
@@ -245,7 +245,7 @@ fn pairs(values: impl Iterator<Item = f64>, dst: &mut [u8], bits: u32) -> Result
     }
 }
 
-/// The bits of the 24-bit float (1 sign, 7 exponent less 63, 16 mantissa) that has the value of a 32-bit one.
+/// Returns the bits of the 24-bit float (1 sign, 7 exponent minus 63, 16 mantissa) with the value of a 32-bit one.
 fn float24(value: f32) -> Result<u32, BlockFault> {
     let bits = value.to_bits();
     let (sign, exponent, mantissa) = (bits >> 31 << 23, bits >> 23 & 0xFF, bits & 0x7F_FFFF);
@@ -258,7 +258,7 @@ fn float24(value: f32) -> Result<u32, BlockFault> {
     match exponent {
         0 if mantissa == 0 => Ok(sign),
         0xFF if mantissa == 0 => Ok(sign | 0x7F_0000),
-        // NaN stays NaN, with what fits of its payload.
+        // NaN stays NaN, with the part of its payload that fits.
         0xFF => Ok(sign | 0x7F_0000 | (mantissa >> 7).max(1)),
         65..=190 => Ok(sign | (exponent - 64) << 16 | narrow(mantissa, 7)?),
         // Below 2^-62 numbers are subnormal: the leading bit moves into the mantissa.

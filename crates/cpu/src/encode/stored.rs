@@ -1,5 +1,5 @@
-//! Blocks that are stored as they are, made in their places in the slab: their sizes are known before they are made, so
-//! nothing is put together afterwards.
+//! Uncompressed blocks, written directly to their places in the slab: their sizes are known in advance, so nothing is
+//! joined afterwards.
 
 use super::Outcome;
 use std::ops::Range;
@@ -8,20 +8,20 @@ use strile_engine::memory::{NoMemory, try_zeroed};
 use strile_engine::{Arena, ArenaParts, BlockFault, EncodeJob, EngineError, Slot};
 use strile_tiff::Compression;
 
-/// A place for each block of a job, one behind the other.
+/// Consecutive places for the blocks of a job.
 pub(super) struct Places {
     parts: ArenaParts,
     slots: Vec<Place>,
 }
 
 struct Place {
-    /// Taken by the worker that makes the block.
+    /// Taken by the worker that writes the block.
     slot: Mutex<Option<Slot>>,
     range: Range<usize>,
 }
 
 impl Places {
-    /// The places of a job; `None` where blocks are compressed, which makes their sizes unknown.
+    /// Returns the places of a job; `None` if blocks are compressed, since their sizes are unknown.
     pub(super) fn of(job: &EncodeJob) -> Result<Option<Self>, EngineError> {
         let len = |task: &strile_engine::EncodeTask| {
             let layout = &job.layouts.get(task.layout as usize)?.block;
@@ -41,7 +41,7 @@ impl Places {
         Ok(Some(Self { parts, slots: slots.into_iter().scan(0, place).collect() }))
     }
 
-    /// Has a block made in its place; `store` says whether it is stored.
+    /// Calls `store` to write a block to its place; `store` returns whether it did.
     pub(super) fn fill(
         &self,
         index: usize,
@@ -51,12 +51,12 @@ impl Places {
             let slot = place.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
             Some((slot?, place.range.clone()))
         });
-        // Each block is made once.
+        // Each block is written once.
         let Some((mut slot, range)) = taken else { return Ok(None) };
         store(&mut slot).map(|stored| stored.then_some(range))
     }
 
-    /// The slab; `None` where a worker that was lost has a place of it.
+    /// Returns the slab; `None` if a lost worker still holds one of its places.
     pub(super) fn rejoin(self) -> Option<Arena> {
         let Self { parts, slots } = self;
         drop(slots);

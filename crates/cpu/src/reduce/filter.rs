@@ -1,8 +1,8 @@
 //! Gauss, bilinear, cubic and Lanczos: weighted sums over a neighbourhood, first along rows, then down columns.
 //!
-//! All in `f64`, terms added in the order of the pixels. Taps outside the image or over invalid samples are left
-//! out and the rest is divided by its own weights. A row of the image above is filtered once and kept while rows
-//! of the reduced one need it; one whose samples all count takes the loop that asks nothing.
+//! All arithmetic is in `f64`, adding terms in pixel order. Taps outside the image or over invalid samples are omitted,
+//! and the sum is divided by the remaining weights. A source row is filtered once and kept while rows of the reduced
+//! image need it; rows without invalid samples take a loop without checks.
 
 use super::four::unmask;
 use super::part::{Group, Part};
@@ -16,16 +16,16 @@ use strile_engine::Resampling;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernel {
     weights: &'static [f64],
-    /// How far before the first of the two pixels under a reduced one the taps begin.
+    /// Number of pixels by which the taps begin before the first of the two pixels under a reduced one.
     before: u32,
-    /// Divide along rows already; else only once, by the weights of both axes.
+    /// Whether to divide after filtering along rows; otherwise only once, by the weights of both axes.
     divides_rows: bool,
-    /// Some weights are negative: less than half of the taps in one run give no value.
+    /// Whether some weights are negative: then less than half of the taps in one run give no value.
     wants_run: bool,
 }
 
 impl Kernel {
-    /// The kernel of a method that has one.
+    /// Returns the kernel of a method; `None` if it has none.
     pub(super) fn of(method: Resampling) -> Option<Self> {
         let (weights, before, divides_rows, wants_run): (&[f64], _, _, _) = match method {
             Resampling::Gauss => (&[1.0, 2.0, 1.0], 0, false, false),
@@ -43,7 +43,7 @@ impl Kernel {
         Some(Self { weights, before, divides_rows, wants_run })
     }
 
-    /// The taps of a reduced pixel that lie in an image of `size` pixels: weights and the first pixel.
+    /// Returns the weights of the taps of a reduced pixel inside an image of `size` pixels, and the first pixel.
     fn taps(&self, target: u32, size: u32) -> (&'static [f64], u32) {
         let skipped = self.before.saturating_sub(target * 2);
         let start = (target * 2).saturating_sub(self.before);
@@ -73,11 +73,11 @@ const LANCZOS: [f64; 12] = [
     0.00735592604719417,
 ];
 
-/// Rows of a part.
+/// Computes rows of a part.
 pub(super) fn rows<T: Sample>(kernel: &Kernel, manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Rows {
     let nodata = manner.nodata.map(|fill| T::of_fill(&fill, 0));
     let pixels = filtered::<T>(kernel, nodata, part, rows.clone());
-    // A mask is where a value comes of it alone.
+    // The mask is set wherever filtering the mask alone gives a value.
     let mask = part.mask().map(|mask| {
         let mut mask = filtered::<u8>(kernel, Some(0), &mask, rows);
         mask.iter_mut().for_each(|sample| *sample = if *sample == 0 { 0 } else { 255 });
@@ -86,7 +86,7 @@ pub(super) fn rows<T: Sample>(kernel: &Kernel, manner: Manner, part: &Part<'_>, 
     Rows { pixels, mask }
 }
 
-/// Filters one kind of samples.
+/// Filters samples of one type.
 fn filtered<T: Sample>(kernel: &Kernel, nodata: Option<T>, part: &Part<'_>, rows: Range<u32>) -> Vec<u8> {
     let mut pixels = Vec::with_capacity(part.row_len() * rows.len());
     let mut source = Source::<T>::new(nodata, part);
@@ -113,19 +113,19 @@ fn filtered<T: Sample>(kernel: &Kernel, nodata: Option<T>, part: &Part<'_>, rows
     pixels
 }
 
-/// A row of the image above, filtered along itself.
+/// A row of the source image, filtered horizontally.
 #[derive(Default)]
 struct Line {
     row: u32,
-    /// Weighted sums, divided where the kernel divides rows; 0 where there is no value.
+    /// Weighted sums, divided if the kernel divides rows; 0 if there is no value.
     values: Vec<f64>,
-    /// Their weights: 1 where they are divided, 0 where there is no value.
+    /// Their weights: 1 if the sums are divided, 0 if there is no value.
     weights: Vec<f64>,
-    /// There is a value everywhere.
+    /// Whether every sample has a value.
     full: bool,
 }
 
-/// Rows of the image above.
+/// Rows of the source image.
 struct Source<'a, T> {
     part: &'a Part<'a>,
     mask: Option<Part<'a>>,
@@ -142,7 +142,7 @@ impl<'a, T: Sample> Source<'a, T> {
         Self { part, mask: part.mask(), nodata, bytes, samples, values, valid }
     }
 
-    /// Filters a row.
+    /// Filters a row horizontally.
     fn along(&mut self, kernel: &Kernel, group: Group, row: u32, line: &mut Line) {
         T::load(self.part.row(group, row, &mut self.bytes), &mut self.samples);
         self.values.clear();
@@ -171,7 +171,7 @@ impl<'a, T: Sample> Source<'a, T> {
         }
     }
 
-    /// Every pixel of the line; all samples count where `valid` is empty.
+    /// Filters every pixel of the line; all samples count if `valid` is empty.
     #[expect(
         clippy::indexing_slicing,
         reason = "taps lie in the image, and its columns under the part are loaded"
@@ -213,7 +213,7 @@ impl<'a, T: Sample> Source<'a, T> {
     }
 }
 
-/// The weighted sum of every `samples`-th value.
+/// Returns the weighted sum of every `samples`-th value.
 fn weighted(weights: &[f64], values: &[f64], samples: usize) -> f64 {
     match samples {
         1 => weights.iter().zip(values).fold(0.0, |sum, (weight, value)| sum + weight * value),
@@ -224,7 +224,7 @@ fn weighted(weights: &[f64], values: &[f64], samples: usize) -> f64 {
     }
 }
 
-/// What the taps of a pixel come to.
+/// Sums over the taps of a pixel.
 #[derive(Default)]
 struct Sums {
     value: f64,
@@ -245,13 +245,13 @@ impl Sums {
         }
     }
 
-    /// Whether they give a value.
+    /// Returns whether the taps give a value.
     fn counts(&self, kernel: &Kernel, taps: usize) -> bool {
         self.weight > 0.0 && (!kernel.wants_run || self.longest >= taps / 2)
     }
 }
 
-/// Filters lines down their columns.
+/// Filters lines vertically.
 fn down<T: Sample>(
     kernel: &Kernel,
     weights: &[f64],

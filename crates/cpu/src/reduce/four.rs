@@ -1,8 +1,8 @@
 //! Methods over the two by two pixels under each reduced one.
 //!
-//! A row or column that an odd image lacks at its edge counts as a copy of the last: for every method here that
-//! is the same as leaving it out. Where nothing can be invalid (no nodata, no mask, integers) the loops ask
-//! nothing; floats are averaged so too, and the few pixels that came out as NaN computed again.
+//! A row or column that an odd image lacks at its edge is treated as a copy of the last: for every method here that is
+//! the same as omitting it. If nothing can be invalid (no nodata, no mask, integers), the loops have no checks. Floats
+//! are averaged without checks too, and the few pixels that become NaN are computed again.
 
 use super::mean::Means;
 use super::part::{Group, Part};
@@ -11,7 +11,7 @@ use super::{Manner, Rows};
 use std::ops::Range;
 use strile_engine::Resampling;
 
-/// Rows of a part, real samples.
+/// Computes rows of a part with real samples.
 pub(super) fn rows<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Rows {
     let valid = Validity { nodata: manner.nodata.map(|fill| T::of_fill(&fill, 0)), mask: part.mask() };
     let plain = valid.nodata.is_none() && valid.mask.is_none();
@@ -49,7 +49,7 @@ pub(super) fn rows<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>)
     Rows { pixels, mask: part.mask().map(|mask| any_of_four(&mask, rows)) }
 }
 
-/// The average of complex samples, their parts apart; a pair is valid as a whole.
+/// Averages complex samples, real and imaginary parts separately; a sample is valid as a whole.
 pub(super) fn complex<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Rows {
     let nodata = manner.nodata.map(|fill| (T::of_fill(&fill, 0), T::of_fill(&fill, 1)));
     let (nothing, mask) = (nodata.unwrap_or((T::VOID, T::VOID)), part.mask());
@@ -88,15 +88,15 @@ pub(super) fn complex<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u3
     Rows { pixels, mask: mask.map(|mask| any_of_four(&mask, rows)) }
 }
 
-/// The two rows under one of the reduced image, of an even number of pixels.
+/// The two source rows of a reduced row, padded to an even number of pixels.
 #[derive(Default)]
 struct Lines<T> {
     top: Vec<T>,
     bottom: Vec<T>,
-    /// Whether each sample is valid.
+    /// Validity of each sample.
     top_valid: Vec<bool>,
     bottom_valid: Vec<bool>,
-    /// The mask; empty where there is none.
+    /// Mask; empty if there is none.
     top_mask: Vec<u8>,
     bottom_mask: Vec<u8>,
     bytes: Vec<u8>,
@@ -123,7 +123,7 @@ impl<T: Sample> Lines<T> {
         }
     }
 
-    /// What the mask says of the four pixels under a column.
+    /// Returns the mask of the four pixels under a column.
     fn unmasked(&self, column: usize) -> [bool; 4] {
         let of =
             |mask: &[u8]| mask.as_chunks::<2>().0.get(column).map_or([true; 2], |two| two.map(|v| v != 0));
@@ -132,19 +132,19 @@ impl<T: Sample> Lines<T> {
     }
 }
 
-/// The rows under a reduced one; the last of an odd image counts twice.
+/// Returns the source rows of a reduced row; the last row of an odd image counts twice.
 fn pair(part: &Part<'_>, row: u32) -> (u32, u32) {
     (row * 2, (row * 2 + 1).min(part.image().1 - 1))
 }
 
-/// Repeats the last pixel of a row of an odd number of them.
+/// Repeats the last pixel of a row with an odd number of pixels.
 fn even<T: Copy>(row: &mut Vec<T>, samples: usize) {
     if !(row.len() / samples).is_multiple_of(2) {
         row.extend_from_within(row.len() - samples..);
     }
 }
 
-/// What makes samples invalid, NaN beside.
+/// Conditions that make samples invalid, besides NaN.
 struct Validity<'a, T> {
     nodata: Option<T>,
     mask: Option<Part<'a>>,
@@ -165,7 +165,7 @@ impl<T: Sample> Validity<'_, T> {
     }
 }
 
-/// Marks the samples of masked pixels as not valid; an empty mask masks nothing.
+/// Marks the samples of masked pixels as invalid; an empty mask masks nothing.
 pub(super) fn unmask(valid: &mut [bool], mask: &[u8], samples: usize) {
     match samples {
         1 => valid.iter_mut().zip(mask).for_each(|(valid, mask)| *valid &= *mask != 0),
@@ -177,7 +177,7 @@ pub(super) fn unmask(valid: &mut [bool], mask: &[u8], samples: usize) {
     }
 }
 
-/// A row in which every sample is valid.
+/// Reduces a row without invalid samples.
 fn whole<T: Sample>(method: Resampling, lines: &Lines<T>, samples: usize, reduced: &mut [T]) {
     match method {
         Resampling::Min => each(lines, samples, reduced, |a, b, c, d| least(least(a, b), least(c, d))),
@@ -185,12 +185,12 @@ fn whole<T: Sample>(method: Resampling, lines: &Lines<T>, samples: usize, reduce
         Resampling::Median => each(lines, samples, reduced, median_of_four),
         Resampling::Mode => each(lines, samples, reduced, mode_of_four),
         Resampling::Rms => each(lines, samples, reduced, T::rms_of_four),
-        // The others are not methods of this module.
+        // Other methods do not reach this module.
         _ => each(lines, samples, reduced, T::mean_of_four),
     }
 }
 
-/// A row in which samples may be invalid.
+/// Reduces a row that may contain invalid samples.
 fn holed<T: Sample>(
     method: Resampling,
     validity: &Validity<'_, T>,
@@ -200,7 +200,7 @@ fn holed<T: Sample>(
 ) {
     let nodata = validity.nodata;
     let all = |valid: &[bool]| valid.iter().fold(true, |all, valid| all & valid);
-    // Roots are rounded in another way where all are valid, and so are means of floats.
+    // Roots are rounded differently if all samples are valid, and so are means of floats.
     let exact = !T::FLOAT && method != Resampling::Rms;
     if exact && all(&lines.top_valid) && all(&lines.bottom_valid) {
         whole(method, lines, samples, reduced);
@@ -218,12 +218,12 @@ fn holed<T: Sample>(
         }
         Resampling::Mode => each_valid(lines, samples, reduced, |v, valid| settle(nodata, mode, v, valid)),
         Resampling::Rms => each_valid(lines, samples, reduced, |v, valid| settle(nodata, T::rms, v, valid)),
-        // The others are not methods of this module.
+        // Other methods do not reach this module.
         _ => each_valid(lines, samples, reduced, |v, valid| settle(nodata, T::mean, v, valid)),
     }
 }
 
-/// What comes of four pixels: nodata where none is valid, and only there.
+/// Returns the result of four pixels: nodata if and only if none is valid.
 fn settle<T: Sample>(
     nodata: Option<T>,
     computed: impl Fn([T; 4], [bool; 4]) -> T,
@@ -237,11 +237,11 @@ fn settle<T: Sample>(
     if nodata == Some(value) { value.beside() } else { value }
 }
 
-/// Averages again, without their NaNs, the pixels that came out as NaN.
+/// Averages the pixels that became NaN again, without their NaNs.
 fn without_nan<T: Sample>(lines: &Lines<T>, samples: usize, reduced: &mut [T]) {
     let mut again = vec![T::default(); reduced.len()];
     each_valid(lines, samples, &mut again, |values, valid| match count(valid) {
-        // Of four valid ones only infinities of both signs.
+        // With four valid samples, only infinities of both signs give NaN.
         0 | 4 => T::VOID,
         _ => T::mean(values, valid),
     });
@@ -250,7 +250,7 @@ fn without_nan<T: Sample>(lines: &Lines<T>, samples: usize, reduced: &mut [T]) {
     }
 }
 
-/// Every four pixels of a row.
+/// Applies `compute` to every four pixels of a row.
 fn each<T: Sample>(lines: &Lines<T>, samples: usize, reduced: &mut [T], compute: impl Fn(T, T, T, T) -> T) {
     match samples {
         1 => each_of::<T, 1>(lines, samples, reduced, compute),
@@ -261,7 +261,7 @@ fn each<T: Sample>(lines: &Lines<T>, samples: usize, reduced: &mut [T], compute:
     }
 }
 
-/// The same for a number of samples that the compiler knows, or any where `SAMPLES` is 0.
+/// The same for a number of samples known at compile time, or any number if `SAMPLES` is 0.
 #[expect(clippy::indexing_slicing, reason = "chunks of 2 × samples, indices below samples")]
 fn each_of<T: Sample, const SAMPLES: usize>(
     lines: &Lines<T>,
@@ -278,7 +278,7 @@ fn each_of<T: Sample, const SAMPLES: usize>(
     }
 }
 
-/// Every four pixels of a row and whether they are valid.
+/// Applies `compute` to every four pixels of a row and their validity.
 fn each_valid<T: Sample>(
     lines: &Lines<T>,
     samples: usize,
@@ -311,7 +311,7 @@ fn each_valid_of<T: Sample, const SAMPLES: usize>(
     }
 }
 
-/// The first of equals, as in `min`.
+/// Returns the lesser value, the first of equals, as in `min`.
 fn least<T: Sample>(a: T, b: T) -> T {
     if b < a { b } else { a }
 }
@@ -320,7 +320,7 @@ fn most<T: Sample>(a: T, b: T) -> T {
     if b > a { b } else { a }
 }
 
-/// The mean of the two middle ones.
+/// Returns the mean of the two middle values.
 fn median_of_four<T: Sample>(a: T, b: T, c: T, d: T) -> T {
     let (one, other) = (most(least(a, b), least(c, d)), least(most(a, b), most(c, d)));
     mean_of_two(one, other)
@@ -330,7 +330,7 @@ fn mean_of_two<T: Sample>(one: T, other: T) -> T {
     T::mean([one, other, T::default(), T::default()], [true, true, false, false])
 }
 
-/// The first to reach the largest count, in the order of the pixels.
+/// Returns the first value to reach the largest count, in pixel order.
 fn mode_of_four<T: Sample>(a: T, b: T, c: T, d: T) -> T {
     if a == b || a == c || (b != c && a == d) {
         a
@@ -361,7 +361,7 @@ fn max<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
     taken(values, valid).reduce(most).unwrap_or(T::VOID)
 }
 
-/// The middle one; of two or four the mean of the two middle ones.
+/// Returns the middle value; of two or four, the mean of the two middle ones.
 fn median<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
     if valid == [true; 4] {
         return median_of_four(values[0], values[1], values[2], values[3]);
@@ -390,7 +390,7 @@ fn mode<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
     best
 }
 
-/// 255 where a pixel of the four is not 0.
+/// Returns 255 if any pixel of the four is not 0.
 fn any_of_four(mask: &Part<'_>, rows: Range<u32>) -> Vec<u8> {
     let mut any = Vec::with_capacity(mask.row_len() * rows.len());
     let mut lines = Lines::<u8>::default();

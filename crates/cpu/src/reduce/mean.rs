@@ -1,5 +1,5 @@
-//! Means of two by two pixels of which all are valid, out of rows as they lie in memory: bytes of up to four samples, and words
-//! of one. Most rasters are such, and samples of other types and numbers go by way of `four`.
+//! Means of two by two valid pixels, computed directly from rows in memory: bytes with up to four samples, and words
+//! with one. Most rasters are of these kinds; other types and sample counts use `four`.
 
 #![expect(unsafe_code, reason = "vector loads and stores through pointers, and calls of AVX2 functions")]
 
@@ -14,7 +14,8 @@ pub(super) struct Means {
 }
 
 impl Means {
-    /// Those of pixels of `samples` samples of a type; `None` where another method is wanted, or they are not of this module.
+    /// Returns the means for pixels of `samples` samples of a type; `None` if another method is requested, or if this
+    /// module does not support them.
     pub(super) fn of(method: Resampling, data_type: DataType, samples: usize) -> Option<Self> {
         let words = data_type == DataType::U16;
         let known = match data_type {
@@ -24,7 +25,7 @@ impl Means {
         (method == Resampling::Average && known).then_some(Self { words, samples })
     }
 
-    /// Appends the means of a row and the one below it; `false` where they are of an odd number of pixels and nothing was
+    /// Appends the means of a row and the one below it; `false` if the number of pixels is odd and nothing was
     /// appended.
     pub(super) fn append(self, top: &[u8], bottom: &[u8], to: &mut Vec<u8>) -> bool {
         let pair = 2 * self.samples * if self.words { 2 } else { 1 };
@@ -48,7 +49,7 @@ impl Means {
 fn bytes<const SAMPLES: usize>(top: &[u8], bottom: &[u8], to: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     let done = if is_x86_feature_detected!("avx2") {
-        // SAFETY: the machine has AVX2, asked just now.
+        // SAFETY: AVX2 was checked above.
         unsafe { avx2::bytes::<SAMPLES>(top, bottom, to) }
     } else {
         0
@@ -69,7 +70,7 @@ fn bytes<const SAMPLES: usize>(top: &[u8], bottom: &[u8], to: &mut [u8]) {
 fn words(top: &[u8], bottom: &[u8], to: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: the machine has AVX2, asked just now.
+        // SAFETY: AVX2 was checked above.
         return unsafe { avx2::words(top, bottom, to) };
     }
     plain_words(top, bottom, to);
@@ -91,22 +92,22 @@ fn plain_words(top: &[u8], bottom: &[u8], to: &mut [u8]) {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    /// Bytes of a row that are loaded at once.
+    /// Bytes of a row that are loaded at a time.
     const LOADED: usize = 16;
 
-    /// Makes means from the left on; returns how many pixels they have.
+    /// Computes means from the left; returns the number of pixels done.
     #[target_feature(enable = "avx2")]
     pub(super) fn bytes<const SAMPLES: usize>(top: &[u8], bottom: &[u8], to: &mut [u8]) -> usize {
         let whole = LOADED / (2 * SAMPLES) * (2 * SAMPLES);
         let order = order::<SAMPLES>();
-        // SAFETY: the array has the 16 bytes that are read; no alignment is asked.
+        // SAFETY: the array has the 16 bytes that are read; no alignment is required.
         let order = unsafe { _mm_loadu_si128(order.as_ptr().cast()) };
         let half = _mm256_set1_epi16(2);
         let len = top.len().min(bottom.len());
         let (mut from, mut at) = (0, 0);
         while from + LOADED + SAMPLES <= len && at + LOADED / 2 <= to.len() {
-            // Each sample, with the one of the pixel to its right, in both rows. Of every two pixels the first is wanted.
-            // SAFETY: both rows have the 16 bytes from `from` on, and those `SAMPLES` later. No alignment is asked.
+            // Adds to each sample that of the pixel to its right, in both rows. Of every two pixels the first is kept.
+            // SAFETY: both rows have the 16 bytes from `from` on, and those `SAMPLES` later. No alignment is required.
             let (left, right) = unsafe {
                 let (top, bottom) = (top.as_ptr().add(from), bottom.as_ptr().add(from));
                 let left = _mm256_add_epi16(wide(top), wide(bottom));
@@ -115,8 +116,8 @@ mod avx2 {
             let means = _mm256_srli_epi16::<2>(_mm256_add_epi16(_mm256_add_epi16(left, right), half));
             let (low, high) = (_mm256_castsi256_si128(means), _mm256_extracti128_si256::<1>(means));
             let wanted = _mm_shuffle_epi8(_mm_packus_epi16(low, high), order);
-            // SAFETY: eight bytes are there from `at` on, of which those that are not means are written again. No
-            // alignment is asked.
+            // SAFETY: eight bytes exist from `at` on; those that are not means are overwritten later. No alignment is
+            // required.
             unsafe { _mm_storel_epi64(to.as_mut_ptr().add(at).cast(), wanted) };
             from += whole;
             at += whole / 2;
@@ -129,18 +130,18 @@ mod avx2 {
         super::plain_words(top, bottom, to);
     }
 
-    /// 16 bytes as words.
+    /// Loads 16 bytes as words.
     ///
     /// # Safety
     /// 16 bytes must be readable at `from`.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn wide(from: *const u8) -> __m256i {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         _mm256_cvtepu8_epi16(unsafe { _mm_loadu_si128(from.cast()) })
     }
 
-    /// Where the samples of every first of two pixels lie among `LOADED`.
+    /// Returns the indices, among `LOADED` bytes, of the samples of the first of every two pixels.
     #[expect(clippy::indexing_slicing, reason = "below 8, of 16")]
     fn order<const SAMPLES: usize>() -> [u8; 16] {
         let mut order = [0x80; 16];
@@ -165,7 +166,7 @@ mod tests {
         (0..len).map(|at| (at * at / 3 + at * seed + (at >> 2) * 89).to_le_bytes()[0]).collect()
     }
 
-    /// The means of pixels of samples of `size` bytes, one by one.
+    /// Returns the means of pixels of samples of `size` bytes, one by one.
     fn expected(top: &[u8], bottom: &[u8], samples: usize, size: usize) -> Vec<u8> {
         let sample = |row: &[u8], pixel: usize, number: usize| {
             let at = (pixel * samples + number) * size;

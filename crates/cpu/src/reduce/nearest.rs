@@ -1,10 +1,10 @@
-//! Nearest: of two by two pixels the one at the top left, whatever its type, and its mask.
+//! Nearest: takes the top left one of two by two pixels, of any type, and its mask.
 
 use super::Rows;
 use super::part::{Group, Part};
 use std::ops::Range;
 
-/// Rows of a part.
+/// Computes rows of a part.
 pub(super) fn rows(part: &Part<'_>, rows: Range<u32>) -> Rows {
     let mask = part.mask().map(|mask| {
         let mut picked = picked_rows(&mask, rows.clone());
@@ -31,7 +31,7 @@ fn pixel_len(part: &Part<'_>, group: Group) -> usize {
     group.count * part.data_type().size()
 }
 
-/// Appends every second pixel of `row`, beginning with the first.
+/// Appends every second pixel of `row`, starting with the first.
 fn pick(row: &[u8], pixel: usize, picked: &mut Vec<u8>) {
     match pixel {
         1 => pick_sized::<1, 2>(row, picked),

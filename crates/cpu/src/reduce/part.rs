@@ -1,12 +1,12 @@
-//! One task, checked: which pixels are read, which computed, and rows of them as contiguous bytes.
+//! A checked task: the pixels to read and to compute, and access to rows as contiguous bytes.
 //!
-//! After `Part::new` every row asked for within `source_columns` and the image lies in the pixels.
+//! `Part::new` guarantees that every row requested within `source_columns` and the image lies in the pixels.
 
 use std::ops::Range;
 use strile_engine::{EngineError, Location, OutputError, OutputSpec, ReduceTask, Resampling, SharedPixels};
 use strile_tiff::DataType;
 
-/// A part of a reduced image to be computed out of pixels.
+/// A part of a reduced image to compute from pixels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'a> {
     pixels: &'a SharedPixels,
@@ -15,7 +15,7 @@ pub(super) struct Part<'a> {
     method: Resampling,
 }
 
-/// Bands whose samples are handled together: `count` interleaved ones beginning with `first`.
+/// Bands that are processed together: `count` interleaved ones from `first` on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Group {
     first: u32,
@@ -24,7 +24,7 @@ pub(super) struct Group {
 }
 
 impl<'a> Part<'a> {
-    /// Checks that the task lies in its image and that the pixels hold what it is computed from.
+    /// Checks that the task lies in its image and that the pixels contain its source.
     pub(super) fn new(
         method: Resampling,
         task: &ReduceTask,
@@ -42,7 +42,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The mask of the part, as pixels of their own.
+    /// Returns the mask of the part as a part of its own.
     pub(super) fn mask(&self) -> Option<Part<'a>> {
         self.mask.map(|mask| Self { pixels: mask, mask: None, ..*self })
     }
@@ -51,52 +51,52 @@ impl<'a> Part<'a> {
         self.pixels.spec().data_type
     }
 
-    /// Columns and rows of the image above.
+    /// Returns the columns and rows of the source image.
     pub(super) fn image(&self) -> (u32, u32) {
         self.task.image
     }
 
-    /// Rows of the reduced image that the part has.
+    /// Returns the rows of the reduced image in this part.
     pub(super) fn target_rows(&self) -> Range<u32> {
         self.task.target.1..self.task.target.1 + self.task.size.1
     }
 
-    /// Columns of the reduced image that the part has.
+    /// Returns the columns of the reduced image in this part.
     pub(super) fn target_columns(&self) -> Range<u32> {
         self.task.target.0..self.task.target.0 + self.task.size.0
     }
 
-    /// Columns of the image above that the part is computed from, halo included.
+    /// Returns the columns of the source image that the part is computed from, including the halo.
     pub(super) fn source_columns(&self) -> Range<u32> {
         self.task.source_columns(self.method)
     }
 
-    /// Whether the samples of a pixel lie together, in memory and in the result.
+    /// Returns whether the samples of a pixel are adjacent, in memory and in the result.
     pub(super) fn band_last(&self) -> bool {
         let spec = self.pixels.spec();
         spec.bands > 1 && spec.strides.band < spec.strides.column
     }
 
-    /// The bands, together or one after the other as the result has them.
+    /// Returns the bands, together or one by one as in the result.
     pub(super) fn groups(&self) -> impl Iterator<Item = Group> + use<> {
         let bands = self.pixels.spec().bands;
         let (groups, count) = if self.band_last() { (1, bands as usize) } else { (bands, 1) };
         (0..groups).map(move |first| Group { first, count })
     }
 
-    /// The shapes of the result and of its mask.
+    /// Returns the shapes of the result and of its mask.
     pub(super) fn reduced_specs(&self) -> Result<(OutputSpec, OutputSpec), OutputError> {
         self.task.reduced_specs(self.pixels.spec())
     }
 
-    /// Bytes of one row of the part, all bands.
+    /// Returns the bytes of one row of the part, all bands.
     pub(super) fn row_len(&self) -> usize {
         let spec = self.pixels.spec();
         self.task.size.0 as usize * spec.bands as usize * spec.data_type.size()
     }
 
-    /// A row of the image above, `source_columns` of it, sample after sample; lent by the pixels where they lie
-    /// so, else copied to `scratch`.
+    /// Returns `source_columns` of a row of the source image, sample after sample; borrowed if the pixels have this
+    /// layout, otherwise copied to `scratch`.
     #[expect(
         clippy::indexing_slicing,
         reason = "checked by `new`: these samples are within what the spec spans"

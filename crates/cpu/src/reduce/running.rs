@@ -1,6 +1,6 @@
-//! A job under way: tasks cut into runs of rows, shared by workers, put together by the last of them.
+//! A running job: tasks are cut into runs of rows, shared by workers, and joined by the last worker.
 //!
-//! Pixels depend on what lies under them alone, so neither the cut nor the number of workers shows.
+//! Each pixel depends only on its source pixels, so neither the cuts nor the number of workers affect the result.
 
 use super::part::Part;
 use super::{Manner, Rows, rows};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::probe;
 use strile_engine::{Completion, Context, EngineError, ReduceJob, Reduced, SharedPixels, Ticket};
 
-/// Bytes of a run of rows: enough to outweigh handing it out, few enough to share one task among workers.
+/// Bytes of a run of rows: large enough to outweigh scheduling, small enough to divide one task among workers.
 const RUN_BYTES: usize = 1 << 20;
 
 /// Rows of one task.
@@ -45,7 +45,7 @@ pub(crate) fn submit(
             bytes.saturating_add((part.row_len() as u64).saturating_mul(u64::from(rows.end - rows.start)));
         cut(&part, |rows| runs.push(Run { task, rows }));
     }
-    // Runs are made one by one and then put together.
+    // Runs are computed separately and then joined.
     probe(bytes.saturating_mul(2), "reduced pixels")?;
     let (completion, ticket) = Ticket::new();
     let workers = context.threads.get().min(pool::threads()).min(runs.len()).max(1);
@@ -87,7 +87,7 @@ fn work(running: Arc<Running>) {
         }
         running.run(index, run);
     }
-    // Exactly one worker is the last to let go.
+    // Exactly one worker drops the last reference.
     if let Some(done) = Arc::into_inner(running) {
         done.finish();
     }
@@ -116,7 +116,7 @@ impl Running {
         let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         let result = match cancelled.into_inner() {
             true => Err(EngineError::Cancelled),
-            // A run is missing where a worker was lost to a panic.
+            // A run is missing if a panic ended a worker.
             false => join(&job, &pixels, &runs, done).ok_or(EngineError::Abandoned),
         };
         drop((job, pixels, context, runs));
@@ -124,7 +124,7 @@ impl Running {
     }
 }
 
-/// Puts the runs of each task together.
+/// Joins the runs of each task.
 fn join(
     job: &ReduceJob,
     pixels: &[SharedPixels],
@@ -148,7 +148,7 @@ fn join(
     Some(joined)
 }
 
-/// Runs of rows one below the other, in every group of bands.
+/// Stacks runs of rows vertically, in every group of bands.
 fn stacked(part: &Part<'_>, runs: Vec<Rows>) -> Rows {
     let groups = part.groups().count();
     let mut pixels = Vec::with_capacity(runs.iter().map(|run| run.pixels.len()).sum());
@@ -162,7 +162,7 @@ fn stacked(part: &Part<'_>, runs: Vec<Rows>) -> Rows {
     Rows { pixels, mask }
 }
 
-/// The rows of a whole part as pixels.
+/// Returns the rows of a whole part as pixels.
 fn reduced(part: &Part<'_>, rows: Rows) -> Option<Reduced> {
     let (spec, mask_spec) = part.reduced_specs().ok()?;
     let mask = rows.mask.map(|mask| SharedPixels::new(mask_spec, Arc::new(mask))).transpose().ok()?;

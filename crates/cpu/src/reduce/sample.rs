@@ -1,6 +1,6 @@
-//! The arithmetic of each type: means, roots of means of squares, rounding, what stands beside nodata.
+//! Arithmetic of each type: means, root mean squares, rounding, and the replacement of results equal to nodata.
 //!
-//! Every operation and its order is in `reduce.md`; another engine that keeps to it has the same bits.
+//! `reduce.md` defines every operation and its order; another engine that follows it gives identical bits.
 
 use half::f16;
 use strile_engine::Fill;
@@ -9,32 +9,32 @@ use strile_engine::Fill;
 pub(crate) trait Sample: Copy + PartialEq + PartialOrd + Default + 'static {
     /// Whether NaN can occur.
     const FLOAT: bool;
-    /// What a pixel without a valid one under it becomes where there is no nodata.
+    /// Result of a pixel without valid source pixels if there is no nodata value.
     const VOID: Self;
 
-    /// Replaces `to` by the samples in `bytes`.
+    /// Replaces the contents of `to` by the samples in `bytes`.
     fn load(bytes: &[u8], to: &mut Vec<Self>);
     /// Appends the bytes of `samples`.
     fn store(samples: &[Self], to: &mut Vec<u8>);
-    /// The samples in a fill value, as many as it has room for.
+    /// Returns sample number `part` of a fill value.
     fn of_fill(fill: &Fill, part: usize) -> Self;
     fn is_nan(self) -> bool;
-    /// The next value, upwards where there is one: stands for a result that is nodata by accident.
+    /// Returns the next value, upwards if there is one; replaces a result that equals nodata by accident.
     fn beside(self) -> Self;
     fn to_f64(self) -> f64;
-    /// The nearest value, half away from zero in integers; beyond the range its end.
+    /// Returns the nearest value: half away from zero for integers, clamped to the range.
     fn of_f64(value: f64) -> Self;
-    /// The mean of two by two pixels of an image in which all are valid.
+    /// Returns the mean of two by two pixels of an image in which all are valid.
     fn mean_of_four(a: Self, b: Self, c: Self, d: Self) -> Self;
-    /// The mean of the valid ones, at least one.
+    /// Returns the mean of the valid values, at least one.
     fn mean(values: [Self; 4], valid: [bool; 4]) -> Self;
-    /// The root of the mean of squares of two by two pixels of an image in which all are valid.
+    /// Returns the root mean square of two by two pixels of an image in which all are valid.
     fn rms_of_four(a: Self, b: Self, c: Self, d: Self) -> Self;
-    /// The root of the mean of squares of the valid ones, at least one.
+    /// Returns the root mean square of the valid values, at least one.
     fn rms(values: [Self; 4], valid: [bool; 4]) -> Self;
 }
 
-/// Number of valid ones.
+/// Returns the number of valid values.
 pub(super) fn count(valid: [bool; 4]) -> u8 {
     valid.into_iter().map(u8::from).sum()
 }
@@ -50,7 +50,7 @@ fn valid_f64<T: Sample>(values: [T; 4], valid: [bool; 4]) -> [f64; 4] {
 fn mean_f64<T: Sample>(values: [T; 4], valid: [bool; 4]) -> f64 {
     let ([a, b, c, d], n) = (valid_f64(values, valid), f64::from(count(valid)));
     let sum = (a + b) + (c + d);
-    // Where the sum left the range, the mean has not.
+    // If the sum overflows, the mean does not.
     if sum.is_finite() { sum / n } else { (a / n + b / n) + (c / n + d / n) }
 }
 
@@ -60,7 +60,7 @@ fn rms_f64<T: Sample>(values: [T; 4], valid: [bool; 4]) -> f64 {
     if sum.is_normal() {
         return (sum / n).sqrt();
     }
-    // Squares left the range: of values over the largest they do not.
+    // Squares overflowed: divided by the largest value they do not.
     let largest = a.abs().max(b.abs()).max(c.abs()).max(d.abs());
     if largest == 0.0 || !largest.is_finite() {
         return largest;
@@ -69,7 +69,8 @@ fn rms_f64<T: Sample>(values: [T; 4], valid: [bool; 4]) -> f64 {
     largest * (((a * a + b * b) + (c * c + d * d)) / n).sqrt()
 }
 
-/// Of the two integers around the root the one whose square is nearer to the mean of squares, the lower of equals.
+/// Returns, of the two integers around the root, the one whose square is nearer to the mean of squares; the lower of
+/// equals.
 fn rms_of_squares(sum: u64, n: u64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -81,7 +82,7 @@ fn rms_of_squares(sum: u64, n: u64) -> u64 {
     root + u64::from(2 * sum > n * (2 * root * root + 2 * root + 1))
 }
 
-/// In `f32` and scaled by the largest of the first three, as GDAL does it for short signed integers.
+/// Computes in `f32`, scaled by the largest of the first three, like GDAL does for short signed integers.
 fn rms_in_f32([a, b, c, d]: [f32; 4]) -> f32 {
     let (a, b, c, d) = (a.abs(), b.abs(), c.abs(), d.abs());
     let scale = a.max(b).max(c);
@@ -93,7 +94,7 @@ fn rms_in_f32([a, b, c, d]: [f32; 4]) -> f32 {
     scale * (((a * a + b * b) + (c * c + d * d)) * 0.25).sqrt()
 }
 
-/// Moving samples between memory and vectors.
+/// Defines the conversion of samples from and to memory.
 macro_rules! memory {
     ($type:ty, $size:literal) => {
         fn load(bytes: &[u8], to: &mut Vec<Self>) {
@@ -120,7 +121,7 @@ macro_rules! memory {
     };
 }
 
-/// Roots of means of squares, by the width of the type.
+/// Defines root mean squares, by the width of the type.
 macro_rules! rms {
     (unsigned_16 $type:ty) => {
         fn rms_of_four(a: Self, b: Self, c: Self, d: Self) -> Self {
@@ -191,13 +192,13 @@ macro_rules! integer {
                 let whole = value as $wide;
                 let rest = value - whole as f64;
                 let whole = whole + <$wide>::from(rest >= 0.5) - <$wide>::from(rest <= -0.5);
-                // The ends of 64 bits are not numbers of f64.
+                // The limits of 64 bits are not representable in f64.
                 whole.clamp(Self::MIN as $wide, Self::MAX as $wide) as Self
             }
 
             fn mean_of_four(a: Self, b: Self, c: Self, d: Self) -> Self {
                 let sum = a as $wide + b as $wide + c as $wide + d as $wide;
-                // Half of four, less one below zero, and an arithmetic shift: half away from zero.
+                // Add half of four, minus one for negative sums, and shift arithmetically: rounds half away from zero.
                 ((sum + 2 - <$wide>::from(Self::MIN != 0 && sum < 0)) >> 2) as Self
             }
 
@@ -228,7 +229,7 @@ integer!(i32, 4, i64, double);
 integer!(u64, 8, i128, double);
 integer!(i64, 8, i128, double);
 
-/// Floats: `$work` is what their means are computed in where all are valid.
+/// Floats: means are computed in `$work` if all values are valid.
 macro_rules! float {
     ($type:ty, $size:literal, $beside:expr, $to:expr, $of:expr, $mean:expr) => {
         impl Sample for $type {
@@ -251,7 +252,7 @@ macro_rules! float {
             }
 
             fn of_f64(value: f64) -> Self {
-                // Which NaN an operation makes depends on the processor.
+                // The NaN that an operation produces depends on the processor.
                 if value.is_nan() { Self::VOID } else { $of(value) }
             }
 
@@ -287,7 +288,7 @@ float!(
     2,
     beside_f16,
     f16::to_f64,
-    // By way of `f32`, which every processor and library rounds alike.
+    // Via `f32`, which every processor and library rounds alike.
     |v: f64| f16::from_f32(narrow(v)),
     |values: [f16; 4]| f16::from_f32(quarters_f32(values.map(f16::to_f32)))
 );

@@ -1,15 +1,15 @@
-//! The area of a quadrilateral in each pixel that it lies in.
+//! Computes the area of a quadrilateral in each pixel that it overlaps.
 //!
-//! It is cut at two rows, and what is left at two columns; the area of the rest is half the sum of cross products,
-//! measured from the pixel's corner.
+//! The quadrilateral is clipped at two rows, and the rest at two columns; the area of the remainder is half the sum of
+//! cross products, measured from the pixel's corner.
 
-/// Corners of a polygon that was cut: a cut adds one at most for each of its two crossings.
+/// Maximum corners of a clipped polygon: a cut adds at most one per crossing, of which it has two.
 const MOST: usize = 12;
 
-/// Four corners, one after the other.
+/// Four corners in order.
 pub(super) struct Quad([(f64, f64); 4]);
 
-/// What of it lies between two rows.
+/// The part between two rows.
 pub(super) struct Strip {
     polygon: Polygon,
     row: f64,
@@ -26,11 +26,11 @@ impl Quad {
         Self(corners)
     }
 
-    /// Cuts it at a row and the next.
+    /// Clips the quadrilateral between a row and the next.
     pub(super) fn row(&self, row: f64) -> Strip {
         let mut polygon = Polygon { points: [(0.0, 0.0); MOST], len: 4 };
         for (to, (x, y)) in polygon.points.iter_mut().zip(self.0) {
-            // Rows first.
+            // Rows become the first coordinate.
             *to = (y, x);
         }
         Strip { polygon: polygon.above(row).below(row + 1.0), row }
@@ -38,7 +38,7 @@ impl Quad {
 }
 
 impl Strip {
-    /// The area in the column that begins at `column`.
+    /// Returns the area in the column that begins at `column`.
     pub(super) fn area(&self, column: f64) -> f64 {
         let cut = self.polygon.swapped().above(column).below(column + 1.0);
         let mut twice = 0.0;
@@ -58,12 +58,12 @@ impl Polygon {
         Self { points: self.points.map(|(a, b)| (b, a)), len: self.len }
     }
 
-    /// What has a first coordinate of at least `edge`.
+    /// Returns the part with a first coordinate of at least `edge`.
     fn above(&self, edge: f64) -> Self {
         self.cut(edge, |at| at >= edge)
     }
 
-    /// What has one of at most `edge`.
+    /// Returns the part with a first coordinate of at most `edge`.
     fn below(&self, edge: f64) -> Self {
         self.cut(edge, |at| at <= edge)
     }
@@ -108,7 +108,7 @@ mod tests {
             (0..7).flat_map(|y| (0..7).map(move |x| (x, y))).map(|(x, y)| area(&turned, x, y)).sum();
         assert!((all - 12.5).abs() < 1e-12, "{all}");
         assert_eq!(area(&turned, 3, 3), 1.0);
-        // A corner that points inwards.
+        // A concave corner.
         let dart = Quad::new([(0.0, 0.0), (2.0, 1.0), (4.0, 0.0), (2.0, 4.0)]);
         let all: f64 = (0..5).flat_map(|y| (0..5).map(move |x| (x, y))).map(|(x, y)| area(&dart, x, y)).sum();
         assert!((all - 6.0).abs() < 1e-12, "{all}");

@@ -1,8 +1,8 @@
-//! Methods that look at all samples under a pixel.
+//! Methods that use all samples under a pixel.
 //!
-//! As in GDAL the footprint is the box between the places of the pixel's upper left and lower right corner. The first and
-//! the last column and row count by the part of them that lies in it, others as a whole. `Sum` takes the area of the four
-//! corners instead.
+//! As in GDAL the footprint is the box between the source positions of the pixel's upper left and lower right corner.
+//! The first and last column and row count by the fraction inside the box, others fully. `Sum` uses the area of the
+//! quadrilateral of the four corners instead.
 
 use super::area::Quad;
 use super::rank;
@@ -11,26 +11,26 @@ use super::{Made, Places};
 use std::collections::HashMap;
 use strile_engine::{PixelPoint, WarpJob, WarpSampling, WarpWindow};
 
-/// Footprints of more samples than these are looked at more than once instead of kept.
+/// Footprints with more samples are scanned repeatedly instead of kept.
 const KEPT: usize = 1 << 16;
 
-/// What a thread keeps from pixel to pixel.
+/// Buffers of a thread, reused between pixels.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// Weights of a kernel across.
+    /// Horizontal weights of a kernel.
     pub(super) weights: Vec<f64>,
     keys: Vec<u64>,
     counts: HashMap<u64, f32>,
 }
 
 impl Scratch {
-    /// The most bytes that a thread needs.
+    /// Returns the maximum bytes that a thread needs.
     pub(super) fn most(job: &WarpJob) -> u64 {
         let of = |window: &WarpWindow| {
             let sheet = (f64::from(window.sheet.width), f64::from(window.sheet.height));
             let side = |scale: f64, side: f64| (3.0 / scale).ceil().min(side) + 8.0;
             let (across, down) = (side(window.scale.0, sheet.0), side(window.scale.1, sheet.1));
-            // Keys and weights, and a table of counts with room to spare.
+            // Keys and weights, and a table of counts with spare room.
             match job.sampling {
                 WarpSampling::Mode => across * down * 48.0,
                 sampling if sampling.is_footprint() => 8.0 * (across + KEPT as f64),
@@ -44,23 +44,23 @@ impl Scratch {
     }
 }
 
-/// The corners of a run of pixels.
+/// Corners of a run of pixels.
 pub(super) struct Corners<'a> {
     window: &'a WarpWindow,
     /// Upper left, lower right, and for areas upper right and lower left.
     places: [Places; 4],
-    /// How many of them are needed.
+    /// Number of corners that are needed.
     needed: usize,
     len: usize,
-    /// Pixels of the source that a footprint may reach beyond it, across and down.
+    /// Source pixels by which a footprint may exceed the source, across and down.
     margin: (f64, f64),
 }
 
-/// The samples under a pixel.
+/// Samples under a pixel.
 struct Footprint {
     low: (f64, f64),
     high: (f64, f64),
-    /// The first column and the one after the last, which may go on from the first one of a source around the Earth.
+    /// First column and the one after the last; may exceed the width of a source around the Earth, where columns wrap.
     columns: (i64, i64),
     rows: (i64, i64),
 }
@@ -73,7 +73,7 @@ impl<'a> Corners<'a> {
         Self { window, places: std::array::from_fn(|_| Places::new()), needed, len: 0, margin }
     }
 
-    /// Places pixels of the grid.
+    /// Computes the corners of pixels of the grid.
     pub(super) fn place(&mut self, at: (u32, u32), len: usize) {
         let corners = [(0, 0), (1, 1), (1, 0), (0, 1)];
         for (places, (right, down)) in self.places.iter_mut().zip(corners).take(self.needed) {
@@ -82,7 +82,7 @@ impl<'a> Corners<'a> {
         self.len = len;
     }
 
-    /// The corners of a pixel, each within half a turn of the first.
+    /// Returns the corners of a pixel, each within half a turn of the first.
     fn corners(&self, i: usize) -> Option<[(f64, f64); 4]> {
         let mut corners = [(f64::NAN, f64::NAN); 4];
         for (corner, places) in corners.iter_mut().zip(&self.places).take(self.needed) {
@@ -102,7 +102,7 @@ impl<'a> Corners<'a> {
         Some(corners)
     }
 
-    /// The samples under a box; `None` where it lies beside the source or is not a box.
+    /// Returns the samples under a box; `None` if it lies outside the source or is not a box.
     fn footprint(&self, one: (f64, f64), other: (f64, f64), source: (i64, i64)) -> Option<Footprint> {
         let (mut x, mut y) = (sorted(one.0, other.0), sorted(one.1, other.1));
         #[allow(clippy::cast_precision_loss, reason = "at most 2³²")]
@@ -117,7 +117,7 @@ impl<'a> Corners<'a> {
                 ((x.0 + by_x, x.1 + by_x), (y.0 + by_y, y.1 + by_y))
             };
             let [ahead, back] = [turned(1.0), turned(-1.0)];
-            // Around the Earth it begins in the source.
+            // If the source wraps around the Earth, the box must begin in it.
             let fits = |(x, y): ((f64, f64), (f64, f64))| meets(x, y) && !(wraps && x.0 < -HAIR);
             if !fits((x, y)) {
                 if fits(ahead) {
@@ -130,7 +130,7 @@ impl<'a> Corners<'a> {
         if !meets(x, y) {
             return None;
         }
-        // A pixel that is torn is far larger than its neighbours.
+        // A discontinuous pixel is far larger than its neighbours.
         let (mx, my) = self.margin;
         let end = if wraps { 2.0 * width } else { width };
         if !(x.0 >= -mx && x.1 - end <= mx && y.0 >= -my && y.1 - height <= my) {
@@ -180,7 +180,7 @@ impl<'a> Corners<'a> {
         }
     }
 
-    /// Makes `end` of the means of what `of` makes of the samples.
+    /// Averages `of` the samples, and stores `end` of the means.
     fn means<S: Sample>(
         &self,
         sheet: &Sheet<'_, S>,
@@ -188,7 +188,7 @@ impl<'a> Corners<'a> {
         of: impl Fn(f64) -> f64,
         end: impl Fn(f64) -> f64,
     ) {
-        // Footprints at the edges and around the Earth take the general way.
+        // Footprints at the edges and around the Earth take the general path.
         let packed = sheet.packed().filter(|_| self.window.map.parts().turn.is_none());
         let (low, high) =
             ((number(sheet.left), number(sheet.top)), (number(sheet.right - 1), number(sheet.bottom - 1)));
@@ -211,7 +211,7 @@ impl<'a> Corners<'a> {
         }
     }
 
-    /// The sum of samples by the part of each that the pixel covers.
+    /// Returns the sum of samples, weighted by the fraction of each that the pixel covers.
     fn sum<S: Sample>(&self, sheet: &Sheet<'_, S>, corners: [(f64, f64); 4]) -> Option<f64> {
         let low = corners.iter().fold(corners[0], |low, p| (low.0.min(p.0), low.1.min(p.1)));
         let high = corners.iter().fold(corners[0], |high, p| (high.0.max(p.0), high.1.max(p.1)));
@@ -219,7 +219,7 @@ impl<'a> Corners<'a> {
             return None;
         }
         let under = self.footprint(low, high, sheet.source)?;
-        // The box may have been turned.
+        // The box may have been shifted by a turn.
         let (by_x, by_y) = (under.low.0 - low.0, under.low.1 - low.1);
         let quad = Quad::new(corners.map(|(x, y)| (x + by_x, y + by_y)));
         let (mut sum, mut found) = (0.0, false);
@@ -241,7 +241,7 @@ impl<'a> Corners<'a> {
     }
 }
 
-/// The first pixel of a range and the one after the last, in a side that may be followed by itself.
+/// Returns the first pixel of a range and the one after the last; the range may continue past the side if it wraps.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "from 0 to twice the side")]
 fn whole((low, high): (f64, f64), side: i64, wraps: bool) -> (i64, i64) {
     let (low, high) = (low + HAIR, high - HAIR);
@@ -264,7 +264,7 @@ fn number(column: i64) -> f64 {
     column as f64
 }
 
-/// The part of a pixel that lies in a range.
+/// Returns the fraction of a pixel inside a range.
 #[inline(always)]
 fn part(at: i64, (first, end): (i64, i64), low: f64, high: f64) -> f64 {
     if at == first {
@@ -276,7 +276,7 @@ fn part(at: i64, (first, end): (i64, i64), low: f64, high: f64) -> f64 {
     }
 }
 
-/// The mean of two by two samples that all count, under a box as in `Footprint::inside`; `None` where the general way is
+/// Returns the mean of two by two valid samples, under a box as in `Footprint::inside`; `None` if the general path is
 /// needed.
 #[inline(always)]
 fn quick_mean<S: Sample>(
@@ -296,7 +296,7 @@ fn quick_mean<S: Sample>(
     }
     let ([a, b], [c, d]) = (packed.two(column.index, row.index)?, packed.two(column.index, row.index + 1)?);
     let missing = packed.is_nodata(a) | packed.is_nodata(b) | packed.is_nodata(c) | packed.is_nodata(d);
-    // As `part` has them.
+    // The same as `part`.
     let (first, last) = (1.0 - (x.0 - column.number), 1.0 - (right - x.1));
     let (upper, lower) = (1.0 - (y.0 - row.number), 1.0 - (bottom - y.1));
     // Sums begin at 0, as in `mean`: -0 becomes 0.
@@ -305,12 +305,12 @@ fn quick_mean<S: Sample>(
     let width = 0.0 + first + last;
     let weight = 0.0 + width * upper + width * lower;
     let mean = sum / weight;
-    // A sample that is NaN has made it NaN.
+    // A NaN sample has made the mean NaN.
     (!(missing | mean.is_nan()) & (weight > 0.0)).then_some(mean)
 }
 
 impl Footprint {
-    /// Calls `each` with every row that the sheet has, and its columns: where they are, and which those are in the source.
+    /// Calls `each` for every row of the sheet, with its columns: their positions and their indices in the source.
     fn rows<S: Sample>(
         &self,
         sheet: &Sheet<'_, S>,
@@ -323,7 +323,8 @@ impl Footprint {
         }
     }
 
-    /// The samples under a box that lies in the source, at least one pixel before its end: as `whole` has them.
+    /// Returns the samples under a box that lies in the source and ends at least one pixel before its end, like
+    /// `whole`.
     #[inline(always)]
     fn inside(x: (f64, f64), y: (f64, f64)) -> Self {
         let range = |(low, high): (f64, f64)| {
@@ -335,7 +336,7 @@ impl Footprint {
         Self { low: (x.0, y.0), high: (x.1, y.1), columns: range(x), rows: range(y) }
     }
 
-    /// The mean of what `of` makes of the samples, each by the part of it.
+    /// Returns the mean of `of` the samples, weighted by the covered fraction of each.
     fn mean<S: Sample>(&self, sheet: &Sheet<'_, S>, of: impl Fn(f64) -> f64) -> Option<f64> {
         let (mut sum, mut weight) = (0.0, 0.0);
         let has_all = self.columns.0 >= sheet.left && self.columns.1 <= sheet.right;
@@ -384,7 +385,7 @@ impl Footprint {
         (weight > 0.0).then(|| sum / weight)
     }
 
-    /// Calls `each` with every sample that counts, in order.
+    /// Calls `each` with every valid sample, in order.
     fn each<S: Sample>(&self, sheet: &Sheet<'_, S>, mut each: impl FnMut(S, i64, i64)) {
         for row in self.rows.0.max(sheet.top)..self.rows.1.min(sheet.bottom) {
             for at in self.columns.0..self.columns.1 {
@@ -396,7 +397,7 @@ impl Footprint {
         }
     }
 
-    /// The sample whose key is the least after `order`.
+    /// Returns the sample with the least key after applying `order`.
     fn least<S: Sample>(&self, sheet: &Sheet<'_, S>, order: impl Fn(u64) -> u64) -> Option<u64> {
         let mut least = None;
         self.each(sheet, |sample, _, _| {
@@ -408,7 +409,7 @@ impl Footprint {
         least.map(|key| S::of_key(key).bits())
     }
 
-    /// The quartile: the sample at a number of quarters of the sorted samples.
+    /// Returns the quartile: the sample at a number of quarters of the sorted samples.
     fn rank<S: Sample>(&self, sheet: &Sheet<'_, S>, scratch: &mut Scratch, quarters: u64) -> Option<u64> {
         let keys = &mut scratch.keys;
         keys.clear();
@@ -433,7 +434,7 @@ impl Footprint {
         Some(S::of_key(key).bits())
     }
 
-    /// The sample that covers most: see `warp.md`.
+    /// Returns the sample value that covers most: see `warp.md`.
     fn mode<S: Sample>(&self, sheet: &Sheet<'_, S>, scratch: &mut Scratch) -> Option<u64> {
         let counts = &mut scratch.counts;
         counts.clear();

@@ -1,20 +1,20 @@
-//! Methods that look at samples around the place under the centre of a pixel.
+//! Methods that use samples around the source position of a pixel's centre.
 
 use super::sheet::{HAIR, NOWHERE, Packed, Sample, Sheet, Whole};
 use super::weights::{self, Kernel};
 use super::{Made, Places, RUN};
 use strile_engine::{PixelPoint, WarpRule, WarpSampling, WarpWindow};
 
-/// Least sum of weights that makes a value of four samples, and of a kernel. As in GDAL.
+/// Minimum sum of weights for a value, of four samples and of a kernel. As in GDAL.
 const LEAST_OF_FOUR: f64 = 0.00001;
 const LEAST: f64 = 0.000001;
 
-/// The places under the centres of a run of pixels.
+/// Source positions of the centres of a run of pixels.
 pub(super) struct Centres<'a> {
     window: &'a WarpWindow,
     places: Places,
     len: usize,
-    /// Where the nearest samples begin in each band, once `locate` has found them.
+    /// Offsets of the nearest samples in each band, set by `locate`.
     offsets: [usize; RUN],
     is_located: bool,
 }
@@ -24,7 +24,7 @@ impl<'a> Centres<'a> {
         Self { window, places: Places::new(), len: 0, offsets: [NOWHERE; RUN], is_located: false }
     }
 
-    /// Places pixels of the grid.
+    /// Computes the positions of pixels of the grid.
     pub(super) fn place(&mut self, at: (u32, u32), len: usize) {
         self.places.place(self.window, PixelPoint::Centre, at, len);
         self.len = len;
@@ -36,7 +36,7 @@ impl<'a> Centres<'a> {
         }
     }
 
-    /// The pixel of the source under one of them.
+    /// Returns the source pixel under a centre.
     pub(super) fn pixel<S: Sample>(&self, i: usize, sheet: &Sheet<'_, S>) -> Option<(i64, i64)> {
         sheet.pixel(*self.places.x.get(i)?, *self.places.y.get(i)?)
     }
@@ -49,7 +49,7 @@ impl<'a> Centres<'a> {
         made: &mut Made,
     ) {
         let rule = sampling.rule(self.window.scale);
-        // A line of samples is not interpolated.
+        // A single line of samples is not interpolated.
         let line = sheet.source.0 == 1 || sheet.source.1 == 1;
         match rule {
             _ if line => self.nearest(sheet, made),
@@ -83,7 +83,7 @@ impl<'a> Centres<'a> {
         }
     }
 
-    /// Finds where the samples of all bands lie.
+    /// Finds the offsets of the samples in all bands.
     fn locate<S: Sample>(&mut self, sheet: &Sheet<'_, S>) {
         let inside = sheet.inside((0, 0));
         let places = self.places.x.iter().zip(&self.places.y).take(self.len);
@@ -97,8 +97,9 @@ impl<'a> Centres<'a> {
         self.is_located = true;
     }
 
-    /// Makes a number for every pixel whose centre lies in a sample that counts: by `quick` where the sheet has all samples
-    /// around the place, from `around.0` before it to `around.1` behind it, and all of them count; else by `value`.
+    /// Computes a number for every pixel whose centre lies in a valid sample: with `quick` if the sheet has all samples
+    /// around the position, from `around.0` before it to `around.1` after it, and all of them are valid; otherwise with
+    /// `value`.
     #[inline(always)]
     fn values<S: Sample>(
         &self,
@@ -123,7 +124,7 @@ impl<'a> Centres<'a> {
         }
     }
 
-    /// Makes a number for every pixel whose centre lies in a sample that counts.
+    /// Computes a number for every pixel whose centre lies in a valid sample.
     #[inline(always)]
     fn each<S: Sample>(
         &self,
@@ -141,7 +142,7 @@ impl<'a> Centres<'a> {
     }
 }
 
-/// A number of a place that lies in a sample that counts.
+/// Computes the number for a position that lies in a valid sample.
 fn one<S: Sample>(
     sheet: &Sheet<'_, S>,
     x: f64,
@@ -153,11 +154,11 @@ fn one<S: Sample>(
     value(x, y)
 }
 
-/// The whole part of a place that lies in the source, or at most one pixel before it.
+/// Returns the integer part of a position that lies in the source, or at most one pixel before it.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "-1 to 2³²")]
 fn floor(place: f64) -> i64 {
-    // A conversion cuts towards 0.
+    // A conversion truncates towards 0.
     let whole = place as i64;
     whole - i64::from(place < number(whole))
 }
@@ -168,7 +169,7 @@ fn number(column: i64) -> f64 {
     column as f64
 }
 
-/// Two by two samples that the sheet has; `None` where one does not count.
+/// Interpolates two by two samples of the sheet; `None` if any is invalid.
 #[inline(always)]
 fn four_of<S: Sample>(packed: &Packed<'_, S>, x: f64, y: f64) -> Option<f64> {
     let (column, row) = (Whole::of(x - 0.5), Whole::of(y - 0.5));
@@ -176,11 +177,11 @@ fn four_of<S: Sample>(packed: &Packed<'_, S>, x: f64, y: f64) -> Option<f64> {
     let (u, v) = (1.5 - (x - column.number), 1.5 - (y - row.number));
     let missing = packed.is_nodata(a) | packed.is_nodata(b) | packed.is_nodata(c) | packed.is_nodata(d);
     let value = between([a.value(), b.value(), c.value(), d.value()], u, v);
-    // A sample that is NaN has made it NaN.
+    // A NaN sample has made the value NaN.
     (!(missing | value.is_nan())).then_some(value)
 }
 
-/// Two by two samples.
+/// Interpolates two by two samples.
 fn four<S: Sample>(sheet: &Sheet<'_, S>, x: f64, y: f64) -> Option<f64> {
     let (column, row) = (floor(x - 0.5), floor(y - 0.5));
     let (u, v) = (1.5 - (x - number(column)), 1.5 - (y - number(row)));
@@ -211,7 +212,7 @@ fn between([a, b, c, d]: [f64; 4], u: f64, v: f64) -> f64 {
     upper * v + lower * (1.0 - v)
 }
 
-/// Four by four samples that the sheet has; `None` where one does not count.
+/// Interpolates four by four samples of the sheet; `None` if any is invalid.
 #[inline(always)]
 fn sixteen_of<S: Sample>(packed: &Packed<'_, S>, x: f64, y: f64) -> Option<f64> {
     let (column, row) = (Whole::of(x - 0.5), Whole::of(y - 0.5));
@@ -225,11 +226,11 @@ fn sixteen_of<S: Sample>(packed: &Packed<'_, S>, x: f64, y: f64) -> Option<f64> 
         *sum = convolve([a.value(), b.value(), c.value(), d.value()], across);
     }
     let value = convolve(rows, down);
-    // A sample that is NaN has made it NaN.
+    // A NaN sample has made the value NaN.
     (!(missing | value.is_nan())).then_some(value)
 }
 
-/// Four by four samples; two by two where one of them is missing.
+/// Interpolates four by four samples, or two by two if one of them is missing.
 fn sixteen<S: Sample>(sheet: &Sheet<'_, S>, x: f64, y: f64) -> Option<f64> {
     let (column, row) = (floor(x - 0.5), floor(y - 0.5));
     let within = column > sheet.left && row > sheet.top && column + 2 < sheet.right && row + 2 < sheet.bottom;
@@ -258,9 +259,9 @@ fn convolve([a, b, c, d]: [f64; 4], [wa, wb, wc, wd]: [f64; 4]) -> f64 {
 /// A kernel that may be wider than its samples.
 struct Wide {
     kernel: Kernel,
-    /// Steps to the last sample that counts.
+    /// Number of steps to the last sample used.
     taps: (f64, f64),
-    /// Pixels of the kernel per pixel of the source.
+    /// Kernel pixels per source pixel.
     scale: (f64, f64),
 }
 
@@ -296,7 +297,7 @@ impl Wide {
     }
 }
 
-/// The first and the last pixel that counts, of those that there are.
+/// Returns the first and the last pixel used, within the available ones.
 #[allow(clippy::cast_possible_truncation, reason = "within -1 to 2³²")]
 fn range(middle: i64, taps: f64, low: i64, high: i64) -> (i64, i64) {
     let first = number(middle) + 1.0 - taps;

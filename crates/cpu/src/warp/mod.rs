@@ -1,7 +1,8 @@
-//! Windows put onto a grid, some rows of a window at a time. The arithmetic is that of `strile_engine::WarpJob`.
+//! Resamples windows onto a grid, some rows of a window at a time, with the arithmetic of `strile_engine::WarpJob`.
 //!
-//! A run of pixels of a row is made at a time: `WarpMap` has their places, `gather` and `footprint` make values from the
-//! samples of a `sheet`, with weights of `weights` and areas of `area`, and `store` writes them as samples of the output.
+//! Rows are computed in runs of pixels: `WarpMap` gives their positions, `gather` and `footprint` compute values from
+//! the samples of a `sheet`, with weights of `weights` and areas of `area`, and `store` writes them as samples of the
+//! output.
 
 mod area;
 mod footprint;
@@ -25,24 +26,24 @@ use strile_engine::{
 };
 use strile_tiff::DataType;
 
-/// Pixels that are made at a time.
+/// Pixels computed at a time.
 const RUN: usize = 256;
 /// Rows that a thread takes at a time.
 const ROWS: u32 = 8;
 
-/// What was made of a run of pixels: numbers, or samples of the source as they are.
+/// Results of a run of pixels: numbers, or unchanged samples of the source.
 pub(crate) struct Made {
-    /// Numbers that were computed.
+    /// Computed numbers.
     values: [f64; RUN],
-    /// Bits of samples that were chosen.
+    /// Bits of chosen samples.
     bits: [u64; RUN],
-    /// Which of them there are.
+    /// Which pixels have a result.
     found: [bool; RUN],
-    /// Whether `bits` counts, not `values`.
+    /// Whether the results are in `bits` instead of `values`.
     chosen: bool,
 }
 
-/// Does all of it.
+/// Runs a warp job.
 pub(crate) fn warp(
     job: &WarpJob,
     pixels: &SharedPixels,
@@ -79,21 +80,21 @@ pub(crate) fn warp(
     if stopped.into_inner() || stop.is_set() { Err(EngineError::Cancelled) } else { Ok(()) }
 }
 
-/// The threads of a job.
+/// Returns the number of threads of a job.
 fn workers(job: &WarpJob, context: &Context) -> usize {
     let parts = job.windows.iter().map(|window| window.target.height.div_ceil(ROWS) as usize);
     context.threads.get().min(parts.fold(0, usize::saturating_add)).min(useful(job)).max(1)
 }
 
-/// The memory that a job takes besides its pixels.
+/// Returns the memory of a job besides its pixels.
 pub(crate) fn memory(job: &WarpJob, context: &Context) -> EngineMemory {
     let per_worker = Scratch::most(job);
     EngineMemory { host: per_worker.saturating_mul(workers(job, context) as u64), per_worker, device: 0 }
 }
 
-/// How many threads gain more than it takes to start them.
+/// Returns the number of threads that gain more than their start costs.
 fn useful(job: &WarpJob) -> usize {
-    /// Samples that a thread takes at least: the nearest ones are taken in a fraction of a millisecond.
+    /// Minimum samples per thread: nearest ones take a fraction of a millisecond.
     const NEAREST: u64 = 1 << 18;
     const OTHERS: u64 = 1 << 15;
     let samples = job.windows.iter().map(|window| {
@@ -110,7 +111,7 @@ struct Part<'a> {
     first: u32,
 }
 
-/// What a thread has at hand.
+/// Buffers of a thread.
 #[derive(Default)]
 struct Worker {
     scratch: Scratch,
@@ -139,7 +140,7 @@ impl Worker {
             DataType::F16 => self.rows::<f16>(job, part, pixels, valid, claim, stop),
             DataType::F32 => self.rows::<f32>(job, part, pixels, valid, claim, stop),
             DataType::F64 => self.rows::<f64>(job, part, pixels, valid, claim, stop),
-            // By nearest alone, as they are.
+            // Only nearest, with unchanged samples.
             DataType::C64 | DataType::C128 => self.complex(part, pixels, valid, claim, stop),
         }
     }
@@ -168,7 +169,7 @@ impl Worker {
                     centres.place(at, len);
                 }
                 for band in 0..window.bands {
-                    // One run may have all pixels of a large sheet under it.
+                    // A single run may span all pixels of a large sheet.
                     if stop.is_set() {
                         return;
                     }
@@ -186,7 +187,7 @@ impl Worker {
         }
     }
 
-    /// Samples of any size, by nearest, as they are.
+    /// Copies samples of any size unchanged, by nearest.
     fn complex(
         &mut self,
         part: &Part<'_>,
@@ -227,7 +228,7 @@ impl Made {
     }
 }
 
-/// Places of one point of the pixels of a run.
+/// Positions of one point of the pixels of a run.
 struct Places {
     x: [f64; RUN],
     y: [f64; RUN],

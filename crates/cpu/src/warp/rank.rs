@@ -1,11 +1,12 @@
-//! The sample at a place among the sorted ones.
+//! Selects a sample by its index in sorted order.
 
-/// The index of a quartile (a number of quarters) among `count` sorted samples, as in GDAL; `None` if there are no samples.
+/// Returns the index of a quartile (a number of quarters) among `count` sorted samples, as in GDAL; `None` if there are
+/// no samples.
 pub(super) fn place(count: u64, quarters: u64) -> Option<u64> {
     (count * quarters).div_ceil(4).checked_sub(1)
 }
 
-/// The least key for which more than `at` keys are not above it, where `below` counts the keys below one.
+/// Returns the least key for which more than `at` keys are not above it; `below` counts the keys below a given one.
 pub(super) fn search(at: u64, below: impl Fn(u64) -> u64) -> u64 {
     let mut key = 0;
     for bit in (0..64).rev() {

@@ -1,22 +1,22 @@
-//! One band of a sheet, and the samples in it.
+//! One band of a sheet, and access to its samples.
 
 use half::f16;
 use strile_engine::{Fill, SharedPixels, WarpWindow};
 
-/// Where a sample lies that there is not.
+/// Offset of a sample that does not exist.
 pub(super) const NOWHERE: usize = usize::MAX;
 
-/// A place this little before the edge of a pixel lies in the next one.
+/// A position at most this far before the edge of a pixel counts as in the next pixel.
 pub(super) const HAIR: f64 = 1e-10;
 
-/// The whole part of a place, which is at least 0 and below 2⁵¹.
+/// Integer part of a position that is at least 0 and below 2⁵¹.
 pub(super) struct Whole {
     pub(super) index: i64,
     pub(super) number: f64,
 }
 
 impl Whole {
-    /// Cuts the fraction off, without the conversions between integers and floats that are several instructions each.
+    /// Truncates a position without conversions between integers and floats, which take several instructions each.
     #[inline(always)]
     #[allow(clippy::cast_possible_wrap, reason = "below 2⁵²")]
     pub(super) fn of(place: f64) -> Self {
@@ -31,17 +31,17 @@ impl Whole {
 
 /// A real sample.
 pub(super) trait Sample: Copy + PartialEq + 'static {
-    /// Whether it is of at most 16 bits and whole: see `mode` in `warp.md`.
+    /// Whether this is an integer type of at most 16 bits: see `mode` in `warp.md`.
     const SHORT: bool;
 
-    /// The sample at the start of `bytes`; 0 where they are too few.
+    /// Returns the sample at the start of `bytes`; 0 if there are too few.
     fn of(bytes: &[u8]) -> Self;
     fn value(self) -> f64;
     fn is_nan(self) -> bool;
-    /// Its bits, in the lowest.
+    /// Returns the bits of the sample, in the low bits.
     fn bits(self) -> u64;
     fn of_bits(bits: u64) -> Self;
-    /// A number that is larger for larger samples, and the same for equal ones.
+    /// Returns a key with the order of the samples: larger for larger samples, equal for equal ones.
     fn key(self) -> u64;
     fn of_key(key: u64) -> Self;
 }
@@ -142,7 +142,7 @@ macro_rules! floats {
             #[inline(always)]
             fn key(self) -> u64 {
                 const TOP: $bits = $top;
-                // Zeros are equal.
+                // Both zeros are equal.
                 let bits = if self.to_bits() == TOP { 0 } else { self.to_bits() };
                 u64::from(if bits & TOP == 0 { bits | TOP } else { !bits })
             }
@@ -164,10 +164,10 @@ floats! {
     f64, u64, 1 << 63, |v| v;
 }
 
-/// Samples of a sheet that lie side by side. Columns and rows are the source's.
+/// Samples of a sheet that are contiguous in a row. Columns and rows are the source's.
 pub(super) struct Packed<'a, S> {
     bytes: &'a [u8],
-    /// Bytes from row to row.
+    /// Bytes between rows.
     row: usize,
     has_nodata: bool,
     nodata: S,
@@ -176,7 +176,7 @@ pub(super) struct Packed<'a, S> {
 }
 
 impl<'a, S: Sample> Packed<'a, S> {
-    /// The bytes of samples of a row, from one that the sheet has.
+    /// Returns the bytes of samples of a row, from one inside the sheet.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the sheet")]
     pub(super) fn bytes(&self, x: i64, y: i64, count: usize) -> Option<&'a [u8]> {
@@ -184,15 +184,15 @@ impl<'a, S: Sample> Packed<'a, S> {
         self.bytes.get(start..start + count * size_of::<S>())
     }
 
-    /// Two samples of a row, from one that the sheet has.
+    /// Returns two samples of a row, from one inside the sheet.
     #[inline(always)]
     pub(super) fn two(&self, x: i64, y: i64) -> Option<[S; 2]> {
-        // Not by `array::from_fn` or `map`: those stay calls, one per sample.
+        // Not with `array::from_fn` or `map`: those are not inlined and cost a call per sample.
         let (a, b) = self.bytes(x, y, 2)?.split_at(size_of::<S>());
         Some([S::of(a), S::of(b)])
     }
 
-    /// Four samples of a row, from one that the sheet has.
+    /// Returns four samples of a row, from one inside the sheet.
     #[inline(always)]
     pub(super) fn four(&self, x: i64, y: i64) -> Option<[S; 4]> {
         let (ab, cd) = self.bytes(x, y, 4)?.split_at(2 * size_of::<S>());
@@ -200,25 +200,25 @@ impl<'a, S: Sample> Packed<'a, S> {
         Some([S::of(a), S::of(b), S::of(c), S::of(d)])
     }
 
-    /// Whether a sample counts.
+    /// Returns whether a sample is valid.
     #[inline(always)]
     pub(super) fn counts(&self, sample: S) -> bool {
         !(sample.is_nan() | self.is_nodata(sample))
     }
 
-    /// Whether a sample is nodata. NaN is not asked for: it makes every number NaN that it is part of.
+    /// Returns whether a sample is nodata. NaN is not checked: it propagates to every number computed from it.
     #[inline(always)]
     pub(super) fn is_nodata(&self, sample: S) -> bool {
-        // Not `&&`: asked of several, it is one branch.
+        // `&` instead of `&&`: checks of several samples become one branch.
         self.has_nodata & (sample == self.nodata)
     }
 }
 
-/// One band of the part of a source that a window is made from. Columns and rows are the source's.
+/// One band of the part of a source that a window is computed from. Columns and rows are the source's.
 pub(super) struct Sheet<'a, S> {
     bytes: &'a [u8],
     valid: Option<Valid<'a>>,
-    /// Bytes from row to row and column to column.
+    /// Bytes between rows and between columns.
     strides: (usize, usize),
     size: usize,
     nodata: Option<S>,
@@ -231,7 +231,7 @@ pub(super) struct Sheet<'a, S> {
     pub(super) source: (i64, i64),
 }
 
-/// Places from the first to before the last.
+/// Positions inside a range; the upper limits are excluded.
 pub(super) struct Inside {
     low: (f64, f64),
     high: (f64, f64),
@@ -251,7 +251,7 @@ struct Valid<'a> {
 }
 
 impl<'a, S: Sample> Sheet<'a, S> {
-    /// A band of a window; `None` where the pixels have none, which `WarpJob::check` refuses.
+    /// Returns a band of a window; `None` if the pixels do not have it, which `WarpJob::check` rejects.
     pub(super) fn new(
         window: &WarpWindow,
         pixels: &'a SharedPixels,
@@ -289,7 +289,7 @@ impl<'a, S: Sample> Sheet<'a, S> {
         })
     }
 
-    /// Its samples if they lie side by side and have no mask.
+    /// Returns the samples if they are contiguous in rows and have no mask.
     pub(super) fn packed(&self) -> Option<Packed<'a, S>> {
         let is_packed = self.valid.is_none() && self.strides.1 == size_of::<S>();
         is_packed.then_some(Packed {
@@ -302,7 +302,7 @@ impl<'a, S: Sample> Sheet<'a, S> {
         })
     }
 
-    /// Returns the places with at least `before` pixels of the sheet before them and `behind` pixels behind them.
+    /// Returns the positions with at least `before` pixels of the sheet before them and `behind` pixels after them.
     #[allow(clippy::cast_precision_loss, reason = "at most 2³²")]
     pub(super) fn inside(&self, (before, behind): (i64, i64)) -> Inside {
         Inside {
@@ -316,39 +316,39 @@ impl<'a, S: Sample> Sheet<'a, S> {
         x >= self.left && x < self.right && y >= self.top && y < self.bottom
     }
 
-    /// Where a sample lies that the sheet has.
+    /// Returns the offset of a sample inside the sheet.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the sheet")]
     fn offset(&self, x: i64, y: i64, strides: (usize, usize)) -> usize {
         (y - self.top) as usize * strides.0 + (x - self.left) as usize * strides.1
     }
 
-    /// The sample in a column and row that the sheet has, whether it counts or not.
+    /// Returns the sample in a column and row inside the sheet, valid or not.
     #[inline(always)]
     pub(super) fn load(&self, x: i64, y: i64) -> S {
         self.at(self.offset(x, y, self.strides))
     }
 
-    /// Where a sample begins in its band, if the sheet and the mask have it.
+    /// Returns the offset of a sample in its band, if the sheet and the mask have it.
     #[inline(always)]
     pub(super) fn located(&self, x: i64, y: i64) -> usize {
         if self.has(x, y) && self.is_valid(x, y) { self.offset(x, y, self.strides) } else { NOWHERE }
     }
 
-    /// The sample that begins there, whether it counts or not.
+    /// Returns the sample at an offset, valid or not.
     #[inline(always)]
     pub(super) fn at(&self, offset: usize) -> S {
         S::of(self.bytes.get(offset..).unwrap_or_default())
     }
 
-    /// Whether a sample counts.
+    /// Returns whether a sample is valid.
     #[inline(always)]
     pub(super) fn counts(&self, sample: S) -> bool {
-        // Not `&&`, which would branch for every sample.
+        // `|` instead of `||`, which would branch for every sample.
         !(sample.is_nan() | self.nodata.is_some_and(|nodata| nodata == sample))
     }
 
-    /// A sample that counts.
+    /// Returns a sample if it is valid.
     #[inline(always)]
     pub(super) fn sample(&self, x: i64, y: i64) -> Option<S> {
         if !self.has(x, y) || !self.is_valid(x, y) {
@@ -358,7 +358,7 @@ impl<'a, S: Sample> Sheet<'a, S> {
         self.counts(sample).then_some(sample)
     }
 
-    /// Whether the mask has a pixel that the sheet has.
+    /// Returns whether the mask has a pixel inside the sheet.
     #[inline(always)]
     fn is_valid(&self, x: i64, y: i64) -> bool {
         match &self.valid {
@@ -370,7 +370,7 @@ impl<'a, S: Sample> Sheet<'a, S> {
         }
     }
 
-    /// The bytes of a sample of any type that the mask has.
+    /// Returns the bytes of a sample of any type if the mask has it.
     pub(super) fn whole(&self, x: i64, y: i64) -> Option<&'a [u8]> {
         if !self.has(x, y) || !self.is_valid(x, y) {
             return None;
@@ -378,13 +378,13 @@ impl<'a, S: Sample> Sheet<'a, S> {
         self.bytes.get(self.offset(x, y, self.strides)..)?.get(..self.size)
     }
 
-    /// Whether the bytes of a sample are those of a value.
+    /// Returns whether the bytes of a sample equal a value.
     pub(super) fn is(&self, sample: &[u8], Fill(value): &Fill) -> bool {
         value.get(..self.size) == Some(sample)
     }
 
-    /// The pixel of the source that holds a place. One on the last edge belongs to the last pixel, and one a hair before
-    /// an edge to the pixel behind it.
+    /// Returns the source pixel that contains a position. A position on the last edge belongs to the last pixel, and
+    /// one within `HAIR` before an edge to the pixel after it.
     #[inline(always)]
     pub(super) fn pixel(&self, x: f64, y: f64) -> Option<(i64, i64)> {
         #[inline(always)]

@@ -1,4 +1,4 @@
-//! Values written as samples of the output.
+//! Writes values as samples of the output.
 
 #![expect(unsafe_code, reason = "writes into output memory that threads share, each its own rows")]
 
@@ -8,7 +8,7 @@ use half::f16;
 use strile_engine::{Claim, Convert, Fill, WarpBlend, WarpWindow};
 use strile_tiff::DataType;
 
-/// Where values of a window go, and what becomes of them.
+/// Destination of the values of a window, and their conversion.
 pub(super) struct Store<'a> {
     window: &'a WarpWindow,
     claim: &'a Claim,
@@ -16,11 +16,12 @@ pub(super) struct Store<'a> {
     to: DataType,
 }
 
-/// A sample that numbers are rounded to.
+/// A sample type that numbers are rounded to.
 trait Target: Sample {
-    /// The nearest one: whole ones round halves up and stop at their limits, and there is one NaN.
+    /// Returns the nearest sample: integers round halves up and are clamped to their range, and every NaN becomes the
+    /// same NaN.
     fn of_number(value: f64) -> Self;
-    /// The one that stands for a value that is to be avoided.
+    /// Returns the replacement for a value that must be avoided.
     fn beside(self) -> Self;
 }
 
@@ -42,7 +43,7 @@ macro_rules! integers {
 
 integers!(u8, i8, u16, i16, u32, i32, u64, i64);
 
-/// Rounds down, without a call where the processor has no instruction for it.
+/// Rounds down, without a call on processors that lack an instruction for it.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "below 2⁵¹, checked")]
 fn floor(value: f64) -> f64 {
@@ -102,7 +103,7 @@ impl<'a> Store<'a> {
     pub(super) fn put<S: Sample>(&self, made: &mut Made, at: (u32, u32, u32), len: usize) {
         if made.chosen && self.from != self.to {
             if let (DataType::U64, DataType::I64) | (DataType::I64, DataType::U64) = (self.from, self.to) {
-                // Neither is a number of `f64` as a whole: what does not fit becomes the end of the range.
+                // `f64` cannot represent all numbers of either type: values out of range become the end of the range.
                 let end = if self.to == DataType::I64 { u64::MAX >> 1 } else { 0 };
                 for bits in made.bits.iter_mut().take(len) {
                     *bits = if *bits >> 63 == 0 { *bits } else { end };
@@ -126,7 +127,7 @@ impl<'a> Store<'a> {
             DataType::F16 => self.row::<f16, 2>(made, at, len, f16::to_ne_bytes),
             DataType::F32 => self.row::<f32, 4>(made, at, len, f32::to_ne_bytes),
             DataType::F64 => self.row::<f64, 8>(made, at, len, f64::to_ne_bytes),
-            // `WarpJob::check` lets no real sample in.
+            // `WarpJob::check` rejects real samples for these.
             DataType::C64 | DataType::C128 => {}
         }
     }
@@ -141,7 +142,7 @@ impl<'a> Store<'a> {
         let first = self.window.column.saturating_add(column);
         let Some(end) = u32::try_from(len).ok().and_then(|len| first.checked_add(len)) else { return };
         let (band, row) = (self.window.first_band + band, self.window.row + row);
-        // SAFETY: this run of this band is given to one thread; only samples of it are written.
+        // SAFETY: only one thread gets this run of this band, and only its samples are written.
         let Some(out) = (unsafe { self.claim.row(band, row, (first, end)) }) else { return };
         let fill = T::of(&self.window.fill.0);
         let avoid = self.window.avoid.map(|Fill(bytes)| T::of(&bytes));
@@ -174,14 +175,14 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Writes one sample as it is, or what becomes of pixels without one.
+    /// Writes one sample unchanged, or the value of pixels without a sample.
     pub(super) fn put_bytes(&self, sample: Option<&[u8]>, (band, row, column): (u32, u32, u32)) {
         let size = self.to.size();
         let fill = self.window.fill.0.get(..size);
         let Some(sample) = sample.or(fill.filter(|_| self.window.blend != WarpBlend::Keep)) else { return };
         let column = self.window.column + column;
         let (band, row) = (self.window.first_band + band, self.window.row + row);
-        // SAFETY: this sample is given to one thread.
+        // SAFETY: only one thread gets this sample.
         let Some(out) = (unsafe { self.claim.row(band, row, (column, column + 1)) }) else { return };
         if sample.len() <= out.len {
             // SAFETY: it ends within the row, checked above.

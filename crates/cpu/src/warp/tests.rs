@@ -1,4 +1,4 @@
-//! Cuts and threads change nothing, and hostile maps do no harm.
+//! Cuts and threads do not change results, and hostile maps do no harm.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -14,7 +14,7 @@ use strile_engine::{Fill, OutputSpec, WarpBlend, WarpMap, WarpMapParts, WarpPoin
 const GRID: (u32, u32) = (150, 90);
 const SOURCE: (u32, u32) = (70, 60);
 
-/// One smooth cell after the other, over a plane that is turned a little.
+/// Returns a map of consecutive smooth cells over a plane that is rotated a little.
 fn map(points: WarpPoints) -> Arc<WarpMap> {
     let mut parts = WarpMapParts { size: GRID, source: SOURCE, points, ..WarpMapParts::default() };
     for (row, column) in (0..2_u32).flat_map(|row| (0..3_u32).map(move |column| (row, column))) {
@@ -33,7 +33,7 @@ fn value(x: u32, y: u32) -> f32 {
     ((7 * x + 13 * y + x * y) % 101) as f32 - 20.0
 }
 
-/// The grid, made in pieces of `size`, each from the part of the source that it needs.
+/// Computes the grid in pieces of `size`, each from the part of the source that it needs.
 fn made(sampling: WarpSampling, size: (u32, u32), threads: usize) -> Vec<u8> {
     let map = map(WarpPoints::of(sampling));
     let scale = (0.4, 0.7);
@@ -84,7 +84,7 @@ fn cuts_and_threads_change_nothing() {
     }
 }
 
-/// Samples side by side without a mask are gathered in a quicker way than others: with the same bits.
+/// Contiguous samples without a mask are gathered by a faster path with the same bits.
 #[test]
 fn a_mask_without_holes_changes_nothing() {
     let odd = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.0, -7.0, 1e-40, f32::MAX];

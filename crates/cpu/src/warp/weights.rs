@@ -1,6 +1,6 @@
-//! Weights of kernels by the distance from the place. Products and sums in the order that is written.
+//! Weights of kernels by the distance from the position. Products and sums are evaluated in the written order.
 
-/// The kernel of a method that looks at samples within a radius.
+/// Kernel of a method that uses samples within a radius.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernel {
     Linear,
@@ -18,7 +18,7 @@ impl Kernel {
         }
     }
 
-    /// The weight at a distance, in pixels of the kernel.
+    /// Returns the weight at a distance, in pixels of the kernel.
     #[inline(always)]
     pub(super) fn weight(self, distance: f64) -> f64 {
         let x = distance.abs();
@@ -40,7 +40,7 @@ impl Kernel {
                     0.0
                 }
             }
-            // Six times the B-spline: the sum of weights makes up for it.
+            // Six times the B-spline: dividing by the sum of weights compensates for it.
             Self::Spline => {
                 if x <= 1.0 {
                     x * x * (3.0 * x - 6.0) + 4.0
@@ -55,7 +55,7 @@ impl Kernel {
     }
 }
 
-/// sin(πx) sin(πx/3) / (π²x²/3) from 0 to 3.
+/// Returns sin(πx) sin(πx/3) / (π²x²/3) for x from 0 to 3.
 fn lanczos(x: f64) -> f64 {
     const SQUARE_OF_PI_BY_3: f64 = 3.289_868_133_696_453;
     if x == 0.0 {
@@ -70,7 +70,7 @@ fn lanczos(x: f64) -> f64 {
     (3.0 - 4.0 * square) * square / (SQUARE_OF_PI_BY_3 * (x * x))
 }
 
-/// sin(πt) for t from 0 to 1, by its power series: within 2⁻⁵¹ of it, the same on every processor.
+/// Returns sin(πt) for t from 0 to 1 by its power series: with an error of at most 2⁻⁵¹, identical on every processor.
 fn sine_of_pi(t: f64) -> f64 {
     let a = std::f64::consts::PI * (if t > 0.5 { 1.0 - t } else { t });
     let square = a * a;
@@ -81,7 +81,7 @@ fn sine_of_pi(t: f64) -> f64 {
     a * sum
 }
 
-/// (-1)ⁿ / (2n + 1)! for n from 9 down to 0; that for 10 begins the sum.
+/// (-1)ⁿ / (2n + 1)! for n from 9 down to 0; the sum begins with the term for 10.
 const SERIES: [f64; 10] = [
     -8.220_635_246_624_33e-18,
     2.811_457_254_345_520_6e-15,
@@ -95,7 +95,8 @@ const SERIES: [f64; 10] = [
     1.0,
 ];
 
-/// Weights of four samples in a row for a place a part of the way from the second to the third (Catmull-Rom).
+/// Returns the weights of four consecutive samples for a position at a fraction of the way from the second to the third
+/// (Catmull-Rom).
 #[inline(always)]
 pub(super) fn four(x: f64) -> [f64; 4] {
     let half = 0.5 * x;

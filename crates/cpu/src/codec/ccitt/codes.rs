@@ -1,30 +1,30 @@
-//! The run-length codes of ITU-T T.4 (tables 2 and 3), as lookup tables of 13 bits.
+//! Run-length codes of ITU-T T.4 (tables 2 and 3) as lookup tables of 13 bits.
 //!
-//! A lookup gives the run and the length of its code, or a length of 0 where no code begins so. Codes are
-//! written as in the recommendation, so that they can be compared with it.
+//! A lookup returns the run and the length of its code, or length 0 if no code begins like this. Codes are written as
+//! in the recommendation to allow comparison.
 
 use std::sync::LazyLock;
 
-/// Bits of the longest code.
+/// Length of the longest code in bits.
 pub(crate) const LOOKUP_BITS: u32 = 13;
 
-/// What a code says.
+/// Meaning of a code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// Pixels; 64 and above must be followed by another code of the same colour.
+    /// Pixels; a code of 64 or more must be followed by another code of the same colour.
     pub(crate) pixels: u16,
-    /// Bits of the code, 0 where there is none.
+    /// Length of the code in bits, 0 if there is none.
     pub(crate) bits: u8,
 }
 
-/// The two tables.
+/// Lookup tables for both colours.
 pub(crate) struct RunCodes {
     white: Vec<Run>,
     black: Vec<Run>,
 }
 
 impl RunCodes {
-    /// The code that begins with these 13 bits.
+    /// Returns the code that begins with these 13 bits.
     pub(crate) fn lookup(&self, black: bool, bits: u32) -> Run {
         let table = if black { &self.black } else { &self.white };
         table.get(bits as usize).copied().unwrap_or_default()
@@ -37,30 +37,30 @@ pub(crate) static RUN_CODES: LazyLock<RunCodes> = LazyLock::new(|| RunCodes {
     black: table(BLACK_TERMINATING, BLACK_MAKE_UP),
 });
 
-/// A code to be written.
+/// A code to write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Word {
     /// The code, in the low bits.
     pub(crate) bits: u16,
-    /// Its length.
+    /// Length of the code in bits.
     pub(crate) len: u8,
 }
 
-/// The codes of runs: those below 64, then the multiples of 64; white and black.
+/// Codes of runs, white and black: those below 64, and the multiples of 64.
 pub(crate) struct RunWords {
     terminating: [Vec<Word>; 2],
     make_up: [Vec<Word>; 2],
 }
 
 impl RunWords {
-    /// The code of a run of less than 64 pixels.
+    /// Returns the code of a run of less than 64 pixels.
     pub(crate) fn terminating(&self, black: bool, pixels: u32) -> Word {
         let [white, blacks] = &self.terminating;
         let words = if black { blacks } else { white };
         words.get(pixels as usize).copied().unwrap_or_default()
     }
 
-    /// The code of the largest multiple of 64 in a run of 64 to 2623 pixels.
+    /// Returns the code of the largest multiple of 64 in a run of 64 to 2623 pixels.
     pub(crate) fn make_up(&self, black: bool, pixels: u32) -> Word {
         let [white, blacks] = &self.make_up;
         let words = if black { blacks } else { white };
@@ -151,8 +151,8 @@ mod tests {
                     assert!(i == j || !b.starts_with(a), "{a} begins {b}");
                 }
             }
-            // What is left of the code space are the codes that begin with eight zeros (EOL and fill) and the
-            // three that T.4 never gave out, 0000000 1 0000 to 0000000 1 1111 are all in use.
+            // The unused code space consists of the codes that begin with eight zeros (EOL and fill) and the three that
+            // T.4 never assigned; 0000000 1 0000 to 0000000 1 1111 are all in use.
             let used: u32 = codes.iter().map(|c| 1 << (13 - c.len())).sum();
             assert!(used <= (1 << 13) - (1 << 5), "{used}");
         }

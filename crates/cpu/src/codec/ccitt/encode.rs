@@ -1,8 +1,8 @@
-//! Bilevel rows to T.4 and T.6: modified Huffman, Group 3 in one and two dimensions, Group 4.
+//! Encodes bilevel rows by T.4 and T.6: modified Huffman, Group 3 in one and two dimensions, Group 4.
 //!
-//! A row is held as its changing elements, as in the decoder: even places are changes to black, which is the
-//! 1 bit whatever the photometric tag says. Group 3 has an EOL before every row and no return to control, Group 4
-//! ends with EOFB: so libtiff writes both.
+//! A row is held as its changing elements, as in the decoder: even indices are changes to black, which is the 1 bit
+//! whatever the photometric tag says. Group 3 has an EOL before every row and no return to control, Group 4 ends with
+//! EOFB, as in libtiff.
 
 use super::super::workspace::out_of_memory;
 use super::codes::{RUN_WORDS, Word};
@@ -10,15 +10,15 @@ use super::{EOFB, StoredBlock, T4_TWO_DIMENSIONAL};
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout};
 use strile_tiff::{Compression, SampleFormat};
 
-/// T4Options: rows and pieces of rows may be uncompressed; T6Options has the same bit.
+/// T4Options: rows and parts of rows may be uncompressed; T6Options has the same bit.
 const UNCOMPRESSED_MODE: u32 = 2;
-/// T4Options: zeros before an EOL end it at a byte.
+/// T4Options: zeros before an EOL make it end on a byte boundary.
 const T4_FILL_BITS: u32 = 4;
-/// A row of its own, then at most three that are told by the one above: T.4's K for fine resolution.
+/// One one-dimensional row is followed by at most three that refer to the row above: T.4's K for fine resolution.
 const GROUP3_K: usize = 4;
 const EOL: Word = Word { bits: 1, len: 12 };
 
-/// Checks that there is one bit a pixel and that the options are written.
+/// Checks that there is one bit per pixel and that the options are supported.
 pub(in crate::codec) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
     let block = &layout.block;
     let (codec, sample) = (block.compression.name(), block.sample);
@@ -33,7 +33,7 @@ pub(in crate::codec) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, St
         Compression::CcittGroup3 => T4_TWO_DIMENSIONAL | T4_FILL_BITS,
         _ => 0,
     };
-    // The other compressions have no options of their own; only the uncompressed mode would change their bytes.
+    // The other compressions have no options; only uncompressed mode would change their bytes.
     let refused = match block.compression {
         Compression::CcittGroup3 => options & !known,
         _ => options & UNCOMPRESSED_MODE,
@@ -44,8 +44,8 @@ pub(in crate::codec) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, St
     Ok(layout)
 }
 
-/// The most bytes for `rows` rows: seven bits a pixel (a change told by three pixels' distance, or half of the runs
-/// 1 and 1 with their mode), and a row's EOL, fill, empty runs and alignment.
+/// Returns the maximum number of bytes for `rows` rows: seven bits per pixel (a vertical code for a distance of three
+/// pixels, or half of the runs 1 and 1 with their mode), plus a row's EOL, fill, empty runs and alignment.
 pub(in crate::codec) fn bound(layout: &BlockLayout, rows: u32) -> u64 {
     let row = (u64::from(layout.width) * 7 + 64).div_ceil(8);
     row.saturating_mul(u64::from(rows)).saturating_add(8)
@@ -107,13 +107,13 @@ pub(in crate::codec) fn encode(
     Ok(())
 }
 
-/// Bits from the most significant one down, at the end of `dst`.
+/// Writes bits from the most significant one down to the end of `dst`.
 struct Bits<'a> {
     dst: &'a mut Vec<u8>,
-    /// The last bits, `count` of them, at the low end.
+    /// Pending bits, `count` of them, at the low end.
     bits: u64,
     count: u32,
-    /// Where the block begins.
+    /// Offset of the block's first byte.
     aligned: usize,
 }
 
@@ -129,7 +129,7 @@ impl Bits<'_> {
         }
     }
 
-    /// Zeros to a multiple of `bytes` bytes.
+    /// Pads with zeros to a multiple of `bytes` bytes.
     fn align(&mut self, bytes: usize) {
         while !self.count.is_multiple_of(8) {
             self.put(Word { bits: 0, len: 1 });
@@ -143,7 +143,7 @@ impl Bits<'_> {
         }
     }
 
-    /// Zeros up to four bits into a byte, so that the twelve bits of an EOL end one.
+    /// Pads with zeros to four bits into a byte, so that the twelve bits of an EOL end a byte.
     fn fill_to_half_byte(&mut self) {
         while self.count % 8 != 4 {
             self.put(Word { bits: 0, len: 1 });
@@ -163,7 +163,7 @@ impl Bits<'_> {
     }
 }
 
-/// The changing elements of a packed row: where a pixel differs from the one before it, white before the first.
+/// Collects the changing elements of a packed row: pixels that differ from the one before, with white before the first.
 fn changes(bytes: &[u8], width: u32, row: &mut Vec<u32>) {
     row.clear();
     let mut before = 0;
@@ -184,7 +184,7 @@ fn changes(bytes: &[u8], width: u32, row: &mut Vec<u32>) {
     }
 }
 
-/// White and black runs in turn, white first.
+/// Writes white and black runs in turn, white first.
 fn one_dimensional(out: &mut Bits<'_>, width: u32, row: &[u32]) {
     let (mut from, mut black) = (0, false);
     for &change in row.iter().chain([&width]) {
@@ -193,11 +193,11 @@ fn one_dimensional(out: &mut Bits<'_>, width: u32, row: &[u32]) {
     }
 }
 
-/// T.4 section 4.2, T.6 section 2.2.
+/// Writes a row in two-dimensional coding: T.4 section 4.2, T.6 section 2.2.
 fn told_by_above(out: &mut Bits<'_>, width: u32, row: &[u32], above: &[u32]) {
-    // a0 is before the row at its start, which counts as its first pixel in a run.
+    // a0 starts before the row, which counts as its first pixel in a run.
     let (mut a0, mut started, mut black) = (0, false, false);
-    // The next change of the row, and the first one above that is right of a0.
+    // The next change of the row, and the first change above that is right of a0.
     let (mut next, mut seek) = (0, 0);
     while !started || a0 < width {
         let a1 = row.get(next).copied().unwrap_or(width);

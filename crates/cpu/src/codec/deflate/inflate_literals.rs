@@ -1,12 +1,12 @@
-//! Deflate data that is nearly all literals (RFC 1951), faster than libdeflate decodes it.
+//! Decodes Deflate data that is nearly all literals (RFC 1951) faster than libdeflate.
 //!
-//! Photographs after predictor 2 leave short codes and hardly a match: the time is that of one table look-up
-//! after the other. Here an entry of the table holds two literals wherever both codes fit its 12 bits, which
-//! on such data gives 1.3 to 1.4 times libdeflate's rate; on other data it is slower, so that data is declined.
+//! Photographs after predictor 2 leave short codes and hardly any matches, so sequential table lookups take most of the
+//! time. Here a table entry holds two literals wherever both codes fit its 12 bits. On such data this is 1.3 to 1.4
+//! times as fast as libdeflate; other data would be slower and is declined.
 //!
-//! It decodes everything and is right, or it declines: after `None` the output holds anything and the caller
-//! decodes again with libdeflate, which also knows what is wrong. Nothing here reads or writes out of bounds
-//! on any input; work is bounded by the length of the output.
+//! The decoder either decodes everything correctly or declines: after `None` the output is unspecified and the caller
+//! decodes again with libdeflate, which also reports what is wrong. Nothing here reads or writes out of bounds on any
+//! input; work is bounded by the length of the output.
 
 #![expect(
     clippy::indexing_slicing,
@@ -22,10 +22,10 @@ use crate::stop::Stop;
 
 /// Streams with a larger share of matches among their symbols are declined.
 const MOST_MATCHES: f32 = 0.04;
-/// Output that a turn of the fast loop may write: four pairs, or a match, rounded up.
+/// Output that one iteration of the fast loop may write: four pairs, or a match, rounded up.
 const MARGIN: usize = 8 + 258 + 16;
 
-/// Decodes raw Deflate data that fills `dst` exactly; gives the bytes it takes, or `None`.
+/// Decodes raw Deflate data that fills `dst` exactly; returns the bytes consumed, or `None`.
 pub(crate) fn inflate(src: &[u8], dst: &mut [u8], tables: &mut Tables, stop: &Stop) -> Option<usize> {
     let mut stream = Stream { src, at: 0, buffer: 0, bits: 0, out: 0 };
     let mut first = true;
@@ -34,7 +34,7 @@ pub(crate) fn inflate(src: &[u8], dst: &mut [u8], tables: &mut Tables, stop: &St
             return None;
         }
         let last = stream.take(1)? == 1;
-        // Stored and fixed blocks are rare and small in such data: left to libdeflate.
+        // Stored and fixed blocks are rare and small in such data and are left to libdeflate.
         if stream.take(2)? != 2 {
             return None;
         }
@@ -51,10 +51,10 @@ pub(crate) fn inflate(src: &[u8], dst: &mut [u8], tables: &mut Tables, stop: &St
     (stream.out == dst.len()).then_some(stream.at - unread)
 }
 
-/// Bits not yet used, and where decoding stands.
+/// Unused bits and the current position.
 struct Stream<'a> {
     src: &'a [u8],
-    /// The next byte to put into the buffer.
+    /// Offset of the next byte to load into the buffer.
     at: usize,
     /// Lowest bit first; bits from `bits` on are 0 outside the fast loop.
     buffer: u64,
@@ -63,7 +63,7 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// Puts bytes into the buffer until it has `n` bits (at most 48), or as many as there are.
+    /// Loads bytes into the buffer until it has `n` bits (at most 48), or until the input ends.
     fn refill(&mut self, n: u32) {
         while self.bits < n
             && let Some(&byte) = self.src.get(self.at)
@@ -74,7 +74,7 @@ impl Stream<'_> {
         }
     }
 
-    /// The next `n` bits (at most 16).
+    /// Takes the next `n` bits (at most 16).
     fn take(&mut self, n: u32) -> Option<u32> {
         self.refill(n);
         self.bits = self.bits.checked_sub(n)?;
@@ -83,7 +83,7 @@ impl Stream<'_> {
         Some(value)
     }
 
-    /// Reads the codes of a dynamic block, unless they are for more matches than that.
+    /// Reads the codes of a dynamic block, unless they imply a larger share of matches than `most_matches`.
     fn read_codes(&mut self, tables: &mut Tables, most_matches: f32) -> Option<()> {
         let literals = self.take(5)? as usize + 257;
         let distances = self.take(5)? as usize + 1;
@@ -122,7 +122,7 @@ impl Stream<'_> {
         tables.set(literal_lengths, rest.get(..distances)?)
     }
 
-    /// Takes one symbol with every check; true after the end of the block.
+    /// Decodes one symbol with all checks; returns `true` after the end of the block.
     fn symbol(&mut self, dst: &mut [u8], tables: &Tables) -> Option<bool> {
         self.refill(48);
         let mut entry = tables.litlen(self.buffer);
@@ -164,11 +164,11 @@ impl Stream<'_> {
         Some(false)
     }
 
-    /// Takes symbols while input and output are ample, up to one that needs `symbol`.
+    /// Decodes symbols while input and output are ample, up to one that needs `symbol`.
     fn fast(&mut self, dst: &mut [u8], tables: &Tables) {
         let Self { src, mut at, mut buffer, mut bits, mut out } = *self;
         let mut kept = (at, buffer, bits, out);
-        // Each turn begins with 56 bits or more and takes at most 48: four look-ups of 12, or one of 20 for a
+        // Each iteration begins with 56 bits or more and takes at most 48: four lookups of 12, or one of 20 for a
         // length and one of 28 for a distance after a second refill.
         while let Some(bytes) = src.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
             if out + MARGIN > dst.len() {
@@ -214,17 +214,17 @@ impl Stream<'_> {
             kept = (at, buffer, bits, out);
         }
         (self.at, self.buffer, self.bits, self.out) = kept;
-        // The fast refill leaves bits of the byte at `at` above those that count.
+        // The fast refill leaves bits of the byte at `at` above the valid ones.
         self.buffer &= (1u64 << self.bits) - 1;
     }
 }
 
-/// How many literals a literal entry holds.
+/// Returns the number of literals in a literal entry.
 fn literals_of(entry: u32) -> usize {
     1 + (entry >> 30 & 1) as usize
 }
 
-/// Takes an entry's code and extra bits from the buffer and gives its value.
+/// Takes an entry's code and extra bits from the buffer and returns its value.
 fn value(entry: u32, buffer: &mut u64, bits: &mut u32) -> usize {
     let extra = (*buffer & ((1 << (total_bits(entry) & 63)) - 1)) >> (code_bits(entry) & 63);
     *buffer >>= total_bits(entry) & 63;
@@ -232,7 +232,7 @@ fn value(entry: u32, buffer: &mut u64, bits: &mut u32) -> usize {
     base(entry) as usize + extra as usize
 }
 
-/// Copies a match; `MARGIN` bytes from `out` on are there.
+/// Copies a match; at least `MARGIN` bytes are available from `out` on.
 fn copy(dst: &mut [u8], out: usize, distance: usize, len: usize) {
     let (mut from, mut to) = (out - distance, out);
     if distance >= 16 {
@@ -267,7 +267,7 @@ mod tests {
         out
     }
 
-    /// Noise around 0, as photographs leave after predictor 2: short codes, few matches.
+    /// Returns noise around 0, like photographs after predictor 2: short codes, few matches.
     fn differences(random: &mut Random, len: usize) -> Vec<u8> {
         let part = |random: &mut Random| random.below(40) as u8;
         (0..len).map(|_| part(random).wrapping_sub(part(random))).collect()
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(inflate(&pack(&runs, 6), &mut vec![0; 20_000], &mut tables, &Stop::default()), None);
     }
 
-    /// What is taken is what libdeflate gives, whatever was done to the data.
+    /// Whatever was done to the data, accepted data decodes to the same bytes as in libdeflate.
     #[test]
     fn mutants_agree_with_libdeflate_or_are_declined() {
         let mut random = Random::new(13);

@@ -1,8 +1,8 @@
-//! Walks Deflate data (RFC 1951) without output, to say where and how it ends.
+//! Walks through Deflate data (RFC 1951) without output, to find where and how it ends.
 //!
-//! Used only after the decoder proper has refused a block: the decoder is fast and says little, this is slow and
-//! says how many bytes the data gives, how many it takes, and what stopped it. Output is counted, not kept:
-//! only how much there is matters to the validity of what follows. Work is bounded by the length of the input.
+//! Used only after the actual decoder rejected a block: the decoder is fast and reports little; this is slow and
+//! reports how many bytes the data produces, how many it consumes, and what stopped it. Output is counted, not kept:
+//! only its length matters to the validity of the following data. Work is bounded by the length of the input.
 
 use super::inflate_tables::{LENGTH_BASE, LENGTH_EXTRA, ORDER};
 
@@ -11,20 +11,20 @@ use super::inflate_tables::{LENGTH_BASE, LENGTH_EXTRA, ORDER};
 pub(crate) enum End {
     /// The last block ended.
     Complete,
-    /// The input ended first.
+    /// The input ended too early.
     OutOfInput,
-    /// Something in it is not valid.
+    /// The data is invalid.
     Invalid(&'static str),
 }
 
-/// What was found.
+/// Result of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scanned {
     /// Bytes of output.
     pub(crate) produced: usize,
-    /// Bytes of input begun.
+    /// Bytes of input consumed, including a partial one.
     pub(crate) consumed: usize,
-    /// How it ends.
+    /// How the data ends.
     pub(crate) end: End,
 }
 
@@ -49,16 +49,16 @@ pub(crate) struct Scanner<'a> {
     produced: usize,
 }
 
-/// A canonical Huffman code: how many codes have each length, and the symbols in order of code.
+/// A canonical Huffman code: the number of codes per length, and the symbols in order of code.
 pub(crate) struct Code {
     count: [u16; MOST_BITS + 1],
     symbols: Vec<u16>,
-    /// A code of one symbol or none, which takes one bit whatever the bit is, as in libdeflate.
+    /// Symbol of a code with a single symbol or none, which takes one bit whatever its value, as in libdeflate.
     lone: Option<u16>,
 }
 
 impl Code {
-    /// `None` where the lengths ask for more codes than there are, or leave some of them without a symbol.
+    /// Returns the code for `lengths`; `None` if it is over-subscribed or incomplete.
     pub(crate) fn new(lengths: &[u8]) -> Option<Self> {
         let mut count = [0_u16; MOST_BITS + 1];
         for &length in lengths {
@@ -86,12 +86,12 @@ impl Code {
 }
 
 impl<'a> Scanner<'a> {
-    /// At the first bit.
+    /// Returns a reader at the first bit.
     pub(crate) fn new(src: &'a [u8]) -> Self {
         Self { src, bit: 0, produced: 0 }
     }
 
-    /// A number of `n` bits, the lowest first.
+    /// Takes a number of `n` bits, lowest bit first.
     pub(crate) fn bits(&mut self, n: usize) -> Result<usize, End> {
         let mut value = 0;
         for i in 0..n {
@@ -102,7 +102,7 @@ impl<'a> Scanner<'a> {
         Ok(value)
     }
 
-    /// The next symbol.
+    /// Takes the next symbol.
     pub(crate) fn symbol(&mut self, code: &Code) -> Result<usize, End> {
         if let Some(symbol) = code.lone {
             return self.bits(1).map(|_| symbol.into());
@@ -122,7 +122,7 @@ impl<'a> Scanner<'a> {
         Err(End::Invalid("a code without a symbol"))
     }
 
-    /// Scans one block; true after the last.
+    /// Scans one block; returns `true` after the last.
     fn block(&mut self) -> Result<bool, End> {
         let last = self.bits(1)? == 1;
         match self.bits(2)? {
@@ -157,7 +157,7 @@ impl<'a> Scanner<'a> {
         if len > available { Err(End::OutOfInput) } else { Ok(()) }
     }
 
-    /// The code lengths of a block, and how many of them are for literals and lengths.
+    /// Reads the code lengths of a block; returns them and how many of them are for literals and lengths.
     fn lengths(&mut self) -> Result<(Vec<u8>, usize), End> {
         let (literals, distances) = (self.bits(5)? + 257, self.bits(5)? + 1);
         let stored = self.bits(4)? + 4;
@@ -179,7 +179,7 @@ impl<'a> Scanner<'a> {
                 }
                 17 => (0, 3 + self.bits(3)?),
                 18 => (0, 11 + self.bits(7)?),
-                // The code for code lengths has 19 symbols; these are lengths themselves.
+                // The code for code lengths has 19 symbols; the remaining ones are lengths themselves.
                 length => (u8::try_from(length).unwrap_or(0), 1),
             };
             lengths.extend(std::iter::repeat_n(value, repeat));
@@ -230,7 +230,7 @@ mod tests {
     use crate::codec::byte_testing::Random;
     use libdeflater::{CompressionLvl, Compressor, Decompressor};
 
-    /// Every level, because they choose stored, fixed and dynamic blocks differently.
+    /// All levels, because they choose stored, fixed and dynamic blocks differently.
     #[test]
     fn measures_what_the_decoder_decodes() {
         let mut random = Random::new(4);
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Where the decoder accepts a mutant, the scan ends well with the same length.
+    /// If the decoder accepts a mutant, the scan completes with the same length.
     #[test]
     fn agrees_with_the_decoder_on_mutants() {
         let mut random = Random::new(5);
@@ -259,7 +259,7 @@ mod tests {
             let len = compressor.deflate_compress(&data, &mut packed).unwrap();
             let src = random.mutant(&packed[..len]);
             let scanned = scan(&src);
-            // libdeflate gives a meaning to the four symbols that RFC 1951 leaves without one.
+            // libdeflate assigns a meaning to the four symbols that RFC 1951 leaves undefined.
             if matches!(scanned.end, End::Invalid(what) if what.ends_with("not defined")) {
                 continue;
             }

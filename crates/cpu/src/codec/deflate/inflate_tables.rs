@@ -1,9 +1,9 @@
 //! Decoding tables for the codes of a Deflate block.
 //!
-//! An entry has 32 bits. The low byte is how many bits to take, extra bits of lengths and distances included;
-//! of a literal the next bytes are the literal and, where `PAIR` is set, the one after it; of others the second
-//! byte has the bits of the code alone and the upper half the base value. Codes longer than the table have
-//! their entries in second tables behind it.
+//! An entry has 32 bits. The low byte is the number of bits to take, including the extra bits of lengths and distances.
+//! In a literal entry the next bytes are the literal and, if `PAIR` is set, the literal after it. In other entries the
+//! second byte is the length of the code alone and the upper half is the base value. Codes longer than the table index
+//! have their entries in second tables behind it.
 
 #![expect(
     clippy::indexing_slicing,
@@ -11,21 +11,21 @@
 )]
 #![expect(clippy::cast_possible_truncation, reason = "symbols and positions are below 2^16")]
 
-/// Bits that the table of literals and lengths is indexed by.
+/// Index bits of the literal and length table.
 pub(crate) const LITLEN_BITS: u32 = 12;
-/// Bits that the table of distances is indexed by.
+/// Index bits of the distance table.
 pub(crate) const DISTANCE_BITS: u32 = 8;
 const PRECODE_BITS: u32 = 7;
 
-/// The entry is of one or two literals.
+/// The entry holds one or two literals.
 pub(crate) const LITERAL: u32 = 1 << 31;
-/// There are two.
+/// The entry holds two literals.
 const PAIR: u32 = 1 << 30;
-/// Not a literal and not a value: an end, a second table, or a symbol that may not occur.
+/// The entry is neither a literal nor a value: an end, a second table, or an invalid symbol.
 pub(crate) const EXCEPTIONAL: u32 = 1 << 15;
-/// The base is where a second table begins, indexed by as many bits as the second byte says.
+/// The base is the start of a second table; the second byte is its number of index bits.
 pub(crate) const SUBTABLE: u32 = 1 << 14;
-/// The end of the block.
+/// The entry is the end of the block.
 pub(crate) const END: u32 = 1 << 13;
 
 const LITLEN_SIZE: usize = 8192;
@@ -49,29 +49,29 @@ const DISTANCE_BASE: [u16; 30] = [
 const DISTANCE_EXTRA: [u8; 30] =
     [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13];
 
-/// Bits to take for an entry, extra bits included.
+/// Returns the bits to take for an entry, including extra bits.
 pub(crate) fn total_bits(entry: u32) -> u32 {
     entry & 0xFF
 }
 
-/// Bits of the code of an entry that is not a literal.
+/// Returns the code length of a non-literal entry.
 pub(crate) fn code_bits(entry: u32) -> u32 {
     entry >> 8 & 15
 }
 
-/// The base value of an entry that is not a literal.
+/// Returns the base value of a non-literal entry.
 pub(crate) fn base(entry: u32) -> u32 {
     entry >> 16
 }
 
-/// About how many of a block's symbols are matches, from 0 to 1: a code of n bits was made for a symbol that
+/// Estimates the share of matches among a block's symbols, from 0 to 1: a code of n bits was made for a symbol that
 /// occurs about every 2^n symbols.
 pub(crate) fn share_of_matches(literals: &[u8]) -> f32 {
     let lengths = literals.iter().skip(257).filter(|&&length| length > 0);
     lengths.map(|&length| 0.5f32.powi(i32::from(length))).sum()
 }
 
-/// The tables of a block.
+/// Tables of a block.
 pub(crate) struct Tables {
     litlen: [u32; LITLEN_SIZE],
     distance: [u32; DISTANCE_SIZE],
@@ -87,12 +87,12 @@ impl Tables {
         })
     }
 
-    /// Takes the code for code lengths; `None` where it is none.
+    /// Sets the code for code lengths; `None` if it is invalid.
     pub(crate) fn set_precode(&mut self, lengths: &[u8; 19]) -> Option<()> {
         build(&mut self.precode, lengths, PRECODE_BITS, |symbol| (symbol as u32) << 16)
     }
 
-    /// Takes the codes of a block; `None` where one is no complete code.
+    /// Sets the codes of a block; `None` if one is not a complete code.
     pub(crate) fn set(&mut self, literals: &[u8], distances: &[u8]) -> Option<()> {
         build(&mut self.litlen, literals, LITLEN_BITS, literal_or_length)?;
         build(&mut self.distance, distances, DISTANCE_BITS, distance)?;
@@ -100,8 +100,8 @@ impl Tables {
         Some(())
     }
 
-    /// Joins a literal with the one that follows it, where the index has all bits of both. From the end, because
-    /// the following one stands before the first and must not have been joined yet.
+    /// Joins a literal with the one that follows it if the index contains all bits of both. Runs from the end, because
+    /// the entry of the following literal has a lower index and must not have been joined yet.
     fn pair_up(&mut self) {
         for index in (0..1usize << LITLEN_BITS).rev() {
             let first = self.litlen[index];
@@ -121,7 +121,7 @@ impl Tables {
         self.litlen[bits as usize & ((1 << LITLEN_BITS) - 1)]
     }
 
-    /// The entry of a code longer than the table, after its first bits were taken.
+    /// Returns the entry of a code longer than the table index, after its first bits were taken.
     pub(crate) fn second_litlen(&self, entry: u32, bits: u64) -> u32 {
         self.litlen[second(entry, bits) & (LITLEN_SIZE - 1)]
     }
@@ -131,7 +131,7 @@ impl Tables {
         self.distance[bits as usize & ((1 << DISTANCE_BITS) - 1)]
     }
 
-    /// As `second_litlen`.
+    /// Like `second_litlen`, for distances.
     pub(crate) fn second_distance(&self, entry: u32, bits: u64) -> u32 {
         self.distance[second(entry, bits) & (DISTANCE_SIZE - 1)]
     }
@@ -165,14 +165,14 @@ fn entry(meaning: u32, bits: u32) -> u32 {
     if meaning & LITERAL != 0 { meaning | bits } else { (meaning + bits) | bits << 8 }
 }
 
-/// The code after `code` of `bits` bits, both with their first bit lowest.
+/// Returns the code after `code` of `bits` bits, both with their first bit lowest.
 fn next_code(code: u32, bits: u32) -> u32 {
     let highest_zero = 1 << (31 - (code ^ ((1 << bits) - 1)).leading_zeros());
     code & (highest_zero - 1) | highest_zero
 }
 
-/// Fills a table for a canonical code; `None` where the lengths are no complete code. Codes of one symbol and of
-/// none are left to libdeflate too: data made of literals has neither, but for distances that never occur.
+/// Fills a table for a canonical code; `None` if the lengths are not a complete code. Codes with one symbol or none are
+/// left to libdeflate too: data made of literals has neither, except for distances that never occur.
 fn build(table: &mut [u32], lengths: &[u8], table_bits: u32, meaning: fn(usize) -> u32) -> Option<()> {
     let mut count = [0u16; MOST_BITS + 1];
     for &length in lengths {
@@ -190,7 +190,7 @@ fn build(table: &mut [u32], lengths: &[u8], table_bits: u32, meaning: fn(usize) 
     }
     if left > 0 {
         let unused = count.iter().all(|&n| n == 0) || (count[1] == 1 && count.iter().sum::<u16>() == 1);
-        // Whatever stands there is exceptional: a stream that uses such a code is left to libdeflate.
+        // All entries are exceptional: a stream that uses such a code is left to libdeflate.
         table.fill(EXCEPTIONAL);
         return unused.then_some(());
     }
@@ -201,7 +201,7 @@ fn build(table: &mut [u32], lengths: &[u8], table_bits: u32, meaning: fn(usize) 
         *place += 1;
     }
     let mut symbols = symbols.iter().map(|&symbol| meaning(usize::from(symbol)));
-    // Codes up to the table's bits: a table for each length, doubled to the next.
+    // Codes up to the table's bits: fill a table per length, doubled for the next length.
     let (mut code, mut bits) = (0u32, 1u32);
     loop {
         let size = 1usize << bits;
@@ -223,7 +223,7 @@ fn build(table: &mut [u32], lengths: &[u8], table_bits: u32, meaning: fn(usize) 
         table.copy_within(0..size, size);
         bits += 1;
     }
-    // Longer codes: those with one beginning share a second table.
+    // Longer codes: those with a common prefix share a second table.
     let (mut start, mut free, mut prefix) = (0usize, 1usize << table_bits, u32::MAX);
     for bits in table_bits + 1..=MOST_BITS as u32 {
         for done in 0..count[bits as usize] {
@@ -231,7 +231,7 @@ fn build(table: &mut [u32], lengths: &[u8], table_bits: u32, meaning: fn(usize) 
             if beginning != prefix {
                 prefix = beginning;
                 start = free;
-                // As many bits as the longest code with this beginning has left.
+                // As many bits as the longest code with this prefix has left.
                 let mut second_bits = bits - table_bits;
                 let mut room = (1i32 << second_bits) - i32::from(count[bits as usize] - done);
                 while room > 0 && table_bits + second_bits < MOST_BITS as u32 {

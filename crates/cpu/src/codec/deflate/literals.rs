@@ -1,35 +1,34 @@
-//! Deflate without matches: a Huffman code for every piece of the block, and nothing else.
+//! Deflate without matches: one Huffman code per piece of the block.
 //!
-//! Noise after a predictor (most optical bands) has no matches worth the name. Searching for them takes nearly all
-//! the time of a compressor, and those it finds are short and cost more than the literals they replace. `suits`
-//! tells such blocks: few words of equal bytes, and parts of it that the compressor does not make smaller than the
-//! Huffman code alone. It looks at the bytes alone, so the same block is always encoded the same way.
+//! Noise after a predictor (most optical bands) has practically no matches. Searching for them takes nearly all the
+//! time of a compressor, and those it finds are short and cost more than the literals they replace. `suits` detects
+//! such blocks: few words of equal bytes, and samples that the compressor does not make smaller than the Huffman code
+//! alone. It looks at the bytes alone, so the same block is always encoded the same way.
 
 use super::{HEADER, TRAILER};
 use libdeflater::{Compressor, adler32};
 
-/// Bytes that share a Huffman code: a multiple of 8, and no more than a stored block can hold.
+/// Bytes per Huffman code: a multiple of 8, and at most the capacity of a stored block.
 const PIECE: usize = 65_528;
-/// Literals, and the end of a block.
+/// Number of symbols: literals and the end of a block.
 const SYMBOLS: usize = 257;
 const END_OF_BLOCK: usize = 256;
-/// Bits of the longest code: four of them and seven bits left over fit 64.
+/// Longest code in bits: four codes and seven leftover bits fit 64.
 const MOST_BITS: usize = 14;
-/// Symbols that code lengths are coded with (RFC 1951, 3.2.7), and the order in which theirs are stored.
+/// Symbols that encode code lengths (RFC 1951, 3.2.7), and the order in which their own lengths are stored.
 const LENGTH_SYMBOLS: usize = 19;
 const LENGTH_ORDER: [usize; LENGTH_SYMBOLS] =
     [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 const MOST_LENGTH_BITS: usize = 7;
-/// Distance codes: none is used, but two of one bit make a complete code, which every reader takes.
+/// Distance codes: unused, but two of one bit make a complete code, which every reader accepts.
 const DISTANCES: usize = 2;
-/// Bytes of a block to be tried, at once.
+/// Bytes per sample that is tried.
 const SAMPLE: usize = 4096;
-/// A sample for so many bytes, and the most samples of a block.
+/// Block bytes per sample, and the maximum number of samples per block.
 const BYTES_A_SAMPLE: usize = 128 << 10;
 const MOST_SAMPLES: usize = 8;
 
-/// Whether the bytes have next to no runs, as noise after a predictor has none. A hundredth is where matches begin
-/// to pay.
+/// Returns whether the bytes have nearly no runs, like noise after a predictor. Matches begin to pay at one hundredth.
 pub(in crate::codec) fn has_no_runs(src: &[u8]) -> bool {
     let (words, _) = src.as_chunks::<8>();
     let equal = |word: &&[u8; 8]| {
@@ -39,7 +38,7 @@ pub(in crate::codec) fn has_no_runs(src: &[u8]) -> bool {
     words.iter().filter(equal).count() <= words.len() / 100
 }
 
-/// Whether the block is at least as small without matches, as far as samples of it tell.
+/// Returns whether the block is at least as small without matches, judged by samples of it.
 pub(super) fn suits(src: &[u8], compressor: &mut Compressor) -> bool {
     if src.len() < SAMPLE || !has_no_runs(src) {
         return false;
@@ -49,7 +48,7 @@ pub(super) fn suits(src: &[u8], compressor: &mut Compressor) -> bool {
     let mut buffer = [0; SAMPLE + 64];
     let (mut with_matches, mut without) = (0, 0);
     for number in 0..samples {
-        // From the middle of each part.
+        // Samples come from the middle of each part.
         let start = number * step + (step - SAMPLE.min(step)) / 2;
         let sample = src.get(start..).and_then(|rest| rest.get(..SAMPLE)).unwrap_or_default();
         with_matches += compressor.deflate_compress(sample, &mut buffer).unwrap_or(0);
@@ -58,7 +57,7 @@ pub(super) fn suits(src: &[u8], compressor: &mut Compressor) -> bool {
     without <= with_matches as u64
 }
 
-/// Writes a zlib stream; `None` where `out` is too small for it and eight bytes more.
+/// Writes a zlib stream; `None` if `out` is too small for it plus eight bytes.
 pub(super) fn encode(src: &[u8], out: &mut [u8]) -> Option<usize> {
     *out.first_chunk_mut::<HEADER>()? = [0x78, 0x9C];
     let mut bits = Bits { out: out.get_mut(HEADER..)?, at: 0, bits: 0, count: 0 };
@@ -77,7 +76,7 @@ pub(super) fn encode(src: &[u8], out: &mut [u8]) -> Option<usize> {
     Some(end + TRAILER)
 }
 
-/// Bits from the least significant one up.
+/// Writes bits from the least significant one up.
 struct Bits<'a> {
     out: &'a mut [u8],
     at: usize,
@@ -86,7 +85,7 @@ struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    /// Appends bits; `count` of them and those not yet written fit 64.
+    /// Appends bits; `count` plus the pending bits must fit 64.
     #[inline(always)]
     fn put(&mut self, bits: u64, count: u32) {
         self.bits |= bits << self.count;
@@ -104,7 +103,7 @@ impl Bits<'_> {
         Some(())
     }
 
-    /// A block of bytes as they are.
+    /// Writes a stored block.
     fn stored(&mut self, piece: &[u8], last: bool) -> Option<()> {
         self.put(u64::from(last), 3);
         self.count = self.count.next_multiple_of(8);
@@ -119,7 +118,7 @@ impl Bits<'_> {
         Some(())
     }
 
-    /// Fills the last byte with zeros; the number of bytes in all.
+    /// Pads the last byte with zeros; returns the total number of bytes.
     fn finish(mut self) -> Option<usize> {
         self.count = self.count.next_multiple_of(8);
         self.flush()?;
@@ -127,17 +126,17 @@ impl Bits<'_> {
     }
 }
 
-/// The Huffman code of a piece, with the header that describes it.
+/// Huffman code of a piece, with the header that describes it.
 struct Code {
     lengths: [u8; SYMBOLS],
-    /// The header's own code, and what it codes: symbol, extra bits and their number.
+    /// The header's own code, and the symbols it encodes: symbol, extra bits and their number.
     header_lengths: [u8; LENGTH_SYMBOLS],
     header: Vec<(usize, u64, u32)>,
     bits: u64,
 }
 
 impl Code {
-    /// The best code of at most `MOST_BITS` for the bytes of a piece.
+    /// Returns the best code of at most `MOST_BITS` for the bytes of a piece.
     fn of(piece: &[u8]) -> Self {
         let counts = counts(piece);
         let lengths = code_lengths(&counts, MOST_BITS);
@@ -159,7 +158,7 @@ impl Code {
         Self { lengths, header_lengths, header, bits: fixed + head + extra + body }
     }
 
-    /// Bits of the block.
+    /// Returns the bits of the block.
     fn bits(&self) -> u64 {
         self.bits
     }
@@ -204,10 +203,10 @@ impl Code {
     }
 }
 
-/// How often each byte occurs, and the end of the block once.
+/// Counts each byte, and the end of the block once.
 #[expect(clippy::indexing_slicing, reason = "a byte is below the 256 counters of a table")]
 fn counts(piece: &[u8]) -> [u32; SYMBOLS] {
-    // Four tables, so that equal bytes in a row do not wait for each other.
+    // Four tables, so that runs of equal bytes do not depend on each other.
     let mut tables = [[0u32; 256]; 4];
     let (fours, rest) = piece.as_chunks::<4>();
     for four in fours {
@@ -224,7 +223,7 @@ fn counts(piece: &[u8]) -> [u32; SYMBOLS] {
     counts
 }
 
-/// Lengths of a Huffman code of at most `limit` bits; at least two symbols have one.
+/// Returns the lengths of a Huffman code of at most `limit` bits; at least two symbols get one.
 #[expect(clippy::indexing_slicing, reason = "nodes are below 2 n - 1, symbols below N, depths at most limit")]
 fn code_lengths<const N: usize>(counts: &[u32; N], limit: usize) -> [u8; N] {
     let mut lengths = [0; N];
@@ -238,7 +237,8 @@ fn code_lengths<const N: usize>(counts: &[u32; N], limit: usize) -> [u8; N] {
         lengths[usize::from(used == 0)] = 1;
         return lengths;
     }
-    // Leaves are sorted, inner nodes come out sorted: the two lightest are always at the front of one of the two.
+    // Leaves are sorted and inner nodes are created in order: the two lightest are always at the front of one of the
+    // two.
     let mut weights: Vec<u64> = leaves.iter().map(|&(count, _)| count.into()).collect();
     weights.resize(2 * n - 1, 0);
     let mut parents = vec![0; 2 * n - 1];
@@ -260,7 +260,7 @@ fn code_lengths<const N: usize>(counts: &[u32; N], limit: usize) -> [u8; N] {
     for node in (0..2 * n - 2).rev() {
         depths[node] = depths[parents[node]] + 1;
     }
-    // Codes that are too long are cut to the limit, then others made longer until the code is one again.
+    // Cut codes that are too long to the limit, then lengthen others until the code is valid again.
     let mut numbers = vec![0u32; limit + 1];
     depths.iter().take(n).for_each(|&depth| numbers[depth.min(limit)] += 1);
     let mut used: u32 = numbers.iter().enumerate().skip(1).map(|(bits, &k)| k << (limit - bits)).sum();
@@ -279,7 +279,7 @@ fn code_lengths<const N: usize>(counts: &[u32; N], limit: usize) -> [u8; N] {
     lengths
 }
 
-/// The words of a canonical code, turned round as Deflate stores them, with their lengths.
+/// Returns the words of a canonical code, bit-reversed as in Deflate, with their lengths.
 #[expect(clippy::indexing_slicing, reason = "lengths are at most 15")]
 fn code_words<const N: usize>(lengths: &[u8; N]) -> [(u16, u32); N] {
     let mut numbers = [0u16; 17];
@@ -298,13 +298,13 @@ fn code_words<const N: usize>(lengths: &[u8; N]) -> [(u16, u32); N] {
     })
 }
 
-/// Code lengths of the header's code that are stored: all but the last that are 0, and no less than four.
+/// Returns the number of stored lengths of the header's code: all but trailing zeros, at least four.
 fn stored_length_codes(lengths: &[u8; LENGTH_SYMBOLS]) -> usize {
     let used = LENGTH_ORDER.iter().rposition(|&symbol| lengths.get(symbol).is_some_and(|&length| length > 0));
     used.map_or(4, |last| (last + 1).max(4))
 }
 
-/// Code lengths as symbols of the header: a length, a repetition of the one before (16), or zeros (17, 18).
+/// Returns code lengths as header symbols: a length, a repetition of the one before (16), or zeros (17, 18).
 fn runs_of_lengths(lengths: &[u8]) -> Vec<(usize, u64, u32)> {
     let mut symbols = Vec::new();
     for run in lengths.chunk_by(|a, b| a == b) {
@@ -355,7 +355,7 @@ mod tests {
             let few: Vec<u8> = noise.iter().map(|byte| byte % 7).collect();
             check(&few);
             check(&vec![9; len]);
-            // Counts that double make the longest codes.
+            // Doubling counts give the longest codes.
             let skewed: Vec<u8> = (0..len).map(|_| random.next().trailing_zeros() as u8).collect();
             check(&skewed);
             check(&random.image_like(len));

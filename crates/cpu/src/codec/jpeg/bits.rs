@@ -5,7 +5,7 @@ use super::tables::{CODES, Codes};
 /// Appends bits to a stream, highest first, with a zero byte after every 0xFF (T.81, F.1.2.3).
 pub(super) struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
-    /// The bits not yet written, in the low end: fewer than 32 between calls.
+    /// Pending bits, in the low end: fewer than 32 between calls.
     bits: u64,
     count: u32,
 }
@@ -15,7 +15,7 @@ impl<'a> BitWriter<'a> {
         Self { out, bits: 0, count: 0 }
     }
 
-    /// Appends the low `count` bits of `bits`, at most 32, the others being 0.
+    /// Appends the low `count` bits of `bits`, at most 32; the other bits must be 0.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the 32 highest of the bits kept")]
     fn put(&mut self, bits: u32, count: u32) {
@@ -24,7 +24,7 @@ impl<'a> BitWriter<'a> {
         if self.count >= 32 {
             self.count -= 32;
             let word = (self.bits >> self.count) as u32;
-            // A byte of ones is a zero byte of the complement.
+            // A 0xFF byte is a zero byte of the complement.
             let zeros = !word;
             if zeros.wrapping_sub(0x0101_0101) & word & 0x8080_8080 == 0 {
                 self.out.extend_from_slice(&word.to_be_bytes());
@@ -41,16 +41,16 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// A code, then the low bits of a coefficient of that size.
+    /// Appends a code, then the low bits of a coefficient of that size.
     #[inline]
     #[expect(clippy::cast_sign_loss, reason = "two's complement, masked to the size")]
     fn coefficient(&mut self, (code, len): (u16, u8), value: i32, size: u32) {
-        // Negative values are given less one, so that their first bit is 0.
+        // Negative values are decremented, so that their first bit is 0.
         let low = (value + (value >> 31)) as u32 & ((1 << size) - 1);
         self.put(u32::from(code) << size | low, u32::from(len) + size);
     }
 
-    /// A block in the stream's order; `previous` is the DC coefficient of the component's last one.
+    /// Appends a block in the stream's order; `previous` is the DC coefficient of the component's previous block.
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "positions below 64; symbols below 256")]
     pub(super) fn block(&mut self, coefficients: &[i16; 64], previous: i16, table: usize) {
@@ -72,7 +72,7 @@ impl<'a> BitWriter<'a> {
                 self.coefficient(ac[0xF0], 0, 0);
                 zeros -= 16;
             }
-            // Baseline has sizes to 10; coefficients of 8-bit samples fit.
+            // Baseline sizes go up to 10; coefficients of 8-bit samples fit.
             let value = i32::from(coefficients[at as usize & 63]).clamp(-1023, 1023);
             let size = 32 - value.unsigned_abs().leading_zeros();
             self.coefficient(ac[(zeros << 4 | size) as usize & 255], value, size);
@@ -83,7 +83,7 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Fills the last byte with ones.
+    /// Pads the last byte with ones.
     pub(super) fn finish(mut self) {
         let spare = (8 - self.count % 8) % 8;
         self.put((1 << spare) - 1, spare);

@@ -1,16 +1,16 @@
-//! The stream that a library decodes: it ends once the call is cancelled, which is a fault.
+//! Input stream for a decoding library. The stream ends once the call is cancelled, which is a fault.
 
 use crate::stop::Stop;
 use zune_jpeg::zune_core::bytestream::{ZByteIoError, ZByteReaderTrait, ZCursor, ZSeekFrom};
 
-/// Reads between two looks: of four bytes each, mostly.
+/// Reads between checks for cancellation, mostly of four bytes each.
 const READS: u32 = 4096;
 
-/// A stream of JPEG.
+/// A JPEG stream.
 pub(super) struct Coded<'a> {
     stream: ZCursor<&'a [u8]>,
     stop: &'a Stop,
-    /// Reads until it looks whether to stop; 0 once it has stopped.
+    /// Reads until the next check for cancellation; 0 once stopped.
     left: u32,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Coded<'a> {
         Self { stream: ZCursor::new(stream), stop, left: READS }
     }
 
-    /// Whether it goes on.
+    /// Returns whether reading may continue.
     #[inline(always)]
     fn goes_on(&mut self) -> bool {
         if self.left > 1 {

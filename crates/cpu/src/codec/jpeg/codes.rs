@@ -1,20 +1,21 @@
-//! Huffman codes of sequential scans: bits without stuffing, tables that give a code and the value behind it at once, and
+//! Huffman codes of sequential scans: bits without stuffing, tables that look up a code together with its value, and
 //! the coefficients of a data unit.
 
 use strile_codestream::jpeg::{Class, HuffmanCode, HuffmanTable, ZIGZAG};
 
-/// Bits that are looked up at once.
+/// Bits per lookup.
 const FAST_BITS: u32 = 11;
-/// Entry: the value is not in it, but its size, in bits 16 to 19.
+/// Entry flag: the value follows the code in the stream; its size is in bits 16 to 19.
 const VALUE_BEHIND: u32 = 0x80;
-/// Coefficients to go on by at the end of a block.
+/// Advance at the end of a block, in coefficients.
 const END_OF_BLOCK: u32 = 64;
 
-/// A table. An entry has the bits to skip in bits 0 to 6, coefficients to go on by in 8 to 15, and the value above.
+/// A code table. Bits 0 to 6 of an entry are the bits to skip, bits 8 to 15 the coefficients to advance by, and the
+/// value is above.
 pub(super) struct Codes {
-    /// By the next bits; 0 for longer codes and where there is none.
+    /// Entries by the next bits; 0 for longer codes and for invalid ones.
     fast: Box<[u32; 1 << FAST_BITS]>,
-    /// Longer codes: the first bits of each, left-aligned in 16, how many they are, and the entry.
+    /// Longer codes: the first bits left-aligned in 16, their number, and the entry.
     slow: Vec<(u32, u32, u32)>,
 }
 
@@ -57,15 +58,15 @@ impl Codes {
     }
 }
 
-/// Tables of the last pictures. Tiles of one file have the same ones.
+/// Cache of code tables. Tiles of a file share theirs.
 #[derive(Default)]
 pub(super) struct KnownCodes(Vec<(HuffmanTable, Class, Codes)>);
 
-/// Tables that are kept. A picture has eight at most.
+/// Maximum number of cached tables. A picture has at most eight.
 const MOST_KNOWN: usize = 16;
 
 impl KnownCodes {
-    /// Makes tables that are not known.
+    /// Builds the tables that are not cached.
     pub(super) fn learn(&mut self, tables: &[(&HuffmanTable, Class)]) {
         if tables.iter().any(|&(table, class)| self.get(table, class).is_none())
             && self.0.len() + tables.len() > MOST_KNOWN
@@ -85,14 +86,14 @@ impl KnownCodes {
     }
 }
 
-/// The entry of a code without its value; `None` for symbols that stand for nothing.
+/// Returns the entry of a code without its value; `None` for meaningless symbols.
 fn entry(code: HuffmanCode, class: Class) -> Option<u32> {
     let (go_on, size) = code.meaning(class)?;
     let behind = if size == 0 { 0 } else { VALUE_BEHIND };
     Some(code.len | behind | u32::from(go_on) << 8 | u32::from(size) << 16)
 }
 
-/// An entry with the value whose bits are known.
+/// Returns an entry with the value whose bits are known.
 fn with_value(entry: u32, len: u32, size: u32, bits: u32) -> u32 {
     if size == 0 {
         return entry;
@@ -101,7 +102,7 @@ fn with_value(entry: u32, len: u32, size: u32, bits: u32) -> u32 {
     (len + size) | entry & 0xFF00 | u32::from(value.cast_unsigned()) << 16
 }
 
-/// The value of `size` bits, 1 to 15, at the top of `bits` (T.81, F.2.2.1).
+/// Returns the value of `size` bits, 1 to 15, at the top of `bits` (T.81, F.2.2.1).
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "15 bits at most")]
 fn extend(bits: u64, size: u32) -> i16 {
@@ -110,12 +111,12 @@ fn extend(bits: u64, size: u32) -> i16 {
     (value - least) as i16
 }
 
-/// Bits of an interval, from the most significant one of its first byte on; zeros behind its end.
+/// Bits of an interval, from the most significant one of its first byte; zeros past its end.
 pub(super) struct Bits<'a> {
     data: &'a [u8],
-    /// The next byte to take.
+    /// Offset of the next byte to load.
     at: usize,
-    /// The next bits, at the top; what is below `have` is right or 0.
+    /// The next bits, at the top; bits below `have` are correct or 0.
     word: u64,
     have: u32,
 }
@@ -125,7 +126,7 @@ impl<'a> Bits<'a> {
         Self { data, at: 0, word: 0, have: 0 }
     }
 
-    /// Makes sure of 32 bits.
+    /// Ensures at least 32 bits.
     #[inline(always)]
     fn fill(&mut self) {
         if self.have >= 32 {
@@ -156,12 +157,12 @@ impl<'a> Bits<'a> {
         self.have -= count;
     }
 
-    /// Whether more bits were taken than there are.
+    /// Returns whether more bits were taken than the data has.
     pub(super) fn overrun(&self) -> bool {
         self.at * 8 - self.have as usize > self.data.len() * 8
     }
 
-    /// A value and how many coefficients it goes on by.
+    /// Takes a symbol; returns its value and the coefficients to advance by.
     #[inline(always)]
     fn symbol(&mut self, codes: &Codes) -> Option<(i16, u32)> {
         self.fill();
@@ -179,8 +180,9 @@ impl<'a> Bits<'a> {
         Some((value, entry >> 8 & 0xFF))
     }
 
-    /// Reads a data unit: its DC difference, and the others to their places of `unit`, row by row, which is zero before.
-    /// Says which row and column the last of them that is not 0 is in, at most. `None` where there is no code.
+    /// Reads a data unit. Returns its DC difference and writes the other coefficients to their places in `unit`, row by
+    /// row, which must be zero. Also returns the zigzag index of the last nonzero one of these, or 0. `None` if a code
+    /// is invalid.
     #[inline(always)]
     pub(super) fn unit(&mut self, dc: &Codes, ac: &Codes, unit: &mut [i16; 64]) -> Option<(i16, u32)> {
         let (difference, _) = self.symbol(dc)?;
@@ -193,7 +195,7 @@ impl<'a> Bits<'a> {
             index += go_on;
             if value != 0 {
                 last = index - 1;
-                // Places are below 64; the mask says so to the compiler.
+                // Places are below 64; the mask lets the compiler know.
                 let place = usize::from(*ZIGZAG.get(last as usize)?) & 63;
                 *unit.get_mut(place)? = value;
             } else if index > 64 {
@@ -210,7 +212,7 @@ mod tests {
 
     #[test]
     fn codes_of_all_lengths_and_values_of_all_sizes() {
-        // One code of each length from 2 on, for values of 0 to 14 bits.
+        // One code per length from 2 on, for values of 0 to 14 bits.
         let mut counts = [1; 16];
         counts[0] = 0;
         let table = HuffmanTable { counts, symbols: (0..15).collect() };
@@ -234,7 +236,7 @@ mod tests {
                 assert_eq!(reader.at * 8 - reader.have as usize, code.len as usize + size);
             }
         }
-        // All ones are no code.
+        // All ones is not a code.
         assert_eq!(Bits::new(&[0xFF; 8]).symbol(&codes), None);
     }
 

@@ -1,8 +1,8 @@
-//! Baseline JPEG of 8-bit samples as Technical Note 2 wants it: tables once for the file, abbreviated blocks.
+//! Baseline JPEG of 8-bit samples by Technical Note 2: tables once per file, abbreviated blocks.
 //!
-//! One, three or four components as they are, all with the tables of luma; or RGB turned to YCbCr of BT.601 with
-//! the subsampling of the layout. Streams are those of libtiff: no JFIF or Adobe segment, since the photometric
-//! tag alone says what components are.
+//! Encodes one, three or four components unchanged, all with the luma tables; or RGB converted to YCbCr by BT.601 with
+//! the subsampling of the layout. Streams are like libtiff's: no JFIF or Adobe segment, since the photometric tag alone
+//! defines the components.
 
 use super::bits::BitWriter;
 use super::tables::{divisors, jpeg_tables};
@@ -16,11 +16,11 @@ use strile_tiff::{DataType, YCbCr};
 /// Longest side that a frame header can state.
 const LONGEST: u32 = 65_535;
 
-/// Bytes to which a padded sample can grow. A block of 64 samples has an energy of at most 2^20, so at most 16 of
-/// its coefficients need a code and bits of 26 together, the others 18: 160 bytes; stuffing adds two of five.
+/// Bytes to which a padded sample can grow. A block of 64 samples has an energy of at most 2^20, so at most 16 of its
+/// coefficients need a code and bits of 26 together, the others 18: 160 bytes; stuffing adds two fifths.
 const MOST_BYTES_A_SAMPLE: u64 = 4;
 
-/// Checks the layout and gives it the tables of its quality.
+/// Checks the layout and adds the tables of its quality.
 pub(in crate::codec) fn prepare(mut layout: EncodeLayout) -> Result<EncodeLayout, String> {
     let block = &layout.block;
     let quality = layout.params.quality;
@@ -47,7 +47,7 @@ pub(in crate::codec) fn prepare(mut layout: EncodeLayout) -> Result<EncodeLayout
     Ok(layout)
 }
 
-/// The most bytes of a block of `rows` rows.
+/// Returns the maximum bytes of a block of `rows` rows.
 pub(in crate::codec) fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
     let block = &layout.block;
     let (h, v) = block.extras.ycbcr.map_or((1, 1), |ycbcr| ycbcr.subsampling);
@@ -109,11 +109,11 @@ pub(in crate::codec) fn encode(
     Ok(())
 }
 
-/// What a stream holds.
+/// Contents of a stream.
 struct Frame {
     components: usize,
     is_ycbcr: bool,
-    /// Luma samples across and down for one of chroma.
+    /// Luma samples across and down per chroma sample.
     subsampling: (usize, usize),
 }
 
@@ -139,7 +139,7 @@ impl Frame {
                 return Err(format!("chroma subsampling {h}, {v} is not written; use 1,1, 2,1 or 2,2"));
             }
         };
-        // Readers of JPEG convert by BT.601 whatever the tags say.
+        // JPEG readers convert by BT.601 whatever the tags say.
         let standard = YCbCr { subsampling: ycbcr.subsampling, ..YCbCr::default() };
         if ycbcr != standard {
             return Err("jpeg has the YCbCr of BT.601 alone; leave YCbCrCoefficients and \
@@ -149,7 +149,7 @@ impl Frame {
         Ok(Self { components, is_ycbcr: true, subsampling })
     }
 
-    /// SOI, SOF0 and SOS. Components are numbered from 1 in YCbCr, else from 0, as libjpeg does.
+    /// Writes SOI, SOF0 and SOS. Components are numbered from 1 in YCbCr, otherwise from 0, as in libjpeg.
     fn write_headers(&self, dst: &mut Vec<u8>, width: u16, height: u16) {
         let count = match self.components {
             1 => 1,
@@ -177,7 +177,7 @@ impl Frame {
     }
 }
 
-/// One component of a row of units.
+/// One component of a row of data units.
 struct Plane {
     samples: Vec<u8>,
     stride: usize,
@@ -192,7 +192,7 @@ impl Plane {
         self.samples.get_mut(y * self.stride..(y + 1) * self.stride).unwrap_or_default()
     }
 
-    /// The samples of 8 by 8 pixels, less 128.
+    /// Returns the samples of 8 by 8 pixels, minus 128.
     fn block(&self, x: usize, y: usize) -> [[f32; 8]; 8] {
         let mut block = [[0.0; 8]; 8];
         let rows = self.samples.get(y * self.stride..).unwrap_or_default().chunks_exact(self.stride);
@@ -205,10 +205,10 @@ impl Plane {
     }
 }
 
-/// The components of a row of units, padded by repeating the last pixels.
+/// Components of a row of data units, padded by repeating the last pixels.
 struct Rows {
     planes: Vec<Plane>,
-    /// Chroma before subsampling, where there is any.
+    /// Chroma before subsampling, if subsampled.
     full: Vec<Plane>,
     is_ycbcr: bool,
     subsampling: (usize, usize),
@@ -231,7 +231,7 @@ impl Rows {
         }
     }
 
-    /// Takes the interleaved samples of row `y` apart.
+    /// Splits the interleaved samples of row `y` into components.
     fn fill(&mut self, y: usize, src: &[u8]) {
         let width = src.len() / self.planes.len().max(1);
         match (self.planes.as_mut_slice(), self.full.as_mut_slice()) {
@@ -242,7 +242,7 @@ impl Rows {
             ([a, b, c, d], _) => split(src, [a.row_mut(y), b.row_mut(y), c.row_mut(y), d.row_mut(y)]),
             _ => {}
         }
-        // Chroma that is made by subsampling comes from rows already padded.
+        // Subsampled chroma is computed from rows that are already padded.
         let direct = if self.full.is_empty() { self.planes.len() } else { 1 };
         for plane in self.planes.iter_mut().take(direct).chain(&mut self.full) {
             if let Some((kept, padding)) = plane.row_mut(y).split_at_mut_checked(width) {
@@ -251,7 +251,7 @@ impl Rows {
         }
     }
 
-    /// The mean of 2 by 2 or 2 by 1 pixels, halves up and down in turn, as libjpeg does.
+    /// Averages 2 by 2 or 2 by 1 pixels, rounding halves up and down in turn, as libjpeg does.
     fn subsample(&mut self) {
         for (plane, full) in self.planes.iter_mut().skip(1).zip(&self.full) {
             let rows = full.samples.chunks_exact(full.stride * self.subsampling.1);
@@ -287,7 +287,7 @@ fn split<const N: usize>(src: &[u8], out: [&mut [u8]; N]) {
     }
 }
 
-/// BT.601 in units of 2^-16, as libjpeg has it.
+/// Converts to YCbCr by BT.601 in units of 2^-16, as libjpeg does.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sums of bytes by shares of 1")]
 fn to_ycbcr(src: &[u8], [luma, cb, cr]: [&mut [u8]; 3]) {
     const HALF: i32 = 1 << 15;
@@ -309,7 +309,7 @@ mod tests {
     use strile_engine::EncodeLayout;
     use strile_tiff::Compression;
 
-    /// Slopes with a gentle wave in every sample.
+    /// Returns slopes with a gentle wave in every sample.
     fn picture(width: u32, rows: u32, samples: u32) -> Vec<u8> {
         let sample = |x: u32, y: u32, c: u32| {
             let wave = ((x + 3 * c) as f32 / 9.0).sin() * 20.0 + (y as f32 / 7.0).cos() * 20.0;

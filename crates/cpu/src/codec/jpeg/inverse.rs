@@ -1,6 +1,6 @@
-//! The inverse cosine transform of Loeffler, Ligtenberg and Moschytz with 13 bits of constants, bit for bit as libjpeg's
-//! accurate integer method ("islow") rounds, and as `kernels/jpeg/jpeg_transform.cuh` has it. Sums wrap where corrupt data make
-//! them too large.
+//! Inverse cosine transform of Loeffler, Ligtenberg and Moschytz with 13-bit constants, bit-identical to libjpeg's
+//! accurate integer method ("islow") and to `kernels/jpeg/jpeg_transform.cuh`. Sums wrap if corrupt data makes them too
+//! large.
 
 #![expect(clippy::indexing_slicing, reason = "arrays of eight, by constant indices")]
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "loads of whole vectors"))]
@@ -8,7 +8,7 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-/// Eight numbers that go the same way.
+/// Eight numbers processed alike.
 type Lanes = [i32; 8];
 
 #[inline(always)]
@@ -35,7 +35,7 @@ fn times(a: Lanes, by: i32) -> Lanes {
     a.map(|v| v.wrapping_mul(by))
 }
 
-/// One dimension, eight lines at once; `SHIFT` bits are dropped with rounding.
+/// Transforms one dimension of eight lines at once; drops `SHIFT` bits with rounding.
 #[inline(always)]
 fn transform<const SHIFT: u32>(v: &[Lanes; 8]) -> [Lanes; 8] {
     let half = [1 << (SHIFT - 1); 8];
@@ -85,7 +85,7 @@ fn sample(v: i32) -> u8 {
     v.wrapping_add(128).clamp(0, 255) as u8
 }
 
-/// Samples of a data unit, row by row: its coefficients row by row, and the steps that they are multiples of.
+/// Returns the samples of a data unit, row by row, from its coefficients, row by row, and their quantisation steps.
 #[inline(always)]
 pub(super) fn inverse(unit: &[i16; 64], steps: &[i32; 64]) -> [[u8; 8]; 8] {
     let mut rows = [[0; 8]; 8];
@@ -98,7 +98,7 @@ pub(super) fn inverse(unit: &[i16; 64], steps: &[i32; 64]) -> [[u8; 8]; 8] {
     transposed(&transform::<18>(&columns)).map(|line| line.map(sample))
 }
 
-/// One dimension, as [`transform`].
+/// Transforms one dimension like [`transform`].
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -135,11 +135,11 @@ fn transform_wide<const SHIFT: i32>(v: [__m256i; 8]) -> [__m256i; 8] {
     ]
 }
 
-/// The halves of columns: of those of four rows, eight vectors of which each has the same rows of two columns, the other
-/// one four columns further.
+/// Interleaves halves of columns of four rows: each of the eight vectors has the same rows of two columns that are four
+/// columns apart.
 ///
-/// No closures here and below that are given to functions of the library: compiled for any machine, those cannot take them
-/// in.
+/// This function and those below avoid passing closures to library functions: those are compiled for any machine and
+/// cannot inline such closures.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -154,7 +154,7 @@ fn half_columns(a: __m256i, b: __m256i, c: __m256i, d: __m256i) -> [__m256i; 4] 
     ]
 }
 
-/// Rows become columns; the last four are zeros where `FEW` says that these columns are.
+/// Transposes rows to columns; the last four columns are zeros if `FEW` says so.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -171,11 +171,11 @@ fn transposed_wide<const FEW: bool>(v: [__m256i; 8]) -> [__m256i; 8] {
     columns
 }
 
-/// Coefficients in their order up to which all are in the first four rows and columns.
+/// Largest zigzag index up to which all coefficients are in the first four rows and columns.
 #[cfg(target_arch = "x86_64")]
 const LAST_OF_FEW: u32 = 9;
 
-/// As [`inverse`], of a unit whose coefficients behind number `last` in their order are 0.
+/// Like [`inverse`], for a unit whose coefficients after zigzag index `last` are 0.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -183,7 +183,7 @@ pub(super) fn inverse_wide(unit: &[i16; 64], steps: &[i32; 64], last: u32) -> [[
     if last <= LAST_OF_FEW { inverse_rows::<true>(unit, steps) } else { inverse_rows::<false>(unit, steps) }
 }
 
-/// As [`inverse`]; with `FEW` only the first four rows and columns count.
+/// Like [`inverse`]; with `FEW` only the first four rows and columns are used.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -202,7 +202,7 @@ fn inverse_rows<const FEW: bool>(unit: &[i16; 64], steps: &[i32; 64]) -> [[u8; 8
     let mut samples = [[0; 8]; 8];
     let level = _mm256_set1_epi16(128);
     for i in [0, 4] {
-        // What is left of 32 bits after the shift fits 16, and the level does too.
+        // After the shift the values fit 16 bits, also with the level added.
         let words = [
             _mm256_add_epi16(_mm256_packs_epi32(rows[i], rows[i + 1]), level),
             _mm256_add_epi16(_mm256_packs_epi32(rows[i + 2], rows[i + 3]), level),
@@ -216,7 +216,7 @@ fn inverse_rows<const FEW: bool>(unit: &[i16; 64], steps: &[i32; 64]) -> [[u8; 8
     samples
 }
 
-/// The one value of a data unit that has only DC: both dimensions of [`transform`], which wrap each on its own.
+/// Returns the one value of a data unit that has only DC, by both dimensions of [`transform`], each of which wraps.
 #[inline(always)]
 pub(super) fn flat(dc: i16, step: i32) -> u8 {
     let column = i32::from(dc).wrapping_mul(step).wrapping_mul(1 << 13).wrapping_add(1 << 10) >> 11;
@@ -227,7 +227,7 @@ pub(super) fn flat(dc: i16, step: i32) -> u8 {
 mod tests {
     use super::*;
 
-    /// The definition, in floating point (T.81, A.3.3).
+    /// Returns a sample by the definition, in floating point (T.81, A.3.3).
     fn exact(unit: &[i16; 64], x: usize, y: usize) -> f64 {
         let wave = |at: usize, u: usize| {
             let scale = if u == 0 { 0.5_f64.sqrt() } else { 1.0 };
@@ -248,11 +248,11 @@ mod tests {
             let rows = inverse(&unit, &[1; 64]);
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
-                // SAFETY: asked just now.
+                // SAFETY: the CPU features were checked above.
                 assert_eq!(unsafe { inverse_wide(&unit, &[1; 64], 63) }, rows);
                 let mut few = unit;
                 few.iter_mut().enumerate().filter(|(i, _)| i % 8 > 3 || i / 8 > 3).for_each(|(_, v)| *v = 0);
-                // SAFETY: asked before.
+                // SAFETY: as above.
                 assert_eq!(unsafe { inverse_wide(&few, &[1; 64], 9) }, inverse(&few, &[1; 64]));
             }
             for (y, row) in rows.iter().enumerate() {
@@ -270,7 +270,7 @@ mod tests {
         assert!(few.map(|&place| usize::from(place)).all(|place| place % 8 < 4 && place / 8 < 4));
     }
 
-    /// Where corrupt data make sums wrap.
+    /// Covers corrupt data that makes sums wrap.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn both_wrap_alike() {
@@ -284,7 +284,7 @@ mod tests {
                     state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                     ((state >> 16) as u16).cast_signed()
                 });
-                // SAFETY: asked just now.
+                // SAFETY: the CPU features were checked above.
                 assert_eq!(unsafe { inverse_wide(&unit, &steps, 63) }, inverse(&unit, &steps));
             }
         }
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_flat_unit_is_a_unit() {
-        // And where corrupt data make sums wrap.
+        // Also corrupt data that makes sums wrap.
         let large = [i16::MIN, i16::MIN + 1, -20_000, -2049, 2048, 20_000, i16::MAX];
         for (dc, step) in
             (-300..300).chain(large).flat_map(|dc| [1, 7, 99, 255, 4000, 65_535].map(|step| (dc, step)))

@@ -1,9 +1,9 @@
-//! Lossless JPEG (ITU-T T.81, annex H): Huffman-coded differences to a prediction, 2 to 16 bits.
+//! Lossless JPEG (ITU-T T.81, annex H): Huffman-coded differences from a prediction, 2 to 16 bits.
 //!
-//! All predictors, point transforms, restart intervals, one scan of all components or one of each. Samples
-//! come out as stored. Components must not be subsampled. Files of camera makers (DNG) put the pixels of a row
-//! into two or four components, or two rows into one: any shape with the block's number of samples is taken
-//! where whole rows agree.
+//! Supports all predictors, point transforms, restart intervals, and one scan of all components or one per component.
+//! Samples are returned as stored. Components must not be subsampled. Camera files (DNG) put the pixels of a row into
+//! two or four components, or two rows into one: any shape with the block's number of samples is accepted if whole rows
+//! agree.
 
 use crate::codec::StoredBlock;
 use crate::codec::image_shape::StatedShape;
@@ -100,7 +100,7 @@ impl Decoder<'_> {
             (DHT, body) => {
                 let mut tables = HuffmanTables::default();
                 jpeg_stream::huffman_tables(body, &mut tables)?;
-                // Lossless scans use the class of DC tables; others may be there for nothing.
+                // Lossless scans use the DC tables; other tables are ignored.
                 for (number, slot) in (0..).zip(&mut self.tables) {
                     if let Some(table) = tables.get(0, number) {
                         *slot = Some(Huffman::new(table));
@@ -113,7 +113,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Decodes a scan and gives the number of bytes of its data.
+    /// Decodes a scan and returns the length of its data in bytes.
     fn scan(&mut self, header: &[u8], data: &[u8]) -> Result<usize, BlockFault> {
         let bad = || corrupt("scan header is not valid");
         let (&count, rest) = header.split_first().ok_or_else(bad)?;
@@ -173,12 +173,12 @@ impl Decoder<'_> {
     }
 }
 
-/// Where predictions of a row come from.
+/// Source of the predictions of a row.
 #[derive(Clone, Copy)]
 enum Prediction {
     /// From the left; the first sample from this value.
     FirstRow(u16),
-    /// By the predictor of this number; the first sample from above.
+    /// By the predictor with this number; the first sample from above.
     From(u8),
 }
 
@@ -217,7 +217,7 @@ fn decode_row(
     if bits.overrun() { Err(RowFault::Truncated) } else { Ok(()) }
 }
 
-/// T.81 table H.1: `a` left, `b` above, `c` above left.
+/// Predicts by T.81 table H.1: `a` is left, `b` above, `c` above left.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -244,7 +244,7 @@ struct Out<'a> {
 }
 
 impl Out<'_> {
-    /// Stores the sample of an index; false where the output ends before it.
+    /// Stores the sample with this index; returns `false` if the output ends before it.
     fn put(&mut self, index: usize, value: u16) -> bool {
         let [low, _] = value.to_le_bytes();
         if self.data_type == DataType::U8 {
@@ -295,7 +295,7 @@ mod tests {
         check_picture(data!("gray16.ljpg"), &layout(Compression::Jpeg, (13, 9), (1, 16)));
     }
 
-    /// DNG: three components of 13 columns as one of 39.
+    /// DNG: three components of 13 columns are read as one of 39.
     #[test]
     fn components_may_be_columns() {
         let decoded =

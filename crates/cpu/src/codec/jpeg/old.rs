@@ -1,9 +1,9 @@
-//! JPEG as TIFF 6.0 had it, where the strip is a JPEG stream of its own or its tables are given.
+//! Old-style JPEG of TIFF 6.0: the strip is a complete JPEG stream, or its tables are stored separately.
 //!
-//! Old-style files keep tables and frame header anywhere in the file. Whoever opens the image gathers them: a
-//! stream of SOI, tables and frame header as `jpeg_tables`, to which the strip adds the scan. A strip that is a
-//! whole stream needs none of it. Three components are YCbCr also where the image says RGB: old writers did not
-//! know better, and libtiff reads them so.
+//! Old-style files keep tables and frame header anywhere in the file. The code that opens the image collects them in
+//! `jpeg_tables`, a stream of SOI, tables and frame header, to which the strip adds the scan. A strip that is a
+//! complete stream needs none of it. Three components are YCbCr even if the image says RGB: old writers got this wrong,
+//! and libtiff reads them like this.
 
 use crate::codec::jpeg::{self, Stream};
 use crate::codec::workspace::out_of_memory;
@@ -17,7 +17,7 @@ const SOI: [u8; 2] = [0xFF, 0xD8];
 const EOI: [u8; 2] = [0xFF, 0xD9];
 const SOS: [u8; 2] = [0xFF, 0xDA];
 
-/// What the decoder takes, and the stream put together.
+/// Returns the working memory: that of the decoder, and the assembled stream.
 pub(in crate::codec) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     let header = layout.extras.jpeg_tables.as_ref().map_or(0, |tables| tables.len() as u64);
     let stream = encoded.saturating_add(header).saturating_add(2);
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(decode_block(&GREY[scan..], &layout).unwrap_err().kind, FaultKind::Unsupported);
         layout.extras.jpeg_tables = Some(GREY[..scan].into());
         assert_eq!(decode_block(&GREY[scan..], &layout).unwrap(), whole);
-        // The scan header too, and a strip of bare data without EOI.
+        // The tables include the scan header; the strip is bare data without EOI.
         layout.extras.jpeg_tables = Some(GREY[..scan + 10].into());
         assert_eq!(decode_block(&GREY[scan + 10..GREY.len() - 2], &layout).unwrap(), whole);
     }

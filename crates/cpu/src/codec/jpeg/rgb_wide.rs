@@ -1,20 +1,20 @@
-//! YCbCr to RGB, sixteen pixels at once in lanes of 16 bits: the numbers of `upsample::to_rgb`, bit for bit.
+//! YCbCr to RGB, sixteen pixels at a time in 16-bit lanes, bit-identical to `upsample::to_rgb`.
 //!
-//! Constants above 1 are a whole part, which is added, and the rest, whose product keeps its upper 16 bits. Twice the factor
-//! keeps one bit more, by which the product is rounded.
+//! Constants above 1 are split into an integer part, which is added, and the rest, whose product keeps its upper 16
+//! bits. Doubling the factor keeps one more bit, by which the product is rounded.
 
 #![expect(unsafe_code, reason = "loads and stores of whole vectors")]
 
 use super::upsample::TOGETHER;
 use std::arch::x86_64::*;
 
-/// 1.402 less 1, and 1.772 less 2, times 2^16.
+/// 1.402 minus 1, and 1.772 minus 2, times 2^16.
 const RED_OF_CR: i16 = 26_345;
 const BLUE_OF_CB: i16 = -14_942;
-/// Those of green, -0.714 with 1 added: of Cb below, and of Cr above.
+/// Factors of green, with 1 added to -0.714: Cb's in the low half, Cr's in the high half.
 const GREEN: i32 = 18_734 << 16 | (-22_554 & 0xFFFF);
 
-/// As `upsample::to_rgb`.
+/// Like `upsample::to_rgb`.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn to_rgb_wide(
@@ -44,7 +44,7 @@ fn words(samples: &[u8; TOGETHER]) -> __m256i {
     _mm256_cvtepu8_epi16(unsafe { _mm_loadu_si128(samples.as_ptr().cast()) })
 }
 
-/// Numbers of at most 8 bits and a sign times a factor of 2^-16, rounded.
+/// Multiplies numbers of at most 8 bits and a sign by a factor in units of 2^-16, with rounding.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn product(numbers: __m256i, factor: i16) -> __m256i {
@@ -52,7 +52,7 @@ fn product(numbers: __m256i, factor: i16) -> __m256i {
     _mm256_srai_epi16::<1>(_mm256_add_epi16(twice, _mm256_set1_epi16(1)))
 }
 
-/// Numbers as samples, those outside of 0 to 255 as the nearest.
+/// Clamps numbers to 0 to 255 and returns them as samples.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bytes(numbers: __m256i) -> __m128i {
@@ -60,11 +60,11 @@ fn bytes(numbers: __m256i) -> __m128i {
     _mm256_castsi256_si128(_mm256_permute4x64_epi64::<0b00_00_10_00>(packed))
 }
 
-/// Three bands as pixels.
+/// Interleaves three bands to pixels.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn weave(red: __m128i, green: __m128i, blue: __m128i) -> [u8; 3 * TOGETHER] {
-    // Where the bytes of each third of the pixels come from; those below 0 come from another band.
+    // Source indices of each third of the pixels; negative ones come from another band.
     let pick = |band: __m128i, from: [i8; 16]| {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = from;
         _mm_shuffle_epi8(band, _mm_setr_epi8(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p))
@@ -108,11 +108,11 @@ mod tests {
         }
         for cb in 0..=255_u8 {
             for cr in 0..=255_u8 {
-                // All values of luma in sixteen steps, no two of which are side by side in a vector.
+                // All luma values in sixteen steps, so that no two consecutive ones share a vector.
                 for first in 0..16_u8 {
                     let y = std::array::from_fn(|i| first + 16 * u8::try_from(i).unwrap());
                     let (cb, cr) = ([cb; TOGETHER], [cr; TOGETHER]);
-                    // SAFETY: asked just now.
+                    // SAFETY: the CPU features were checked above.
                     assert_eq!(unsafe { to_rgb_wide(&y, &cb, &cr) }, to_rgb(&y, &cb, &cr));
                 }
             }
@@ -121,7 +121,7 @@ mod tests {
         let y = std::array::from_fn(|i| u8::try_from(i * 16 + 3).unwrap());
         let cb = std::array::from_fn(|i| u8::try_from(i * 7).unwrap());
         let cr = std::array::from_fn(|i| u8::try_from(255 - i * 13).unwrap());
-        // SAFETY: asked before.
+        // SAFETY: as above.
         assert_eq!(unsafe { to_rgb_wide(&y, &cb, &cr) }, to_rgb(&y, &cb, &cr));
     }
 }

@@ -1,7 +1,6 @@
-//! Sequential pictures of Huffman codes, 8 bits: the same numbers as libjpeg and as the kernels of the CUDA engine, bit for
-//! bit.
+//! Sequential Huffman-coded pictures of 8 bits, bit-identical to libjpeg and to the kernels of the CUDA engine.
 //!
-//! Every interval must hold all its data units; bytes behind them are left, as libjpeg leaves them.
+//! Every interval must hold all its data units; bytes after them are ignored, as in libjpeg.
 
 #![cfg_attr(
     target_arch = "x86_64",
@@ -19,32 +18,32 @@ use crate::stop::Stop;
 use strile_codestream::jpeg::{Class, Plane, Scan, SequentialJpeg, ZIGZAG, coded_data};
 use strile_engine::BlockFault;
 
-/// The inverse transform: coefficients and steps of a data unit to its samples. Coefficients behind the number given, in
-/// their order, are 0.
+/// Inverse transform of a data unit, from coefficients and steps to samples. Coefficients after the given zigzag index
+/// are 0.
 trait Inverse: Fn(&[i16; 64], &[i32; 64], u32) -> [[u8; 8]; 8] + Copy {}
 
 impl<F: Fn(&[i16; 64], &[i32; 64], u32) -> [[u8; 8]; 8] + Copy> Inverse for F {}
 
-/// Memory and tables that are kept from picture to picture.
+/// Memory and tables that are reused between pictures.
 #[derive(Default)]
 pub(crate) struct Space {
-    /// Samples of the components.
+    /// Samples per component.
     planes: [Vec<u8>; 4],
-    /// The coded data of a scan without stuffing.
+    /// Coded data of a scan without stuffing.
     data: Vec<u8>,
     spares: [Spare; 4],
     codes: KnownCodes,
 }
 
 impl Space {
-    /// Its memory that grows with pictures, for the thread to keep or give back.
+    /// Returns the buffers that grow with pictures, so that the thread can keep or release them.
     pub(crate) fn buffers(&mut self) -> [&mut Vec<u8>; 5] {
         let [a, b, c, d] = &mut self.planes;
         [a, b, c, d, &mut self.data]
     }
 }
 
-/// Decodes the rows of a picture that `dst` has room for.
+/// Decodes as many rows of a picture as fit in `dst`.
 pub(super) fn decode(
     src: &[u8],
     picture: &SequentialJpeg,
@@ -57,7 +56,7 @@ pub(super) fn decode(
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
     {
-        // SAFETY: the machine has all of them, asked just now.
+        // SAFETY: the CPU features were checked above.
         return unsafe { decode_wide(src, picture, dst, space, stop) };
     }
     decode_picture(src, picture, dst, (|unit, steps, _| inverse(unit, steps), to_rgb), space, stop)
@@ -91,7 +90,7 @@ fn decode_picture(
     let planes = planes.map(|(plane, memory)| samples_of(plane, picture.factors, memory));
     let mut planes = planes.collect::<Result<Vec<Samples<'_>>, BlockFault>>()?;
     for scan in &picture.scans {
-        // Copying the data of a large block takes a while, and so did finding them.
+        // Finding and copying the data of a large block takes a while.
         stop.check()?;
         let len = scan.data.intervals.iter().map(|&len| len as usize).sum();
         let data = sized(data, len).ok_or_else(|| out_of_memory(len, "the data of a JPEG scan"))?;
@@ -132,7 +131,8 @@ fn decode_picture(
     Ok(())
 }
 
-/// Memory for the samples of a component, in whole data units, with any contents: scans write every unit that has samples.
+/// Returns memory for the samples of a component, in whole data units. Its contents are unspecified: scans write every
+/// unit that has samples.
 fn samples_of<'a>(
     plane: &Plane,
     factors: (u32, u32),
@@ -146,24 +146,24 @@ fn samples_of<'a>(
     Ok(Samples { samples, stride, width, height, way })
 }
 
-/// What is wrong with an interval.
+/// Error of an interval.
 enum Wrong {
     Code,
     Truncated,
 }
 
-/// A component of a scan on the way.
+/// A component of a scan during decoding.
 struct Part<'c> {
     plane: usize,
     units: (usize, usize),
     dc: &'c Codes,
     ac: &'c Codes,
-    /// Steps of quantisation, row by row.
+    /// Quantisation steps, row by row.
     steps: [i32; 64],
     previous: i16,
 }
 
-/// Decodes a scan; `data` are those of all its intervals, and `known` has its tables.
+/// Decodes a scan; `data` is that of all its intervals, and `known` has its tables.
 #[inline(always)]
 fn decode_scan(
     data: &[u8],
@@ -208,7 +208,8 @@ fn decode_scan(
             mcu_x += 1;
             if mcu_x == across {
                 (mcu_x, mcu_y) = (0, mcu_y + 1);
-                // Not only at the end: what is behind the data is as long as the picture says.
+                // Checked after each row of MCUs: past the data, decoding would continue for as long as the picture
+                // states.
                 if bits.overrun() || stop.is_set() {
                     return Err(Wrong::Truncated);
                 }
@@ -221,7 +222,7 @@ fn decode_scan(
     Ok(())
 }
 
-/// The data units of one component in an MCU.
+/// Decodes the data units of one component in an MCU.
 #[inline(always)]
 fn decode_mcu(
     bits: &mut Bits<'_>,
@@ -241,7 +242,7 @@ fn decode_mcu(
             let [dc, ..] = &mut unit;
             *dc = part.previous;
             let (left, top) = (8 * (mcu_x * across + x), 8 * (mcu_y * down + y));
-            // Units beyond the last sample are only there to fill MCUs.
+            // Units beyond the last sample only pad MCUs.
             if left >= samples.width || top >= samples.height {
                 continue;
             }

@@ -1,7 +1,7 @@
-//! The tables of the JPEG encoder: quantisation by quality, the Huffman codes, and their segments.
+//! Tables of the JPEG encoder: quantisation by quality, the Huffman codes, and their segments.
 //!
-//! Both are those of ITU-T T.81, Annex K, scaled as libjpeg scales them, so that readers that guess the
-//! quality from the tables find it. A file has them once, in JPEGTables; its blocks have none.
+//! Both kinds are those of ITU-T T.81, Annex K, scaled as in libjpeg, so that readers that guess the quality from the
+//! tables find it. A file has them once, in JPEGTables; its blocks have none.
 
 pub(super) use strile_codestream::jpeg::ZIGZAG;
 
@@ -19,7 +19,7 @@ const CHROMA: [u8; 64] = [
     99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
 ];
 
-/// A Huffman table as a stream states it: how many codes there are of each length, and their symbols.
+/// A Huffman table as in a stream: the number of codes per length, and their symbols.
 pub(super) struct Huffman {
     counts: [u8; 16],
     symbols: &'static [u8],
@@ -71,14 +71,14 @@ const CHROMA_AC: Huffman = Huffman {
     ],
 };
 
-/// The code of each symbol: its bits in the low end, and how many they are; 0 where there is none.
+/// Code of each symbol: its bits in the low end, and their number; 0 if there is none.
 pub(super) type Codes = [(u16, u8); 256];
 
-/// The codes of DC and AC coefficients of luma, then of chroma.
+/// Codes of DC and AC coefficients, for luma, then for chroma.
 pub(super) static CODES: [(Codes, Codes); 2] =
     [(codes(&LUMA_DC), codes(&LUMA_AC)), (codes(&CHROMA_DC), codes(&CHROMA_AC))];
 
-/// Codes are consecutive numbers, doubled from length to length (T.81, annex C).
+/// Assigns consecutive numbers, doubled from length to length (T.81, annex C).
 #[expect(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
@@ -101,7 +101,7 @@ const fn codes(table: &Huffman) -> Codes {
     codes
 }
 
-/// The divisors of luma and of chroma at a quality from 1 to 100, row-major.
+/// Returns the divisors of luma and of chroma for a quality from 1 to 100, row-major.
 pub(super) fn divisors(quality: u8) -> [[u8; 64]; 2] {
     let quality = u32::from(quality.clamp(1, 100));
     let percent = if quality < 50 { 5000 / quality } else { 200 - 2 * quality };
@@ -110,7 +110,7 @@ pub(super) fn divisors(quality: u8) -> [[u8; 64]; 2] {
     [LUMA.map(scaled), CHROMA.map(scaled)]
 }
 
-/// The contents of JPEGTables: SOI, DQT and DHT of luma and, for YCbCr, of chroma, EOI.
+/// Returns the contents of JPEGTables: SOI, DQT and DHT of luma and, for YCbCr, of chroma, EOI.
 pub(super) fn jpeg_tables(quality: u8, with_chroma: bool) -> Vec<u8> {
     let mut out = vec![0xFF, 0xD8];
     let count = if with_chroma { 2 } else { 1 };

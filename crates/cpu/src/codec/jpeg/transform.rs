@@ -1,23 +1,24 @@
-//! The forward DCT and quantisation of the JPEG encoder.
+//! Forward DCT and quantisation of the JPEG encoder.
 //!
-//! Floats after Arai, Agui and Nakajima: eight lanes a step, the same operations in the same order everywhere, so
-//! that a block has the same bytes on every machine. Coefficients come out transposed; the tables here undo that.
+//! Uses floats after Arai, Agui and Nakajima: eight lanes per step, the same operations in the same order everywhere,
+//! so that a block has the same bytes on every machine. The transform leaves coefficients transposed; the tables here
+//! undo that.
 
 use super::tables::ZIGZAG;
 
 type Row = [f32; 8];
 
-/// Factors by which the transform leaves row and column `k` too large, apart from 8.
+/// Factors by which the transform leaves row and column `k` too large, besides 8.
 const SCALE: Row = [1.0, 1.387_039_8, 1.306_563, 1.175_875_6, 1.0, 0.785_694_96, 0.541_196_1, 0.275_899_38];
 
-/// Adding it to a float of less than 2^22 rounds it to the nearest integer, which is then in the low bits.
+/// Added to a float below 2^22, this rounds it to the nearest integer, which is then in the low bits.
 const ROUNDING: f32 = 12_582_912.0;
 
-/// What each transformed coefficient is multiplied by.
+/// Multipliers of the transformed coefficients.
 pub(super) struct Quantiser([Row; 8]);
 
 impl Quantiser {
-    /// For divisors in row-major order.
+    /// Returns the quantiser for divisors in row-major order.
     pub(super) fn new(divisors: &[u8; 64]) -> Self {
         let mut factors = [[0.0; 8]; 8];
         let (rows, _) = divisors.as_chunks::<8>();
@@ -31,7 +32,7 @@ impl Quantiser {
         Self(factors)
     }
 
-    /// Transforms eight rows of samples less 128 and gives the quantised coefficients in the stream's order.
+    /// Transforms eight rows of samples minus 128 and returns the quantised coefficients in the stream's order.
     #[expect(clippy::indexing_slicing, reason = "constant tables of indices below 64")]
     #[expect(clippy::cast_possible_truncation, reason = "coefficients of 8-bit samples are below 2^11")]
     #[expect(clippy::cast_possible_wrap, reason = "bits of a float, taken as a number")]
@@ -89,7 +90,7 @@ fn scale(a: Row, by: f32) -> Row {
     a.map(|a| a * by)
 }
 
-/// One dimension: every column at once.
+/// Transforms one dimension of all columns at once.
 #[inline(always)]
 fn pass(block: &mut [Row; 8]) {
     let [d0, d1, d2, d3, d4, d5, d6, d7] = *block;
@@ -98,7 +99,7 @@ fn pass(block: &mut [Row; 8]) {
     // Even coefficients.
     let (e0, e3, e1, e2) = (add(s0, s3), sub(s0, s3), add(s1, s2), sub(s1, s2));
     let z1 = scale(add(e2, e3), std::f32::consts::FRAC_1_SQRT_2);
-    // Odd ones.
+    // Odd coefficients.
     let (o0, o1, o2) = (add(t3, t2), add(t2, t1), add(t1, t0));
     let z5 = scale(sub(o0, o2), 0.382_683_43);
     let z2 = add(scale(o0, 0.541_196_1), z5);
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
     use std::f64::consts::PI;
 
-    /// The definition (T.81, A.3.3), in the stream's order, without dividing.
+    /// Transforms by the definition (T.81, A.3.3), in the stream's order, without dividing.
     fn by_definition(block: &[Row; 8]) -> [i16; 64] {
         let norm = |k: usize| if k == 0 { 0.5_f64.sqrt() } else { 1.0 };
         ZIGZAG.map(|at| {
@@ -146,7 +147,7 @@ mod tests {
         });
         let found = Quantiser::new(&[1; 64]).transform(block);
         for (found, expected) in found.into_iter().zip(by_definition(&block)) {
-            // A coefficient half way between two integers may go either way.
+            // A coefficient halfway between two integers may be rounded either way.
             assert!(found.abs_diff(expected) <= 1, "{found} {expected}");
         }
         let flat = Quantiser::new(&[16; 64]).transform([[-128.0; 8]; 8]);

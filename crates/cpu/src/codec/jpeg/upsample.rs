@@ -1,25 +1,25 @@
-//! Rows of pixels out of the samples of components: those that are fewer become as many as the pixels, by libjpeg's
-//! triangle filters with their alternating rounding where there are half as many, else repeated; YCbCr becomes RGB by
-//! BT.601 in fixed point of 16 bits. As `kernels/jpeg/jpeg_pixels.cuh` has it.
+//! Pixel rows from component samples. Subsampled components are upsampled by libjpeg's triangle filters with their
+//! alternating rounding if they have half the samples, otherwise by repetition. YCbCr becomes RGB by BT.601 in 16-bit
+//! fixed point. Matches `kernels/jpeg/jpeg_pixels.cuh`.
 
-/// How the samples of a component become those of pixels.
+/// How a component is upsampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// As many as pixels.
+    /// One sample per pixel.
     Same,
-    /// Half as many across.
+    /// Half as many samples across.
     Across,
-    /// Half as many down.
+    /// Half as many samples down.
     Down,
-    /// Half as many both ways.
+    /// Half as many samples in both directions.
     Both,
-    /// Each so many times, across and down.
+    /// Each sample is repeated this many times, across and down.
     Repeated(usize, usize),
 }
 
 impl Way {
-    /// As libjpeg chooses for a component `width` samples wide of which each stands for so many pixels: no filter across
-    /// one or two samples.
+    /// Chooses like libjpeg for a component `width` samples wide with samples of `across` by `down` pixels: no filter
+    /// across one or two samples.
     pub(super) fn new(across: u32, down: u32, width: u32) -> Self {
         match (across, down, width > 2) {
             (1, 1, _) => Self::Same,
@@ -31,10 +31,10 @@ impl Way {
     }
 }
 
-/// The samples of a component.
+/// Samples of a component.
 pub(super) struct Samples<'a> {
     pub(super) samples: &'a mut [u8],
-    /// From one row to the next.
+    /// Samples from one row to the next.
     pub(super) stride: usize,
     pub(super) width: usize,
     pub(super) height: usize,
@@ -47,7 +47,7 @@ impl Samples<'_> {
         self.samples.get(begin..begin + self.width).unwrap_or_default()
     }
 
-    /// The row of samples for row `y` of the picture, in `spare` where it has to be made.
+    /// Returns the row of samples for row `y` of the picture, in `spare` if it has to be computed.
     #[inline(always)]
     pub(super) fn upsampled<'a>(&'a self, y: usize, spare: &'a mut Spare) -> &'a [u8] {
         let near = self.row(match self.way {
@@ -55,7 +55,7 @@ impl Samples<'_> {
             Way::Down | Way::Both => y / 2,
             Way::Repeated(_, down) => y / down.max(1),
         });
-        // Above the first row and below the last these themselves.
+        // The first and the last row are their own outer neighbours.
         let far = self.row(if y.is_multiple_of(2) { (y / 2).saturating_sub(1) } else { y / 2 + 1 });
         match self.way {
             Way::Same => return near,
@@ -84,7 +84,7 @@ impl Samples<'_> {
     }
 }
 
-/// Memory for a row.
+/// Buffers for a row.
 #[derive(Default)]
 pub(super) struct Spare {
     row: Vec<u8>,
@@ -97,7 +97,8 @@ fn low(v: u16) -> u8 {
     v as u8
 }
 
-/// Twice as many: three parts of the nearest and one of the next nearest, with the bias of even and of odd ones.
+/// Doubles the width: three parts of the nearest and one of the second nearest sample, with different bias for even and
+/// odd ones.
 #[inline(always)]
 fn widen(sums: &[u16], row: &mut Vec<u8>, (even, odd, shift): (u16, u16, u32)) {
     row.resize(2 * sums.len(), 0);
@@ -118,7 +119,7 @@ fn widen(sums: &[u16], row: &mut Vec<u8>, (even, odd, shift): (u16, u16, u32)) {
     }
 }
 
-/// Weaves rows of components into pixels.
+/// Interleaves rows of components to pixels.
 #[inline(always)]
 pub(super) fn weave<const C: usize>(rows: [&[u8]; C], pixels: &mut [u8]) {
     for (i, pixel) in pixels.as_chunks_mut::<C>().0.iter_mut().enumerate() {
@@ -126,13 +127,13 @@ pub(super) fn weave<const C: usize>(rows: [&[u8]; C], pixels: &mut [u8]) {
     }
 }
 
-/// Pixels that are converted at once.
+/// Pixels converted at a time.
 pub(super) const TOGETHER: usize = 16;
 
-/// Makes RGB of rows of Y, Cb and Cr, by [`to_rgb`] or what does the same.
+/// Converts rows of Y, Cb and Cr to RGB, by [`to_rgb`] or an equivalent function.
 #[inline(always)]
 pub(super) fn weave_rgb([y, cb, cr]: [&[u8]; 3], pixels: &mut [u8], to_rgb: impl ToRgb) {
-    // Rows of components that are subsampled may have samples to spare.
+    // Rows of subsampled components may have surplus samples.
     let width = pixels.len() / 3;
     let [y, cb, cr] = [y, cb, cr].map(|row| row.get(..width).unwrap_or(row));
     let (y_chunks, y_rest) = y.as_chunks::<TOGETHER>();
@@ -152,7 +153,7 @@ pub(super) fn weave_rgb([y, cb, cr]: [&[u8]; 3], pixels: &mut [u8], to_rgb: impl
     last.iter_mut().zip(to_rgb(y, cb, cr)).for_each(|(to, from)| *to = from);
 }
 
-/// The conversion of pixels side by side.
+/// A conversion of consecutive pixels.
 pub(super) trait ToRgb:
     Fn(&[u8; TOGETHER], &[u8; TOGETHER], &[u8; TOGETHER]) -> [u8; 3 * TOGETHER] + Copy
 {
@@ -160,7 +161,7 @@ pub(super) trait ToRgb:
 
 impl<F: Fn(&[u8; TOGETHER], &[u8; TOGETHER], &[u8; TOGETHER]) -> [u8; 3 * TOGETHER] + Copy> ToRgb for F {}
 
-/// BT.601 with constants times 2^16.
+/// Converts by BT.601 with constants times 2^16.
 #[inline(always)]
 #[expect(clippy::indexing_slicing, reason = "arrays of constant length, by smaller indices")]
 pub(super) fn to_rgb(y: &[u8; TOGETHER], cb: &[u8; TOGETHER], cr: &[u8; TOGETHER]) -> [u8; 3 * TOGETHER] {
@@ -191,7 +192,7 @@ fn clamped(v: i32) -> u8 {
 mod tests {
     use super::*;
 
-    /// Luma may be the component that is subsampled, and its rows the longer ones.
+    /// Luma may be the subsampled component, with longer rows than chroma.
     #[test]
     fn every_pixel_has_its_luma_whichever_rows_are_longer() {
         for width in 1..=35 {

@@ -2,9 +2,9 @@
 
 use super::states::{FIRST, TABLE};
 
-/// The coder of one code-block.
+/// Coder of one code-block.
 pub(super) struct Encoder {
-    /// A spare first byte, then what is written.
+    /// A spare first byte, then the output.
     out: Vec<u8>,
     interval: u32,
     code: u32,
@@ -57,7 +57,7 @@ impl Encoder {
         }
     }
 
-    /// Figure C.8: a carry goes to the last byte; after 0xFF only seven bits follow.
+    /// Outputs a byte (figure C.8): a carry goes to the last byte; after 0xFF only seven bits follow.
     #[expect(clippy::cast_possible_truncation, reason = "the highest bits of the register")]
     fn byte_out(&mut self) {
         let Some(last) = self.out.last_mut() else { return };
@@ -76,7 +76,7 @@ impl Encoder {
         }
     }
 
-    /// Figure C.11: as many ones as the interval allows; a last 0xFF is not needed.
+    /// Flushes the coder (figure C.11): as many ones as the interval allows; a final 0xFF is dropped.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let end = self.code + self.interval;
         self.code |= 0xFFFF;
@@ -98,7 +98,7 @@ impl Encoder {
 mod tests {
     use super::*;
 
-    /// The test sequence of ITU-T T.88, H.2, which has the same coder, begun in state 0 of one context.
+    /// The test sequence of ITU-T T.88, H.2, which uses the same coder, started in state 0 of one context.
     #[test]
     fn codes_the_test_sequence() {
         let input = [

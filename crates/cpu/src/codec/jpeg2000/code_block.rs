@@ -1,8 +1,8 @@
-//! Bit planes of a code-block to a codeword segment: the three passes of ISO 15444-1, annex D.
+//! Encoding of a code-block's bit planes to a codeword segment: the three passes of ISO 15444-1, annex D.
 //!
-//! Every coefficient has a word of flags that says which of its eight neighbours are significant and which of the
-//! four nearest are negative, kept up whenever a coefficient becomes significant; contexts are looked up by it.
-//! The flags have a border of one coefficient, so that neighbours always exist.
+//! Every coefficient has a word of flags: which of its eight neighbours are significant and which of the four nearest
+//! are negative. Flags are updated whenever a coefficient becomes significant, and contexts are looked up by them. The
+//! flags have a border of one coefficient, so that neighbours always exist.
 
 use super::arithmetic::Encoder;
 use super::contexts::{
@@ -11,16 +11,16 @@ use super::contexts::{
 };
 use strile_codestream::jpeg2000::Band;
 
-/// A coded block.
+/// An encoded block.
 pub(super) struct Coded {
-    /// Bit planes from the first that is not all 0; 0 where all coefficients are.
+    /// Number of bit planes from the first nonzero one; 0 if all coefficients are 0.
     pub(super) planes: u32,
-    /// The codeword segment of all passes.
+    /// Codeword segment of all passes.
     pub(super) bytes: Vec<u8>,
 }
 
 impl Coded {
-    /// The first plane has only a cleanup pass.
+    /// Returns the number of passes. The first plane has only a cleanup pass.
     pub(super) fn passes(&self) -> u32 {
         (3 * self.planes).saturating_sub(2)
     }
@@ -28,7 +28,7 @@ impl Coded {
 
 const SIGNIFICANT: u16 = 1 << 12;
 const REFINED: u16 = 1 << 13;
-/// Coded in this plane already.
+/// Already coded in this plane.
 const VISITED: u16 = 1 << 14;
 
 static ZERO_CONTEXTS: [[u8; 256]; 4] =
@@ -56,7 +56,7 @@ static SIGN_CONTEXTS: [u8; 256] = {
     table
 };
 
-/// Codes `width` by some coefficients.
+/// Encodes coefficients in rows of `width`.
 pub(super) fn encode(coefficients: &[i32], width: usize, band: Band) -> Coded {
     let largest = coefficients.iter().map(|value| value.unsigned_abs()).max().unwrap_or(0);
     let planes = 32 - largest.leading_zeros();
@@ -103,7 +103,7 @@ struct Block {
 
 #[expect(clippy::indexing_slicing, reason = "places of the block; its flags have a border of one")]
 impl Block {
-    /// Stripes of four rows, column by column: the first and the end row, and the column.
+    /// Iterates over stripes of four rows, column by column: returns the first and the end row, and the column.
     fn columns(&self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let (width, height) = (self.width, self.height);
         (0..height).step_by(4).flat_map(move |top| (0..width).map(move |x| (top, (top + 4).min(height), x)))
@@ -113,7 +113,7 @@ impl Block {
         self.magnitudes[y * self.width + x] >> plane & 1 == 1
     }
 
-    /// Whether a coefficient that was not significant is so now; then its sign.
+    /// Codes whether an insignificant coefficient becomes significant, and then its sign.
     #[inline]
     fn code_zero(&mut self, x: usize, y: usize, plane: u32) {
         let at = (y + 1) * self.stride + x + 1;
@@ -143,7 +143,7 @@ impl Block {
         self.flags[below + 1] |= NW;
     }
 
-    /// D.3.1: coefficients with a significant neighbour.
+    /// Significance propagation pass (D.3.1): coefficients with a significant neighbour.
     fn propagate(&mut self, plane: u32) {
         for (top, end, x) in self.columns() {
             for y in top..end {
@@ -157,7 +157,7 @@ impl Block {
         }
     }
 
-    /// D.3.3: the next bit of coefficients significant since an earlier plane.
+    /// Magnitude refinement pass (D.3.3): the next bit of coefficients significant since an earlier plane.
     fn refine(&mut self, plane: u32) {
         for (top, end, x) in self.columns() {
             for y in top..end {
@@ -177,7 +177,8 @@ impl Block {
         }
     }
 
-    /// D.3.4: what is left; four with nothing around begin with the length of their run of zeros.
+    /// Cleanup pass (D.3.4): the remaining coefficients; four without significant neighbours begin with the length of
+    /// their run of zeros.
     fn clean_up(&mut self, plane: u32) {
         for (top, end, x) in self.columns() {
             let mut y = top;
@@ -210,8 +211,8 @@ impl Block {
 mod tests {
     use super::*;
 
-    /// The codestream of ISO 15444-1, J.10: one column of coefficients in LL, one in LH. Its last bytes may be
-    /// others: any that decode to the same bits.
+    /// The codestream of ISO 15444-1, J.10: one column of coefficients in LL, one in LH. Its last bytes may differ if
+    /// they decode to the same bits.
     #[test]
     fn codes_the_blocks_of_the_standards_example() {
         let coded = encode(&[-26, -22, -30, -32, -19], 1, Band::Ll);

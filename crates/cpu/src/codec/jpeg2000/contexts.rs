@@ -1,4 +1,4 @@
-//! Contexts of the coding passes (ISO 15444-1, annex D), by the neighbours of a coefficient, for both directions.
+//! Contexts of the coding passes (ISO 15444-1, annex D) by the neighbours of a coefficient, for encoding and decoding.
 
 use strile_codestream::jpeg2000::Band;
 
@@ -19,12 +19,12 @@ pub(super) const E_NEGATIVE: u16 = 1 << 9;
 pub(super) const S_NEGATIVE: u16 = 1 << 10;
 pub(super) const W_NEGATIVE: u16 = 1 << 11;
 
-/// The context of runs of four.
+/// Context of runs of four.
 pub(super) const RUN: u8 = 17;
-/// The context of what is not adapted to.
+/// Context without adaptation.
 pub(super) const UNIFORM: u8 = 18;
 
-/// Table D.1, by the significance of the neighbours.
+/// Returns the context by the significance of the neighbours (table D.1).
 pub(super) const fn zero_context(around: u16, band: Band) -> u8 {
     let across = (around & E != 0) as u8 + (around & W != 0) as u8;
     let down = (around & N != 0) as u8 + (around & S != 0) as u8;
@@ -60,7 +60,8 @@ pub(super) const fn zero_context(around: u16, band: Band) -> u8 {
     }
 }
 
-/// Table D.3: the context of a sign, with what it is flipped by in the highest bit; by bits 4 to 11 of the flags.
+/// Returns the context of a sign by bits 4 to 11 of the flags (table D.3); the highest bit is the bit that the sign is
+/// XORed with.
 pub(super) const fn sign_context(flags: u16) -> u8 {
     let across = nearest(flags, (E, E_NEGATIVE), (W, W_NEGATIVE));
     let down = nearest(flags, (N, N_NEGATIVE), (S, S_NEGATIVE));
@@ -77,7 +78,7 @@ pub(super) const fn sign_context(flags: u16) -> u8 {
     }
 }
 
-/// The sign of two opposite neighbours together (D.3.2).
+/// Returns the combined sign of two opposite neighbours (D.3.2).
 const fn nearest(flags: u16, a: (u16, u16), b: (u16, u16)) -> i8 {
     let (mut positive, mut negative) = (0, 0);
     if flags & a.0 != 0 {

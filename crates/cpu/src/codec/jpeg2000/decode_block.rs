@@ -1,7 +1,7 @@
-//! A code-block: its codeword segments to coefficients.
+//! Decoding of a code-block, from its codeword segments to coefficients.
 //!
-//! What the machine has for counting zeros and shifting by variables is worth a fifth of the time, so it is looked for
-//! when the program runs; the decoder is compiled twice.
+//! CPU instructions for counting zeros and for variable shifts save a fifth of the time, so they are detected at run
+//! time; the decoder is compiled twice.
 
 #![expect(unsafe_code, reason = "calls of a function that is compiled for newer machines")]
 
@@ -12,10 +12,10 @@ use crate::pool::Buffer;
 use strile_codestream::jpeg2000::{CodeBlock, Segment, Style};
 use strile_engine::BlockFault;
 
-/// Most bit planes: half-units and the sign share 32 bits.
+/// Maximum bit planes: half-units and the sign share 32 bits.
 const MOST_PLANES: u8 = 30;
 
-/// What a thread needs for code-blocks, used for one after the other.
+/// Working memory of a thread, reused for one code-block after the other.
 #[derive(Default)]
 pub(super) struct BlockSpace {
     cells: Vec<Cell>,
@@ -26,7 +26,7 @@ pub(super) struct BlockSpace {
 }
 
 impl BlockSpace {
-    /// Its memory that grows with code-blocks.
+    /// Collects the buffers that grow with code-blocks.
     pub(super) fn buffers<'a>(&'a mut self, all: &mut Vec<&'a mut dyn Buffer>) {
         all.push(&mut self.bytes);
         self.high_throughput.buffers(all);
@@ -53,7 +53,7 @@ pub(super) fn decode(
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("lzcnt")
     {
-        // SAFETY: the machine has them, asked just now.
+        // SAFETY: the CPU features were checked above.
         return unsafe { decode_newer(space, bytes, segments, block, style, out) };
     }
     decode_any(space, bytes, segments, block, style, out)
@@ -73,7 +73,7 @@ fn decode_high_throughput(
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("lzcnt")
     {
-        // SAFETY: the machine has them, asked just now.
+        // SAFETY: the CPU features were checked above.
         return unsafe { high_throughput_newer(space, bytes, segments, block, style, out) };
     }
     high_throughput::decode(space, bytes, segments, block, style, out)
@@ -117,7 +117,7 @@ fn decode_any(
     let (width, height) = (usize::from(block.width), usize::from(block.height));
     let impossible = || BlockFault::corrupt(format!("JPEG 2000: a code-block of {width} x {height}"));
     let shape = Shape::new(width, height).ok_or_else(impossible)?;
-    // Code-blocks of high throughput need none.
+    // High-throughput code-blocks need none of these.
     space.cells.resize(MOST_CELLS, Cell::default());
     space.magnitudes.resize(MOST_CHUNKS, [0; 64]);
     let cells = space.cells.get_mut(..shape.cells()).ok_or_else(impossible)?;
@@ -147,12 +147,12 @@ fn decode_any(
     Ok(())
 }
 
-/// The kinds of passes, in order of a plane: 0 propagates significance, 1 refines, 2 cleans up.
+/// Returns the kind of a pass by its order within a plane: 0 propagates significance, 1 refines, 2 cleans up.
 fn kind(pass: u32) -> u32 {
     (pass + 2) % 3
 }
 
-/// The plane of a pass: the first has only a cleanup pass.
+/// Returns the plane of a pass. The first plane has only a cleanup pass.
 fn plane(pass: u32, planes: u8) -> Result<u32, BlockFault> {
     let too_many = || BlockFault::corrupt("JPEG 2000: more coding passes than bit planes have");
     u32::from(planes).checked_sub(1 + pass.div_ceil(3)).ok_or_else(too_many)
@@ -218,7 +218,7 @@ fn mixed() -> BlockFault {
     BlockFault::corrupt("JPEG 2000: a segment of raw and of coded passes")
 }
 
-/// Magnitudes with their signs, row by row.
+/// Writes magnitudes with their signs, row by row.
 fn place(magnitudes: &[[u32; 64]], shape: Shape, width: usize, out: &mut [i32]) {
     for (y, row) in out.chunks_exact_mut(width.max(1)).enumerate() {
         let first = y / ROWS * shape.across;
@@ -265,7 +265,7 @@ mod tests {
         decode(&mut BlockSpace::default(), bytes, &[segment], block, Style::default(), &mut out).map(|()| out)
     }
 
-    /// Coefficients whose magnitudes have up to `planes` bits, most of them fewer.
+    /// Returns coefficients whose magnitudes have up to `planes` bits, most of them fewer.
     fn coefficients(random: &mut Random, count: usize, planes: u32, sparse: usize) -> Vec<i32> {
         let one = |random: &mut Random| {
             let bits = random.below(planes as usize + 1);
@@ -306,14 +306,14 @@ mod tests {
         }
     }
 
-    /// The middle of what the planes that are there leave open.
+    /// Truncated passes give the middle of the interval that the decoded planes leave.
     #[test]
     fn fewer_passes_give_the_middle() {
         let mut random = Random::new(4);
         let wanted = coefficients(&mut random, 32 * 32, 12, 1);
         let coded = encode(&wanted, 32, Band::Hl);
         let block = code_block(32, 32, Band::Hl, coded.planes);
-        // Whole planes are left out: their passes are the last.
+        // Omit whole planes: their passes are the last ones.
         for left_out in 1..coded.planes {
             let found = decoded(&coded.bytes, &block, block.passes - 3 * left_out as u8).unwrap();
             for (found, wanted) in found.iter().zip(&wanted) {

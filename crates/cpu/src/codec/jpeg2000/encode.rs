@@ -1,9 +1,9 @@
-//! JPEG 2000 codestreams of 8- and 16-bit integers: one tile, one layer, code-blocks of 64 by 64.
+//! Encodes JPEG 2000 codestreams of 8- and 16-bit integers: one tile, one layer, code-blocks of 64 by 64.
 //!
-//! Lossless is the 5/3 wavelet, and the reversible colour transform where the first three samples are RGB. Lossy is
-//! the 9/7 wavelet with steps that spread the error evenly, and the irreversible transform; quality is then the
-//! ratio of peak signal to noise in dB against the whole range of the type, as in other writers of such files.
-//! The stream is a bare codestream, as TIFF has it.
+//! Lossless uses the 5/3 wavelet, and the reversible colour transform if the first three samples are RGB. Lossy uses
+//! the 9/7 wavelet with steps that spread the error evenly, and the irreversible transform; quality is then the peak
+//! signal-to-noise ratio in dB relative to the full range of the type, as in other writers. The stream is a bare
+//! codestream, as TIFF requires.
 
 use super::super::StoredBlock;
 use super::super::image_shape::check_len;
@@ -14,15 +14,15 @@ use strile_codestream::jpeg2000::Band;
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams};
 use strile_tiff::{DataType, Photometric};
 
-/// Longest side: beyond, a resolution has more than one precinct.
+/// Maximum side: above it, a resolution has more than one precinct.
 const LONGEST: u32 = 32_768;
-/// Most components that a codestream can state.
+/// Maximum number of components in a codestream.
 const MOST_SAMPLES: u16 = 16_384;
 const CODE_BLOCK: usize = 64;
-/// Bit planes beyond what a subband's range needs: for the colour transforms and the wavelets' overshoot.
+/// Additional bit planes above a subband's range, for the colour transforms and the wavelets' overshoot.
 const GUARD_BITS: u32 = 3;
 
-/// Norms of the 9/7 wavelet's synthesis, low and high, for each level from 1.
+/// Norms of the 9/7 wavelet's synthesis, low and high, per level from 1.
 const NORMS: [(f32, f32); 5] = [
     (1.402_108, 0.721_261),
     (2.030_372, 0.983_471),
@@ -30,7 +30,7 @@ const NORMS: [(f32, f32); 5] = [
     (4.115_285, 2.073_76),
     (5.824_511, 2.947_325),
 ];
-/// How much noise in the three colour components becomes noise in red, green and blue, at most.
+/// Maximum factor from noise in the three colour components to noise in red, green and blue.
 const COLOUR_NORM: f32 = 1.805;
 
 /// Checks the layout.
@@ -58,7 +58,7 @@ pub(in super::super) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, St
     Ok(layout)
 }
 
-/// The most bytes of a block of `rows` rows: every plane of every coefficient with its sign, twice over.
+/// Returns the maximum bytes of a block of `rows` rows: every plane of every coefficient with its sign, times two.
 pub(in super::super) fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
     let block = &layout.block;
     let Some(stream) = Stream::of(StoredBlock { layout: block, rows }, &layout.params) else {
@@ -69,7 +69,7 @@ pub(in super::super) fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
     (coefficients.saturating_mul(planes + 2) / 4).saturating_add(1024 + 512 * u64::from(block.samples))
 }
 
-/// Bits of a sample and whether it has a sign, where they can be stored.
+/// Returns the bits of a sample and whether it is signed; `None` if unsupported.
 fn depth(layout: &BlockLayout) -> Option<(u32, bool)> {
     match layout.data_type {
         DataType::U8 => Some((8, false)),
@@ -117,7 +117,7 @@ pub(in super::super) fn encode(
     };
     stream.write_headers(dst, block.layout.samples);
     let start = dst.len();
-    // SOT: the only part of the only tile, of a length still to come; SOD.
+    // SOT: the only part of the only tile, with its length written later; SOD.
     dst.extend([0xFF, 0x90, 0, 10, 0, 0, 0, 0, 0, 0, 0, 1, 0xFF, 0x93]);
     for resolution in 0..=stream.levels as usize {
         for bands in components.iter().filter_map(|component| component.get(resolution)) {
@@ -133,7 +133,7 @@ pub(in super::super) fn encode(
     Ok(())
 }
 
-/// The interleaved samples, apart.
+/// Splits the interleaved samples into planes.
 fn planes(src: &[u8], layout: &BlockLayout) -> Vec<Vec<i32>> {
     let samples = usize::from(layout.samples);
     let plane = |c: usize| -> Vec<i32> {
@@ -153,13 +153,13 @@ fn floats(plane: &[i32]) -> Vec<f32> {
     plane.iter().map(|&value| value as f32).collect()
 }
 
-/// Towards 0: the middle bin is twice as wide (E.2).
+/// Quantises towards 0: the middle bin is twice as wide (E.2).
 #[expect(clippy::cast_possible_truncation, reason = "fewer planes than 31; floats saturate")]
 fn quantised(value: f32, step: f32) -> i32 {
     (value / step) as i32
 }
 
-/// G.2.
+/// Reversible colour transform (G.2).
 fn reversible_colours(red: &mut [i32], green: &mut [i32], blue: &mut [i32]) {
     for ((red, green), blue) in red.iter_mut().zip(green).zip(blue) {
         let (r, g, b) = (*red, *green, *blue);
@@ -167,7 +167,7 @@ fn reversible_colours(red: &mut [i32], green: &mut [i32], blue: &mut [i32]) {
     }
 }
 
-/// G.3.
+/// Irreversible colour transform (G.3).
 fn irreversible_colours(red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
     for ((red, green), blue) in red.iter_mut().zip(green).zip(blue) {
         let (r, g, b) = (*red, *green, *blue);
@@ -177,7 +177,7 @@ fn irreversible_colours(red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
     }
 }
 
-/// How a subband is quantised (E.1).
+/// Quantisation of a subband (E.1).
 struct Step {
     exponent: u32,
     mantissa: u32,
@@ -185,12 +185,12 @@ struct Step {
 }
 
 impl Step {
-    /// Whole numbers of `range` bits.
+    /// Returns the step of integers of `range` bits.
     fn reversible(range: u32) -> Self {
         Self { exponent: range, mantissa: 0, size: 1.0 }
     }
 
-    /// The step nearest to `size` that can be stated for a range of `range` bits.
+    /// Returns the representable step nearest to `size` for a range of `range` bits.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the fields")]
     fn irreversible(size: f32, range: u32) -> Self {
         let log = size.log2().floor().clamp(-20.0, 30.0) as i32;
@@ -205,7 +205,7 @@ impl Step {
     }
 }
 
-/// What a codestream holds.
+/// Contents of a codestream.
 struct Stream {
     width: usize,
     height: usize,
@@ -214,7 +214,7 @@ struct Stream {
     lossless: bool,
     with_colours: bool,
     levels: u32,
-    /// One for each subband: the lowest, then HL, LH and HH of each level from the last to the first.
+    /// One step per subband: the lowest, then HL, LH and HH of each level from the last to the first.
     steps: Vec<Step>,
 }
 
@@ -226,7 +226,7 @@ impl Stream {
         let levels = wavelet::levels(width, height);
         let with_colours = layout.extras.photometric == Photometric::Rgb && layout.samples >= 3;
         let peak = ((1_u32 << bits) - 1) as f32;
-        // Uniform noise in steps of d has a deviation of d / 3.46; the wider middle bin and rounding add to it.
+        // Uniform noise in steps of d has a deviation of d / 3.46; the wider middle bin and rounding increase it.
         let size = 2.0 * peak / 10_f32.powf(f32::from(params.quality) / 20.0);
         let size = if with_colours { size / COLOUR_NORM } else { size };
         let step = |level: u32, high: [bool; 2]| {
@@ -248,7 +248,7 @@ impl Stream {
         Some(Self { width, height, bits, signed, lossless: params.lossless, with_colours, levels, steps })
     }
 
-    /// SOC, SIZ, COD and QCD (annex A).
+    /// Writes SOC, SIZ, COD and QCD (annex A).
     fn write_headers(&self, dst: &mut Vec<u8>, samples: u16) {
         let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX).to_be_bytes();
         dst.extend([0xFF, 0x4F, 0xFF, 0x51]);
@@ -264,7 +264,7 @@ impl Stream {
         let depth = if self.bits == 8 { 7 } else { 15 } | if self.signed { 0x80 } else { 0 };
         (0..samples).for_each(|_| dst.extend([depth, 1, 1]));
         let levels = u8::try_from(self.levels).unwrap_or(0);
-        // Layer by resolution by component; one layer; blocks of 2^(4 + 2) a side; 9/7 is 0, 5/3 is 1.
+        // Progression: layer, resolution, component; one layer; blocks of 2^(4 + 2) per side; 9/7 is 0, 5/3 is 1.
         dst.extend([0xFF, 0x52, 0, 12, 0, 0, 0, 1, u8::from(self.with_colours), levels, 4, 4, 0]);
         dst.push(u8::from(self.lossless));
         let len_of_steps = if self.lossless { 1 } else { 2 } * (1 + 3 * levels);
@@ -273,7 +273,7 @@ impl Stream {
         for step in &self.steps {
             let [low, high, ..] = (step.exponent << 11 | step.mantissa).to_le_bytes();
             if self.lossless {
-                // Five bits of exponent, three of nothing.
+                // Five bits of exponent, three unused.
                 dst.push(high);
             } else {
                 dst.extend([high, low]);
@@ -281,7 +281,7 @@ impl Stream {
         }
     }
 
-    /// The coded subbands of a transformed plane, resolution by resolution.
+    /// Returns the coded subbands of a transformed plane, resolution by resolution.
     fn code<T>(&self, plane: &[T], value: impl Fn(&T, &Step) -> i32) -> Vec<Vec<CodedBand>> {
         let mut steps = self.steps.iter();
         let mut band = |kind: Band, (x, y): (usize, usize), (width, height): (usize, usize)| {
@@ -301,7 +301,7 @@ impl Stream {
             }
             Some(CodedBand { across: width.div_ceil(CODE_BLOCK), planes: step.planes(), blocks })
         };
-        // Low sides from the whole to the smallest.
+        // Low-band sizes from the full one to the smallest.
         let half = |(width, height): &(usize, usize)| Some((width.div_ceil(2), height.div_ceil(2)));
         let sides: Vec<(usize, usize)> = std::iter::successors(Some((self.width, self.height)), half)
             .take(self.levels as usize + 1)
@@ -341,7 +341,7 @@ mod tests {
         BlockLayout { sample, data_type: sample.data_type().unwrap(), ..layout }
     }
 
-    /// Slopes, an edge and some noise, over the whole range of a type.
+    /// Returns slopes, an edge and some noise over the full range of a type.
     fn picture(layout: &BlockLayout, rows: u32) -> Vec<u8> {
         let mut state = 7_u32;
         let mut out = Vec::new();

@@ -1,8 +1,8 @@
-//! High-throughput code-blocks (ISO 15444-15, clause 7): a cleanup pass, and after it at most one
-//! significance propagation and one magnitude refinement pass.
+//! High-throughput code-blocks (ISO 15444-15, clause 7): a cleanup pass, then at most one significance propagation and
+//! one magnitude refinement pass.
 //!
-//! Bytes that are read beyond the ends of streams are what the standard says. What cannot be is a fault; else
-//! any bytes give some coefficients.
+//! Bytes read past the ends of streams have the values that the standard defines. Impossible data is a fault; all other
+//! bytes decode to some coefficients.
 
 mod bits;
 mod cleanup;
@@ -17,7 +17,7 @@ use bits::Packed;
 use strile_codestream::jpeg2000::{CodeBlock, Segment, Style};
 use strile_engine::BlockFault;
 
-/// The streams of a code-block, kept from one to the next for their memory.
+/// Streams of a code-block, kept to reuse their memory.
 #[derive(Default)]
 pub(super) struct Space {
     forward: Packed,
@@ -25,14 +25,14 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Its memory that grows with code-blocks.
+    /// Collects the buffers that grow with code-blocks.
     pub(super) fn buffers<'a>(&'a mut self, all: &mut Vec<&'a mut dyn Buffer>) {
         all.extend([self.forward.buffer(), self.backward.buffer()]);
     }
 }
 
-/// Decodes a code-block to half units with a sign, row by row: as many as it has coefficients.
-/// `bytes` are those of its segments. It is compiled for the machine of its caller, as all that it calls often.
+/// Decodes a code-block to signed half-units, row by row, one per coefficient. `bytes` are those of its segments. It is
+/// compiled for the CPU features of its caller, like all functions that it calls often.
 #[inline(always)]
 pub(super) fn decode(
     space: &mut Space,
@@ -57,7 +57,7 @@ pub(super) fn decode(
     let zero_planes = block.band_planes.checked_sub(block.planes);
     let zero_planes = zero_planes.filter(|_| block.planes > 0).ok_or_else(|| corrupt("no bit planes"))?;
     cleanup::decode(space, cleanup, width, block.planes, zero_planes, out)?;
-    // Passes without any bytes, and such below the lowest plane, are not there.
+    // Passes without bytes, and those below the lowest plane, are absent.
     if passes > 1 && !refinement.is_empty() && block.planes > 1 {
         if passes > 2 {
             refinement::refine_magnitudes(space, refinement, width, block.planes, out);

@@ -1,18 +1,18 @@
-//! The wavelets of the JPEG 2000 decoder (ISO 15444-1, annex F): 5/3 in integers, 9/7 in floats, in place.
+//! Wavelets of the JPEG 2000 decoder (ISO 15444-1, annex F): 5/3 in integers, 9/7 in floats, in place.
 //!
-//! Numbers are those of `spec.md` of the codestream crate, to the bit. Rows are lifted where they lie, columns some at
-//! a time in memory that stays in the cache; either way what is lifted lies together and its neighbours too, so that
-//! loops run over whole vectors. Planes of one thread go line by line instead (`line_wavelet`).
+//! Results are bit-identical to `spec.md` of the codestream crate. Rows are lifted in place, columns a few at a time in
+//! memory that stays in the cache. Either way the lifted values and their neighbours are contiguous, so that loops run
+//! over whole vectors. Planes of one thread are transformed line by line instead (`line_wavelet`).
 
 use super::lanes::{Loops, wide};
 use crate::crew::Crew;
 use strile_codestream::jpeg2000::Rect;
 
-/// Columns that are lifted together: a few lines of the cache.
+/// Columns that are lifted together: a few cache lines.
 const STRIP: usize = 32;
-/// Rows that a helper takes at once.
+/// Rows that a helper takes at a time.
 const ROWS: usize = 16;
-/// Pixels of a resolution below which helpers cost more than they do.
+/// Pixels of a resolution below which helper threads cost more than they save.
 const WORTH_SHARING: usize = 1 << 16;
 
 pub(super) const ALPHA: f32 = -1.586_134_3;
@@ -22,13 +22,13 @@ pub(super) const DELTA: f32 = 0.443_506_87;
 pub(super) const K: f32 = 1.230_174_1;
 pub(super) const INVERSE_K: f32 = 0.812_893_1;
 
-/// What a plane holds.
+/// A value of a plane.
 pub(super) trait Coefficient: Copy + Default + Send + Sync {
-    /// Lifts the items of both halves; `odd` where the first item is a high one. An item is `unit` values, and there
-    /// are two items at least.
+    /// Lifts the items of both halves; `odd` if the first item is a high one. An item is `unit` values, and there are
+    /// at least two items.
     fn lift(low: &mut [Self], high: &mut [Self], unit: usize, odd: bool);
 
-    /// The only item of a line, where its place is odd.
+    /// Returns the only item of a line at an odd place.
     fn halved(self) -> Self;
 }
 
@@ -64,8 +64,8 @@ impl Coefficient for f32 {
     }
 }
 
-/// Changes every item of a half by its two neighbours of the other: those before and of its own number, or where it is
-/// `late` those of its own and the next number. One that is not there is the other.
+/// Changes every item of a half by its two neighbours in the other half: those with the preceding and with its own
+/// index or, if `late`, those with its own and the next index. A missing neighbour is replaced by the other one.
 #[inline(always)]
 fn step<T: Copy>(target: &mut [T], source: &[T], unit: usize, late: bool, lift: impl Fn(T, T, T) -> T) {
     let once = |target: &mut [T], source: &[T]| {
@@ -88,7 +88,7 @@ fn step<T: Copy>(target: &mut [T], source: &[T], unit: usize, late: bool, lift: 
     once(last, source.get(source.len() - unit..).unwrap_or_default());
 }
 
-/// Makes samples of a plane of coefficients with rows of `stride`; `resolutions` from the lowest.
+/// Transforms a plane of coefficients with rows of `stride` to samples; `resolutions` begin with the lowest.
 pub(super) fn inverse<T: Coefficient>(plane: &mut [T], stride: usize, resolutions: &[Rect], crew: &Crew) {
     for rect in resolutions.iter().skip(1) {
         let (width, height) = (rect.width() as usize, rect.height() as usize);
@@ -119,7 +119,7 @@ pub(super) fn inverse<T: Coefficient>(plane: &mut [T], stride: usize, resolution
     }
 }
 
-/// Rows of a resolution, `count` of `width` values, to be lifted.
+/// Rows of a resolution to lift, `count` of `width` values.
 struct Rows<'a, T> {
     line: Line,
     rows: &'a mut [T],
@@ -138,7 +138,7 @@ impl<T: Coefficient> Loops for Rows<'_, T> {
     }
 }
 
-/// Columns of a resolution, to be lifted: the rows of a strip.
+/// Columns of a resolution to lift: the rows of a strip.
 struct Columns<'a, 'b, T> {
     line: Line,
     rows: &'a mut [&'b mut [T]],
@@ -152,7 +152,7 @@ impl<T: Coefficient> Loops for Columns<'_, '_, T> {
     }
 }
 
-/// Even places of a range.
+/// Returns the number of even positions in a range.
 pub(super) fn low_items(first: u32, end: u32) -> usize {
     (end.div_ceil(2) - first.div_ceil(2)) as usize
 }
@@ -160,9 +160,9 @@ pub(super) fn low_items(first: u32, end: u32) -> usize {
 /// Lines of a resolution.
 #[derive(Clone, Copy)]
 pub(super) struct Line {
-    /// The first item is a high one.
+    /// Whether the first item is a high one.
     pub(super) odd: bool,
-    /// How many low items.
+    /// Number of low items.
     pub(super) low: usize,
 }
 
@@ -189,7 +189,7 @@ impl Line {
         row.copy_from_slice(spare);
     }
 
-    /// Columns beside each other: the rows of a strip.
+    /// Lifts adjacent columns: the rows of a strip.
     #[inline(always)]
     fn columns<T: Coefficient>(self, rows: &mut [&mut [T]], spare: &mut Vec<T>) {
         if let [only] = rows {
@@ -219,7 +219,7 @@ impl Line {
     }
 }
 
-/// Copies a row of a strip; most strips have the same width, which is copied without a call.
+/// Copies a row of a strip. Most strips have the same width, which is copied without a call.
 #[inline(always)]
 fn copy<T: Copy>(to: &mut [T], from: &[T]) {
     match (<&mut [T; STRIP]>::try_from(&mut *to), <&[T; STRIP]>::try_from(from)) {
@@ -240,7 +240,7 @@ mod tests {
     use super::super::wavelet;
     use super::*;
 
-    /// The rectangles of all resolutions of a plane, from the lowest.
+    /// Returns the rectangles of all resolutions of a plane, lowest first.
     fn resolutions(rect: Rect, levels: u32) -> Vec<Rect> {
         let down = |n: u32, by: u32| n.div_ceil(1 << by);
         let at = |by| Rect {
@@ -252,7 +252,7 @@ mod tests {
         (0..=levels).rev().map(at).collect()
     }
 
-    /// The forward transform of a line at any place, item by item as F.4.8 has it.
+    /// Applies the forward transform to a line at any place, item by item as in F.4.8.
     fn forward(line: &[i32], first: u32) -> Vec<i32> {
         if let [only] = line {
             return vec![if first % 2 == 1 { only * 2 } else { *only }];

@@ -1,7 +1,7 @@
-//! The same wavelets as `inverse_wavelet`, line by line into other memory: for planes that one thread transforms.
+//! The wavelets of `inverse_wavelet`, line by line into separate memory, for planes that one thread transforms.
 //!
-//! A row is lifted across while it is copied to where it belongs, and rows before it are lifted down as soon as the rows on
-//! both sides of them are there. So all that is touched besides the bands are the last few rows, which stay in the first
+//! A row is lifted horizontally while it is copied to its place, and rows before it are lifted vertically as soon as
+//! both neighbouring rows are available. Besides the bands this touches only the last few rows, which stay in the L1
 //! cache, and bands are read once.
 
 use super::super::workspace::resize;
@@ -12,16 +12,16 @@ use crate::stop::Stop;
 use strile_codestream::jpeg2000::Rect;
 use strile_engine::BlockFault;
 
-/// Samples of the largest plane that is transformed so: larger ones shall not take their memory twice.
+/// Maximum samples of a plane transformed in this way, since it takes the plane's memory twice.
 pub(super) const MOST: u64 = 1 << 22;
 
-/// Memory of a transform, kept from plane to plane with any contents.
+/// Memory of a transform, reused between planes with unspecified contents.
 #[derive(Default)]
 pub(super) struct Spare<T> {
     /// As many values as the plane, and as its next lower resolution.
     whole: Vec<T>,
     small: Vec<T>,
-    /// The halves of a row.
+    /// Halves of a row.
     line: Vec<T>,
 }
 
@@ -34,19 +34,19 @@ impl<T: 'static> Spare<T> {
     }
 }
 
-/// Working memory of planes with up to `samples` samples, in bytes.
+/// Returns the working memory in bytes for planes with up to `samples` samples.
 pub(super) fn working_len(samples: u64) -> u64 {
     samples.min(MOST) * 5
 }
 
-/// One of the lifting steps, in the order in which they are done. The odd ones change low items, the others high ones.
+/// Lifting steps, in execution order. The odd ones change low items, the others high ones.
 pub(super) trait Steps: Coefficient {
     const STEPS: usize;
 
     /// Changes a row of items by the items before and after them, or by one of them twice.
     fn step(number: usize, row: &mut [Self], before: &[Self], after: &[Self]);
 
-    /// What items are multiplied by before the first step.
+    /// Returns an item scaled for the first step.
     fn scaled(self, high: bool) -> Self;
 }
 
@@ -90,7 +90,7 @@ impl Steps for f32 {
     }
 }
 
-/// Changes every value by those of its number on both sides.
+/// Changes every value by the values with the same index on both sides.
 #[inline(always)]
 #[expect(clippy::indexing_slicing, reason = "all slices are cut to the same length")]
 fn each<T: Copy>(row: &mut [T], before: &[T], after: &[T], lift: impl Fn(T, T, T) -> T) {
@@ -101,8 +101,8 @@ fn each<T: Copy>(row: &mut [T], before: &[T], after: &[T], lift: impl Fn(T, T, T
     }
 }
 
-/// Makes samples of a plane of coefficients; `resolutions` from the lowest, the rows of the plane are those of the last.
-/// Returns early if it is to stop.
+/// Transforms a plane of coefficients to samples; `resolutions` begin with the lowest, and the rows of the plane are
+/// those of the last. Returns early if cancelled.
 pub(super) fn inverse<T: Steps>(
     plane: &mut Vec<T>,
     spare: &mut Spare<T>,
@@ -115,7 +115,7 @@ pub(super) fn inverse<T: Steps>(
     resize(&mut spare.whole, area(last), "JPEG 2000 coefficients", stop)?;
     resize(&mut spare.small, area(next), "JPEG 2000 coefficients", stop)?;
     let stride = last.width() as usize;
-    // Lower resolutions alternate, so that the last one is made of the small values.
+    // Lower resolutions alternate between the two buffers, so that the last one reads from the smaller buffer.
     let levels = resolutions.len() - 1;
     let rects = resolutions.get(1..).unwrap_or_default();
     for (level, rect) in rects.iter().enumerate() {
@@ -149,16 +149,16 @@ pub(super) fn inverse<T: Steps>(
     Ok(())
 }
 
-/// A resolution, to be made of the one below it and three bands.
+/// A resolution, computed from the one below it and three bands.
 struct Level<'a, T> {
     lowest: &'a [T],
     lowest_stride: usize,
-    /// The plane: the bands lie right of, below, and right below the lower resolution.
+    /// The plane: the bands lie right of, below, and diagonally below the lower resolution.
     bands: &'a [T],
     stride: usize,
     across: Line,
     down: Line,
-    /// Where it goes.
+    /// Destination rows.
     rows: Vec<&'a mut [T]>,
     line: &'a mut Vec<T>,
 }
@@ -188,7 +188,7 @@ impl<T: Steps> Level<'_, T> {
         row.is_multiple_of(2) == self.down.odd
     }
 
-    /// Copies a row to its place, lifted across and scaled for the steps down.
+    /// Copies a row to its place, lifted horizontally and scaled for the vertical steps.
     #[inline(always)]
     fn make(&mut self, row: usize) {
         let high = self.is_high(row);
@@ -214,7 +214,7 @@ impl<T: Steps> Level<'_, T> {
     }
 }
 
-/// Lifts a row across: makes items of their low and high halves, each of which is `finished` at last.
+/// Lifts a row horizontally: combines its low and high halves to items and applies `finished` to each.
 #[inline(always)]
 fn across<T: Steps>(
     left: &[T],
@@ -256,7 +256,7 @@ fn copy<T: Copy>(to: &mut [T], from: &[T], make: impl Fn(T) -> T) {
     }
 }
 
-/// Puts items of both halves in turn.
+/// Interleaves the items of both halves.
 #[inline(always)]
 #[expect(clippy::indexing_slicing, reason = "all slices are cut to the same length")]
 fn weave<T: Copy>(to: &mut [T], first: &[T], second: &[T], make: impl Fn(T) -> T) {
@@ -271,7 +271,7 @@ fn weave<T: Copy>(to: &mut [T], first: &[T], second: &[T], make: impl Fn(T) -> T
     }
 }
 
-/// A step over one half of a row, as `inverse_wavelet::step` has it.
+/// Applies a step to one half of a row, like `inverse_wavelet::step`.
 #[inline(always)]
 fn step_across<T: Steps>(number: usize, target: &mut [T], source: &[T], late: bool) {
     let shifted = source.get(1..).unwrap_or_default();
@@ -288,7 +288,7 @@ fn step_across<T: Steps>(number: usize, target: &mut [T], source: &[T], late: bo
     T::step(number, end, last, last);
 }
 
-/// Does a step for a row by those above and below it.
+/// Applies a step to a row, using those above and below it.
 #[inline(always)]
 fn lift<T: Steps>(rows: &mut [&mut [T]], row: usize, number: usize) {
     let (above, rest) = rows.split_at_mut(row.min(rows.len()));
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
     use crate::crew::Crew;
 
-    /// Both ways give the same bits, for planes at any place, of any size.
+    /// Both transforms give the same bits, for planes at any place and of any size.
     #[test]
     fn lines_equal_the_transform_in_place() {
         let mut random = Random::new(11);

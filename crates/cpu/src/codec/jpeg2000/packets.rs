@@ -1,14 +1,14 @@
-//! Packets of the JPEG 2000 encoder (ISO 15444-1, annex B): one layer, one precinct a resolution.
+//! Packets of the JPEG 2000 encoder (ISO 15444-1, annex B): one layer, one precinct per resolution.
 
 use super::code_block::Coded;
 
-/// The coded blocks of a subband, row by row.
+/// Encoded blocks of a subband, row by row.
 pub(super) struct CodedBand {
     /// Code-blocks across.
     pub(super) across: usize,
     /// Bit planes that the quantisation allows.
     pub(super) planes: u32,
-    /// The blocks.
+    /// Code-blocks.
     pub(super) blocks: Vec<Coded>,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn append_packet(dst: &mut Vec<u8>, bands: &[CodedBand]) {
             }
             missing.code(&mut bits, index, u32::MAX);
             put_passes(&mut bits, block.passes());
-            // B.10.7.1: three bits and those of the number of passes, and more where ones say so.
+            // B.10.7.1: three bits plus those of the number of passes, and more if signalled by ones.
             let has = 3 + block.passes().ilog2();
             let len = u32::try_from(block.bytes.len()).unwrap_or(u32::MAX);
             let more = (32 - len.leading_zeros()).saturating_sub(has);
@@ -42,7 +42,7 @@ pub(super) fn append_packet(dst: &mut Vec<u8>, bands: &[CodedBand]) {
     }
 }
 
-/// Table B.4.
+/// Writes a number of passes (table B.4).
 fn put_passes(bits: &mut HeaderBits, passes: u32) {
     match passes {
         0 | 1 => bits.put(0, 1),
@@ -53,7 +53,7 @@ fn put_passes(bits: &mut HeaderBits, passes: u32) {
     }
 }
 
-/// Bits of a packet's header; after 0xFF a byte has seven (B.10.1).
+/// Bits of a packet header; after 0xFF a byte has seven (B.10.1).
 #[derive(Default)]
 struct HeaderBits {
     bytes: Vec<u8>,
@@ -77,7 +77,7 @@ impl HeaderBits {
         if self.bytes.last() == Some(&0xFF) { 7 } else { 8 }
     }
 
-    /// Fills the last byte with zeros; a header does not end in 0xFF.
+    /// Pads the last byte with zeros; a header does not end in 0xFF.
     fn finish(mut self) -> Vec<u8> {
         if self.count > 0 {
             let spare = self.room() - self.count;
@@ -90,16 +90,16 @@ impl HeaderBits {
     }
 }
 
-/// A tag tree (B.10.2): numbers of a grid, each with the least of every four, four by four, above it.
+/// A tag tree (B.10.2): a grid of numbers, with the minimum of each group of four above it, level by level.
 struct TagTree {
-    /// From the grid itself to the single root: columns, and the nodes row by row.
+    /// Levels from the grid to the root: columns, and the nodes row by row.
     levels: Vec<(usize, Vec<Node>)>,
 }
 
 #[derive(Clone, Copy)]
 struct Node {
     value: u32,
-    /// The value is known to be at least this.
+    /// Known lower limit of the value.
     low: u32,
     known: bool,
 }
@@ -125,7 +125,7 @@ impl TagTree {
         Self { levels }
     }
 
-    /// Says whether the number at `index` is below `limit`, and if so which it is.
+    /// Codes whether the number at `index` is below `limit`, and if so, its value.
     fn code(&mut self, bits: &mut HeaderBits, index: usize, limit: u32) {
         let across = self.levels.first().map_or(1, |(across, _)| *across);
         let (x, y) = (index % across, index / across);

@@ -1,11 +1,11 @@
-//! The three coding passes of a bit plane (ISO 15444-1, annex D), decoding.
+//! Decoding of the three coding passes of a bit plane (ISO 15444-1, annex D).
 //!
-//! A code-block is cut into chunks of eight columns of a stripe. While a chunk is worked on, the significance of its
-//! coefficients and of those around them is one word: ten columns of six bits, column by column from the left, each
-//! from the row above the stripe to the row below it. Within that word coefficients come in the order in which they
-//! are coded, so the next to code is the lowest bit of a mask, and what has nothing to code costs nothing.
-//! Signs are a word of the same kind. Words of a chunk are stored without what lies around; that is taken from the
-//! eight chunks around it, of which there is always a border, when the next pass comes to it.
+//! A code-block is cut into chunks of eight columns of a stripe. While a chunk is processed, the significance of its
+//! coefficients and their neighbours is one word: ten columns of six bits, column by column from the left, each from
+//! the row above the stripe to the row below it. Within that word coefficients are in coding order, so the next one to
+//! code is the lowest bit of a mask, and chunks without coefficients to code cost nothing. Signs are a word of the same
+//! layout. The stored words of a chunk exclude the neighbours; these come from the eight surrounding chunks, which
+//! always exist because of a border, when the next pass reaches the chunk.
 //!
 //! A magnitude is in half-units (see `spec.md` of the codestream crate) with the sign in its highest bit.
 
@@ -22,15 +22,15 @@ use strile_codestream::jpeg2000::Band;
 pub(super) const COLUMNS: usize = 8;
 /// Rows of a chunk.
 pub(super) const ROWS: usize = 4;
-/// Most chunks of a code-block: of one that is up to eight columns wide and 1024 rows high.
+/// Maximum chunks of a code-block: one that is up to eight columns wide and 1024 rows high.
 pub(super) const MOST_CHUNKS: usize = 256;
-/// Most chunks with their border.
+/// Maximum chunks including their border.
 pub(super) const MOST_CELLS: usize = 2 * (MOST_CHUNKS + 2) + 1;
 
-/// The first row of all columns, and the fourth.
+/// First row of all columns, and the fourth.
 const FIRST_ROW: u64 = columns(0b000_010, 0, 10);
 const LAST_ROW: u64 = FIRST_ROW << 3;
-/// The chunk itself.
+/// The chunk itself, without neighbours.
 const CENTRE: u64 = columns(0b011_110, 1, 9);
 /// The lowest bit of all columns.
 const EVERY: u64 = columns(1, 0, 10);
@@ -44,12 +44,12 @@ const fn columns(column: u64, first: u32, end: u32) -> u64 {
     word
 }
 
-/// Where the coefficient of a column and row of a chunk lies in its words.
+/// Returns the bit position of a column and row of a chunk in its words.
 pub(super) const fn position(column: usize, row: usize) -> usize {
     6 * (column + 1) + row + 1
 }
 
-/// A chunk's words: what is significant, negative, coded in this plane already, and refined before.
+/// Words of a chunk: significant, negative, already coded in this plane, and refined before.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cell {
     significant: u64,
@@ -58,7 +58,7 @@ pub(super) struct Cell {
     refined: u64,
 }
 
-/// The chunks of a code-block.
+/// Dimensions of a code-block in chunks.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     width: usize,
@@ -69,7 +69,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// `None` where there are none, or more than there can be.
+    /// Returns the shape; `None` if there are no chunks or more than allowed.
     pub(super) fn new(width: usize, height: usize) -> Option<Self> {
         let (across, down) = (width.div_ceil(COLUMNS), height.div_ceil(ROWS));
         let (shape, chunks) = (Self { width, height, across, down }, across * down);
@@ -80,7 +80,8 @@ impl Shape {
         self.across * self.down
     }
 
-    /// One to the left of every row of chunks, which is to the right of the row above too.
+    /// Returns the cells per row: its chunks and a border cell on the left, which is also the right border of the row
+    /// above.
     fn stride(&self) -> usize {
         self.across + 1
     }
@@ -89,7 +90,7 @@ impl Shape {
         self.stride() * (self.down + 2) + 1
     }
 
-    /// The coefficients of a chunk.
+    /// Returns the mask of the coefficients of a chunk.
     #[inline(always)]
     fn centre(&self, x: usize, y: usize) -> u64 {
         let (width, height) = ((self.width - COLUMNS * x).min(COLUMNS), (self.height - ROWS * y).min(ROWS));
@@ -98,7 +99,7 @@ impl Shape {
     }
 }
 
-/// Contexts by the neighbours' bits of a word: those of the column to the left, to the right, and of its own.
+/// Contexts by the neighbour bits of a word: those of the left column, the right one, and the own one.
 static ZERO_CONTEXTS: [[u8; 512]; 4] =
     [zero_contexts(Band::Ll), zero_contexts(Band::Hl), zero_contexts(Band::Lh), zero_contexts(Band::Hh)];
 
@@ -145,7 +146,7 @@ const fn flags(index: usize, bits: &[(usize, u16); 8]) -> u16 {
     flags
 }
 
-/// The three columns around a position of a word come down to its lowest 15 bits; six of those are other rows.
+/// Moves the three columns around a position of a word to its lowest 15 bits; six of them are other rows.
 #[inline(always)]
 fn zero_index(significant: u64, position: u32) -> usize {
     let around = significant >> (position - 7) & 0b000_111_000_111_000_111;
@@ -159,27 +160,27 @@ fn sign_index(significant: u64, negative: u64, position: u32) -> usize {
     ((around >> 6 & 0b1_1000_1111 | around << 3 & 0b11_0000) & 511) as usize
 }
 
-/// Every bit also at its eight neighbours; right within the chunk.
+/// Copies every bit to its eight neighbours; correct within the chunk.
 #[inline(always)]
 fn spread(word: u64) -> u64 {
     let column = word | word << 1 | word >> 1;
     column | column << 6 | column >> 6
 }
 
-/// A code-block under way.
+/// State of a code-block during decoding.
 pub(super) struct Passes<'a> {
-    /// Its chunks, with their border.
+    /// Chunks with their border.
     pub(super) cells: &'a mut [Cell],
     /// Magnitudes of each chunk, by position.
     pub(super) magnitudes: &'a mut [[u32; 64]],
     pub(super) shape: Shape,
     pub(super) band: Band,
-    /// Contexts do not look into the stripe below.
+    /// Whether contexts ignore the stripe below.
     pub(super) causal: bool,
     pub(super) states: [State; 32],
 }
 
-/// The words of a chunk with what is around, and where it is.
+/// The words of a chunk with its neighbours, and its location.
 struct Chunk {
     cell: usize,
     significant: u64,
@@ -188,12 +189,12 @@ struct Chunk {
 }
 
 impl Passes<'_> {
-    /// Probabilities begin anew.
+    /// Resets the probabilities.
     pub(super) fn reset(&mut self) {
         self.states = BEGINNING;
     }
 
-    /// The context of segmentation symbols.
+    /// Returns the context of segmentation symbols.
     pub(super) fn uniform(&mut self) -> &mut State {
         &mut self.states[usize::from(UNIFORM)]
     }
@@ -225,7 +226,7 @@ impl Passes<'_> {
         bits.bit(&mut states[usize::from(context) & 31], bytes) ^ (context & 0x80 != 0)
     }
 
-    /// D.3.1: coefficients with a significant neighbour.
+    /// Significance propagation pass (D.3.1): coefficients with a significant neighbour.
     #[inline(always)]
     pub(super) fn propagate<B: Bits>(&mut self, bits: &mut B, bytes: &[u8], plane: u32) {
         let (mut source, mut states) = (*bits, self.states);
@@ -255,7 +256,7 @@ impl Passes<'_> {
                         chunk.significant |= bit;
                         chunk.negative |= u64::from(is_negative) << at;
                         magnitudes[at as usize & 63] = 3 << plane | u32::from(is_negative) << 31;
-                        // Those below and to the right have a significant neighbour now.
+                        // The coefficients below and to the right have a significant neighbour now.
                         left |= 0b1110_0010 << at & open;
                     }
                 }
@@ -266,7 +267,7 @@ impl Passes<'_> {
         (*bits, self.states) = (source, states);
     }
 
-    /// D.3.3: the next bit of coefficients significant since an earlier plane.
+    /// Magnitude refinement pass (D.3.3): the next bit of coefficients significant since an earlier plane.
     #[inline(always)]
     pub(super) fn refine<B: Bits>(&mut self, bits: &mut B, bytes: &[u8], plane: u32) {
         let (mut source, mut states) = (*bits, self.states);
@@ -279,10 +280,10 @@ impl Passes<'_> {
                     continue;
                 }
                 let magnitudes = &mut self.magnitudes[y * self.shape.across + x];
-                // From the middle of an interval to the middle of its upper or lower half.
+                // Move from the middle of an interval to the middle of its upper or lower half.
                 let by = |bit: bool| (u32::from(bit) << 1).wrapping_sub(1) << plane;
                 if left & !refined == 0 {
-                    // As in the lowest planes: neighbours do not count, and the one state stays in a register.
+                    // Common in the lowest planes: neighbours do not matter, and the single state stays in a register.
                     let mut state = states[16];
                     while left != 0 {
                         let magnitude = &mut magnitudes[left.trailing_zeros() as usize & 63];
@@ -312,7 +313,7 @@ impl Passes<'_> {
         (*bits, self.states) = (source, states);
     }
 
-    /// D.3.4: all that is left, in runs of four where nothing is significant near.
+    /// Cleanup pass (D.3.4): the remaining coefficients, in runs of four if no neighbour is significant.
     #[inline(always)]
     pub(super) fn clean_up(&mut self, bits: &mut Arithmetic, bytes: &[u8], plane: u32) {
         let (mut source, mut states) = (*bits, self.states);
@@ -330,7 +331,7 @@ impl Passes<'_> {
                 let negative = self.around(cell, |cell| cell.negative);
                 let mut chunk = Chunk { cell, significant, negative, centre };
                 let near = spread(significant);
-                // Columns of four, by their first row.
+                // Columns of four, marked at their first row.
                 let mut runs = FIRST_ROW & centre & centre >> 3 & !(near | near >> 1 | near >> 2 | near >> 3);
                 let magnitudes = &mut self.magnitudes[y * self.shape.across + x];
                 while left != 0 {
@@ -356,7 +357,7 @@ impl Passes<'_> {
                     chunk.significant |= 1 << at;
                     chunk.negative |= u64::from(is_negative) << at;
                     magnitudes[at as usize & 63] = 3 << plane | u32::from(is_negative) << 31;
-                    // The next column is no run any more: its first row is three to six places on.
+                    // The next column is not a run any more: its first row is three to six places further.
                     runs &= !(0b111_1000 << at);
                 }
                 self.put(&chunk);

@@ -1,6 +1,6 @@
-//! Planes of a codestream: code-blocks decoded and put in their places, wavelets undone.
+//! Decodes the planes of a codestream: decodes code-blocks into their planes and inverts the wavelets.
 //!
-//! Code-blocks of all planes are shared by the threads of the block's crew; each is decoded apart and then copied into
+//! The threads of the block's crew share the code-blocks of all planes. Each is decoded separately and then copied into
 //! its plane, which takes a hundredth of the time, so that one lock is enough.
 
 use super::super::workspace::resize;
@@ -17,28 +17,28 @@ use strile_engine::BlockFault;
 
 /// Values of a plane, row by row: coefficients first, samples after the wavelet.
 pub(super) enum Values {
-    /// Of a reversible plane.
+    /// Values of a reversible plane.
     Integers(Vec<i32>),
-    /// Of an irreversible one.
+    /// Values of an irreversible plane.
     Floats(Vec<f32>),
 }
 
-/// Planes whose memory is kept.
+/// Maximum number of planes whose memory is kept.
 const KEPT_PLANES: usize = 4;
 
-/// Memory that is kept from picture to picture, with any contents.
+/// Memory that is reused between pictures, with unspecified contents.
 #[derive(Default)]
 pub(crate) struct Space {
     integers: Vec<Vec<i32>>,
     floats: Vec<Vec<f32>>,
     spare_integers: Spare<i32>,
     spare_floats: Spare<f32>,
-    /// What a thread has for code-blocks.
+    /// Code-block memory of a thread.
     blocks: Option<Blocks>,
 }
 
 impl Space {
-    /// Its memory that grows with pictures, for the thread to keep or give back.
+    /// Returns the buffers that grow with pictures, so that the thread can keep or release them.
     pub(crate) fn buffers<'a>(&'a mut self, all: &mut Vec<&'a mut dyn Buffer>) {
         all.extend(self.integers.iter_mut().map(|values| values as &mut dyn Buffer));
         all.extend(self.floats.iter_mut().map(|values| values as &mut dyn Buffer));
@@ -54,7 +54,7 @@ impl Space {
     pub(super) fn keep(&mut self, mut planes: Vec<Values>) {
         (self.integers, self.floats) = Default::default();
         planes.truncate(KEPT_PLANES);
-        // The last is taken first.
+        // The last one pushed is taken first.
         for values in planes.into_iter().rev() {
             match values {
                 Values::Integers(values) => self.integers.push(values),
@@ -63,7 +63,7 @@ impl Space {
         }
     }
 
-    /// Memory for a plane; zeros, unless code-blocks cover it wholly.
+    /// Returns memory for a plane; zeros, unless code-blocks cover it completely.
     fn values(&mut self, plane: &Plane, covered: bool, stop: &Stop) -> Result<Values, BlockFault> {
         fn taken<T: Copy + Default>(
             kept: Option<Vec<T>>,
@@ -84,7 +84,8 @@ impl Space {
     }
 }
 
-/// Which planes are covered by their code-blocks. These never overlap: bands and precincts are cut into them.
+/// Returns which planes their code-blocks cover completely. Code-blocks never overlap: bands and precincts are divided
+/// into them.
 fn covered(codestream: &Codestream) -> impl Iterator<Item = bool> {
     let mut left: Vec<u64> = codestream.planes.iter().map(area).collect();
     for block in &codestream.blocks {
@@ -95,7 +96,7 @@ fn covered(codestream: &Codestream) -> impl Iterator<Item = bool> {
     left.into_iter().map(|left| left == 0)
 }
 
-/// The samples of all planes, before colours and level shift.
+/// Decodes the samples of all planes, before colour transform and level shift.
 pub(super) fn decode(
     stream: &[u8],
     codestream: &Codestream,
@@ -115,7 +116,7 @@ pub(super) fn decode(
         let decoded = space.blocks.decode(stream, codestream, block);
         let mut fault = fault.lock().unwrap_or_else(PoisonError::into_inner);
         match decoded {
-            // Of several faults, that of the first code-block, whoever found it.
+            // Of several faults, report that of the first code-block, whichever thread found it.
             Err(found) if fault.as_ref().is_none_or(|&(other, _)| index < other) => {
                 *fault = Some((index, found))
             }
@@ -144,7 +145,7 @@ pub(super) fn decode(
     Ok(planes)
 }
 
-/// Undoes the wavelet of a plane: line by line, or with helpers in place.
+/// Inverts the wavelet of a plane: line by line, or in place with helper threads.
 fn transform<T: Steps>(
     values: &mut Vec<T>,
     plane: &Plane,
@@ -158,7 +159,7 @@ fn transform<T: Steps>(
     Ok(())
 }
 
-/// The samples of a plane on their grid.
+/// Returns the rectangle of a plane's samples on their grid.
 pub(super) fn rect(plane: &Plane) -> Rect {
     plane.resolutions.last().copied().unwrap_or_default()
 }
@@ -167,23 +168,23 @@ fn stride(plane: &Plane) -> usize {
     rect(plane).width() as usize
 }
 
-/// Samples of a plane.
+/// Returns the number of samples of a plane.
 fn area(plane: &Plane) -> u64 {
     let rect = rect(plane);
     u64::from(rect.width()) * u64::from(rect.height())
 }
 
-/// What a thread needs for one code-block after the other.
+/// Memory of a thread, reused for one code-block after the other.
 #[derive(Default)]
 pub(super) struct Blocks {
     block: BlockSpace,
-    /// The bytes of a code-block, where they are in several pieces.
+    /// Bytes of a code-block that is stored in several pieces.
     bytes: Vec<u8>,
-    /// Its coefficients in half-units.
+    /// Coefficients in half-units.
     out: Vec<i32>,
 }
 
-/// What one thread has for the code-blocks of a picture; the first that is done leaves it to the next picture.
+/// Code-block memory of one thread for a picture; the first thread that is done leaves it to the next picture.
 struct Lent<'a, 'b> {
     blocks: Blocks,
     to: &'a Mutex<&'b mut Option<Blocks>>,
@@ -204,7 +205,7 @@ impl Drop for Lent<'_, '_> {
 }
 
 impl Blocks {
-    /// Leaves the half-units of a code-block in `out`.
+    /// Decodes a code-block to half-units in `out`.
     fn decode(
         &mut self,
         stream: &[u8],
@@ -233,7 +234,7 @@ fn bytes_of<'a>(stream: &'a [u8], piece: &Piece) -> &'a [u8] {
     stream.get(start..start.saturating_add(piece.len as usize)).unwrap_or_default()
 }
 
-/// A code-block in half-units, to be put into its plane.
+/// Copies a code-block in half-units into its plane.
 struct Put<'a> {
     values: &'a mut Values,
     stride: usize,

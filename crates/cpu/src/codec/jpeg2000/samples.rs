@@ -1,7 +1,7 @@
-//! Samples of a block out of the planes of its codestream: colour transforms, level shift, clamping, the whole
-//! resolution of subsampled components, and YCbCr of the container.
+//! Converts the planes of a codestream to samples of a block: colour transforms, level shift, clamping, upsampling of
+//! subsampled components, and YCbCr of the container.
 //!
-//! Numbers are those of `spec.md` of the codestream crate, to the bit.
+//! Results are bit-identical to `spec.md` of the codestream crate.
 
 use super::lanes::{Loops, wide};
 use super::planes::{Values, rect};
@@ -10,23 +10,23 @@ use strile_codestream::jpeg2000::{Codestream, Colour, Component, Rect, Tile};
 use strile_engine::BlockFault;
 use strile_tiff::DataType;
 
-/// Deepest samples that are rounded by adding a large number: all halves between them are floats then.
+/// Maximum bits of samples rounded by adding a large number: all halves between them are representable as floats.
 const MOST_BITS_TO_ADD: u8 = 22;
-/// 1.5 × 2^23: a float plus this has no room for fractions.
+/// 1.5 × 2^23: a float near this value has no fraction bits.
 const LARGE: f32 = 12_582_912.0;
 
-/// Pixels of a tile below which helpers cost more than they do.
+/// Pixels of a tile below which helper threads cost more than they save.
 const WORTH_SHARING: usize = 1 << 16;
 
-/// Where samples go.
+/// Destination of samples.
 pub(super) struct Destination<'a> {
-    /// Pixels, interleaved.
+    /// Interleaved pixels.
     pub(super) bytes: &'a mut [u8],
     /// Pixels of a row.
     pub(super) width: usize,
-    /// Their type; integers of 1, 2 or 4 bytes.
+    /// Sample type; integers of 1, 2 or 4 bytes.
     pub(super) data_type: DataType,
-    /// The three components are YCbCr, wanted as RGB.
+    /// Whether the three components are YCbCr and become RGB.
     pub(super) ycbcr: bool,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The row of a component that has the pixels of a row.
+/// Returns the row of a component that covers a row of pixels.
 fn line_of<'a>(values: &'a [i32], component: &Component, y: u32) -> &'a [i32] {
     let rect = component.rect;
     let at = (y / u32::from(component.dy.max(1))).clamp(rect.y0, (rect.y1.max(1) - 1).max(rect.y0));
@@ -138,7 +138,7 @@ impl Subsampled {
     }
 }
 
-/// The planes of a tile.
+/// Planes of a tile.
 struct TileSamples<'a> {
     colour: Colour,
     components: &'a [Component],
@@ -162,7 +162,7 @@ impl<'a> TileSamples<'a> {
         self.rects.get(component).copied().unwrap_or_default()
     }
 
-    /// The samples of row `y` of every component's plane.
+    /// Computes the samples of row `y` of every component's plane.
     fn row(&self, y: usize, rows: &mut [Vec<i32>]) {
         wide(MakeRow { tile: self, y, rows });
     }
@@ -223,7 +223,7 @@ impl<'a> TileSamples<'a> {
     }
 }
 
-/// A row of samples, to be made.
+/// Loop that computes a row of samples.
 struct MakeRow<'a> {
     tile: &'a TileSamples<'a>,
     y: usize,
@@ -237,7 +237,7 @@ impl Loops for MakeRow<'_> {
     }
 }
 
-/// Rows of components, to be interleaved into samples of `size` bytes, native order.
+/// Loop that interleaves rows of components to samples of `size` bytes, native order.
 struct Store<'a> {
     rows: &'a [Vec<i32>],
     out: &'a mut [u8],
@@ -251,13 +251,13 @@ impl Loops for Store<'_> {
     }
 }
 
-/// Where row `y` of a plane lies; nowhere if it has fewer rows.
+/// Returns the range of row `y` in a plane; empty if it has fewer rows.
 fn line(rect: Rect, y: usize) -> std::ops::Range<usize> {
     let width = rect.width() as usize;
     if y < rect.height() as usize { y * width..(y + 1) * width } else { 0..0 }
 }
 
-/// What samples of a component can be, before the level shift, and the shift.
+/// Value range of a component's samples before the level shift, and the shift.
 #[derive(Clone, Copy)]
 struct Range {
     bits: u8,
@@ -273,13 +273,13 @@ impl Range {
         Self { bits, low: -half, high: half - 1, shift: if component.signed { 0 } else { half } }
     }
 
-    /// Not by `clamp`, which looks for limits in the wrong order every time, so that loops stay scalar.
+    /// Clamps an integer without `clamp`, whose check for reversed limits on every call keeps loops scalar.
     #[inline(always)]
     fn integer(self, value: i32) -> i32 {
         value.max(self.low).min(self.high) + self.shift
     }
 
-    /// Sets a row to floats that are made of three lines, rounded.
+    /// Sets a row to rounded floats that `make` computes from three lines.
     #[inline(always)]
     fn floats(self, row: &mut Vec<i32>, lines: [&[f32]; 3], make: impl Fn(f32, f32, f32) -> f32) {
         let (low, high) = (self.low as f32, self.high as f32);
@@ -294,8 +294,8 @@ impl Range {
     }
 }
 
-/// Sets a row to samples that are made of three lines. One loop makes one row, and counts: with more rows, or with iterators, the
-/// compiler may not see that they are apart and the loop stays scalar.
+/// Sets a row to samples that are computed from three lines. One indexed loop computes one row: with more rows, or with
+/// iterators, the compiler may not see that they are disjoint and the loop stays scalar.
 #[inline(always)]
 #[expect(clippy::indexing_slicing, reason = "all slices are cut to the same length")]
 fn set<T: Copy>(row: &mut Vec<i32>, [a, b, c]: [&[T]; 3], make: impl Fn(T, T, T) -> i32) {
@@ -307,7 +307,7 @@ fn set<T: Copy>(row: &mut Vec<i32>, [a, b, c]: [&[T]; 3], make: impl Fn(T, T, T)
     }
 }
 
-/// Not a number becomes `low`.
+/// Clamps a float; NaN becomes `low`.
 #[inline(always)]
 fn clamped(value: f32, low: f32, high: f32) -> f32 {
     let value = if value > low { value } else { low };
@@ -319,7 +319,7 @@ fn rounded(value: f32) -> i32 {
     value.round_ties_even() as i32
 }
 
-/// Full-range YCbCr of ITU-R BT.601, in place.
+/// Converts full-range YCbCr of ITU-R BT.601 to RGB, in place.
 fn to_rgb(y: &mut [i32], cb: &mut [i32], cr: &mut [i32], bits: u8) {
     let half = 1_i32 << (bits.clamp(1, 31) - 1);
     let largest = half - 1 + half;
@@ -339,7 +339,7 @@ fn to_rgb(y: &mut [i32], cb: &mut [i32], cr: &mut [i32], bits: u8) {
     }
 }
 
-/// Interleaves rows of components into samples of `size` bytes, native order.
+/// Interleaves rows of components to samples of `size` bytes, native order.
 #[inline(always)]
 fn store(rows: &[Vec<i32>], out: &mut [u8], size: usize) {
     match size {

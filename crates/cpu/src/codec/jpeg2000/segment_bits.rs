@@ -1,20 +1,20 @@
-//! Bits of a codeword segment: decoded arithmetically (ISO 15444-1, annex C) or as they are (D.6).
+//! Bits of a codeword segment, arithmetically decoded (ISO 15444-1, annex C) or raw (D.6).
 //!
-//! The arithmetic decoder has no branch that depends on a decision, because decisions are what cannot be foreseen. Its
-//! code register holds bytes far ahead of what is compared. That is exact: all that lies ahead is less than a unit of
-//! what is compared, but for the carry in a byte after 0xFF, and a code string with its carries is what was encoded.
+//! The arithmetic decoder has no branch that depends on a decision, because decisions are unpredictable. Its code
+//! register holds bytes far ahead of the compared bits. That is exact: everything ahead is less than one unit of the
+//! compared bits, except the carry in a byte after 0xFF, and a code string including its carries is what was encoded.
 //!
-//! Segments come with `PADDING` bytes of 0xFF after them, which both readers take for the end: then ones follow,
-//! without end.
+//! Segments are followed by `PADDING` bytes of 0xFF, which both readers treat as the end, followed by an endless
+//! sequence of ones.
 
 use super::states::{FIRST, TABLE};
 use std::hint::select_unpredictable;
 
-/// Bytes of 0xFF that follow a segment.
+/// Number of 0xFF bytes after a segment.
 pub(super) const PADDING: usize = 16;
 
-/// A context's state: the probability in the highest 16 bits, the states after the less and the more probable symbol
-/// in bits 19 and 3 and those above, the more probable symbol in the lowest.
+/// State of a context: the probability in the highest 16 bits, the states after the less and the more probable symbol
+/// from bits 19 and 3 on, the more probable symbol in the lowest bit.
 pub(super) type State = u64;
 
 const PROBABILITY: u64 = 0xFFFF << 48;
@@ -34,7 +34,7 @@ static STATES: [State; 128] = {
     states
 };
 
-/// The states that all contexts begin in.
+/// Initial states of all contexts.
 #[expect(clippy::indexing_slicing, reason = "evaluated when compiling")]
 pub(super) static BEGINNING: [State; 32] = {
     let mut states = [0; 32];
@@ -46,36 +46,36 @@ pub(super) static BEGINNING: [State; 32] = {
     states
 };
 
-/// Where bits come from.
+/// A source of bits.
 pub(super) trait Bits: Copy {
-    /// Bits are as they are: contexts do not count.
+    /// Whether bits are raw: contexts are ignored.
     const RAW: bool;
 
-    /// The next bit of the segment, in a context.
+    /// Returns the next bit of the segment, in a context.
     fn bit(&mut self, state: &mut State, bytes: &[u8]) -> bool;
 }
 
 /// The arithmetic decoder.
 #[derive(Clone, Copy)]
 pub(super) struct Arithmetic {
-    /// What is compared with probabilities is in the highest 16 bits, what comes after it below.
+    /// Bits compared with probabilities in the highest 16 bits, the following bits below.
     code: u64,
-    /// The interval, in the highest 16 bits; the very highest is set.
+    /// Interval, in the highest 16 bits; the highest bit is set.
     interval: u64,
-    /// Bits of `code` that no byte has reached yet.
+    /// Bits of `code` that are not filled yet.
     free: u32,
-    /// The last byte taken.
+    /// Offset of the last byte taken.
     at: usize,
 }
 
 impl Arithmetic {
-    /// Begins a segment.
+    /// Starts a segment.
     pub(super) fn new(bytes: &[u8]) -> Self {
         let first = u64::from(bytes.first().copied().unwrap_or(0xFF));
         Self { code: first << 55, interval: 0x8000 << 48, free: 55, at: 0 }.refilled(bytes)
     }
 
-    /// Takes bytes while there is room: after 0xFF one has seven bits and a carry, or is the end.
+    /// Loads bytes while there is room: after 0xFF a byte has seven bits and a carry, or is the end.
     #[inline(never)]
     fn refilled(mut self, bytes: &[u8]) -> Self {
         // Five at once, unless one of them or the one before is 0xFF.
@@ -135,7 +135,7 @@ impl Bits for Arithmetic {
     }
 }
 
-/// Bits as they are; after 0xFF a byte has seven.
+/// Raw bits; after 0xFF a byte has seven.
 #[derive(Clone, Copy)]
 pub(super) struct Raw {
     current: u8,
@@ -144,7 +144,7 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// Begins a segment.
+    /// Starts a segment.
     pub(super) fn new() -> Self {
         Self { current: 0, left: 0, at: 0 }
     }
@@ -187,7 +187,7 @@ mod tests {
         [bytes, &[0xFF; PADDING]].concat()
     }
 
-    /// The test sequence of ITU-T T.88, H.2, in a context that begins in state 0.
+    /// The test sequence of ITU-T T.88, H.2, in a context with initial state 0.
     #[test]
     fn decodes_the_test_sequence() {
         let bytes = padded(&[

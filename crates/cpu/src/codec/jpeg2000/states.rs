@@ -1,9 +1,9 @@
-//! The states of the MQ coder (ISO 15444-1, annex C), for both directions.
+//! States of the MQ coder (ISO 15444-1, annex C), for encoding and decoding.
 
 use super::contexts::{RUN, UNIFORM};
 
-/// Table C.2: the probability, and the next state after the more and after the less probable symbol, with whether
-/// that one changes which is which.
+/// Table C.2: the probability, the next states after the more and the less probable symbol, and whether the latter
+/// swaps the two symbols.
 const STATES: [(u16, u8, u8, bool); 47] = [
     (0x5601, 1, 1, true),
     (0x3401, 2, 6, false),
@@ -54,18 +54,18 @@ const STATES: [(u16, u8, u8, bool); 47] = [
     (0x5601, 46, 46, false),
 ];
 
-/// A state with its more probable symbol in the lowest bit: the probability, and the next after either.
+/// A state with its more probable symbol in the lowest bit: the probability, and the next state after either symbol.
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    /// Of the less probable symbol.
+    /// Probability of the less probable symbol.
     pub(super) probability: u32,
-    /// The state after the more probable symbol, where the interval is scaled.
+    /// State after the more probable symbol, if the interval is renormalised.
     pub(super) after_more: u8,
-    /// The state after the less probable one.
+    /// State after the less probable symbol.
     pub(super) after_less: u8,
 }
 
-/// By twice the number of the state and its more probable symbol.
+/// States by twice the state number plus its more probable symbol.
 #[expect(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "evaluated when compiling")]
 pub(super) static TABLE: [State; 128] = {
     let mut table = [State { probability: 0x5601, after_more: 0, after_less: 0 }; 128];
@@ -84,7 +84,8 @@ pub(super) static TABLE: [State; 128] = {
     table
 };
 
-/// The states that the 19 contexts begin in (table D.7): the first of the zero codings, run length, uniform; else 0.
+/// Initial states of the 19 contexts (table D.7): those of the first zero coding context, run length and uniform; the
+/// others are 0.
 #[expect(clippy::indexing_slicing, reason = "evaluated when compiling")]
 pub(super) const FIRST: [u8; 32] = {
     let mut first = [0; 32];

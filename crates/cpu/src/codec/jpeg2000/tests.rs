@@ -1,4 +1,4 @@
-//! Whole codestreams: what OpenJPEG and OpenJPH made of them, our own encoder's, and damaged ones.
+//! Tests with whole codestreams: those of OpenJPEG and OpenJPH, those of our own encoder, and damaged ones.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -26,7 +26,7 @@ macro_rules! streams {
 }
 
 /// Codestreams and a digest of the samples that OpenJPEG 2.5.4 (`ht_`: OpenJPH 0.32) decodes, pixel by pixel; those of
-/// `subsampled` replicated and made RGB with numpy, those of `reduced` without the highest resolution.
+/// `subsampled` are replicated and converted to RGB with numpy, those of `reduced` lack the highest resolution.
 fn streams() -> Vec<(&'static str, &'static [u8], u64)> {
     streams![
         "../../../../codestream/tests/data/jpeg2000/":
@@ -55,7 +55,8 @@ fn streams() -> Vec<(&'static str, &'static [u8], u64)> {
     .to_vec()
 }
 
-/// Of some of them the same without the highest resolutions, one or more: what OpenJPEG 2.5.4 decodes with `cp_reduce`.
+/// For some of them the digests without the highest resolutions, one or more, as OpenJPEG 2.5.4 decodes with
+/// `cp_reduce`.
 const LESS: [(&str, &[u64]); 9] = [
     ("layers_sop", &[0x9EC7_4B19_4D95_B5FC, 0xBF75_B822_E047_315B]),
     ("parts", &[0x1543_564E_BE7B_AB99, 0xB51F_F9D6_9109_223A]),
@@ -80,7 +81,7 @@ fn with_helpers(helpers: usize) -> Workspace {
     workspace
 }
 
-/// The layout that a codestream fits.
+/// Returns the layout that fits a codestream.
 fn layout_of(stream: &[u8], reduce: u8) -> BlockLayout {
     let size = size(stream).unwrap();
     let (area, first) = (size.area.reduced(reduce), size.components[0]);
@@ -101,7 +102,7 @@ fn values(decoded: &[u8], data_type: DataType) -> Vec<i32> {
     }
 }
 
-/// FNV-1a of the samples as 32-bit numbers.
+/// Returns the FNV-1a of the samples as 32-bit numbers.
 fn digest(values: &[i32]) -> u64 {
     let bytes = values.iter().flat_map(|value| value.to_le_bytes());
     bytes.fold(0xCBF2_9CE4_8422_2325, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3))
@@ -120,7 +121,7 @@ fn equals_other_decoders_in_every_style() {
             assert_eq!(digest(&values(&decoded, layout.data_type)), expected, "{name}");
             first = decoded;
         }
-        // A last strip with rows to spare.
+        // A last strip with surplus rows.
         let rows = layout.height.div_ceil(2);
         let row = first.len() / layout.height as usize;
         if reduce == 0 {
@@ -147,7 +148,8 @@ fn lower_resolutions_equal_another_decoder() {
     assert!(decode_block(&[1, 2], &other).unwrap_err().to_string().contains("anything but JPEG 2000"));
 }
 
-/// A stream of 16 KiB that would make code-blocks of hundreds of times as much; and one of the smallest that encoders make.
+/// A stream of 16 KiB whose code-blocks would need hundreds of times as much, and one of the smallest that encoders
+/// write.
 #[test]
 fn code_blocks_take_no_more_memory_than_was_counted() {
     let stream = crafted::tiny_precincts(256);
@@ -173,7 +175,7 @@ fn damaged_streams_fill_or_fault() {
     }
 }
 
-/// Threads get other code-blocks each time, samples and faults stay the same.
+/// Threads get different code-blocks each time, but samples and faults stay the same.
 #[test]
 fn helpers_change_nothing() {
     let mut block = layout(Compression::Jpeg2000, (300, 280), (3, 8));
@@ -213,7 +215,7 @@ fn says_what_it_refuses() {
     deep[42] = 0x80 | 29;
     let deeper = BlockLayout { sample: SampleType { format: SampleFormat::Int, bits: 30 }, ..signed.clone() };
     assert!(fault(&deep, &deeper).contains("samples of 30 bits"));
-    // The byte before the last of a code-block: its segmentation symbol is another then.
+    // The byte before the last one of a code-block: changing it changes the segmentation symbol.
     let end = stream.len() - 4;
     let broken = (0..80).any(|at| {
         let mut stream = stream.to_vec();

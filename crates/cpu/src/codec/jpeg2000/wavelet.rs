@@ -1,21 +1,21 @@
-//! The wavelets of the JPEG 2000 encoder, forward (ISO 15444-1, annex F): 5/3 in integers, 9/7 in floats.
+//! Forward wavelets of the JPEG 2000 encoder (ISO 15444-1, annex F): 5/3 in integers, 9/7 in floats.
 //!
-//! A plane is transformed in place. After each level the low halves of its rows and columns come first, so that
-//! the next level is the top left quarter. Lines begin at an even place, always.
+//! A plane is transformed in place. After each level the low halves of its rows and columns come first, so that the
+//! next level is the top left quarter. Lines always begin at an even place.
 
-/// Decompositions at most; a side of `2^n` pixels allows `n`.
+/// Maximum number of decomposition levels; a side of `2^n` pixels allows `n`.
 pub(super) const MOST_LEVELS: u32 = 5;
 
-/// How many levels a plane of this size has.
+/// Returns the number of levels for a plane of this size.
 pub(super) fn levels(width: usize, height: usize) -> u32 {
     width.min(height).checked_ilog2().unwrap_or(0).min(MOST_LEVELS)
 }
 
-/// A step of lifting: every sample of one half changes by its two neighbours of the other.
+/// A lifting step: every sample of one half changes by its two neighbours in the other half.
 struct Step<T> {
-    /// True where the high half changes.
+    /// Whether the high half changes.
     high: bool,
-    /// The new value of a sample between two neighbours.
+    /// Returns the new value of a sample between two neighbours.
     lift: fn(T, T, T) -> T,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn reversible(plane: &mut [i32], width: usize, levels: u32) {
     transform(plane, width, levels, &steps, (1, 1), |value, _| value);
 }
 
-/// Transforms floats; low halves keep their level, high ones have twice the range.
+/// Transforms floats; low halves keep their level, high ones double in range.
 pub(super) fn irreversible(plane: &mut [f32], width: usize, levels: u32) {
     let steps = [
         Step { high: true, lift: |value: f32, a, b| value + ALPHA * (a + b) },
@@ -92,7 +92,7 @@ fn transform<T: Copy + Default>(
     }
 }
 
-/// The two neighbours of item `index` in the other half of `count` items, mirrored at both ends.
+/// Returns the two neighbours of item `index` in the other half of `count` items, mirrored at both ends.
 fn neighbours(index: usize, count: usize, high: bool) -> (usize, usize) {
     let last = count.saturating_sub(1);
     if high { (index.min(last), (index + 1).min(last)) } else { (index.max(1) - 1, index.min(last)) }
@@ -127,7 +127,8 @@ mod tests {
         assert_eq!([(1, 1), (2, 9), (31, 16), (512, 512)].map(|(w, h)| levels(w, h)), [0, 1, 4, 5]);
     }
 
-    /// By hand: high = 9 - (1 + 5) / 2 = 6 and 3 - 5 = -2; low = 1 + (6 + 6 + 2) / 4 = 4, 5 + (6 - 2 + 2) / 4 = 6.
+    /// Computed by hand: high = 9 - (1 + 5) / 2 = 6 and 3 - 5 = -2; low = 1 + (6 + 6 + 2) / 4 = 4, 5 + (6 - 2 + 2) / 4
+    /// = 6.
     #[test]
     fn a_line_of_four() {
         let mut line = [1, 9, 5, 3];

@@ -1,13 +1,13 @@
-//! The codestream of a JPEG XL file (ISO/IEC 18181-2): bare, or in boxes with metadata beside it, which is left out.
+//! Codestream of a JPEG XL file (ISO/IEC 18181-2): bare, or in boxes with metadata, which is skipped.
 
 use strile_engine::BlockFault;
 
 /// The first box of a file.
 const SIGNATURE: [u8; 12] = [0, 0, 0, 12, b'J', b'X', b'L', b' ', 0x0D, 0x0A, 0x87, 0x0A];
-/// Bytes of the number before a part of a codestream.
+/// Bytes of the sequence number before a part of a codestream.
 const PART_NUMBER: usize = 4;
 
-/// The parts of the codestream, in the order in which they are stored.
+/// Returns the parts of the codestream in storage order.
 pub(super) fn codestream(src: &[u8]) -> Result<Vec<&[u8]>, BlockFault> {
     if !src.starts_with(&SIGNATURE) {
         return Ok(vec![src]);
@@ -26,12 +26,12 @@ pub(super) fn codestream(src: &[u8]) -> Result<Vec<&[u8]>, BlockFault> {
     if parts.is_empty() { Err(BlockFault::corrupt("JPEG XL: no codestream in the file")) } else { Ok(parts) }
 }
 
-/// Kind and contents of the first box, and what follows it. A last box may be cut: its decoder says so.
+/// Returns the kind and contents of the first box, and the rest. A truncated last box is left to the decoder to report.
 fn take_box(src: &[u8]) -> Option<(&[u8; 4], &[u8], &[u8])> {
     let (size, rest) = src.split_first_chunk::<4>()?;
     let (kind, rest) = rest.split_first_chunk::<4>()?;
     let (len, rest) = match u32::from_be_bytes(*size) {
-        // To the end of the file.
+        // Extends to the end of the file.
         0 => return Some((kind, rest, &[])),
         1 => {
             let (size, rest) = rest.split_first_chunk::<8>()?;

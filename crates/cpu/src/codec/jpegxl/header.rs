@@ -1,4 +1,4 @@
-//! The image header of a codestream, held against the block before the decoder allocates by it.
+//! Image header of a codestream, checked against the block before the decoder allocates memory for it.
 
 use super::super::StoredBlock;
 use super::super::image_shape::StatedShape;
@@ -7,19 +7,19 @@ use jxl_image::{BitDepth, ImageHeader};
 use jxl_oxide_common::Bundle;
 use strile_engine::BlockFault;
 
-/// The largest ICC profile, encoded or decoded. Nothing is done with it, but the decoder reads it.
+/// Maximum size of an ICC profile, encoded or decoded. The profile is unused, but the decoder reads it.
 const MOST_ICC: u64 = 8 << 20;
-/// Bytes of a codestream in which its image header lies, however it is.
+/// Number of codestream bytes that always contain the image header.
 const MOST_HEADER: usize = 64 << 10;
 
-/// What the header says of samples.
+/// Sample description in the header.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stated {
     pub(super) bits: u32,
     pub(super) is_float: bool,
 }
 
-/// Checks that the image is the block's.
+/// Checks that the image matches the block.
 pub(super) fn check(codestream: &[&[u8]], block: StoredBlock<'_>) -> Result<Stated, BlockFault> {
     let joined;
     let bytes = match codestream {
@@ -74,7 +74,7 @@ fn too_large(found: u64) -> BlockFault {
     ))
 }
 
-/// A number of seven bits a byte, the lowest first: the size that the profile will have.
+/// Reads a number of seven bits per byte, lowest first: the size of the decoded profile.
 fn varint(src: &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for (&byte, place) in src.iter().zip(0..9) {

@@ -1,11 +1,11 @@
-//! The checksum of a blob: Fletcher's, over 16-bit words with the high byte first.
+//! Checksum of a blob: Fletcher's, over 16-bit words with the high byte first.
 
-/// Words that are added side by side.
+/// Words that are added in parallel.
 const LANES: usize = 16;
-/// Rows of words before sums are reduced: no lane exceeds 32 bits.
+/// Rows of words between reductions of the sums, so that no lane exceeds 32 bits.
 const ROWS: usize = 128;
 
-/// The checksum of `bytes`.
+/// Returns the checksum of `bytes`.
 #[inline(always)]
 pub(super) fn fletcher(bytes: &[u8]) -> u32 {
     let (mut first, mut second) = (0_u64, 0_u64);
@@ -17,7 +17,7 @@ pub(super) fn fletcher(bytes: &[u8]) -> u32 {
     let (rows, words) = rest.split_at_checked(rest.len() / (2 * LANES) * (2 * LANES)).unwrap_or_default();
     add_rows(rows, &mut first, &mut second);
     for word in words.chunks(2) {
-        // A last byte alone is the high one.
+        // A single last byte is the high byte of a word.
         first += match *word {
             [high, low] => u64::from(u16::from_be_bytes([high, low])),
             [high] => u64::from(high) << 8,
@@ -47,8 +47,8 @@ fn add_rows(bytes: &[u8], first: &mut u64, second: &mut u64) {
     }
     *second += *first * (LANES * rows.len()) as u64;
     for ((sum, of_sums), lane) in sums.into_iter().zip(sums_of_sums).zip(0_u64..) {
-        // A word counts once more for every word behind it: those of its lane by the sum of sums, and those of other
-        // lanes as often, less the lanes before its own.
+        // A word counts once more for every word after it: those of its lane are covered by the sum of sums; words of
+        // other lanes count as often, minus the lanes before their own.
         *second += LANES as u64 * u64::from(of_sums) - lane * u64::from(sum);
         *first += u64::from(sum);
     }

@@ -1,10 +1,10 @@
-//! LERC blobs as libtiff writes them: Lerc2 version 4, alone or inside zlib or Zstandard.
+//! LERC blobs as libtiff writes them: Lerc2 version 4, bare or compressed with zlib or Zstandard.
 //!
-//! One blob holds all samples of the block (depth = samples). NaN has no place in LERC: pixels of NaN are left
-//! out by a mask, and readers make them NaN again. Where a pixel is NaN in some samples and not in others, each
-//! sample has a blob of its own with its own mask. Every other value changes by at most the maximum error, and
-//! where that is not 0 by the rounding of its type on top, as with libLerc; by nothing where it is 0 (but -0.0 may
-//! become 0.0, which LERC does not tell apart). Infinite values are refused.
+//! One blob holds all samples of the block (depth = samples). LERC cannot store NaN: a mask omits NaN pixels, and
+//! readers make them NaN again. If a pixel is NaN in only some samples, each sample has its own blob with its own mask.
+//! Every other value changes by at most the maximum error plus, if that is not 0, the rounding of its type, as in
+//! libLerc. With a maximum error of 0 values are unchanged (but -0.0 may become 0.0, which LERC does not distinguish).
+//! Infinite values are rejected.
 
 use crate::codec::image_shape::check_len;
 use crate::codec::{StoredBlock, Workspace};
@@ -30,7 +30,7 @@ pub(in crate::codec) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, St
             block.sample
         ));
     }
-    // libtiff swaps the bytes of samples before it gives them to LERC: what it reads back are other numbers.
+    // libtiff swaps the bytes of samples before it passes them to LERC, so it reads different numbers back.
     if block.byte_order == ByteOrder::Big && size > 1 {
         return Err("readers disagree on lerc in big-endian files; write little-endian".to_owned());
     }
@@ -45,12 +45,12 @@ pub(in crate::codec) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, St
     }
 }
 
-/// The most bytes of a block of `rows` rows that has `len`: samples as they are, masks, headers.
+/// Returns the maximum bytes of a block of `rows` rows of `len` bytes: uncompressed samples, masks, headers.
 pub(in crate::codec) fn bound(layout: &EncodeLayout, rows: u32, len: usize) -> u64 {
     let block = &layout.block;
     let samples = u64::from(block.samples);
     let pixels = u64::from(block.width) * u64::from(rows);
-    // A run of a mask's bytes has two more for every 32767.
+    // Runs in a mask add two bytes per 32767.
     let masks = (pixels / 8 + pixels / (1 << 16) + 128).saturating_mul(samples);
     let blobs = (len as u64).saturating_add(masks).saturating_add(samples.saturating_mul(16));
     let wrapped = |bound: fn(usize) -> u64| usize::try_from(blobs).map_or(u64::MAX, bound);
@@ -112,7 +112,7 @@ fn options(params: &EncodeParams) -> EncodeOptions {
     EncodeOptions::new().with_max_z_error(params.max_error).with_profile(EncoderProfile::Gdal)
 }
 
-/// One blob of all samples.
+/// Encodes all samples as one blob.
 fn blob<T: Sample>(
     values: &[T],
     mask: Option<&[u8]>,
@@ -125,12 +125,12 @@ fn blob<T: Sample>(
     lerc_writer::encode(raster, mask, options(params))
 }
 
-/// What NaN there is in a block.
+/// NaN pixels of a block.
 enum Holes {
     None,
-    /// Pixels are NaN in every sample or in none: which are not.
+    /// Each pixel is NaN in every sample or in none; holds the mask of those that are not.
     Whole(Vec<u8>),
-    /// Some pixels are NaN in some samples alone.
+    /// Some pixels are NaN in only some samples.
     Mixed,
 }
 
@@ -193,7 +193,7 @@ mod tests {
         BlockLayout { sample, data_type: sample.data_type().unwrap(), ..layout }
     }
 
-    /// Bytes whose high halves vary little, as of any type.
+    /// Returns bytes whose high halves vary little, usable as samples of any type.
     fn bytes(len: usize, size: usize) -> Vec<u8> {
         (0..len).map(|i| if i % size == size - 1 { 0x41 } else { (i * 37 + i * i / 91) as u8 }).collect()
     }

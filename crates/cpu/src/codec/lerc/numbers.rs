@@ -1,14 +1,14 @@
-//! Packed numbers of a few bits each, the lowest bits first, and samples out of them.
+//! Packed numbers of a few bits each, lowest bits first, and their conversion to samples.
 
-/// Bytes that are looked at for eight numbers: at most 31 that hold them, and as many as a load takes.
+/// Bytes loaded for eight numbers: at most 31 that hold them, and as many as a load takes.
 const WINDOW: usize = 40;
 
-/// Bytes of `count` numbers.
+/// Returns the bytes of `count` numbers.
 pub(super) fn packed_len(bits: u32, count: usize) -> usize {
     (bits as usize * count).div_ceil(8)
 }
 
-/// Unpacks numbers of `bits` bits, at most 31, from the beginning of `from`; zeros behind its end.
+/// Unpacks numbers of `bits` bits, at most 31, from the beginning of `from`; zeros follow its end.
 #[inline(always)]
 pub(super) fn unpack(from: &[u8], bits: u32, numbers: &mut [u32]) {
     let mut rest = from;
@@ -50,21 +50,21 @@ fn padded(from: &[u8]) -> [u8; WINDOW] {
     window
 }
 
-/// A type of samples, with its bytes in memory.
+/// A sample type with its representation in memory.
 pub(super) trait Sample: Copy {
-    /// LERC's number of the type.
+    /// LERC's number for the type.
     const TYPE: u32;
     /// Whether samples are integers of at most 16 bits.
     const IS_SMALL: bool;
     type Bytes: Copy + Default;
 
-    /// Cut off towards 0; the nearest sample where the number is outside of the type.
+    /// Truncates towards 0, and clamps to the range of the type.
     fn of_real(number: f64) -> Self;
-    /// Of a number in the range of the type.
+    /// Converts a number in the range of the type.
     fn of_small(number: i32) -> Self;
     fn real(self) -> f64;
     fn bytes(self) -> Self::Bytes;
-    /// Copies samples as they are stored, on a little-endian machine.
+    /// Copies samples as stored, on a little-endian machine.
     fn copy(from: &[u8], to: &mut [Self::Bytes]);
 }
 
@@ -120,7 +120,7 @@ sample!(u32, 5, 4, false);
 sample!(f32, 6, 4, false);
 sample!(f64, 7, 8, false);
 
-/// How numbers become samples again: a number of steps from the offset, below the largest sample.
+/// Conversion from numbers to samples: a number of steps from the offset, limited by the largest sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     pub(super) offset: f64,
@@ -129,7 +129,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Writes the samples of numbers of `bits` bits.
+    /// Writes the samples for numbers of `bits` bits.
     #[inline(always)]
     pub(super) fn samples<T: Sample>(self, bits: u32, numbers: &[u32], out: &mut [T::Bytes]) {
         if let Some((offset, step, most)) = self.integers::<T>(bits) {
@@ -138,7 +138,8 @@ impl Scale {
             }
             return;
         }
-        // A number from the limit on is the largest sample, which need not be a whole number of steps from the least.
+        // Numbers from the limit on give the largest sample, which need not be a whole number of steps from the
+        // smallest.
         let limit =
             if self.step == 0.0 { f64::INFINITY } else { ((self.most - self.offset) / self.step).ceil() };
         for (to, &number) in out.iter_mut().zip(numbers) {
@@ -148,7 +149,7 @@ impl Scale {
         }
     }
 
-    /// The scale in integers, where samples are small and no sum leaves 32 bits.
+    /// Returns the scale in integers if samples are small and no sum exceeds 32 bits.
     #[inline(always)]
     fn integers<T: Sample>(self, bits: u32) -> Option<(i32, i32, i32)> {
         if !T::IS_SMALL {
@@ -162,7 +163,7 @@ impl Scale {
     }
 }
 
-/// The number as an integer of 24 bits and a sign, if it is one.
+/// Returns the number as a signed integer of 24 bits, if it is one.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "compared with the number")]
 fn whole(number: f64) -> Option<i32> {
@@ -190,7 +191,7 @@ mod tests {
                 let mut found = vec![7; numbers.len()];
                 unpack(&packed, bits, &mut found);
                 assert_eq!(found, numbers, "{bits} bits");
-                // What follows is not looked at.
+                // The bytes after the numbers are ignored.
                 packed.extend([0xFF; 64]);
                 unpack(&packed, bits, &mut found);
                 assert_eq!(found, numbers, "{bits} bits and more behind");
@@ -198,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Integers by integers give what 64-bit floats give.
+    /// Integer arithmetic gives the same results as 64-bit floats.
     #[test]
     fn both_ways_to_samples_are_one() {
         let numbers: Vec<u32> = (0..1 << 12).collect();

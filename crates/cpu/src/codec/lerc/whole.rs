@@ -1,8 +1,8 @@
-//! Blobs of LERC 2 all of whose pixels are valid, unpacked straight into the block.
+//! LERC 2 blobs without masked pixels, unpacked directly into the block.
 //!
-//! A blob has a header, the ranges of its samples, and either the samples as they are or micro-blocks one after the other,
-//! each a number of units: one for every sample of a pixel. Everything else (masks, Huffman codes, differences between samples, samples that are all the
-//! same) and everything that is not plainly right is left to the library, which decodes it or says what is wrong.
+//! A blob has a header, the ranges of its samples, and either the uncompressed samples or consecutive micro-blocks,
+//! each with one unit per sample of a pixel. All other cases (masks, Huffman codes, differences between samples,
+//! constant samples) and anything not clearly valid are left to the library, which decodes it or reports the error.
 
 #![cfg_attr(
     target_arch = "x86_64",
@@ -15,12 +15,13 @@ use crate::stop::{Looks, Stop};
 use strile_engine::BlockLayout;
 use strile_tiff::{ByteOrder, DataType};
 
-/// Samples of a micro-block, at most.
+/// Maximum samples of a micro-block.
 const MOST: usize = 32 * 32;
-/// Entries of a table, at most, with the offset.
+/// Maximum entries of a table, including the offset.
 const MOST_ENTRIES: usize = 256;
 
-/// Decodes a blob that holds exactly the samples of `dst`. `None` leaves it to the library; `dst` then has any contents.
+/// Decodes a blob that holds exactly the samples of `dst`. `None` leaves it to the library; `dst` then has unspecified
+/// contents.
 pub(super) fn decode(blob: &[u8], dst: &mut [u8], layout: &BlockLayout, stop: &Stop) -> Option<()> {
     if layout.byte_order == ByteOrder::Big || cfg!(target_endian = "big") {
         return None;
@@ -30,7 +31,7 @@ pub(super) fn decode(blob: &[u8], dst: &mut [u8], layout: &BlockLayout, stop: &S
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
     {
-        // SAFETY: the machine has all of them, asked just now.
+        // SAFETY: the CPU features were checked above.
         return unsafe { decode_wide(blob, dst, layout, stop) };
     }
     decode_typed(blob, dst, layout, stop)
@@ -69,7 +70,7 @@ fn decode_typed(blob: &[u8], dst: &mut [u8], layout: &BlockLayout, stop: &Stop) 
     }
 }
 
-/// Bytes that are taken from the front.
+/// Remaining bytes, taken from the front.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -95,7 +96,7 @@ impl<'a> Rest<'a> {
         self.take().map(f64::from_le_bytes).filter(|v| v.is_finite())
     }
 
-    /// A sample of a type by LERC's number.
+    /// Takes a sample of a type given by LERC's number.
     #[inline(always)]
     fn sample(&mut self, data_type: u32) -> Option<f64> {
         Some(match data_type {
@@ -119,28 +120,28 @@ struct Header {
     width: usize,
     height: usize,
     depth: usize,
-    /// Side of a micro-block.
+    /// Side length of a micro-block.
     micro: usize,
     /// Bytes of the blob, and of its header.
     len: usize,
     head: usize,
-    /// Largest difference to what was encoded.
+    /// Maximum error of the encoding.
     error: f64,
     /// Largest sample.
     z_max: f64,
 }
 
-/// What follows the header.
+/// Contents after the header.
 struct Payload<'a> {
-    /// Largest value of every sample of a pixel; empty where `z_max` is.
+    /// Largest value per sample of a pixel; empty if `z_max` applies.
     most: Vec<f64>,
-    /// Whether the samples are stored as they are, without units.
+    /// Whether the samples are stored uncompressed, without units.
     is_sweep: bool,
     bytes: &'a [u8],
 }
 
 impl Header {
-    /// The header of a blob without a mask whose checksum is right.
+    /// Reads the header of a blob without a mask whose checksum is valid.
     #[inline(always)]
     fn read(blob: &[u8]) -> Option<Self> {
         let mut rest = Rest(blob.strip_prefix(b"Lerc2 ")?);
@@ -153,7 +154,7 @@ impl Header {
         let len = rest.number()? as usize;
         let data_type = rest.number()?;
         if version >= 6 {
-            // Blobs that follow; whether a value stands for missing samples of a pixel; three bytes more.
+            // Following blobs; whether a value marks missing samples of a pixel; three more bytes.
             let (following, [has_nodata, ..]) = (rest.number()?, rest.take::<4>()?);
             if has_nodata != 0 || i32::try_from(following).is_err() {
                 return None;
@@ -186,12 +187,12 @@ impl Header {
         })
     }
 
-    /// The samples of the blob, unless they are coded by Huffman codes.
+    /// Returns the samples of the blob, unless they are Huffman-coded.
     fn payload<'a>(&self, blob: &'a [u8]) -> Option<Payload<'a>> {
         let mut rest = Rest(blob.get(self.head..self.len)?);
         let mut most = Vec::new();
         if self.version >= 4 {
-            // Each sample of a pixel has two bytes of the blob at least.
+            // Each sample of a pixel takes at least two bytes of the blob.
             if self.depth > rest.0.len() {
                 return None;
             }
@@ -214,7 +215,7 @@ impl Header {
     }
 }
 
-/// Writes all samples, which must be as many bytes as there are.
+/// Writes all samples, which must use all remaining bytes.
 #[inline(always)]
 fn decode_samples<T: Sample>(
     header: &Header,
@@ -255,13 +256,13 @@ fn decode_samples<T: Sample>(
     rest.0.is_empty().then_some(())
 }
 
-/// Where the samples of a unit go in rows of samples.
+/// Destination of a unit's samples in rows of samples.
 struct Place {
     row_len: usize,
-    /// The first one in its row.
+    /// Index of the first sample in its row.
     first: usize,
     width: usize,
-    /// From one to the next.
+    /// Distance between samples.
     depth: usize,
 }
 
@@ -275,7 +276,7 @@ fn place<B: Copy>(unit: &[B], rows: &mut [B], place: Place) {
         } else if let (Some(to), Some(from), 8) =
             (row.first_chunk_mut::<8>(), samples.first_chunk::<8>(), place.width)
         {
-            // Micro-blocks are eight pixels wide, but at the edge and where an encoder found larger ones better.
+            // Micro-blocks are eight pixels wide, except at the edge and if an encoder chose larger ones.
             *to = *from;
         } else if let Some(to) = row.get_mut(..samples.len()) {
             to.copy_from_slice(samples);
@@ -283,7 +284,7 @@ fn place<B: Copy>(unit: &[B], rows: &mut [B], place: Place) {
     }
 }
 
-/// Memory for one unit.
+/// Buffers for one unit.
 struct Buffers<B> {
     numbers: [u32; MOST],
     samples: [B; MOST],
@@ -291,7 +292,7 @@ struct Buffers<B> {
 }
 
 impl<B: Copy> Buffers<B> {
-    /// The `count` samples of the next unit, of a micro-block that begins in `column`.
+    /// Returns the `count` samples of the next unit, of a micro-block that begins in `column`.
     #[inline(always)]
     fn unit<T: Sample<Bytes = B>>(
         &mut self,
@@ -302,7 +303,7 @@ impl<B: Copy> Buffers<B> {
         most: f64,
     ) -> Option<&[B]> {
         let [head] = rest.take()?;
-        // From version 5 on a bit says that differences to the sample before are stored.
+        // Since version 5 a bit says that differences from the previous sample are stored.
         let checked = if header.version >= 5 { 14 } else { 15 };
         let differs = header.version >= 5 && head & 4 != 0;
         if differs || (usize::from(head >> 2) ^ column >> 3) & checked != 0 {
@@ -344,7 +345,7 @@ impl<B: Copy> Buffers<B> {
                     scale.samples::<T>(bits, numbers, samples);
                     return Some(samples);
                 }
-                // Entries of the table with the offset, which comes first and is not stored.
+                // Entries of the table including the offset, which comes first and is not stored.
                 let entries = usize::from(u8::from_le_bytes(rest.take()?));
                 let stored = entries.checked_sub(1)?;
                 let [first, others @ ..] = &mut self.table;
@@ -363,7 +364,7 @@ impl<B: Copy> Buffers<B> {
     }
 }
 
-/// The numbers of the entries of a table.
+/// Returns the numbers of the entries of a table.
 #[inline(always)]
 fn numbers_of_table(rest: &mut Rest<'_>, bits: u32, count: usize) -> Option<[u32; MOST_ENTRIES]> {
     let mut numbers = [0; MOST_ENTRIES];
@@ -372,7 +373,7 @@ fn numbers_of_table(rest: &mut Rest<'_>, bits: u32, count: usize) -> Option<[u32
     Some(numbers)
 }
 
-/// The type by which an offset is stored, by two bits of the header of its unit.
+/// Returns the type of a stored offset by two bits of the header of its unit.
 #[inline(always)]
 fn narrowed(data_type: u32, by: u8) -> Option<u32> {
     let by = u32::from(by);

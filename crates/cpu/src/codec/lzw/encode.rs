@@ -1,25 +1,25 @@
-//! LZW as TIFF writes it: most significant bit first, codes wider one early, Clear before the table is full.
+//! LZW as TIFF writes it: most significant bit first, codes widened one early, Clear before the table is full.
 //!
-//! The table is a hash of the strings seen since Clear, a string being the code of all its bytes but the last,
-//! and that byte. It is never more than half full, so that a search is short, and small enough for the first
-//! cache, so that clearing it costs less than the codes it held.
+//! The table is a hash table of the strings since Clear. A string is the code of all its bytes but the last, plus that
+//! byte. The table is at most half full, so that searches are short, and small enough for the L1 cache, so that
+//! clearing it costs less than the codes it held.
 
 use super::LEAST_WIDTH;
 use crate::codec::Workspace;
 use crate::codec::workspace::room;
 use strile_engine::BlockFault;
 
-/// The codes of `lzw`, as numbers of 32 bits.
+/// Codes of `lzw`, as 32-bit numbers.
 const CLEAR: u32 = 256;
 const END: u32 = 257;
 const FIRST: u32 = 258;
-/// The code at which libtiff, and every writer after it, clears the table.
+/// Code at which libtiff, and all writers following it, clear the table.
 const CLEAR_AT: u32 = 4094;
 const SLOTS_LOG: u32 = 13;
 /// Bits of a code in a slot; the rest is the string.
 const CODE_BITS: u32 = 12;
 
-/// Slots of strings; 0 is an empty one, as no code of a string is 0.
+/// Slots of strings; 0 is empty, since no string has the code 0.
 pub(in crate::codec) struct Strings {
     slots: [u32; 1 << SLOTS_LOG],
 }
@@ -29,7 +29,7 @@ impl Strings {
         Box::new(Self { slots: [0; 1 << SLOTS_LOG] })
     }
 
-    /// The code of the string, or where it is to be put.
+    /// Returns the code of the string, or the index of its free slot.
     #[inline(always)]
     fn find(&self, string: u32) -> Result<u32, usize> {
         // The top bits of a product depend on all bits of the string.
@@ -47,7 +47,7 @@ impl Strings {
     }
 }
 
-/// Codes into bytes, the most significant bit first.
+/// Writes codes, most significant bit first.
 struct Codes<'a> {
     out: &'a mut [u8],
     written: usize,
@@ -73,7 +73,7 @@ impl Codes<'_> {
         }
     }
 
-    /// Fills the last byte with zeros; the number of bytes in all.
+    /// Pads the last byte with zeros; returns the total number of bytes.
     fn finish(mut self) -> usize {
         let padded = (self.bits << 32 >> self.count).to_be_bytes();
         let used = self.count.div_ceil(8) as usize;
@@ -85,7 +85,7 @@ impl Codes<'_> {
     }
 }
 
-/// The most bytes for `len` in segments of `segment`: no byte takes more than one code of 12 bits, and Clear comes after
+/// Returns the maximum bytes for `len` in segments of `segment`: at most one code of 12 bits per byte, and Clear after
 /// 3836 codes and after a segment.
 pub(in crate::codec) fn bound(len: usize, segment: usize) -> u64 {
     let (len, segments) = (len as u64, len.div_ceil(segment.max(1)) as u64);
@@ -102,7 +102,7 @@ pub(in crate::codec) fn encode(
     encode_segments(src, dst, src.len().max(1), workspace)
 }
 
-/// Segments of so many bytes, each with a table of its own: Clear is between them.
+/// Encodes segments of `segment` bytes, each with its own table, separated by Clear.
 pub(in crate::codec) fn encode_segments(
     src: &[u8],
     dst: &mut Vec<u8>,
@@ -127,7 +127,7 @@ pub(in crate::codec) fn encode_segments(
     Ok(())
 }
 
-/// The codes of a segment; afterwards codes are as wide as the reader expects the next one to be.
+/// Writes the codes of a segment; afterwards the width is that which the reader expects for the next code.
 fn put_segment(src: &[u8], codes: &mut Codes<'_>, strings: &mut Strings) {
     let Some((&first, rest)) = src.split_first() else { return };
     let mut next = FIRST;
@@ -158,7 +158,7 @@ fn put_segment(src: &[u8], codes: &mut Codes<'_>, strings: &mut Strings) {
         }
     }
     codes.put(code);
-    // The reader counts the last code too.
+    // The reader also counts the last code.
     if (next + 1) >> codes.width != 0 {
         codes.width += 1;
     }
@@ -194,7 +194,7 @@ mod tests {
         let mut random = Random::new(11);
         let mut workspace = Workspace::default();
         for round in 0..600 {
-            // Lengths around the places where codes become wider and the table is cleared.
+            // Lengths around the points where codes become wider and the table is cleared.
             let len =
                 [1, 2, 253, 254, 255, 256, 765, 766, 767, 1789, 1790, 3834, 3835, 3836, 3837, 3838, 9000]
                     [round % 17]

@@ -1,4 +1,4 @@
-//! LZW against the crate `weezl`, against codes packed by hand, and against mutants.
+//! Tests LZW against the crate `weezl`, against codes packed by hand, and against mutants.
 
 use super::super::byte_testing::{self as testing, Random};
 use super::*;
@@ -28,8 +28,8 @@ fn nine(codes: &[usize]) -> Vec<u8> {
     out
 }
 
-/// An encoder with the rules of the decoder turned round: `old` bits and widths, and Clear after every
-/// `clear_every` codes (a full table is kept if that is more than it takes to fill it).
+/// Encodes by the inverse of the decoder's rules: `old` bits and widths, and Clear after every `clear_every` codes (a
+/// full table is kept if that is more than it takes to fill it).
 fn encode(data: &[u8], old: bool, clear_every: usize, end: bool) -> Vec<u8> {
     let (mut out, mut bits) = (Vec::new(), 0_usize);
     let mut put = |code: usize, width: u32| {
@@ -55,7 +55,7 @@ fn encode(data: &[u8], old: bool, clear_every: usize, end: bool) -> Vec<u8> {
             (code, len) = (longer, len + 1);
         }
         put(code, width);
-        // The decoder adds with the code after, so it is one string behind: widths follow the decoder.
+        // The decoder adds a string with the following code, so it is one string behind: widths follow the decoder.
         if !first_after_clear {
             next = (next + 1).min(MOST_CODES);
             if next >= wider_at(width, old) {
@@ -130,16 +130,16 @@ fn tells_faults_apart() {
     assert_eq!(unpack(&nine(&[256, 1, 2, 257]), 3), Err(BlockFault::short(2, 3)));
     assert_eq!(unpack(&nine(&[256, 1, 2]), 30), Err(BlockFault::truncated(2, 30)));
     assert_eq!(unpack(&[], 3), Err(BlockFault::truncated(0, 3)));
-    // The code 259 is not known before 258 was added.
+    // The code 259 is unknown before 258 was added.
     assert_eq!(unpack(&nine(&[256, 1, 259, 257]), 3).unwrap_err().kind, FaultKind::Corrupt);
-    // Nothing but a single byte may follow Clear.
+    // Only a single byte may follow Clear.
     assert_eq!(unpack(&nine(&[256, 258, 257]), 3).unwrap_err().kind, FaultKind::Corrupt);
     assert_eq!(unpack(&nine(&[1, 2, 3, 257]), 3).unwrap_err().kind, FaultKind::Corrupt);
-    // A string over the end, and a code after the end.
+    // A string past the end of the block, and a code after the end.
     assert_eq!(unpack(&nine(&[256, 1, 258, 259, 257]), 4), Err(BlockFault::surplus(6, 4)));
     assert_eq!(unpack(&nine(&[256, 1, 2, 3, 4, 257]), 2), Err(BlockFault::surplus(4, 2)));
     assert_eq!(unpack(&nine(&[256, 1, 2, 3, 4]), 2).unwrap(), [1, 2], "without an end code it is padding");
-    // Photoshop 7 writes one byte too many.
+    // Photoshop 7 writes one extra byte.
     assert_eq!(unpack(&nine(&[256, 1, 258, 257]), 2).unwrap(), [1, 1]);
     assert_eq!(unpack(&nine(&[256, 1, 2, 3, 257]), 2).unwrap(), [1, 2]);
     assert_eq!(unpack(&nine(&[256, 1, 2, 256, 257]), 2).unwrap(), [1, 2]);
@@ -157,8 +157,8 @@ fn last_strip_may_hold_all_its_rows() {
     assert_eq!(fault, BlockFault::surplus(5001, 300));
 }
 
-/// Mutants decode alike in the fast and the exact loop: the same bytes in another order of bits and with the
-/// same rules would take the exact loop only, so it is run here by hand.
+/// Mutants decode alike in the fast and the exact loop: reversing the bit order with the same rules would use only the
+/// exact loop, so it is called directly here.
 #[test]
 fn mutants_fill_or_fault_and_both_loops_agree() {
     let mut random = Random::new(14);

@@ -1,6 +1,6 @@
-//! Bits into bytes, the first in the lowest place.
+//! Writes bits to bytes, lowest bit first.
 
-/// What is appended to a vector, bit by bit.
+/// Appends bits to a vector.
 pub(super) struct Bits<'a> {
     dst: &'a mut Vec<u8>,
     held: u64,
@@ -12,7 +12,7 @@ impl<'a> Bits<'a> {
         Self { dst, held: 0, count: 0 }
     }
 
-    /// A value of `count` bits, at most 32, none above them.
+    /// Appends a value of `count` bits, at most 32; higher bits must be 0.
     #[inline(always)]
     pub(super) fn put(&mut self, value: u32, count: u32) {
         self.held |= u64::from(value) << self.count;
@@ -25,7 +25,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Zero bits up to a whole byte; how many.
+    /// Appends zero bits up to a whole byte; returns how many.
     pub(super) fn align(&mut self) -> u32 {
         let padding = self.padding(0);
         self.count += padding;
@@ -35,12 +35,12 @@ impl<'a> Bits<'a> {
         padding
     }
 
-    /// How many zero bits there are to a whole byte when `more` bits have been put.
+    /// Returns the number of zero bits to a whole byte after `more` further bits.
     pub(super) fn padding(&self, more: u32) -> u32 {
         (self.count + more).wrapping_neg() % 8
     }
 
-    /// Whole bytes, where all before them are whole.
+    /// Pads to a byte boundary and appends bytes.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.align();
         self.dst.extend_from_slice(bytes);

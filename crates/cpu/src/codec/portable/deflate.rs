@@ -1,4 +1,4 @@
-//! Deflate by the portable encoder: a zlib stream with a block a part (`portable/spec.md`, "Deflate").
+//! Deflate by the portable encoder: a zlib stream with one block per part (`portable/spec.md`, "Deflate").
 
 use super::bits::Bits;
 use super::deflate_header::Header;
@@ -11,22 +11,22 @@ use strile_engine::BlockFault;
 use strile_engine::portable::{PART, deflate_effort};
 
 const HEADER: [u8; 2] = [0x78, 0x9C];
-/// The fixed block of nothing.
+/// An empty fixed block.
 const EMPTY: [u8; 2] = [0x03, 0x00];
-/// Bytes that a stored block has before its own: 3 bits, what is left of their byte, its length twice; and one for the bits
-/// of the block before.
+/// Bytes before the contents of a stored block: 3 bits, the rest of their byte, its length twice; plus one for the bits
+/// of the previous block.
 const STORED: u64 = 6;
-/// The types of blocks, behind the bit that says whether it is the last.
+/// Block types, following the bit that marks the last block.
 const PLAIN: u32 = 0;
 const DYNAMIC: u32 = 2;
 
 const LITERALS: usize = 286;
 const DISTANCES: usize = 30;
 const END: usize = 256;
-/// No code of a literal, a length or a distance is longer.
+/// Maximum length of a code of a literal, a length or a distance.
 const LIMIT: u8 = 15;
 
-/// The most bytes `encode` can append: all parts stored.
+/// Returns the maximum bytes `encode` can append: all parts stored.
 pub(in crate::codec) fn bound(len: usize) -> u64 {
     let parts = len.div_ceil(PART).max(1) as u64;
     (len as u64).saturating_add(parts.saturating_mul(STORED)).saturating_add(2 + 4)
@@ -80,7 +80,7 @@ fn append(part: &Part<'_>, bits: &mut Bits<'_>) {
     }
 }
 
-/// How often symbols come in a part.
+/// Symbol counts of a part.
 struct Counts {
     literals: [u32; LITERALS],
     distances: [u32; DISTANCES],
@@ -108,7 +108,7 @@ impl Counts {
         counts
     }
 
-    /// Those of distances with two at least, since not all decoders take a code of fewer.
+    /// Returns the distance counts with at least two nonzero, since not all decoders accept codes with fewer.
     fn distances_of_a_code(&self) -> [u32; DISTANCES] {
         let mut distances = self.distances;
         let lacking = 2_usize.saturating_sub(distances.iter().filter(|count| **count > 0).count());
@@ -118,7 +118,7 @@ impl Counts {
         distances
     }
 
-    /// The bits of all tokens and of the end.
+    /// Returns the bits of all tokens and of the end.
     fn bits(&self, literals: &[u8; LITERALS], distances: &[u8; DISTANCES]) -> u64 {
         let bits = |counts: &[u32], lengths: &[u8]| -> u64 {
             counts.iter().zip(lengths).map(|(&count, &length)| u64::from(count) * u64::from(length)).sum()
@@ -163,7 +163,7 @@ fn count(counts: &mut [u32], symbol: usize) {
     }
 }
 
-/// A symbol and the extra bits behind it (RFC 1951, 3.2.5).
+/// A symbol with its extra bits (RFC 1951, 3.2.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Symbol {
     symbol: usize,
@@ -171,7 +171,7 @@ struct Symbol {
     extra_bits: u32,
 }
 
-/// The symbol of a length of 3 to 258.
+/// Returns the symbol of a length of 3 to 258.
 #[inline(always)]
 fn length_symbol(length: u32) -> Symbol {
     let value = length - 3;
@@ -186,7 +186,7 @@ fn length_symbol(length: u32) -> Symbol {
     }
 }
 
-/// The symbol of a distance of 1 to 32768.
+/// Returns the symbol of a distance of 1 to 32768.
 #[inline(always)]
 fn distance_symbol(distance: u32) -> Symbol {
     let value = distance - 1;

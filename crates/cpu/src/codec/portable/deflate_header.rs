@@ -1,19 +1,19 @@
-//! The header of a dynamic block (RFC 1951, 3.2.7): the lengths of its codes, as runs, by a code of their own.
+//! Header of a dynamic block (RFC 1951, 3.2.7): the lengths of its codes, as runs, encoded by a code of their own.
 
 use super::bits::Bits;
 use super::huffman::{Code, code_lengths, codes};
 
 const SYMBOLS: usize = 19;
-/// No code of a length is longer.
+/// Maximum length of a code for lengths.
 const LIMIT: u8 = 7;
-/// The order in which the lengths of these codes are written.
+/// Order in which the lengths of these codes are written.
 const ORDER: [usize; SYMBOLS] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
-/// Symbols that repeat: the length before, zeros, more zeros.
+/// Symbols that repeat: the previous length, zeros, more zeros.
 const AGAIN: u8 = 16;
 const ZEROS: u8 = 17;
 const MANY_ZEROS: u8 = 18;
 
-/// A header, ready to be written.
+/// A header that is ready to be written.
 pub(super) struct Header {
     literals: u32,
     distances: u32,
@@ -22,7 +22,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// That of the codes of literals, lengths and the end, and of distances.
+    /// Returns the header for the codes of literals, lengths and the end, and of distances.
     pub(super) fn new(literals: &[u8], distances: &[u8]) -> Self {
         let (literals, distances) = (given(literals, 257), given(distances, 1));
         let lengths = [literals, distances].concat();
@@ -45,7 +45,7 @@ impl Header {
         }
     }
 
-    /// The bits that `write` puts.
+    /// Returns the number of bits that `write` writes.
     pub(super) fn bits(&self) -> u64 {
         let symbols =
             self.symbols.iter().map(|&(symbol, _)| u64::from(self.code(symbol).length + extra_bits(symbol)));
@@ -71,7 +71,7 @@ impl Header {
         self.codes.get(usize::from(symbol)).copied().unwrap_or_default()
     }
 
-    /// The symbols whose codes' lengths are written.
+    /// Returns the symbols whose code lengths are written.
     fn ordered(&self) -> &[usize] {
         let has_code = |symbol: &usize| self.codes.get(*symbol).is_some_and(|code| code.length > 0);
         let count = ORDER.iter().rposition(has_code).map_or(0, |last| last + 1).max(4);
@@ -79,13 +79,13 @@ impl Header {
     }
 }
 
-/// Lengths up to the last that is not 0, so many at least.
+/// Returns the lengths up to the last nonzero one, at least `least`.
 fn given(lengths: &[u8], least: usize) -> &[u8] {
     let count = lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1).max(least);
     lengths.get(..count).unwrap_or(lengths)
 }
 
-/// Lists equal lengths as symbols, each with its extra bits.
+/// Appends a run of equal lengths as symbols, each with its extra bits.
 fn list_run(run: &[u8], symbols: &mut Vec<(u8, u32)>) {
     let mut left = u32::try_from(run.len()).unwrap_or(0);
     let Some(&length) = run.first() else { return };

@@ -1,22 +1,23 @@
-//! Prefix codes from counts: the lengths of `portable/spec.md`, "Code lengths", and the codes that Deflate gives them.
+//! Prefix codes from counts: the lengths of `portable/spec.md`, "Code lengths", and the codes that Deflate assigns to
+//! them.
 
 use std::iter::repeat_n;
 
-/// No limit is longer.
+/// Largest limit of code lengths.
 const LONGEST: usize = 15;
 
-/// How many codes there are of each length.
+/// Number of codes per length.
 type PerLength = [usize; LONGEST + 1];
 
-/// A code as it is written, its first bit the lowest.
+/// A code as written, first bit lowest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Code {
     pub bits: u32,
     pub length: u32,
 }
 
-/// The lengths of the codes of symbols that come so often: Huffman's, cut to a limit and made complete again. Symbols that do
-/// not come have none. The limit is at most 15 and long enough for all symbols.
+/// Returns the code lengths of symbols with these counts: Huffman's, cut to a limit and made complete again. Symbols
+/// with count 0 have no code. The limit is at most 15 and large enough for all symbols.
 pub(super) fn code_lengths<const N: usize>(counts: &[u32; N], limit: u8) -> [u8; N] {
     let mut leaves: Vec<(u32, usize)> =
         counts.iter().copied().zip(0..).filter(|(count, _)| *count > 0).collect();
@@ -34,11 +35,12 @@ pub(super) fn code_lengths<const N: usize>(counts: &[u32; N], limit: u8) -> [u8;
     lengths
 }
 
-/// How many leaves, given in ascending order, are how deep in their tree; those below the limit are at the limit.
+/// Returns the number of leaves per depth of their tree, given the leaves in ascending order; deeper leaves count at
+/// the limit.
 fn per_length(leaves: &[(u32, usize)], limit: usize) -> PerLength {
     let mut per_length = [0; LONGEST + 1];
     let count = leaves.len();
-    // Leaves, then inner nodes in the order in which they are made; the last is the root.
+    // Leaves, then inner nodes in creation order; the last is the root.
     let mut above = vec![0; 2 * count];
     let mut inner: Vec<u32> = Vec::with_capacity(count);
     let (mut leaf, mut node) = (0, 0);
@@ -73,7 +75,7 @@ fn per_length(leaves: &[(u32, usize)], limit: usize) -> PerLength {
         }
     }
     for &depth in depths.iter().take(count) {
-        // A leaf that is the root itself has a bit all the same.
+        // A leaf that is the root itself still gets one bit.
         if let Some(slot) = per_length.get_mut(depth.clamp(1, limit)) {
             *slot += 1;
         }
@@ -81,8 +83,8 @@ fn per_length(leaves: &[(u32, usize)], limit: usize) -> PerLength {
     per_length
 }
 
-/// Makes lengths that were cut to a limit those of a code again: for one too many, another leaf goes a level down and takes
-/// it for its neighbour.
+/// Makes lengths that were cut to a limit a valid code again: per surplus leaf, another leaf moves down a level and
+/// becomes the sibling of the surplus one.
 fn complete(per_length: &mut PerLength, limit: usize) {
     let taken = |(length, count): (usize, &usize)| count << limit.saturating_sub(length);
     let full = 1_usize << limit;
@@ -100,7 +102,7 @@ fn complete(per_length: &mut PerLength, limit: usize) {
     }
 }
 
-/// The codes of lengths (RFC 1951, 3.2.2).
+/// Returns the codes for lengths (RFC 1951, 3.2.2).
 pub(super) fn codes<const N: usize>(lengths: &[u8; N]) -> [Code; N] {
     let mut codes = [Code::default(); N];
     let mut next = 0_u32;
@@ -125,7 +127,7 @@ mod tests {
         lengths.iter().filter(|l| **l > 0).map(|l| 1 << (limit - l)).sum()
     }
 
-    /// The bits that the best code without a limit takes: every inner node's weight once.
+    /// Returns the bits of the best code without a limit: the sum of the weights of the inner nodes.
     fn best_cost(counts: &[u32]) -> u64 {
         let mut weights: Vec<u64> = counts.iter().filter(|c| **c > 0).map(|c| u64::from(*c)).collect();
         let mut cost = 0;
@@ -169,8 +171,8 @@ mod tests {
 
     #[test]
     fn a_tree_that_is_too_deep_is_cut() {
-        // Fibonacci's numbers make the deepest tree: 5 leaves at 15 or below, 1 at 14, 1 at 13, …; three too many. One of 14 goes
-        // down, that of 13, and again one of 14.
+        // Fibonacci numbers give the deepest tree: 5 leaves at 15 or below, 1 at 14, 1 at 13, …; three too many. One of
+        // 14 moves down, then that of 13, and again one of 14.
         let mut counts = [0_u32; 19];
         let (mut a, mut b) = (1, 1);
         for count in &mut counts {
@@ -191,7 +193,7 @@ mod tests {
         assert_eq!(code_lengths(&[0, 0, 0], 7), [0, 0, 0]);
         assert_eq!(code_lengths(&[0, 9, 0], 7), [0, 1, 0]);
         assert_eq!(code_lengths(&[1, 9, 0], 7), [1, 1, 0]);
-        // Of equal counts the smaller symbol comes first, and the first are the longest.
+        // Among equal counts the smaller symbol comes first, and the first ones get the longest codes.
         assert_eq!(code_lengths(&[1, 1, 1], 7), [2, 2, 1]);
         assert_eq!(code_lengths(&[1, 1, 2, 2], 7), [2, 2, 2, 2]);
     }

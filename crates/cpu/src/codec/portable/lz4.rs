@@ -1,4 +1,4 @@
-//! LZ4 by the portable encoder: a frame with a block a part (`portable/spec.md`, "LZ4").
+//! LZ4 by the portable encoder: a frame with one block per part (`portable/spec.md`, "LZ4").
 
 use super::matches::{Part, Shape};
 use crate::codec::Workspace;
@@ -6,20 +6,20 @@ use crate::codec::workspace::out_of_memory;
 use strile_engine::BlockFault;
 use strile_engine::portable::{PART, lz4_effort};
 
-/// Magic number; version 1, linked blocks, the size, no checksums; blocks of 64 KiB at most.
+/// Magic number; version 1, linked blocks, content size, no checksums; blocks of at most 64 KiB.
 const HEADER: [u8; 6] = [0x04, 0x22, 0x4D, 0x18, 0x48, 0x40];
-/// With the size and its checksum.
+/// Length including the content size and the header checksum.
 const HEADER_LEN: u64 = 15;
-/// The size of a block, or the end mark.
+/// Bytes of a block size, or of the end mark.
 const WORD: u64 = 4;
-/// Bit of a block's size: its bytes are stored.
+/// Flag in a block size: the block is stored.
 const STORED: u32 = 1 << 31;
-/// No match begins in the last so many bytes of a block, and none goes into the last so many.
+/// No match begins in the last `NO_START` bytes of a block, and none extends into the last `NO_MATCH`.
 const NO_START: usize = 12;
 const NO_MATCH: usize = 5;
 const LEAST: usize = 4;
 
-/// The most bytes `encode` can append: all parts stored.
+/// Returns the maximum bytes `encode` can append: all parts stored.
 pub(in crate::codec) fn bound(len: usize) -> u64 {
     let parts = len.div_ceil(PART) as u64;
     (len as u64).saturating_add(parts.saturating_mul(WORD)).saturating_add(HEADER_LEN + WORD)
@@ -50,7 +50,7 @@ pub(in crate::codec) fn encode(
     Ok(())
 }
 
-/// XXH32 with seed 0 of fewer than 16 bytes.
+/// Returns the XXH32 with seed 0 of fewer than 16 bytes.
 fn short_xxh32(bytes: &[u8]) -> u32 {
     const PRIMES: [u32; 5] = [2_654_435_761, 2_246_822_519, 3_266_489_917, 668_265_263, 374_761_393];
     let [first, second, third, fourth, fifth] = PRIMES;
@@ -69,7 +69,7 @@ fn short_xxh32(bytes: &[u8]) -> u32 {
     hash ^ hash >> 16
 }
 
-/// Where a match of a part begins and ends, and how far back it goes.
+/// Start, end and distance of a match in a part.
 #[derive(Clone, Copy)]
 struct Match {
     start: usize,
@@ -77,7 +77,7 @@ struct Match {
     distance: u32,
 }
 
-/// Appends the block of a part: its sequences, or its bytes where those are no longer.
+/// Appends the block of a part: its sequences, or its bytes if those are not longer.
 fn append(part: &Part<'_>, dst: &mut Vec<u8>) {
     let (at, len) = (dst.len(), part.bytes.len());
     dst.extend_from_slice(&[0; 4]);
@@ -115,7 +115,7 @@ fn append(part: &Part<'_>, dst: &mut Vec<u8>) {
     }
 }
 
-/// The sequences of a part; bytes up to `behind` are in them.
+/// Writer of the sequences of a part; bytes up to `behind` are already written.
 struct Sequences<'a> {
     bytes: &'a [u8],
     behind: usize,
@@ -123,7 +123,7 @@ struct Sequences<'a> {
 }
 
 impl Sequences<'_> {
-    /// The literals since the last match, and this one.
+    /// Writes the literals since the last match, and this match.
     fn put(&mut self, found: Match) {
         let length = found.end - found.start - LEAST;
         self.literals(found.start, length);
@@ -133,12 +133,12 @@ impl Sequences<'_> {
         self.behind = found.end;
     }
 
-    /// The literals that are left, without a match.
+    /// Writes the remaining literals, without a match.
     fn finish(mut self) {
         self.literals(self.bytes.len(), 0);
     }
 
-    /// The byte before a sequence, and its literals up to `end`.
+    /// Writes the token of a sequence, and its literals up to `end`.
     fn literals(&mut self, end: usize, length: usize) {
         let bytes = self.bytes.get(self.behind..end).unwrap_or_default();
         let token = bytes.len().min(15) << 4 | length.min(15);
@@ -147,7 +147,7 @@ impl Sequences<'_> {
         self.dst.extend_from_slice(bytes);
     }
 
-    /// What a length has beside its four bits.
+    /// Writes the part of a length beyond its four bits.
     fn extra(&mut self, length: usize) {
         let Some(mut more) = length.checked_sub(15) else { return };
         while more >= 255 {
@@ -191,7 +191,7 @@ mod tests {
     fn the_last_bytes_are_literals() {
         let mut packed = Vec::new();
         encode(&[7; 20], &mut packed, Shape { row: 20, unit: 1 }, &mut Workspace::default()).unwrap();
-        // A literal, a match of 14 bytes from one back, five literals.
+        // A literal, a match of 14 bytes at distance one, five literals.
         assert_eq!(packed[15..], [10, 0, 0, 0, 0x1A, 7, 1, 0, 0x50, 7, 7, 7, 7, 7, 0, 0, 0, 0]);
     }
 

@@ -1,11 +1,11 @@
-//! LZW by the portable encoder: segments with a table each (`portable/spec.md`, "LZW").
+//! LZW by the portable encoder: segments with their own tables (`portable/spec.md`, "LZW").
 
 use crate::codec::Workspace;
 use crate::codec::lzw::encode::{self as whole, encode_segments};
 use strile_engine::BlockFault;
 use strile_engine::portable::LZW_SEGMENT;
 
-/// The most bytes `encode` can append.
+/// Returns the maximum bytes `encode` can append.
 pub(in crate::codec) fn bound(len: usize) -> u64 {
     whole::bound(len, LZW_SEGMENT)
 }
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
     use crate::codec::byte_testing::Random;
 
-    /// A table that is full at the end of a segment is followed by one Clear, as every other.
+    /// A table that is full at the end of a segment is followed by one Clear, like every other.
     #[test]
     fn another_decoder_reads_it() {
         let mut random = Random::new(3);

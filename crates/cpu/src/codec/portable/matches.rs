@@ -1,22 +1,22 @@
-//! Matches of a block and the choice among them: what Deflate, ZSTD and LZ4 share (`portable/spec.md`, "Matches").
+//! Matches of a block and the choice among them, shared by Deflate, ZSTD and LZ4 (`portable/spec.md`, "Matches").
 //!
-//! A match is a function of its position alone, so those that the choice steps over are not looked for. Chains are kept for
-//! the window only: what is further back cannot be asked for. Blocks have at most `u32::MAX` bytes.
+//! A match is a function of its position alone, so positions that the choice skips are not searched. Chains are kept
+//! for the window only: earlier positions are out of reach. Blocks have at most `u32::MAX` bytes.
 
 use strile_engine::portable::{Effort, GAIN_A_BYTE, GAIN_AHEAD, KEY, KEY_BITS, LEAST, MOST, PART, WINDOW};
 
 const KEYS: usize = 1 << KEY_BITS;
 
-/// Where in a block something alike may be, besides what chains tell.
+/// Distances at which a block may repeat, in addition to those from chains.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::codec) struct Shape {
     /// Bytes of a packed row.
     pub row: usize,
-    /// Bytes of a pixel, 1 at least.
+    /// Bytes of a pixel, at least 1.
     pub unit: usize,
 }
 
-/// Some literals and the match behind them; `length` is 0 where a part ends with literals.
+/// Literals and the match after them; `length` is 0 if a part ends with literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::codec) struct Step {
     pub literals: u32,
@@ -24,21 +24,21 @@ pub(in crate::codec) struct Step {
     pub distance: u32,
 }
 
-/// A part of a block and its tokens: the steps cover its bytes from the first to the last.
+/// A part of a block and its tokens: the steps cover all its bytes in order.
 pub(in crate::codec) struct Part<'a> {
     pub bytes: &'a [u8],
     pub steps: &'a [Step],
-    /// Whether it is the last of its block.
+    /// Whether this is the last part of its block.
     pub last: bool,
 }
 
-/// Tables and steps, kept from block to block.
+/// Tables and steps, reused between blocks.
 pub(in crate::codec) struct Matches {
-    /// Of every key the position behind the last that had it; 0 is none.
+    /// Per key, the last position with that key plus one; 0 is none.
     last: [u32; KEYS],
-    /// The distance to before(p) at p modulo the window; 0 is none.
+    /// The distance to before(p), at index p modulo the window; 0 is none.
     before: [u16; WINDOW],
-    /// Positions below have been entered into both.
+    /// Positions below this are entered into both tables.
     linked: usize,
     steps: Vec<Step>,
 }
@@ -52,7 +52,7 @@ pub(in crate::codec) struct Search<'a, 's> {
     next: usize,
 }
 
-/// The best of a position; a length of 0 is none.
+/// Best match of a position; a length of 0 is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Match {
     length: usize,
@@ -66,7 +66,7 @@ impl Matches {
         Box::new(Self { last: [0; KEYS], before: [0; WINDOW], linked: 0, steps: Vec::new() })
     }
 
-    /// Begins with a block.
+    /// Starts a search in a block.
     pub(in crate::codec) fn search<'a, 's>(
         &'a mut self,
         src: &'s [u8],
@@ -78,7 +78,7 @@ impl Matches {
         Search { tables: self, src, effort, shape, next: 0 }
     }
 
-    /// Enters positions up to `p`.
+    /// Enters positions up to `p` into the tables.
     #[inline(always)]
     fn link(&mut self, src: &[u8], p: usize) {
         while self.linked <= p {
@@ -105,7 +105,7 @@ impl Matches {
 }
 
 impl<'s> Search<'_, 's> {
-    /// The next part; none behind the last.
+    /// Returns the next part; `None` after the last.
     pub(in crate::codec) fn next_part(&mut self) -> Option<Part<'_>> {
         let start = self.next;
         let end = self.src.len().min(start + PART);
@@ -115,7 +115,7 @@ impl<'s> Search<'_, 's> {
         Some(Part { bytes, steps: &self.tables.steps, last: end == self.src.len() })
     }
 
-    /// The steps of the positions from `start` to `end`.
+    /// Chooses the steps of the positions from `start` to `end`.
     fn choose(&mut self, start: usize, end: usize) {
         self.tables.steps.clear();
         let (mut p, mut behind) = (start, start);
@@ -145,7 +145,7 @@ impl<'s> Search<'_, 's> {
         self.tables.steps.push(Step { literals: narrow(literals), length, distance });
     }
 
-    /// The match of a position of the part that ends at `end`.
+    /// Returns the match of a position of the part that ends at `end`.
     fn find(&mut self, p: usize, end: usize) -> Match {
         let most = MOST.min(end - p);
         if most < LEAST {
@@ -167,7 +167,7 @@ impl<'s> Search<'_, 's> {
         best.found
     }
 
-    /// Tries the candidates of the chain; whether the search is over.
+    /// Tries the candidates of the chain; returns whether the search is over.
     #[inline(always)]
     fn chain(&self, best: &mut Best<'s>) -> bool {
         let mut distance = 0;
@@ -186,7 +186,7 @@ impl<'s> Search<'_, 's> {
 }
 
 impl Match {
-    /// Whether it is so much better that the one of the position before gives way to it.
+    /// Returns whether this match is so much better that it replaces `than`, that of the position before.
     fn is_better(self, than: Match) -> bool {
         let worth = |found: Match| found.length * GAIN_A_BYTE as usize;
         let bits = |found: Match| (usize::BITS - found.distance.leading_zeros()) as usize;
@@ -194,24 +194,24 @@ impl Match {
     }
 }
 
-/// The best so far of a position that has `most` bytes to match.
+/// Best match so far of a position that has `most` bytes to match.
 struct Best<'s> {
     src: &'s [u8],
     p: usize,
     most: usize,
     nice: usize,
     found: Match,
-    /// The last four bytes of what is one longer than that: a better one has them too.
+    /// Last four bytes of a match longer by one byte: any better match contains them.
     probed: Option<u32>,
 }
 
 impl Best<'_> {
-    /// Tries a distance that may be out of reach; whether the search is over.
+    /// Tries a distance that may be out of reach; returns whether the search is over.
     fn wants(&mut self, distance: usize) -> bool {
         (1..=WINDOW.min(self.p)).contains(&distance) && self.tries(distance)
     }
 
-    /// Tries a distance; whether the search is over.
+    /// Tries a distance; returns whether the search is over.
     #[inline(always)]
     fn tries(&mut self, distance: usize) -> bool {
         let least = self.found.length.max(LEAST - 1) + 1;
@@ -227,13 +227,13 @@ impl Best<'_> {
     }
 }
 
-/// The four bytes from a position on.
+/// Returns the four bytes from a position on.
 #[inline(always)]
 fn word(src: &[u8], p: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*src.get(p..)?.first_chunk()?))
 }
 
-/// The key of a position, where it has one.
+/// Returns the key of a position, if it has one.
 #[inline(always)]
 fn key(src: &[u8], p: usize) -> Option<usize> {
     let &[a, b, c, d, e] = src.get(p..)?.first_chunk::<KEY>()?;
@@ -242,7 +242,7 @@ fn key(src: &[u8], p: usize) -> Option<usize> {
     Some((product >> (u32::BITS - KEY_BITS)) as usize)
 }
 
-/// How many of the `most` bytes from `p` on are those `distance` before them.
+/// Returns how many of the `most` bytes from `p` on equal those `distance` before them.
 #[inline(always)]
 fn agreed(src: &[u8], p: usize, distance: usize, most: usize) -> usize {
     let here = src.get(p..p + most).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The encoders whose bytes are the same on every engine, as `portable/spec.md` of the engine crate says.
+//! Encoders whose output is the same on every engine, by `portable/spec.md` of the engine crate.
 //!
-//! `matches` looks for matches and chooses among them, `huffman` makes codes and `bits` writes them, for the codecs on top
-//! of them: `deflate`, with its `deflate_header`; `zstd`, with its literals, sequences and FSE tables.
+//! `matches` searches for matches and chooses among them, `huffman` makes codes and `bits` writes them. The codecs
+//! build on these: `deflate` with its `deflate_header`; `zstd` with its literals, sequences and FSE tables.
 
 mod bits;
 pub(super) mod deflate;

@@ -1,4 +1,4 @@
-//! ZSTD by the portable encoder: a frame with a block a part (`portable/spec.md`, "ZSTD").
+//! ZSTD by the portable encoder: a frame with one block per part (`portable/spec.md`, "ZSTD").
 
 use super::matches::{Part, Shape, Step};
 use super::{zstd_literals, zstd_sequences};
@@ -11,15 +11,15 @@ use strile_engine::portable::{PART, zstd_effort};
 const HEADER: [u8; 6] = [0x28, 0xB5, 0x2F, 0xFD, 0x80, 0x38];
 const HEADER_LEN: u64 = 10;
 const BLOCK_HEADER: [u8; 3] = [0; 3];
-/// The last block, of nothing.
+/// An empty last block.
 const EMPTY: [u8; 3] = [1, 0, 0];
 
-/// The types of blocks.
+/// Block types.
 const RAW: usize = 0;
 const REPEATED: usize = 1;
 const COMPRESSED: usize = 2;
 
-/// The most bytes `encode` can append: all parts raw.
+/// Returns the maximum bytes `encode` can append: all parts raw.
 pub(in crate::codec) fn bound(len: usize) -> u64 {
     let headers = (len.div_ceil(PART).max(1) as u64).saturating_mul(BLOCK_HEADER.len() as u64);
     (len as u64).saturating_add(headers).saturating_add(HEADER_LEN)
@@ -52,7 +52,7 @@ pub(in crate::codec) fn encode(
     Ok(())
 }
 
-/// The literals and the sequences of a part.
+/// Collects the literals and the sequences of a part.
 fn gather(part: &Part<'_>, literals: &mut Vec<u8>, sequences: &mut Vec<Step>) {
     literals.clear();
     sequences.clear();
@@ -63,7 +63,7 @@ fn gather(part: &Part<'_>, literals: &mut Vec<u8>, sequences: &mut Vec<Step>) {
         rest = behind.get(step.length as usize..).unwrap_or_default();
         match sequences.last_mut() {
             _ if step.length == 0 => {}
-            // It only ended because no match is longer.
+            // The last match only ended because of the maximum match length.
             Some(last) if step.literals == 0 && step.distance == last.distance => last.length += step.length,
             _ => sequences.push(*step),
         }

@@ -1,20 +1,20 @@
-//! FSE (RFC 8878, 4.1) as the ZSTD encoder needs it: counts made cells, cells described, tables that encode.
+//! FSE (RFC 8878, 4.1) for the ZSTD encoder: normalises counts to cells, describes cells, and builds encoding tables.
 //!
 //! Symbols are below `SYMBOLS` and no table has more than `MOST_LOG` bits. The numbers are those of `portable/spec.md`,
-//! sections *Normalisation*, *Cost* and *Bits*; nothing here depends on anything but its arguments.
+//! sections *Normalisation*, *Cost* and *Bits*; results depend on arguments alone.
 
 use super::bits::Bits;
 
-/// Room for the 53 codes that lengths of matches have.
+/// Capacity for the 53 codes of match lengths.
 pub(super) const SYMBOLS: usize = 64;
 const MOST_LOG: u32 = 9;
 
-/// How often each symbol occurs.
+/// Number of occurrences of each symbol.
 pub(super) type Counts = [u32; SYMBOLS];
 /// Cells of each symbol in a table; -1 is one cell, "less than one".
 pub(super) type Cells = [i16; SYMBOLS];
 
-/// The place of the highest bit; 0 of 0.
+/// Returns the index of the highest set bit; 0 for 0.
 pub(super) fn highest_bit(value: u32) -> u32 {
     value.checked_ilog2().unwrap_or(0)
 }
@@ -30,7 +30,7 @@ pub(super) fn put_mark(mut bits: Bits<'_>) {
     bits.align();
 }
 
-/// The cells of 2^`log` that counts with a sum above 0 have; there are as many cells as symbols that occur, or more.
+/// Distributes 2^`log` cells by counts with a sum above 0; there must be at least as many cells as occurring symbols.
 pub(super) fn normalise(counts: &Counts, log: u32) -> Cells {
     let total: u32 = counts.iter().sum();
     let size = 1_i32 << log;
@@ -68,7 +68,7 @@ pub(super) fn describe(cells: &Cells, log: u32, dst: &mut Vec<u8>) {
             *zeros += 1;
             continue;
         }
-        // After a count of 0 it is said how many more follow.
+        // A count of 0 is followed by the number of further zeros.
         if let Some(mut more) = zeros.take() {
             while more >= 3 {
                 bits.put(3, 2);
@@ -94,29 +94,29 @@ pub(super) fn describe(cells: &Cells, log: u32, dst: &mut Vec<u8>) {
     bits.align();
 }
 
-/// 256 times the binary logarithm, nearly.
+/// Returns 256 times the binary logarithm, approximately.
 fn logarithm(cells: u32) -> u32 {
     let whole = highest_bit(cells);
     let part = (cells << 8 >> whole) - 256;
     256 * whole + part + ((11 * part * (256 - part)) >> 13)
 }
 
-/// What symbols cost with a table, in 1/256 bit.
+/// Returns the cost of symbols with a table, in 1/256 bit.
 pub(super) fn cost(counts: &Counts, cells: &Cells, log: u32) -> u64 {
     let bits = |cell: i16| u64::from(256 * log - logarithm(u32::from(cell.unsigned_abs()).max(1)));
     counts.iter().zip(cells).map(|(&count, &cell)| u64::from(count) * bits(cell)).sum()
 }
 
-/// How a symbol goes on from a state: the bits it writes are those of (state + `bits`) >> 16.
+/// Transition of a symbol from a state: it writes (state + `bits`) >> 16 bits.
 #[derive(Clone, Copy, Default)]
 struct Step {
     bits: u32,
-    /// Where its cells begin, less the smallest state without the bits written.
+    /// Index of its first cell, minus the smallest state after shifting out the written bits.
     states: i32,
     first: u16,
 }
 
-/// A table that encodes; states are 2^log and above.
+/// An encoding table; states are at least 2^log.
 pub(super) struct Table {
     log: u32,
     states: [u16; 1 << MOST_LOG],
@@ -124,7 +124,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The table of cells whose sum, with -1 as 1, is 2^`log`.
+    /// Returns the table for cells whose sum, with -1 as 1, is 2^`log`.
     pub(super) fn new(cells: &Cells, log: u32) -> Self {
         let size = 1_usize << log;
         let mut table = Self { log, states: [0; 1 << MOST_LOG], steps: [Step::default(); SYMBOLS] };
@@ -134,7 +134,8 @@ impl Table {
             if count == 0 {
                 continue;
             }
-            // So many bits leave of the largest states `count` to 2 * `count` - 1, of the smallest one bit less does.
+            // Shifting out `most` bits maps the largest states to `count` to 2 * `count` - 1; the smallest need one bit
+            // less.
             let most = log - highest_bit(u32::from(count) - 1) * u32::from(count > 1);
             step.bits = (most << 16).wrapping_sub(u32::from(count) << most);
             step.states = i32::from(before) - i32::from(count);
@@ -157,12 +158,12 @@ impl Table {
         table
     }
 
-    /// The state that a symbol begins with.
+    /// Returns the initial state for a symbol.
     pub(super) fn first(&self, symbol: u8) -> u32 {
         self.steps.get(usize::from(symbol)).map_or(0, |step| u32::from(step.first))
     }
 
-    /// Goes on to a state of `symbol`, writing what leads back.
+    /// Moves to a state of `symbol` and writes the bits that lead back.
     pub(super) fn next(&self, state: &mut u32, symbol: u8, bits: &mut Bits<'_>) {
         let Some(step) = self.steps.get(usize::from(symbol)) else { return };
         let count = state.wrapping_add(step.bits) >> 16;
@@ -177,7 +178,7 @@ impl Table {
     }
 }
 
-/// The symbol of every cell.
+/// Returns the symbol of every cell.
 fn spread(cells: &Cells, size: usize) -> [u8; 1 << MOST_LOG] {
     let mut symbols = [0_u8; 1 << MOST_LOG];
     let mut free = size;

@@ -1,22 +1,22 @@
-//! The literals section of a ZSTD block (RFC 8878, 3.1.1.3.1): raw, one byte repeated, or a Huffman code with its tree.
+//! Literals section of a ZSTD block (RFC 8878, 3.1.1.3.1): raw, one repeated byte, or a Huffman code with its tree.
 //!
-//! The tree is always told, so that a part depends on no other. See `portable/spec.md`.
+//! The tree is always written, so that parts are independent of each other. See `portable/spec.md`.
 
 use super::bits::Bits;
 use super::huffman::code_lengths;
 use super::zstd_fse::{Counts, SYMBOLS, Table, describe, normalise, put_mark};
 
-/// No code is longer.
+/// Maximum length of a code.
 const MOST_BITS: u8 = 11;
-/// Literals from which there are four streams.
+/// Number of literals from which there are four streams.
 const FOUR_STREAMS: usize = 256;
-/// The cells of the table of weights, as a power of 2, and the most bytes it and they may have.
+/// Cells of the table of weights, as a power of 2, and the maximum bytes of the table and the weights.
 const WEIGHTS_LOG: u32 = 6;
 const MOST_WEIGHTS_LEN: usize = 127;
-/// The most weights that can be written directly.
+/// Maximum number of weights that can be written directly.
 const MOST_DIRECT: usize = 128;
 
-/// The types of a section.
+/// Section types.
 const RAW: usize = 0;
 const REPEATED: usize = 1;
 const COMPRESSED: usize = 2;
@@ -41,7 +41,7 @@ pub(super) fn append(literals: &[u8], dst: &mut Vec<u8>) {
     }
 }
 
-/// The header of a section that is not compressed; its length.
+/// Writes the header of an uncompressed section; returns its length.
 fn plain_header(kind: usize, len: usize, dst: &mut Vec<u8>) -> usize {
     let (value, count) = match len {
         0..32 => (len << 3, 1),
@@ -52,7 +52,7 @@ fn plain_header(kind: usize, len: usize, dst: &mut Vec<u8>) -> usize {
     count
 }
 
-/// Appends a compressed section; false where it is not below `raw_len` bytes, and what was appended is to be forgotten.
+/// Appends a compressed section; `false` if it is not below `raw_len` bytes, and the appended bytes must be discarded.
 fn compress(literals: &[u8], raw_len: usize, dst: &mut Vec<u8>) -> bool {
     let len = literals.len();
     if len < 2 {
@@ -103,21 +103,21 @@ fn compress(literals: &[u8], raw_len: usize, dst: &mut Vec<u8>) -> bool {
     header_len + encoded < raw_len
 }
 
-/// The code of every byte, and the weights of all but the last that occurs.
+/// Code of every byte, and the weights of all but the last that occurs.
 struct Code {
     codes: [(u16, u8); 256],
     weights: Vec<u8>,
 }
 
 impl Code {
-    /// The code of counts of which two or more are not 0.
+    /// Returns the code of counts, at least two of which are not 0.
     fn new(counts: &[u32; 256]) -> Self {
         let lengths = code_lengths(counts, MOST_BITS);
         let longest = lengths.iter().copied().max().unwrap_or(0);
         let weight = |length: u8| if length == 0 { 0 } else { longest + 1 - length };
         let used = lengths.iter().rposition(|&l| l > 0).unwrap_or(0);
         let weights = lengths.iter().take(used).map(|&l| weight(l)).collect();
-        // The longest codes have the smallest numbers, and of one length smaller bytes smaller numbers.
+        // The longest codes have the smallest numbers; within a length, smaller bytes have smaller numbers.
         let mut codes = [(0, 0); 256];
         let mut next = 0;
         for length in (1..=longest).rev() {
@@ -130,7 +130,7 @@ impl Code {
         Self { codes, weights }
     }
 
-    /// Appends one stream: the last literal comes first.
+    /// Appends one stream, last literal first.
     fn stream(&self, literals: &[u8], dst: &mut Vec<u8>) {
         let mut bits = Bits::new(dst);
         for &literal in literals.iter().rev() {
@@ -142,7 +142,7 @@ impl Code {
     }
 }
 
-/// Appends the weights in their shorter form; false where they have none.
+/// Appends the weights in the shorter form; `false` if neither form is possible.
 fn append_weights(weights: &[u8], dst: &mut Vec<u8>) -> bool {
     let start = dst.len();
     let direct = if weights.len() <= MOST_DIRECT { weights.len().div_ceil(2) } else { usize::MAX };
@@ -169,7 +169,7 @@ fn append_weights(weights: &[u8], dst: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Appends weights and their table; false where there are no two different ones.
+/// Appends weights and their table; `false` unless at least two are different.
 fn fse_weights(weights: &[u8], dst: &mut Vec<u8>) -> bool {
     let mut counts: Counts = [0; SYMBOLS];
     for &weight in weights {

@@ -1,6 +1,6 @@
-//! The sequences section of a ZSTD block (RFC 8878, 3.1.1.3.2): codes, recent distances, three FSE tables, one stream.
+//! Sequences section of a ZSTD block (RFC 8878, 3.1.1.3.2): codes, recent distances, three FSE tables, one stream.
 //!
-//! A part knows no distances but its own, so that parts can be coded side by side. See `portable/spec.md`.
+//! A part refers to no distances but its own, so that parts can be encoded in parallel. See `portable/spec.md`.
 
 use super::bits::Bits;
 use super::matches::Step;
@@ -9,15 +9,15 @@ use super::zstd_fse::{
 };
 use strile_engine::portable::{LEAST, PART};
 
-// A count of sequences has two bytes.
+// A count of sequences fits two bytes.
 const _: () = assert!(PART / LEAST < 0x7F00 && LEAST >= 3);
 
-/// The last distinct distances, the latest first; 0 is none.
+/// Last distinct distances, most recent first; 0 is none.
 #[derive(Default)]
 struct Recent([u32; 3]);
 
 impl Recent {
-    /// The offset value of a sequence, which is the latest then.
+    /// Returns the offset value of a sequence and makes its distance the most recent one.
     fn value_of(&mut self, sequence: Step) -> u32 {
         let [first, second, third] = self.0;
         let distance = sequence.distance;
@@ -33,16 +33,16 @@ impl Recent {
             }
             3
         };
-        // Without literals the latest is left out; a match never follows one of its own distance.
+        // Without literals the most recent distance is skipped; a match never follows one of the same distance.
         if sequence.literals == 0 { place - 1 } else { place }
     }
 }
 
-/// The extra bits of the codes from 16, or 32, on: each row a number of bits and how many codes have it.
+/// Extra bits of the codes from 16, or 32, on: each row has a number of bits and how many codes have it.
 const LENGTH_CODES: [(u32, u32); 4] = [(1, 4), (2, 2), (3, 2), (4, 1)];
 const MATCH_CODES: [(u32, u32); 5] = [(1, 4), (2, 2), (3, 2), (4, 2), (5, 1)];
 
-/// A code and its number of extra bits, which are the lowest of the value.
+/// Returns a code and its number of extra bits, which are the lowest of the value.
 fn code_of(value: u32, plain: u32, rows: &[(u32, u32)], powers: u32) -> (u8, u32) {
     let code = |code: u32| u8::try_from(code).unwrap_or(u8::MAX);
     if value < plain {
@@ -60,7 +60,7 @@ fn code_of(value: u32, plain: u32, rows: &[(u32, u32)], powers: u32) -> (u8, u32
     (code(bits + powers), bits)
 }
 
-/// A number as it is written: its code, and the lowest bits of the number itself.
+/// A number as written: its code, and the lowest bits of the number itself.
 #[derive(Clone, Copy)]
 struct Field {
     code: u8,
@@ -68,7 +68,7 @@ struct Field {
     extra_bits: u32,
 }
 
-/// A sequence as it is written.
+/// A sequence as written.
 struct Coded {
     literals: Field,
     offset: Field,
@@ -95,8 +95,8 @@ impl Coded {
     }
 }
 
-/// One of the three kinds of codes: its predefined distribution (RFC 8878, 3.1.1.3.2.2), the log of that, and the most that
-/// any table of its kind may have.
+/// One of the three kinds of codes: its predefined distribution (RFC 8878, 3.1.1.3.2.2), the log of that, and the
+/// maximum log of any table of its kind.
 struct Kind {
     cells: &'static [i16],
     log: u32,
@@ -125,7 +125,7 @@ const MATCH: Kind = Kind {
     most_log: 9,
 };
 
-/// The modes of a table.
+/// Table modes.
 const PREDEFINED: u8 = 0;
 const ONE_CODE: u8 = 1;
 const DESCRIBED: u8 = 2;
@@ -134,13 +134,13 @@ const DESCRIBED: u8 = 2;
 struct Coder {
     mode: u8,
     description: Vec<u8>,
-    /// None where there is one code alone.
+    /// `None` if there is only one code.
     table: Option<Table>,
     state: u32,
 }
 
 impl Coder {
-    /// What is best for codes of which there is one at least.
+    /// Returns the best coder for codes, of which there is at least one.
     fn new(codes: impl Iterator<Item = u8>, kind: &Kind) -> Self {
         let mut counts: Counts = [0; SYMBOLS];
         let (mut total, mut largest) = (0, 0);

@@ -1,19 +1,19 @@
-//! The 14-bit chroma code of 24-bit LogLuv: a numbering of the squares of 0.0035 that cover visible colours in
-//! the CIE (u', v') diagram, row by row.
+//! The 14-bit chroma code of 24-bit LogLuv: a row-by-row numbering of the squares of 0.0035 that cover visible colours
+//! in the CIE (u', v') diagram.
 //!
-//! The numbers of the table were measured: every code was decoded with GDAL, and rows and starts fitted to the
-//! results, so that all 16,384 codes give the same 16-bit numbers.
+//! The table was measured: every code was decoded with GDAL, and rows and starts were fitted to the results, so that
+//! all 16,384 codes give the same 16-bit numbers.
 
-/// Side of a square.
+/// Side length of a square.
 const SIDE: f64 = 0.0035;
-/// v' where the first row begins.
+/// v' at the start of the first row.
 const V_START: f64 = 0.01694;
-/// What codes past the last square stand for: the colour of equal energy.
+/// Value of codes past the last square: the colour of equal energy.
 const NEUTRAL: (f64, f64) = (0.210_526_316, 0.473_684_211);
-/// The unit of the starts below.
+/// Unit of the starts below.
 const UNIT: f64 = 1e-7;
 
-/// (u', v') of a code: the middle of its square.
+/// Returns (u', v') of a code: the middle of its square.
 pub(crate) fn uv(code: u32) -> (f64, f64) {
     let mut left = code;
     for (row, &(squares, start)) in ROWS.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(crate) fn uv(code: u32) -> (f64, f64) {
     NEUTRAL
 }
 
-/// Rows from the bottom: number of squares, u' where the first begins.
+/// Rows from the bottom: number of squares, and u' at the start of the first.
 const ROWS: [(u32, u32); 163] = [
     (4, 2476635),
     (6, 2437772),

@@ -1,29 +1,29 @@
-//! How much memory the Huffman codes of a lossless WebP image take, found before they are made.
+//! Computes the memory of the Huffman codes of a lossless WebP image before they are built.
 //!
-//! A stream may state 65,536 groups of five codes, each a table of 4 KiB to the decoder, in a few bytes: two megabytes
-//! become more than one gigabyte. How many groups there are is in a picture, the largest number of which counts; so the
-//! stream is followed to where its groups end: through the pictures of transforms, which are small, and that picture
-//! (WebP Lossless Bitstream Specification, sections 4 to 6). What the decoder makes of each code is added up. A stream
-//! that is not valid is followed to where it breaks, and so does the decoder.
+//! A stream may state 65,536 groups of five codes, each a table of 4 KiB in the decoder, in a few bytes: two megabytes
+//! become more than one gigabyte. The number of groups is the largest number in a picture of the stream, so the stream
+//! is followed to the end of its groups: through the pictures of transforms, which are small, and that picture (WebP
+//! Lossless Bitstream Specification, sections 4 to 6). The decoder's memory for each code is added up. An invalid
+//! stream is followed to the error, where the decoder stops too.
 
 use crate::codec::deflate::inflate_scan::{Code, Scanner};
 
-/// Bytes of the entry of a group: five codes, kept in a list that doubles as it grows, and is copied then.
+/// Bytes of a group's entry: five codes, kept in a list that doubles as it grows, and is copied then.
 const GROUP: u64 = 5 * 56 * 3;
-/// Bytes of a code with two symbols, and of what the allocator adds.
+/// Bytes of a code with two symbols, including the allocator's overhead.
 const SMALL: u64 = 128;
-/// Bits that the table of a code looks up at once, at most.
+/// Maximum index bits of a code's table.
 const TABLE_BITS: u32 = 10;
-/// Bytes of an entry of the table, and of a node for longer codes, of which there are two for a symbol.
+/// Bytes of a table entry, and of a node for longer codes, two per symbol.
 const ENTRY: u64 = 4;
 const NODES: u64 = 2 * 16;
 
 /// Symbols of the five codes: green with lengths, red, blue, alpha, distances.
 const ALPHABETS: [usize; 5] = [256 + 24, 256, 256, 256, 40];
-/// In which order the lengths of the code for code lengths are stored.
+/// Order in which the lengths of the code for code lengths are stored.
 const ORDER: [usize; 19] = [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// Where the first 120 distances point to: columns to the left, and rows up.
+/// Offsets of the first 120 distances: columns to the left, and rows up.
 #[rustfmt::skip]
 const NEAR: [(i32, i32); 120] = [
     (0, 1),  (1, 0),  (1, 1),  (-1, 1), (0, 2),  (2, 0),  (1, 2),  (-1, 2),
@@ -43,7 +43,7 @@ const NEAR: [(i32, i32); 120] = [
     (-6, 7), (7, 6),  (-7, 6), (8, 5),  (7, 7),  (-7, 7), (8, 6),  (8, 7),
 ];
 
-/// Bytes that the codes of a lossless image, or of a lossless alpha, take. `size` is that of the image.
+/// Returns the bytes that the codes of a lossless image, or of a lossless alpha, take. `size` is the size of the image.
 pub(crate) fn memory(src: &[u8], size: (u32, u32)) -> u64 {
     let mut rest = src.get(12..).unwrap_or_default();
     let mut sum = 0_u64;
@@ -52,7 +52,7 @@ pub(crate) fn memory(src: &[u8], size: (u32, u32)) -> u64 {
     {
         let len = usize::try_from(u32::from_le_bytes(*len)).unwrap_or(usize::MAX);
         let chunk = body.get(..len).unwrap_or(body);
-        // A header of five bytes, which states the size; or one that says how the alpha is compressed.
+        // Skip a header of five bytes, which states the size, or one byte that states the compression of the alpha.
         let stream = match (name, chunk) {
             (b"VP8L", [_, _, _, _, _, stream @ ..]) => Some(stream),
             (b"ALPH", [how, stream @ ..]) if how & 3 == 1 => Some(stream),
@@ -60,7 +60,7 @@ pub(crate) fn memory(src: &[u8], size: (u32, u32)) -> u64 {
         };
         if let Some(stream) = stream {
             let mut survey = Survey { bits: Scanner::new(stream), memory: 0 };
-            // What there is to a break is what the decoder makes.
+            // The decoder builds all codes up to an error.
             let _to_its_end = survey.image(size);
             sum = sum.saturating_add(survey.memory);
         }
@@ -74,11 +74,11 @@ struct Survey<'a> {
     memory: u64,
 }
 
-/// A code, as far as a survey needs it.
+/// A code, reduced to what the survey needs.
 enum Symbols {
-    /// One symbol, which takes no bit.
+    /// One symbol, which takes no bits.
     One(usize),
-    /// Two, in the order in which they are stored.
+    /// Two symbols, in the order in which they are stored.
     Two([usize; 2]),
     Many(Code),
 }
@@ -96,7 +96,7 @@ impl Survey<'_> {
         }
     }
 
-    /// The image itself, to the end of its codes; `None` where it breaks.
+    /// Reads the image itself, to the end of its codes; `None` at an error.
     fn image(&mut self, (width, height): (u32, u32)) -> Option<()> {
         let mut width = width;
         let mut seen = [false; 4];
@@ -181,7 +181,7 @@ impl Survey<'_> {
         Code::new(&lengths).map(Symbols::Many)
     }
 
-    /// The code lengths of an alphabet.
+    /// Reads the code lengths of an alphabet.
     fn lengths(&mut self, alphabet: usize) -> Option<Vec<u8>> {
         let mut order = [0_u8; 19];
         let stored = 4 + self.bits(4)?;
@@ -219,7 +219,7 @@ impl Survey<'_> {
         Some(lengths)
     }
 
-    /// A picture within the image, with one group of codes: its pixels, as alpha, red, green and blue.
+    /// Reads a picture within the image, with one group of codes: its pixels, as alpha, red, green and blue.
     fn picture(&mut self, (width, height): (u32, u32)) -> Option<Vec<u32>> {
         let cache_bits = self.cache_bits()?;
         let [green, red, blue, alpha, distance] = self.group(cache_bits)?;
@@ -247,7 +247,7 @@ impl Survey<'_> {
                     }
                 }
                 index => {
-                    // The decoder puts pixels into the cache one by one; only here it matters what is in it.
+                    // The decoder adds pixels to the cache one by one; its contents only matter here.
                     for pixel in pixels.get(cached..)? {
                         let slot =
                             pixel.wrapping_mul(0x1E35_A7BD) >> (32 - u32::try_from(cache_bits).ok()?);
@@ -261,7 +261,7 @@ impl Survey<'_> {
         Some(pixels)
     }
 
-    /// A length or a distance.
+    /// Reads a length or a distance.
     fn number(&mut self, prefix: usize) -> Option<usize> {
         if prefix < 4 {
             return Some(prefix + 1);
@@ -271,7 +271,7 @@ impl Survey<'_> {
     }
 }
 
-/// How many pixels back a distance is.
+/// Returns a distance in pixels.
 fn back(distance: usize, width: u32) -> Option<usize> {
     match NEAR.get(distance.checked_sub(1)?) {
         None => Some(distance - NEAR.len()),

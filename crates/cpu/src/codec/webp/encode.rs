@@ -1,7 +1,7 @@
 //! WebP of 3 or 4 samples of 8 bits, by libwebp.
 //!
-//! Lossless keeps every sample, also the colours of transparent pixels (libwebp's `exact`, without which it
-//! clears them). Lossy keeps alpha exactly. Effort is libwebp's default, as in libtiff.
+//! Lossless keeps every sample, including the colours of transparent pixels (libwebp's `exact`; without it they are
+//! cleared). Lossy keeps alpha exactly. Effort is libwebp's default, as in libtiff.
 
 use crate::codec::StoredBlock;
 use crate::codec::image_shape::check_len;
@@ -9,10 +9,10 @@ use strile_engine::{BlockFault, EncodeLayout, EncodeParams};
 use strile_tiff::DataType;
 use webp::{Encoder, PixelLayout, WebPConfig};
 
-/// Longest side that the format can state.
+/// Maximum side that the format can state.
 const LONGEST: u32 = 16_383;
 
-/// What libwebp takes for lossless as effort, for lossy as quality, where nothing is asked: libtiff's default too.
+/// libwebp's default quality, which for lossless is its effort; also libtiff's default.
 const EFFORT: f32 = 75.0;
 
 /// Checks the layout.
@@ -36,12 +36,12 @@ pub(in crate::codec) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, St
     Ok(layout)
 }
 
-/// The most bytes of a block that has `len`.
+/// Returns the maximum bytes of a block of `len` bytes.
 pub(in crate::codec) fn bound(len: usize) -> u64 {
     (len as u64).saturating_mul(2).saturating_add(4096)
 }
 
-/// Appends the file of a block.
+/// Appends the WebP file of a block.
 pub(in crate::codec) fn encode(
     src: &[u8],
     dst: &mut Vec<u8>,
@@ -75,7 +75,7 @@ mod tests {
     use crate::codec::testing::{decode_rows, encode_rows, layout, params, prepared};
     use strile_tiff::Compression;
 
-    /// Slopes; the last of four samples is alpha, 0 in some pixels.
+    /// Returns slopes; the last of four samples is alpha, 0 in some pixels.
     fn picture(width: u32, rows: u32, samples: u32) -> Vec<u8> {
         let sample = |x: u32, y: u32, c: u32| match c {
             3 if (x + y).is_multiple_of(5) => 0,

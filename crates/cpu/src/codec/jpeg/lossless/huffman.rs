@@ -2,15 +2,15 @@
 
 use strile_codestream::jpeg::{HuffmanCode, HuffmanTable};
 
-/// Codes this long are looked up at once.
+/// Maximum length of codes in the fast table.
 const FAST_BITS: u32 = 9;
 
 /// A Huffman table of difference categories (T.81, annex C).
 #[derive(Debug, Clone)]
 pub(super) struct Huffman {
-    /// By the next `FAST_BITS` bits: length and category; length 0 for longer codes.
+    /// Length and category by the next `FAST_BITS` bits; length 0 for longer codes.
     fast: Vec<(u8, u8)>,
-    /// By length: the first code, the number of codes, the place of the first value.
+    /// By length: the first code, the number of codes, the index of the first value.
     lengths: [(u32, u32, usize); 17],
     values: Vec<u8>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Bits<'a> {
     /// The next bits, from the most significant one down.
     word: u64,
     have: u32,
-    /// Bits of `word` that are not from the data.
+    /// Bits of `word` that are past the data.
     made_up: u32,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Bits<'a> {
         self.have -= count.min(self.have);
     }
 
-    /// The next difference modulo 2^16, or `None` where no code begins so.
+    /// Takes the next difference modulo 2^16, or `None` if no code begins like this.
     #[expect(clippy::cast_possible_truncation, reason = "differences are modulo 2^16 (T.81 H.1.2.1)")]
     pub(super) fn difference(&mut self, table: &Huffman) -> Option<u16> {
         self.fill();
@@ -114,12 +114,12 @@ impl<'a> Bits<'a> {
         None
     }
 
-    /// True once bits were taken that the data do not have.
+    /// Returns whether more bits were taken than the data has.
     pub(super) fn overrun(&self) -> bool {
         self.have < self.made_up
     }
 
-    /// Goes past the restart marker that must be next.
+    /// Skips the restart marker that must be next.
     pub(super) fn restart(&mut self) -> Option<()> {
         self.at = self.position();
         let fill = self.data.get(self.at..)?.iter().take_while(|&&byte| byte == 0xFF).count();
@@ -131,7 +131,7 @@ impl<'a> Bits<'a> {
         Some(())
     }
 
-    /// Where the next marker is at the earliest. Bytes of data may be in `word`, but no marker.
+    /// Returns the earliest offset of the next marker. `word` may hold bytes of data, but no marker.
     pub(super) fn position(&self) -> usize {
         let rest = self.data.get(self.at..).unwrap_or_default();
         let data = rest.windows(2).position(|pair| matches!(pair, &[0xFF, marker] if marker != 0));

@@ -1,30 +1,30 @@
-//! The bit streams of high-throughput code-blocks (ISO 15444-15, 7.1): two that go forwards, low bits first
-//! (magnitudes with signs; significance propagation), two that go backwards (codes of quads; magnitude
-//! refinement), and the adaptive run lengths (MEL), high bits first.
+//! Bit streams of high-throughput code-blocks (ISO 15444-15, 7.1): two forward streams, low bits first (magnitudes with
+//! signs; significance propagation), two backward streams (codes of quads; magnitude refinement), and the adaptive run
+//! lengths (MEL), high bits first.
 //!
-//! The first four are packed before they are read: stuffed bits are removed, low bits come first. One load then reads
-//! many bits from any place.
+//! The first four are packed before they are read: stuffed bits are removed, and low bits come first. One load then
+//! reads many bits from any position.
 
 use crate::pool::Buffer;
 
-/// Bytes after the bits of a packed stream, so that loads near its end stay inside.
+/// Bytes after the bits of a packed stream, so that loads near its end stay in bounds.
 const MARGIN: usize = 64;
 
-/// The bits of a stream without stuffed bits, low bits first.
+/// Bits of a stream without stuffed bits, low bits first.
 #[derive(Default)]
 pub(super) struct Packed {
     bytes: Vec<u8>,
-    /// How many bits came from the stream.
+    /// Number of bits from the stream.
     len: usize,
 }
 
 impl Packed {
-    /// Its memory.
+    /// Returns the buffer.
     pub(super) fn buffer(&mut self) -> &mut dyn Buffer {
         &mut self.bytes
     }
 
-    /// Packs a forward stream: after `0xFF` a byte has seven bits. Ones follow its end, or zeros.
+    /// Packs a forward stream: after `0xFF` a byte has seven bits. Its end is followed by ones or by zeros.
     #[inline(always)]
     pub(super) fn forward(&mut self, bytes: &[u8], ones_follow: bool) {
         let mut packer = Packer::new(&mut self.bytes, bytes.len(), ones_follow);
@@ -46,7 +46,7 @@ impl Packed {
         self.len = packer.finish(ones_follow);
     }
 
-    /// Packs the codes of quads, which go backwards from half a byte.
+    /// Packs the codes of quads, which run backwards, starting with half a byte.
     #[inline(always)]
     pub(super) fn codes(&mut self, bytes: &[u8], half: u8) {
         let mut packer = Packer::new(&mut self.bytes, bytes.len(), false);
@@ -54,17 +54,17 @@ impl Packed {
         self.len = backward(packer, bytes, half | 15 > 0x8F);
     }
 
-    /// Packs the bits of magnitude refinement, which go backwards.
+    /// Packs the bits of magnitude refinement, which run backwards.
     pub(super) fn refinement(&mut self, bytes: &[u8]) {
         self.len = backward(Packer::new(&mut self.bytes, bytes.len(), false), bytes, true);
     }
 
-    /// Returns how many bits came from the stream.
+    /// Returns the number of bits from the stream.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns the bits in bytes, with at least `MARGIN` bytes after them.
+    /// Returns the bits as bytes, with at least `MARGIN` bytes after them.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -76,20 +76,20 @@ impl Packed {
         chunk.map_or(0, |chunk| u64::from_le_bytes(*chunk)) >> (at % 8)
     }
 
-    /// Reads from the first bit; zeros follow the last.
+    /// Returns a reader from the first bit on; zeros follow the last.
     pub(super) fn reader(&self) -> Reader<'_> {
         Reader { bytes: &self.bytes, at: 0, held: 0, count: 0 }
     }
 }
 
-/// Whether one of the eight bytes is `0xFF`.
+/// Returns whether one of the eight bytes is `0xFF`.
 #[inline(always)]
 fn has_ones(word: u64) -> bool {
     (!word).wrapping_sub(0x0101_0101_0101_0101) & word & 0x8080_8080_8080_8080 != 0
 }
 
-/// Packs from the last byte to the first: a byte whose lower seven bits are ones has only those if the byte read
-/// before it was above `0x8F`.
+/// Packs from the last byte to the first: a byte whose lower seven bits are ones has only those if the byte read before
+/// it was above `0x8F`.
 #[inline(always)]
 fn backward(mut packer: Packer<'_>, bytes: &[u8], mut stuffed: bool) -> usize {
     let slow = |packer: &mut Packer<'_>, byte: u8, stuffed: bool| {
@@ -110,17 +110,17 @@ fn backward(mut packer: Packer<'_>, bytes: &[u8], mut stuffed: bool) -> usize {
     packer.finish(false)
 }
 
-/// Where bits are packed to.
+/// Destination of packed bits.
 struct Packer<'a> {
     out: &'a mut [u8],
     at: usize,
     held: u64,
-    /// Bits held, below 64.
+    /// Pending bits, below 64.
     count: u32,
 }
 
 impl<'a> Packer<'a> {
-    /// Makes room for `len` bytes and a half.
+    /// Reserves `len` bytes and a half.
     #[inline(always)]
     fn new(out: &'a mut Vec<u8>, len: usize, ones_follow: bool) -> Self {
         out.clear();
@@ -134,7 +134,7 @@ impl<'a> Packer<'a> {
         self.held = word >> 1 >> (63 - self.count);
     }
 
-    /// Puts the lower `width` bits, at most 8.
+    /// Appends the lower `width` bits, at most 8.
     #[inline(always)]
     fn put(&mut self, bits: u8, width: u32) {
         let bits = u64::from(bits) & ((1 << width) - 1);
@@ -155,7 +155,7 @@ impl<'a> Packer<'a> {
         self.at += 8;
     }
 
-    /// Returns how many bits were packed.
+    /// Returns the number of packed bits.
     #[inline(always)]
     fn finish(mut self, ones_follow: bool) -> usize {
         let len = 8 * self.at + self.count as usize;
@@ -165,7 +165,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// Where a packed stream is read.
+/// Read position in a packed stream.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -184,7 +184,7 @@ impl Reader<'_> {
         self.held
     }
 
-    /// Skips at most 56 bits, which were looked at.
+    /// Skips at most 56 bits, which were peeked.
     #[inline(always)]
     pub(super) fn skip(&mut self, count: u32) {
         self.held >>= count;
@@ -203,23 +203,23 @@ impl Reader<'_> {
     }
 }
 
-/// Bits of run lengths for each state.
+/// Number of run length bits per state.
 const RUN_BITS: [u8; 13] = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5];
 
-/// Events that are mostly 0, told as lengths of runs.
+/// Events that are mostly 0, coded as run lengths.
 pub(super) struct Runs<'a> {
     bytes: &'a [u8],
     last: u8,
-    /// Bits to come, the first of them highest.
+    /// The next bits, the first of them highest.
     held: u64,
     count: u32,
     state: usize,
-    /// Twice the events of 0 to come, and one more if a 1 comes after them.
+    /// Twice the number of remaining 0 events, plus one if a 1 follows them.
     run: u32,
 }
 
 impl<'a> Runs<'a> {
-    /// The low half of the last byte belongs to the codes of quads, and reads as ones here.
+    /// Returns a reader of `bytes`. The low half of the last byte belongs to the codes of quads and reads as ones here.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, last: 0, held: 0, count: 0, state: 0, run: 0 }
     }
@@ -254,7 +254,7 @@ impl<'a> Runs<'a> {
         self.count -= used;
     }
 
-    /// After `0xFF` a byte has seven bits. Ones follow the last.
+    /// Loads a byte. After `0xFF` a byte has seven bits; ones follow the last byte.
     fn fetch(&mut self) {
         while self.count <= 56 {
             let width = if self.last == 0xFF { 7 } else { 8 };

@@ -1,24 +1,26 @@
-//! The cleanup pass (ISO 15444-15, 7.3): quads of two by two coefficients, row by row, two at a time. A code tells
-//! which are significant, another the largest exponent; then each significant one has that many bits.
+//! The cleanup pass (ISO 15444-15, 7.3): quads of two by two coefficients, row by row, two quads at a time. One code
+//! gives the significant coefficients, another the largest exponent; then each significant coefficient has that many
+//! bits.
 //!
-//! A row of quads is decoded in three steps: all its codes, then how many bits its coefficients have, which depends on the
-//! row above, then the coefficients. Significance is as good as random: what depends on it is computed without branches.
+//! A row of quads is decoded in three steps: first all its codes, then the number of bits of its coefficients, which
+//! depends on the row above, then the coefficients. Significance is practically random, so computations that depend on
+//! it avoid branches.
 
 use super::bits::{Packed, Reader, Runs};
 use super::codes::{Exponents, FIRST_ROW, OTHER_ROWS};
 use super::{Space, corrupt, wide};
 use strile_engine::BlockFault;
 
-/// Most bytes that runs and codes can have together.
+/// Maximum bytes of run lengths and codes together.
 const MOST_SUFFIX: usize = 4079;
 /// Quads across in the widest code-block.
 pub(super) const MOST_QUADS: usize = 512;
 /// Coefficients across in two quads.
 pub(super) const PAIR: usize = 4;
-/// Most bytes of a coefficient: 31 bits, and those that are stuffed.
+/// Maximum bytes of a coefficient: 31 bits and stuffed bits.
 const MOST_BYTES: usize = 5;
 
-/// What is known of a quad: its code as in `FIRST_ROW`, and from bit 16 on how many bits its coefficients have.
+/// Decoded state of a quad: its code as in `FIRST_ROW`, and from bit 16 on the number of bits of its coefficients.
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub(super) struct Quad(pub(super) u32);
@@ -29,38 +31,38 @@ impl Quad {
     }
 }
 
-/// Where magnitudes are read.
+/// Read position of the magnitudes.
 pub(super) struct Magnitudes<'a> {
     pub(super) bits: &'a Packed,
-    /// The next bit.
+    /// Index of the next bit.
     pub(super) at: usize,
     pub(super) planes: u8,
 }
 
-/// The quads of a row, with one that is 0 on either side.
+/// Quads of a row, with a zero quad on either side.
 pub(super) type Quads = [Quad; MOST_QUADS + 2];
-/// The contexts of quads as far as the row above makes them, in their place in the index of a table.
+/// Partial contexts of quads from the row above, shifted to their place in a table index.
 pub(super) type Contexts = [u32; MOST_QUADS];
-/// Exponents of the row of coefficients above, after one that is 0.
+/// Exponents of the row of coefficients above, after a zero.
 pub(super) type Above = [u8; 2 * MOST_QUADS + 5];
 
-/// Where the codes of quads are read, and what is known of the row above.
+/// Read position of the codes of quads, and data of the row above.
 struct Codes<'a> {
     bits: Reader<'a>,
     runs: Runs<'a>,
     contexts: Contexts,
-    /// What the quad before makes of the next context.
+    /// Contribution of the previous quad to the next context.
     west: u32,
-    /// All bits that any quad of the row has.
+    /// OR of all quads of the row.
     any: u32,
 }
 
-/// Where a pass is in its streams.
+/// Positions of a pass in its streams.
 struct Pass<'a> {
     codes: Codes<'a>,
     magnitudes: Magnitudes<'a>,
     exponents: Above,
-    /// The largest exponent that the bit planes allow.
+    /// Largest exponent that the bit planes allow.
     most: u32,
 }
 
@@ -113,8 +115,8 @@ pub(super) fn decode(
 }
 
 impl Pass<'_> {
-    /// Checks the codes of a row, and makes of them what its coefficients and the codes of the next row need. Returns the
-    /// most bits that a coefficient has.
+    /// Checks the codes of a row and derives from them the data for its coefficients and for the codes of the next row.
+    /// Returns the maximum number of bits of a coefficient.
     #[inline(always)]
     fn prepare(&mut self, quads: &mut Quads, width: usize, tall: bool) -> Result<u32, BlockFault> {
         let count = width.div_ceil(2);
@@ -130,8 +132,7 @@ impl Pass<'_> {
         Ok(most)
     }
 
-    /// Reads the coefficients of a row of quads, and the codes of the next row beside them: what one waits for, the other
-    /// does not.
+    /// Reads the coefficients of a row of quads, interleaved with the codes of the next row: their latencies overlap.
     #[inline(always)]
     fn row(
         &mut self,
@@ -161,9 +162,9 @@ impl Pass<'_> {
     }
 }
 
-/// What is done beside the coefficients of a row.
+/// Work that is interleaved with the coefficients of a row.
 pub(super) trait Beside {
-    /// Is called once for each pair of quads, in order.
+    /// Called once per pair of quads, in order.
     fn pair(&mut self, index: usize);
 }
 
@@ -172,7 +173,7 @@ impl Beside for () {
     fn pair(&mut self, _: usize) {}
 }
 
-/// The codes of the next row, as far as its quads come in pairs.
+/// Reads the codes of the next row, except those of an unpaired quad.
 struct NextRow<'a, 'b> {
     codes: &'a mut Codes<'b>,
     quads: &'a mut Quads,
@@ -205,7 +206,7 @@ impl Codes<'_> {
         }
     }
 
-    /// Reads the code of the last quad of a row that is not the first, if it is not one of a pair.
+    /// Reads the code of an unpaired last quad of a row other than the first.
     #[inline(always)]
     fn last(&mut self, quads: &mut Quads, count: usize) {
         if count % 2 == 1 {
@@ -236,7 +237,7 @@ impl Codes<'_> {
         self.any |= left | right;
     }
 
-    /// Reads the code of a quad that is the last of its row, and not of a pair.
+    /// Reads the code of an unpaired quad at the end of a row.
     #[inline(always)]
     fn single<const FIRST: bool>(&mut self, quads: &mut Quads, index: usize) {
         let (Some([last, outside]), Some(context)) =
@@ -254,7 +255,7 @@ impl Codes<'_> {
         self.any |= left;
     }
 
-    /// Notes what a row of quads makes of the contexts of the next row.
+    /// Stores the contributions of a row of quads to the contexts of the next row.
     #[inline(always)]
     fn set_contexts(&mut self, quads: &Quads, count: usize) {
         let done = wide::contexts(quads, count, &mut self.contexts);
@@ -267,7 +268,7 @@ impl Codes<'_> {
     }
 }
 
-/// The context of the quad below the second of three, as far as these make it.
+/// Returns the contribution of three quads to the context of the quad below the second one.
 #[inline(always)]
 pub(super) fn context_below([west, own, east]: &[Quad; 3]) -> u32 {
     let left = (west.0 >> 7 | own.0 >> 5) & 1;
@@ -275,8 +276,8 @@ pub(super) fn context_below([west, own, east]: &[Quad; 3]) -> u32 {
     left << 7 | right << 9
 }
 
-/// Replaces the told exponents of a row of quads by the bits of their coefficients: where several are significant,
-/// the row above counts too. Returns the most.
+/// Replaces the coded exponents of a row of quads by the number of bits of their coefficients; if several are
+/// significant, the row above contributes too. Returns the maximum.
 #[inline(always)]
 fn set_bounds(quads: &mut Quads, count: usize, exponents: &Above) -> u32 {
     let (done, mut most) = wide::bounds(quads, count, exponents);
@@ -299,7 +300,7 @@ pub(super) fn bound_below(quad: Quad, [a, b, c, d]: &[u8; 4]) -> u32 {
     if several { known } else { 1 }
 }
 
-/// Reads the code of a quad; one whose surroundings are all 0 has one only where a run ends.
+/// Reads the code of a quad; a quad with context 0 has a code only at the end of a run.
 #[inline(always)]
 #[expect(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "masked to the tables' length")]
 fn code<const FIRST: bool>(runs: &mut Runs<'_>, context: u32, bits: u64) -> u32 {
@@ -353,13 +354,13 @@ struct Sample {
     exponent: u8,
 }
 
-/// Bits of a number.
+/// Returns the number of bits of a number.
 #[expect(clippy::cast_possible_truncation, reason = "32 at most")]
 fn exponent(told: u32) -> u8 {
     (u32::BITS - told.leading_zeros()) as u8
 }
 
-/// A row of a pair, as far as it lies within the code-block.
+/// Writes a row of a pair, clipped to the code-block.
 #[inline(always)]
 pub(super) fn copy(to: &mut [i32], values: [i32; PAIR]) {
     match <&mut [i32; PAIR]>::try_from(&mut *to) {
@@ -368,7 +369,7 @@ pub(super) fn copy(to: &mut [i32], values: [i32; PAIR]) {
     }
 }
 
-/// A magnitude with its sign; what does not fit is of no use anyway.
+/// Returns a magnitude with its sign; magnitudes that do not fit are invalid in any case.
 #[inline(always)]
 pub(super) fn half_units(magnitude: u32, negative: bool) -> i32 {
     let magnitude = (magnitude & 0x7FFF_FFFF).cast_signed();

@@ -1,9 +1,9 @@
-//! Tables of the codes of quads, laid out for the CPU.
+//! Tables of the codes of quads, arranged for the CPU.
 
 use strile_codestream::jpeg2000::high_throughput as standard;
 
-/// Codes of the quads of the first row, as `standard::FIRST_ROW` has them. Bits 23 to 25 are the context that a quad
-/// makes for the next one to the right: shifted by 16, they are in their place in the index.
+/// Codes of the quads of the first row, as in `standard::FIRST_ROW`. Bits 23 to 25 are the quad's contribution to the
+/// context of its right neighbour: shifted by 16, they are in their place in the index.
 pub(super) static FIRST_ROW: [u32; standard::ENTRIES] = with_contexts(&standard::FIRST_ROW, true);
 
 /// The same for quads of all other rows.
@@ -25,14 +25,14 @@ const fn with_contexts(codes: &[u16; standard::ENTRIES], first: bool) -> [u32; s
     table
 }
 
-/// How the exponents of two quads are coded (7.3.6): both prefixes come first, then both suffixes. Bits 0 to 4 are the
-/// length of all, bits 5 to 7 that of the prefixes, bits 8 to 10 and 11 to 13 those of the suffixes. Bits 16 to 19 and 20
-/// to 23 are the values without the suffixes.
+/// Codes of the exponents of two quads (7.3.6): both prefixes come first, then both suffixes. Bits 0 to 4 are the total
+/// length, bits 5 to 7 the length of the prefixes, bits 8 to 10 and 11 to 13 the lengths of the suffixes. Bits 16 to 19
+/// and 20 to 23 are the values without the suffixes.
 #[derive(Clone, Copy)]
 pub(super) struct Exponents(u32);
 
-/// By the next six bits for each mode: which of the quads have an exponent told (0 to 3); in the first row where both
-/// have, 5 if 2 is added to both, else 4.
+/// By the next six bits for each mode. Modes 0 to 3 say which of the quads have a coded exponent; in the first row, if
+/// both have one, the mode is 5 if 2 is added to both, otherwise 4.
 static EXPONENTS: [Exponents; 512] = exponents();
 
 impl Exponents {
@@ -46,13 +46,13 @@ impl Exponents {
         EXPONENTS[(u64::from(mode & 7) << 6 | bits & 63) as usize]
     }
 
-    /// Bits of the codes.
+    /// Returns the total bits of the codes.
     #[inline(always)]
     pub(super) fn len(self) -> u32 {
         self.0 & 31
     }
 
-    /// Both exponents; `bits` are those of the codes.
+    /// Returns both exponents; `bits` are those of the codes.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the lowest bits are wanted")]
     pub(super) fn values(self, bits: u64) -> [u32; 2] {
@@ -65,7 +65,7 @@ impl Exponents {
     }
 }
 
-/// The lengths of a prefix and its suffix, and the value of the prefix.
+/// Returns the lengths of a prefix and its suffix, and the value of the prefix.
 const fn prefix(bits: u32) -> (u32, u32, u32) {
     match bits & 7 {
         1 | 3 | 5 | 7 => (1, 0, 1),
@@ -87,7 +87,7 @@ const fn exponents() -> [Exponents; 512] {
             let rest = bits >> left.0;
             let right = match (has_right, mode == 4 && left.0 > 2) {
                 (false, _) => (0, 0, 0),
-                // A long code leaves one bit to the second quad.
+                // A long code leaves one bit for the second quad.
                 (true, true) => (1, 0, 1 + (rest & 1)),
                 (true, false) => prefix(rest),
             };

@@ -1,15 +1,14 @@
-//! The passes after the cleanup pass (ISO 15444-15, 7.4 and 7.5), one bit plane below it: stripes of four
-//! rows, column by column. They share a segment: significance propagation reads it forwards, magnitude
-//! refinement backwards.
+//! The passes after the cleanup pass (ISO 15444-15, 7.4 and 7.5), one bit plane below it: stripes of four rows, column
+//! by column. They share a segment: significance propagation reads it forwards, magnitude refinement backwards.
 
 use super::Space;
 use super::cleanup::half_units;
 
 const STRIPE: usize = 4;
-/// Columns whose signs follow their significance.
+/// Columns whose signs follow their significance bits.
 const GROUP: usize = 4;
 
-/// One bit more of every coefficient that is not 0.
+/// Reads one more bit of every nonzero coefficient.
 pub(super) fn refine_magnitudes(space: &mut Space, bytes: &[u8], width: usize, planes: u8, out: &mut [i32]) {
     space.backward.refinement(bytes);
     let mut bits = space.backward.reader();
@@ -17,7 +16,7 @@ pub(super) fn refine_magnitudes(space: &mut Space, bytes: &[u8], width: usize, p
     for stripe in out.chunks_mut(STRIPE * width) {
         for column in 0..width {
             for value in stripe.iter_mut().skip(column).step_by(width).filter(|value| **value != 0) {
-                // The bit says whether what was the middle of an interval is below the magnitude.
+                // The bit says whether the former middle of the interval is below the magnitude.
                 let keep = bits.bit();
                 let magnitude = value.unsigned_abs() ^ if keep { 0 } else { bit } | half;
                 *value = half_units(magnitude, *value < 0);
@@ -26,8 +25,8 @@ pub(super) fn refine_magnitudes(space: &mut Space, bytes: &[u8], width: usize, p
     }
 }
 
-/// Coefficients that are 0 and have a neighbour that is not may become significant. Neighbours count as the
-/// cleanup pass left them, and with what this pass found before.
+/// Decodes zero coefficients with nonzero neighbours, which may become significant. Neighbours have the state of the
+/// cleanup pass, plus what this pass found before.
 pub(super) fn propagate_significance(
     space: &mut Space,
     bytes: &[u8],
@@ -67,7 +66,7 @@ pub(super) fn propagate_significance(
     }
 }
 
-/// Which coefficients are not 0, with a border of those that are.
+/// Map of nonzero coefficients, with a border.
 struct Map {
     significant: Vec<bool>,
     stride: usize,
@@ -85,7 +84,7 @@ impl Map {
         Self { significant, stride }
     }
 
-    /// Whether a coefficient is 0 and one of those around it is not.
+    /// Returns whether a coefficient is 0 and has a nonzero neighbour.
     fn may_become(&self, column: usize, row: usize, without_below: bool) -> bool {
         let around = |row: usize| {
             let start = row * self.stride + column;

@@ -1,5 +1,5 @@
-//! Code-blocks of OpenJPH, some with refinement passes of random bytes, as OpenJPEG 2.5 decodes them; and
-//! damaged ones.
+//! Tests with code-blocks of OpenJPH, some with refinement passes of random bytes, against the results of OpenJPEG 2.5;
+//! and with damaged ones.
 
 use super::super::super::byte_testing::Random;
 use super::bits::Packed;
@@ -8,8 +8,8 @@ use super::codes::OTHER_ROWS;
 use super::{Space, decode, wide};
 use strile_codestream::jpeg2000::{Band, CodeBlock, Segment, Style};
 
-/// For each code-block: width, height, bit planes of the band, coded planes, passes, lengths of both segments
-/// and whether it is causal, as u32; the bytes; OpenJPEG's half units as i32.
+/// For each code-block: width, height, bit planes of the band, coded planes, passes, lengths of both segments and
+/// whether it is causal, as u32; the bytes; OpenJPEG's half-units as i32.
 const BLOCKS: &[u8] = include_bytes!("../../../../tests/data/ht_code_blocks.bin");
 
 struct Case {
@@ -127,7 +127,7 @@ fn impossible_code_blocks_are_faults() {
     assert!(case.decode().is_err());
 }
 
-/// Vectors and the portable loop give the same, also after the end of the stream.
+/// Vectors and the portable loop give the same results, even past the end of the stream.
 #[test]
 fn wide_rows_equal_portable_rows() {
     let mut random = Random::new(5);

@@ -1,12 +1,12 @@
-//! Rows of quads on machines with AVX2: the coefficients of two at a time, the contexts and bounds of eight.
+//! Rows of quads on CPUs with AVX2: the coefficients of two quads at a time, the contexts and bounds of eight.
 
 #![expect(unsafe_code, reason = "vector loads and stores through pointers, and calls of an AVX2 function")]
 
 use super::cleanup::{Above, Beside, Contexts, Magnitudes, PAIR, Quad, Quads};
 
-/// Reads the coefficients of a row of quads with at most `most` bits each, and the exponents of its lower row, as
-/// `Magnitudes::row` does, and calls `beside` for every pair. Returns false and reads nothing if the machine or the
-/// number of bits does not allow it.
+/// Reads the coefficients of a row of quads with at most `most` bits each, and the exponents of its lower row, like
+/// `Magnitudes::row`, and calls `beside` for every pair. Returns `false` and reads nothing if the CPU or the number of
+/// bits does not allow it.
 #[inline(always)]
 pub(super) fn row(
     magnitudes: &mut Magnitudes<'_>,
@@ -18,7 +18,7 @@ pub(super) fn row(
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
     if most <= avx2::MOST_BITS && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
-        // SAFETY: the machine has AVX2 and BMI2, asked just now.
+        // SAFETY: AVX2 and BMI2 were checked above.
         unsafe { avx2::row(magnitudes, quads, rows, exponents, beside) };
         return true;
     }
@@ -26,12 +26,12 @@ pub(super) fn row(
     false
 }
 
-/// Sets the contexts that a row of `count` quads makes for the next row. Returns how many are set.
+/// Sets the contributions of a row of `count` quads to the contexts of the next row. Returns how many are set.
 #[inline(always)]
 pub(super) fn contexts(quads: &Quads, count: usize, contexts: &mut Contexts) -> usize {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: the machine has AVX2, asked just now.
+        // SAFETY: AVX2 was checked above.
         unsafe { avx2::contexts(quads, count, contexts) };
         return count;
     }
@@ -39,13 +39,13 @@ pub(super) fn contexts(quads: &Quads, count: usize, contexts: &mut Contexts) -> 
     0
 }
 
-/// Adds to the told exponents of a row what the row above gives, for eight quads at a time. Returns how many quads are
-/// done, and the most bits that one of them has.
+/// Adds the contribution of the row above to the coded exponents of a row, eight quads at a time. Returns the number of
+/// quads done, and the maximum bits of one of them.
 #[inline(always)]
 pub(super) fn bounds(quads: &mut Quads, count: usize, exponents: &Above) -> (usize, u32) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: the machine has AVX2, asked just now.
+        // SAFETY: AVX2 was checked above.
         return (count / 8 * 8, unsafe { avx2::bounds(quads, count, exponents) });
     }
     _ = (quads, count, exponents);
@@ -57,10 +57,11 @@ mod avx2 {
     use super::super::cleanup::{Above, Beside, Contexts, MOST_QUADS, Magnitudes, PAIR, Quad, Quads, copy};
     use std::arch::x86_64::*;
 
-    /// Most bits of a coefficient that four bytes hold, wherever its first bit is in its byte.
+    /// Maximum bits of a coefficient that four bytes hold, wherever its first bit is in its byte.
     pub(super) const MOST_BITS: u32 = 25;
 
-    /// Loops are over numbers: iterators that are zipped are not inlined here, and would be called for every pair.
+    /// Like the outer function. Loops use indices: zipped iterators are not inlined here and would be called for every
+    /// pair.
     #[target_feature(enable = "avx2,bmi2")]
     pub(super) fn row(
         magnitudes: &mut Magnitudes<'_>,
@@ -93,7 +94,7 @@ mod avx2 {
         let mut at = 0;
         while at < count && at + 8 <= MOST_QUADS {
             // SAFETY: the eight quads from `at` on, and those one and two later, are among the `MOST_QUADS + 2`, which
-            // have 4 bytes each; no alignment is asked.
+            // have 4 bytes each; no alignment is required.
             let (west, own, east) = unsafe {
                 let first = quads.as_ptr().add(at);
                 (
@@ -106,7 +107,7 @@ mod avx2 {
             let right = _mm256_or_si256(_mm256_srli_epi32::<7>(own), _mm256_srli_epi32::<5>(east));
             let left = _mm256_slli_epi32::<7>(_mm256_and_si256(left, one));
             let right = _mm256_slli_epi32::<9>(_mm256_and_si256(right, one));
-            // SAFETY: the eight contexts from `at` on are among the `MOST_QUADS`; no alignment is asked.
+            // SAFETY: the eight contexts from `at` on are among the `MOST_QUADS`; no alignment is required.
             unsafe {
                 _mm256_storeu_si256(contexts.as_mut_ptr().add(at).cast(), _mm256_or_si256(left, right))
             };
@@ -114,14 +115,14 @@ mod avx2 {
         }
     }
 
-    /// Adds the bounds of eights of quads. Returns the most.
+    /// Adds the bounds of groups of eight quads. Returns the maximum.
     #[target_feature(enable = "avx2")]
     pub(super) fn bounds(quads: &mut Quads, count: usize, exponents: &Above) -> u32 {
         let (one, zero) = (_mm256_set1_epi32(1), _mm256_setzero_si256());
         let mut most = zero;
         let mut at = 0;
         while at + 8 <= count.min(MOST_QUADS) {
-            // SAFETY: the 18 bytes from `2 * at` on are among the `2 * MOST_QUADS + 5`; no alignment is asked.
+            // SAFETY: the 18 bytes from `2 * at` on are among the `2 * MOST_QUADS + 5`; no alignment is required.
             let (near, far) = unsafe {
                 let first = exponents.as_ptr().add(2 * at);
                 (_mm_loadu_si128(first.cast()), _mm_loadu_si128(first.add(2).cast()))
@@ -130,7 +131,7 @@ mod avx2 {
             let largest = _mm_max_epu8(pairs, _mm_srli_epi16::<8>(pairs));
             let largest = _mm256_cvtepu16_epi32(_mm_and_si128(largest, _mm_set1_epi16(255)));
             let known = _mm256_max_epi32(_mm256_sub_epi32(largest, one), one);
-            // SAFETY: the eight quads from `at + 1` on are among the `MOST_QUADS + 2`; no alignment is asked.
+            // SAFETY: the eight quads from `at + 1` on are among the `MOST_QUADS + 2`; no alignment is required.
             let place = unsafe { quads.as_mut_ptr().add(at + 1) }.cast::<__m256i>();
             // SAFETY: as above.
             let own = unsafe { _mm256_loadu_si256(place) };
@@ -150,8 +151,8 @@ mod avx2 {
         _mm_cvtsi128_si32(most).cast_unsigned()
     }
 
-    /// Reads the coefficients of two quads whose bits begin at bit `at`. Returns them, their magnitudes as told, and how
-    /// many bits they have. The upper row of both quads comes first, then the lower.
+    /// Reads the coefficients of two quads whose bits begin at bit `at`. Returns them, their magnitudes as coded, and
+    /// their number of bits. The upper row of both quads comes first, then the lower.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn two_quads(pair: &[Quad; 2], bytes: &[u8], at: usize, shift: __m128i) -> (__m256i, __m256i, usize) {
@@ -164,7 +165,7 @@ mod avx2 {
         let significant = _mm256_and_si256(bits_4, one);
         let bound = _mm256_and_si256(_mm256_srli_epi32::<16>(quads), _mm256_sub_epi32(zero, significant));
         let lens = _mm256_sub_epi32(bound, _mm256_and_si256(bits_12, one));
-        // The sums of the lengths up to each coefficient of its quad.
+        // Prefix sums of the lengths within each quad.
         let sums = _mm256_add_epi32(lens, _mm256_slli_si256::<4>(lens));
         let sums = _mm256_add_epi32(sums, _mm256_slli_si256::<8>(sums));
         let first_len = _mm256_extract_epi32::<3>(sums).cast_unsigned() as usize;
@@ -172,7 +173,7 @@ mod avx2 {
         let next = at + first_len;
         let begin = halves(begin_in_byte(at), begin_in_byte(next));
         let begin = _mm256_add_epi32(begin, _mm256_sub_epi32(sums, lens));
-        // Four bytes for each, from the one of its first bit on.
+        // Four bytes for each, starting with the byte of its first bit.
         let data = halves(load(bytes, at), load(bytes, next));
         let lowest = _mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
         let place = _mm256_shuffle_epi8(_mm256_srli_epi32::<3>(begin), halves(lowest, lowest));
@@ -200,44 +201,44 @@ mod avx2 {
         _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high)
     }
 
-    /// The place of a bit in its byte.
+    /// Returns the position of a bit in its byte.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn begin_in_byte(at: usize) -> __m128i {
         _mm_set1_epi32(i32::from(at.to_le_bytes()[0] & 7))
     }
 
-    /// The 16 bytes from that of bit `at` on; zeros if they are not all there.
+    /// Returns the 16 bytes from that of bit `at` on; zeros if they are not all available.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn load(bytes: &[u8], at: usize) -> __m128i {
         let chunk = bytes.get(at / 8..).and_then(|rest| rest.first_chunk::<16>());
         let chunk = chunk.unwrap_or(&[0; 16]);
-        // SAFETY: the array has the 16 bytes that are read; no alignment is asked.
+        // SAFETY: the array has the 16 bytes that are read; no alignment is required.
         unsafe { _mm_loadu_si128(chunk.as_ptr().cast()) }
     }
 
-    /// The row of pair number `index`, as far as it lies within the code-block.
+    /// Writes the row of pair number `index`, clipped to the code-block.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn store(row: &mut [i32], index: usize, values: __m128i) {
         let at = index * PAIR;
         if at + PAIR <= row.len() {
-            // SAFETY: the row has the four values that are written from `at` on; no alignment is asked.
+            // SAFETY: the row has the four values that are written from `at` on; no alignment is required.
             unsafe { _mm_storeu_si128(row.as_mut_ptr().add(at).cast(), values) };
             return;
         }
         let mut made = [0; PAIR];
-        // SAFETY: the array has the 16 bytes that are written; no alignment is asked.
+        // SAFETY: the array has the 16 bytes that are written; no alignment is required.
         unsafe { _mm_storeu_si128(made.as_mut_ptr().cast(), values) };
         copy(row.get_mut(at..).unwrap_or_default(), made);
     }
 
-    /// The bits of four numbers below 2^26, one byte each.
+    /// Returns the number of bits of four numbers below 2^26, one byte each.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn bits_of(told: __m128i) -> u32 {
-        // The exponent of a float, which is not rounded up: the second bit is 0.
+        // The exponent of the number as a float, which is not rounded up: the second bit is 0.
         let floats = _mm_cvtepi32_ps(_mm_andnot_si128(_mm_srli_epi32::<1>(told), told));
         let exponents = _mm_srli_epi32::<23>(_mm_castps_si128(floats));
         let bits = _mm_subs_epu16(exponents, _mm_set1_epi32(126));

@@ -1,4 +1,4 @@
-//! The library decodes what it encoded; this decoder must give the same bytes, or leave a blob to it.
+//! The library decodes what it encoded; this decoder must give the same bytes, or leave a blob to the library.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -23,10 +23,11 @@ fn layout(data_type: DataType, samples: u16) -> BlockLayout {
     BlockLayout { data_type, ..layout }
 }
 
-/// A name, and the number of every sample.
+/// A name, and a function that returns the value of every sample.
 type Values = (&'static str, fn(u32) -> f64);
 
-/// Numbers that make units of all kinds: slopes, noise, few values, one value, and steps too large for a scale.
+/// Returns values that lead to units of all kinds: slopes, noise, few values, one value, and steps too large for a
+/// scale.
 fn values() -> [Values; 5] {
     [
         ("slopes", |i| f64::from(i % 37) * 0.7 + f64::from(i / 37) * 0.3),
@@ -50,7 +51,8 @@ fn bytes_of(pixels: &PixelData) -> Vec<u8> {
     }
 }
 
-/// Whether a blob is decoded here, both by plain code and by that for newer machines; the same as by the library.
+/// Returns whether this decoder decodes a blob, with plain code and with code for newer CPUs; both must agree with the
+/// library.
 fn is_decoded(blob: &[u8], layout: &BlockLayout, what: &str) -> bool {
     let len = layout.samples_len(SIZE.1).unwrap();
     let (mut found, mut plain) = (vec![0xA5; len], vec![0x5A; len]);
@@ -80,7 +82,7 @@ macro_rules! check {
                     let what = format!("{} {name} × {samples}, error {error}", stringify!($type));
                     let layout = layout(DataType::$data_type, samples);
                     let decoded = is_decoded(&blob, &layout, &what);
-                    // Huffman codes are the library's.
+                    // Huffman codes are left to the library.
                     assert!(decoded || (error <= 0.5 && size_of::<$type>() == 1), "{what}");
                     mutate(&blob, &layout, &what);
                 }
@@ -89,7 +91,7 @@ macro_rules! check {
     };
 }
 
-/// Blobs with a right checksum and wrong bytes.
+/// Decodes blobs with a valid checksum and wrong bytes.
 fn mutate(blob: &[u8], layout: &BlockLayout, what: &str) {
     let mut random = Random::new(blob.len() as u64);
     for _ in 0..60 {
@@ -120,7 +122,7 @@ fn floats_are_those_of_the_library() {
     check!(f64, F64, [0.0, 0.001, 1.0], 1e5);
 }
 
-/// Files of other encoders: libLerc by GDAL.
+/// Files of another encoder: libLerc in GDAL.
 #[test]
 fn files_of_gdal_are_decoded_here() {
     let blob = include_bytes!("../../../../tests/data/rgb_u16.lerc");

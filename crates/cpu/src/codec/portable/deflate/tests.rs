@@ -1,4 +1,4 @@
-//! Round trips through decoders that are not ours, and the bytes as they must stay.
+//! Round trips through external decoders, and checks that the output bytes do not change.
 
 use super::*;
 use crate::codec::byte_testing::Random;
@@ -13,7 +13,7 @@ fn encoded(src: &[u8], level: i32, shape: Shape) -> Vec<u8> {
     dst
 }
 
-/// Encodes, and decodes with libdeflate, which checks the Adler-32 and that the stream ends where it should.
+/// Encodes, and decodes with libdeflate, which checks the Adler-32 and that the stream ends at the right place.
 fn round_trip(src: &[u8], level: i32, shape: Shape) -> usize {
     let stream = encoded(src, level, shape);
     let mut back = vec![0; src.len()];
@@ -25,7 +25,7 @@ fn round_trip(src: &[u8], level: i32, shape: Shape) -> usize {
 
 const PLAIN: Shape = Shape { row: 256, unit: 1 };
 
-/// A slope with a little noise, as bytes of its differences.
+/// Returns a slope with a little noise, as bytes of its differences.
 fn slope(width: usize, height: usize) -> Vec<u8> {
     let mut random = Random::new(7);
     let at = |x: usize, y: usize| x / 3 + y * 2;
@@ -88,9 +88,9 @@ fn nothing_is_an_empty_stream() {
 #[test]
 fn noise_is_stored_to_the_last_byte() {
     let src = noise(3, 3 * PART + 5);
-    // 2 before, 5 for each part, 4 behind.
+    // 2 before, 5 for each part, 4 after.
     assert_eq!(round_trip(&src, 9, PLAIN), src.len() + 2 + 4 * 5 + 4);
-    // Behind a part that ends within a byte a stored one is filled up to the next.
+    // After a part that ends within a byte, a stored one is padded to the next byte.
     let mixed = [slope(256, 128), noise(4, PART), slope(256, 128)].concat();
     round_trip(&mixed, 6, PLAIN);
 }
@@ -119,7 +119,7 @@ fn a_slope_becomes_much_shorter() {
     assert!(searched * 4 < src.len(), "{searched}");
 }
 
-/// The bytes of `portable-1`: a change of any of these is another version.
+/// The output of `portable-1`: any change of these bytes is a new version.
 #[test]
 fn bytes_stay_as_they_are() {
     let mut random = Random::new(21);

@@ -1,10 +1,10 @@
-//! The search against the words of the specification, taken literally.
+//! Compares the search with a literal implementation of the specification.
 
 use super::*;
 use crate::codec::byte_testing::Random;
 use strile_engine::portable::deflate_effort;
 
-/// match(p) by looking at every position before, without tables.
+/// Returns match(p) by trying every earlier position, without tables.
 fn plain_match(src: &[u8], p: usize, effort: Effort, shape: Shape) -> Match {
     let part_end = src.len().min((p / PART + 1) * PART);
     let most = MOST.min(part_end - p);
@@ -94,7 +94,7 @@ fn steps_are_those_of_the_specification() {
 
 #[test]
 fn parts_and_windows_end_where_they_should() {
-    // Words that come again at the window's edge and across the ends of parts.
+    // Repeated words at the window's edge and across the ends of parts.
     let mut random = Random::new(2);
     let mut src = random.image_like(PART + 700);
     let piece: Vec<u8> = (0..40).map(|i| i * 6 + 3).collect();

@@ -1,4 +1,4 @@
-//! Round trips through libzstd, and the bytes as they must stay.
+//! Round trips through libzstd, and checks that the output bytes do not change.
 
 use super::*;
 use crate::codec::byte_testing::Random;
@@ -12,7 +12,7 @@ fn encoded(src: &[u8], level: i32, shape: Shape) -> Vec<u8> {
     dst
 }
 
-/// Encodes, and decodes with libzstd, which takes one whole frame and nothing more.
+/// Encodes, and decodes with libzstd, which accepts exactly one whole frame.
 fn round_trip(src: &[u8], level: i32, shape: Shape) -> usize {
     let frame = encoded(src, level, shape);
     let back = ::zstd::bulk::decompress(&frame, src.len());
@@ -23,7 +23,7 @@ fn round_trip(src: &[u8], level: i32, shape: Shape) -> usize {
 
 const PLAIN: Shape = Shape { row: 256, unit: 1 };
 
-/// A slope with a little noise, as bytes of its differences.
+/// Returns a slope with a little noise, as bytes of its differences.
 fn slope(width: usize, height: usize) -> Vec<u8> {
     let mut random = Random::new(7);
     let at = |x: usize, y: usize| x / 3 + y * 2;
@@ -36,7 +36,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| (random.next() >> 56) as u8).collect()
 }
 
-/// Bytes below `most`, small ones far more often.
+/// Returns bytes below `most`, small ones far more often.
 fn skewed(seed: u64, len: usize, most: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     (0..len).map(|_| u8::try_from(random.below(most) * random.below(most) / most).unwrap()).collect()
@@ -75,7 +75,7 @@ fn every_level_of_many_kinds() {
 
 #[test]
 fn literals_of_every_number_of_symbols() {
-    // Weights that are written directly, by FSE, and not at all; one stream and four, sizes in every form.
+    // Weights written directly, by FSE, and not at all; one stream and four, sizes in every form.
     for most in [2, 3, 5, 17, 100, 128, 129, 130, 200, 256] {
         for len in [2, 40, 255, 256, 1023, 1024, 5000, 16_383, 16_384, 32_768] {
             round_trip(&skewed(len as u64, len, most), 1, PLAIN);
@@ -109,7 +109,7 @@ fn noise_is_raw_and_a_part_of_one_byte_has_one() {
 
 #[test]
 fn long_matches_are_one_sequence_and_distances_come_back() {
-    // Rows of three kinds by turns, repeated far beyond the longest match.
+    // Rows of three kinds in turn, repeated far beyond the longest match.
     let rows = [noise(5, 1000), noise(6, 900), noise(7, 1100)];
     let src: Vec<u8> = (0..60).flat_map(|i| rows[i * i % 3].clone()).collect();
     let len = round_trip(&src, 22, Shape { row: 1000, unit: 1 });
