@@ -1,12 +1,11 @@
-// Prefix sums over all threads of a CUDA block of WARPS warps. The sums of the warps go through shared memory
-// the caller gives; there is one barrier inside, and the caller puts another before the same memory is used
-// again.
+// Prefix sums over all threads of a CUDA block of WARPS warps. The sums of the warps go through shared memory that the
+// caller provides. There is one barrier inside; the caller needs another before the memory is reused.
 #pragma once
 #include "abi.h"
 
 struct Prefix {
   u32 before;  // sum over the threads before this one
-  u32 total;   // sum over all
+  u32 total;   // sum over all threads
 };
 
 template <u32 WARPS>

@@ -1,9 +1,9 @@
-// Copies bytes by a group: whole aligned words out, each made of the two words of the input that it straddles.
+// Copies bytes with a group of threads. Each aligned output word is made from the two input words that it straddles.
 #pragma once
 #include "group.cuh"
 
-// Copies `len` bytes; the ranges do not overlap. Up to seven bytes around the input, those of the words that it
-// touches and of the next, are read. Ends with a group_sync.
+// Copies `len` bytes; the ranges must not overlap. Reads up to seven bytes around the input: the rest of the words it
+// touches and of the next one. Ends with a group_sync.
 template <u32 THREADS>
 DEVICE void copy_bytes(u8* dst, const u8* src, u32 len, u32 thread) {
   const u32 head = min(len, (u32)(0 - (u64)dst) & 3u);
@@ -25,7 +25,7 @@ DEVICE void copy_bytes(u8* dst, const u8* src, u32 len, u32 thread) {
   group_sync<THREADS>();
 }
 
-// Writes `len` times the same byte. Ends with a group_sync.
+// Writes the same byte `len` times. Ends with a group_sync.
 template <u32 THREADS>
 DEVICE void fill_bytes(u8* dst, u8 byte, u32 len, u32 thread) {
   const u32 head = min(len, (u32)(0 - (u64)dst) & 3u);

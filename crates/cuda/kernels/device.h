@@ -1,16 +1,16 @@
-// What kernels may use of the device, under one roof: fixed-size types, the macros that declare kernels and memory, and
-// every intrinsic and inline PTX. Compiled by NVRTC (compute_70 on) the names are CUDA's own; compiled by g++ they come
-// from `emulate.h`, their C++ twin, which runs a fibre per CUDA thread. No kernel includes any other system header and
-// none writes inline PTX of its own.
+// Everything that kernels may use of the device: fixed-size types, the macros that declare kernels and memory, and all
+// intrinsics and inline PTX. Compiled by NVRTC (compute_70 or later) the names are CUDA's own; compiled by g++ they
+// come from `emulate.h`, its C++ counterpart, which runs a fibre per CUDA thread. No kernel includes any other system
+// header or contains inline PTX.
 //
 //   KERNEL(name, THREADS, Args) { ... args.count ... }   an entry point; one struct by value, const, named `args`
-//   KERNEL_RESIDENT(name, THREADS, BLOCKS, Args)         the same, with registers for so many blocks at a time on a
+//   KERNEL_RESIDENT(name, THREADS, BLOCKS, Args)         the same, with registers for BLOCKS resident CUDA blocks per
 //                                                        multiprocessor
 //   SHARED(Type, name);  SHARED(u32, table[256]);        static shared memory, uninitialised, inside a kernel only:
 //                                                        pass it on to DEVICE functions by pointer or reference
 //   CONSTANT u16 base[29] = {...};                       a read-only table at file scope
-//   DEVICE u32 f(...) {...}                              a function of kernels, always inlined
-//   NOINLINE u32 f(...) {...}                            one that never is
+//   DEVICE u32 f(...) {...}                              a function for kernels, always inlined
+//   NOINLINE u32 f(...) {...}                            one that is never inlined
 #pragma once
 
 typedef unsigned char u8;
@@ -39,28 +39,28 @@ struct Same {
 #define DEVICE static __device__ __forceinline__
 #define NOINLINE static __device__ __noinline__
 
-// A barrier of `threads` threads (whole warps) among the 16 of a block; 0 is the one of __syncthreads.
+// Barrier of `threads` threads (whole warps) among the 16 barriers of a block; number 0 is that of __syncthreads.
 DEVICE void bar_sync(u32 id, u32 threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 
-// Counts the calling threads at that barrier and goes on at once: those who bar_sync wait for them.
+// Counts the calling threads at that barrier without waiting; only the threads in bar_sync wait.
 DEVICE void bar_arrive(u32 id, u32 threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 
-// The sum of the products of the bytes of two words, and `more`.
+// Sum of the products of the bytes of two words, plus `more`.
 DEVICE u32 dot_bytes(u32 a, u32 b, u32 more) {
   u32 sum;
   asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(more));
   return sum;
 }
 
-// The zeros above the highest bit of a number that is not 0.
+// Number of zeros above the highest bit of a nonzero number.
 DEVICE u32 zeros_above(u32 v) {
   u32 count;
   asm("bfind.shiftamt.u32 %0, %1;" : "=r"(count) : "r"(v));
   return count;
 }
 
-// The only way to touch memory that another thread touches at the same time with no atomic and no barrier between. The
-// access is one whole word, neither cached nor moved away by the compiler; it orders nothing else.
+// The only way to access memory that another thread accesses concurrently without an atomic or a barrier between. The
+// access is one whole word; the compiler neither caches nor moves it. It orders nothing else.
 template <class T>
 DEVICE T relaxed_load(const T* p) {
   static_assert(sizeof(T) <= 8, "one word");
@@ -73,12 +73,13 @@ DEVICE void relaxed_store(T* p, typename Same<T>::type v) {
   *(volatile T*)p = v;
 }
 
-// The same for a word of which other threads may write some bytes meanwhile. The caller drops those, and says which it
-// uses: `uses` does nothing here, but where races are looked for these bytes must have been written before.
+// The same for a word of which other threads may write some bytes meanwhile. The caller drops those bytes and declares
+// which it uses with `uses`. That does nothing here, but race checking requires these bytes to have been written
+// before.
 DEVICE u32 partial_load(const u32* p) { return relaxed_load(p); }
 DEVICE void uses(const u8*, u32) {}
 
-// Shared memory by its 32-bit address, for loops in which the compiler would work out addresses anew every time.
+// Shared memory by its 32-bit address, for loops in which the compiler would recompute addresses every time.
 typedef u32 SharedAddress;
 
 DEVICE SharedAddress shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
@@ -95,7 +96,7 @@ DEVICE u32 shared_load16(SharedAddress at) {
   return v;
 }
 
-// A byte.
+// Loads a byte.
 DEVICE u32 shared_load8(SharedAddress at) {
   u32 v;
   asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
@@ -111,12 +112,12 @@ DEVICE void shared_store16(SharedAddress at, u32 v) {
   asm volatile("{ .reg .u16 low, high; mov.b32 {low, high}, %1; st.shared.u16 [%0], low; }" ::"r"(at), "r"(v) : "memory");
 }
 
-// Loads where `flag` is not 0, by a predicated instruction instead of a branch.
+// Loads if `flag` is not 0, with a predicated instruction instead of a branch.
 DEVICE void shared_load_where(u32& v, SharedAddress at, u32 flag) {
   asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.shared.u32 %0, [%1]; }" : "+r"(v) : "r"(at), "r"(flag) : "memory");
 }
 
-// Where `moves` is not 0, takes the next word into a window of three: the load is not waited for until it is needed.
+// If `moves` is not 0, shifts the next word into a window of three; the load does not block until its value is needed.
 DEVICE void shared_advance(u32& low, u32& high, u32& ahead, SharedAddress& next, u32 moves) {
   asm volatile(
       "{ .reg .pred p; setp.ne.u32 p, %4, 0; @p mov.u32 %0, %1; @p mov.u32 %1, %2; @p ld.shared.u32 %2, [%3];"
@@ -126,7 +127,7 @@ DEVICE void shared_advance(u32& low, u32& high, u32& ahead, SharedAddress& next,
       : "memory");
 }
 
-// Adds `v` where `flag` is not 0, or where it is, by a predicated instruction instead of arithmetic.
+// Adds `v` if `flag` is not 0 (add_where) or is 0 (add_unless), with a predicated instruction instead of arithmetic.
 DEVICE void add_where(u32& sum, u32 v, u32 flag) {
   asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p add.u32 %0, %0, %1; }" : "+r"(sum) : "r"(v), "r"(flag));
 }
@@ -169,8 +170,8 @@ DEVICE void add_unless(T& sum, u32 v, u32 flag) {
 }
 #endif
 
-// IEEE binary16 to binary32, exact; a NaN keeps its payload and becomes quiet. Not the conversion instruction, which may
-// replace a NaN.
+// IEEE binary16 to binary32, exact; a NaN keeps its payload and becomes quiet. Avoids the conversion instruction, which
+// may replace a NaN.
 DEVICE float half_to_float(u16 h) {
   u32 sign = (u32)(h & 0x8000u) << 16, exponent = h >> 10 & 31, fraction = h & 1023u;
   if (exponent == 31) {

@@ -1,5 +1,4 @@
-// The threads that work on one block of an image together: a warp, or all warps of a CUDA block; how they wait for each
-// other.
+// The threads that work on one image block together (a warp, or all warps of a CUDA block) and their barrier.
 #pragma once
 #include "device.h"
 

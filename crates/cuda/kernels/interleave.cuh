@@ -1,9 +1,9 @@
-// Pixels of up to four interleaved samples of 1, 2 or 4 bytes, taken apart into four words a sample and put
-// together again: 16 bytes of each sample, so 16, 8 or 4 pixels.
+// Splits pixels of up to four interleaved samples of 1, 2 or 4 bytes into four words per sample, and joins them again:
+// 16 bytes per sample, so 16, 8 or 4 pixels.
 #pragma once
 #include "prefix.cuh"
 
-// `packed` has 4 * S words, pixel after pixel; `apart[s]` the four words of sample s.
+// `packed` has 4 * S words, pixel by pixel; `apart[s]` the four words of sample s.
 template <u32 T, int S>
 DEVICE void take_apart(const u32 (&packed)[4 * S], u32 (&apart)[S][4]) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// Sixteen bytes moved at once: what a thread loads or stores of coalesced copies.
+// Sixteen bytes moved at once: the unit that a thread loads or stores in coalesced copies.
 #pragma once
 #include "abi.h"
 

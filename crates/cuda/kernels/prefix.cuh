@@ -1,19 +1,18 @@
-// Running sums of small integers, several in a 32-bit word, and over the lanes of a warp.
+// Running sums of small integers, several per 32-bit word, and over the lanes of a warp.
 //
-// Bytes are summed two by two in halves of a word: sums of a few bytes never reach the other half, and what
-// is above the low byte of a half is dropped at the end. Samples of 16 bits keep what is above them until
-// they are joined.
+// Bytes are summed in pairs in the halves of a word: sums of a few bytes never reach the other half, and bits above the
+// low byte of a half are dropped at the end. 16-bit samples keep the bits above them until they are joined.
 #pragma once
 #include "device.h"
 
 const u32 EVEN_BYTES = 0x00FF00FFu;
 const u32 ONES = 0x01010101u;
 
-// Two bytes of `sums`, the low ones of its halves, by `half`: that one in both halves.
+// Selects by `half` one of the two bytes of `sums`, the low ones of its halves, and returns it in both halves.
 DEVICE u32 in_both(u32 sums, u32 half) { return __byte_perm(sums, 0, half == 0 ? 0x4040 : 0x4242); }
 
-// The running sums of the four bytes of a word after `before`, which has a byte in each half; then `before`
-// is the last sum in both halves.
+// The running sums of the four bytes of a word after `before`, which has a byte in each half; sets `before` to the last
+// sum in both halves.
 DEVICE u32 byte_sums(u32 word, u32& before) {
   const u32 odd = __byte_perm(word, 0, 0x4341), pairs = (word & EVEN_BYTES) + odd;
   const u32 odd_sums = pairs * 0x10001u + before;  // bytes 0 + 1 in the low half, all four in the high one
@@ -21,8 +20,8 @@ DEVICE u32 byte_sums(u32 word, u32& before) {
   return __byte_perm(odd_sums - odd, odd_sums, 0x6240);
 }
 
-// Sum of the samples of T bytes in four words; what is above T bytes means nothing, but for bytes, where it
-// is the sum's and less than 2^12.
+// Sum of the samples of T bytes in four words. Bits above T bytes have no meaning, except for bytes, where they belong
+// to the sum, which is less than 2^12.
 template <u32 T>
 DEVICE u32 lane_total(const u32 (&words)[4]) {
   u32 total = 0;
@@ -35,7 +34,7 @@ DEVICE u32 lane_total(const u32 (&words)[4]) {
   return total;
 }
 
-// Running sums of the samples of T bytes in four words, after `before`, of bytes one in each half.
+// Running sums of the samples of T bytes in four words, after `before`; bytes: one in each half.
 template <u32 T>
 DEVICE void lane_sums(u32 (&words)[4], u32 before) {
 #pragma unroll
@@ -53,7 +52,7 @@ DEVICE void lane_sums(u32 (&words)[4], u32 before) {
   }
 }
 
-// Inclusive sums over the lanes of a warp, or of each of its segments of `lanes`, of N numbers at once.
+// Inclusive sums over the lanes of a warp, or over each of its segments of `lanes`, for N numbers at once.
 template <class Number, int N>
 DEVICE void warp_sums(Number (&numbers)[N], u32 lane, u32 lanes = 32) {
   const u32 within = lane & (lanes - 1);
@@ -67,7 +66,7 @@ DEVICE void warp_sums(Number (&numbers)[N], u32 lane, u32 lanes = 32) {
   }
 }
 
-// Four words of four bytes, transposed; its own inverse.
+// Transposes four words of four bytes; its own inverse.
 DEVICE void transpose(u32& a, u32& b, u32& c, u32& d) {
   const u32 ab = __byte_perm(a, b, 0x5140), cd = __byte_perm(c, d, 0x5140);
   const u32 ef = __byte_perm(a, b, 0x7362), gh = __byte_perm(c, d, 0x7362);

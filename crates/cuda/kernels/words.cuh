@@ -1,7 +1,7 @@
-// Bytes at any alignment, read and written by whole aligned words.
+// Reads and writes bytes at any alignment as whole aligned words.
 //
-// Reading touches only words that hold a byte wanted; a word across the end is put together from bytes, so
-// that nothing past the end is read. Leaves to others what the bytes mean.
+// Reads touch only words that hold a requested byte; a word across the end is assembled from bytes, so that nothing
+// past the end is read. Makes no assumption about the meaning of the bytes.
 #pragma once
 #include "device.h"
 
@@ -50,7 +50,7 @@ DEVICE void load_raw(const u8* at, const u8* end, u32 (&raw)[5]) {
     for (int k = 0; k < 5; k++) raw[k] = ((const u32*)words)[k];
     return;
   }
-  // One of them at most is across the end.
+  // At most one of them extends across the end.
   const u8* last = end - misalignment(end, 4);
   u32 across = 0;
 #pragma unroll 1
@@ -73,8 +73,8 @@ DEVICE Quad load_quad(const u8* at, const u8* end) {
   return quad;
 }
 
-// Writes `len` bytes from shared memory, where `run` may have any alignment and 4 bytes after the run may be
-// read, to `to` at any alignment. Called by a whole warp, after a __syncwarp.
+// Writes `len` bytes from shared memory to `to`, at any alignment. `run` may have any alignment, and 4 bytes behind it
+// must be readable. Called by a whole warp, after a __syncwarp.
 DEVICE void write_run(u8* to, const u8* run, u32 len, u32 lane) {
   const u32 head = min((4 - misalignment(to, 4)) & 3, len);
   if (lane < head) to[lane] = run[lane];

@@ -1,20 +1,20 @@
-// Copies rectangles of samples between images in any strides, or makes masks of them. One launch for many.
+// Copies rectangles of samples between images with any strides, or makes masks of them. One launch handles many.
 //
-// The grid is (count, parts): the warps of all parts of an item share its rows, whose samples the lanes
-// share. Runs of bytes are written 16 at a time, at multiples of 16 of the output. Rectangles of one launch
-// do not overlap.
+// The grid is (count, parts): the warps of all parts of an item share its rows, and the lanes share the samples of a
+// row. Runs of bytes are written 16 at a time, at multiples of 16 of the output. Rectangles of one launch do not
+// overlap.
 #include "blocks/assemble_abi.h"
 #include "words.cuh"
 
 const u32 ASSEMBLE_THREADS = 128;
 const u32 ASSEMBLE_WARPS = ASSEMBLE_THREADS / 32;
-// Samples, or units of 16 bytes of a run, that a warp takes at a time.
+// Samples, or 16-byte units of a run, that a warp takes at a time.
 const u32 ASSEMBLE_SPAN = 128;
 
-// Units of 16 bytes of the output that a run of bytes touches.
+// 16-byte units of the output that a run of bytes touches.
 DEVICE u32 units_of(const u8* to, u32 len) { return (misalignment(to, 16) + len + 15) / 16; }
 
-// Units `first` to `last` of a run.
+// Copies units `first` to `last` of a run.
 DEVICE void copy_units(u8* to, const u8* from, u32 len, u32 first, u32 last, u32 lane) {
   const u32 skip = misalignment(to, 16);
   const u8* end = from + len;
@@ -30,7 +30,7 @@ DEVICE void copy_units(u8* to, const u8* from, u32 len, u32 first, u32 last, u32
   }
 }
 
-// One sample at any alignment.
+// Copies one sample at any alignment.
 DEVICE void copy_sample(u8* to, const u8* from, u32 size) {
   if (((u64)to | (u64)from) % min(size, 8u) == 0) {
     switch (size) {
@@ -62,7 +62,7 @@ KERNEL(assemble, ASSEMBLE_THREADS, AssembleArgs) {
   if (columns == 0) return;
   const u64 to_step = item.dst_strides[2], from_step = item.src_strides[2];
   const bool run = item.mask == 0 && item.size == 1 && to_step == 1 && from_step == 1;
-  // A run may touch one unit more than it has bytes for.
+  // A run may touch one unit more than its length requires.
   const u32 spans = ((run ? (columns - 1) / 16 + 2 : columns) - 1) / ASSEMBLE_SPAN + 1;
   const u64 all = (u64)item.bands * item.rows * spans;
   const u64 warps = (u64)gridDim.y * ASSEMBLE_WARPS;

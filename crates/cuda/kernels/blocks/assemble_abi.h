@@ -1,9 +1,8 @@
-// What the host and `assemble.cu` agree on: twins of `src/encode/assemble.rs`.
+// Interface between the host and `assemble.cu`: counterparts of `src/encode/assemble.rs`.
 #pragma once
 #include "abi.h"
 
-// A rectangle of samples of one image that goes into another. Samples without gaps on both sides come as
-// bytes.
+// A rectangle of samples to copy from one image into another. Samples without gaps on both sides are passed as bytes.
 struct AssembleItem {
   u64 src;             // device address of its first sample
   u64 dst;
@@ -12,8 +11,8 @@ struct AssembleItem {
   u32 bands;
   u32 rows;
   u32 columns;
-  u32 size;            // bytes of a sample: 1, 2, 4, 8 or 16
-  u32 mask;            // not 0: each becomes a byte, 1 where any of its bytes is not 0
+  u32 size;            // bytes per sample: 1, 2, 4, 8 or 16
+  u32 mask;            // not 0: each sample becomes one byte, 1 if any of its bytes is not 0
   u32 reserved;
 };
 

@@ -1,6 +1,5 @@
-// Encoded blocks moved together, one after the other in the order of their indices, and a table of what
-// became of each. Two launches: `compact_offsets` of one CUDA block makes the table, `compact_blocks`
-// copies.
+// Moves encoded blocks together, one after the other in the order of their indices, and makes a table of each block's
+// result. Two launches: `compact_offsets`, a single CUDA block, makes the table; `compact_blocks` copies.
 #include "block_scan.cuh"
 #include "blocks/compact_abi.h"
 #include "words.cuh"
@@ -8,7 +7,7 @@
 const u32 OFFSETS_THREADS = 1024;
 const u32 BLOCKS_THREADS = 256;
 
-// Sizes are summed in halves of 16 bits, whose sums over a CUDA block fit 32.
+// Sizes are summed in halves of 16 bits, whose sums over a CUDA block fit in 32 bits.
 KERNEL(compact_offsets, OFFSETS_THREADS, CompactArgs) {
   SHARED(u32, low_sums[OFFSETS_THREADS / 32]);
   SHARED(u32, high_sums[OFFSETS_THREADS / 32]);
@@ -30,8 +29,8 @@ KERNEL(compact_offsets, OFFSETS_THREADS, CompactArgs) {
   if (threadIdx.x == 0) *(CompactHead*)args.table = {total, 0};
 }
 
-// The grid is (blocks, parts): the CUDA blocks of a row share the pieces of a block. A thread takes 16
-// bytes aligned in the output; bytes at the ends go one by one.
+// The grid is (blocks, parts): the CUDA blocks of a row share the pieces of a block. A thread copies 16 bytes aligned
+// in the output; bytes at the ends are copied one by one.
 KERNEL(compact_blocks, BLOCKS_THREADS, CompactArgs) {
   if (blockIdx.x >= args.blocks_count || ((const CompactHead*)args.table)->total > args.room) return;
   const EncodeBlock& block = args.blocks[blockIdx.x];

@@ -1,8 +1,7 @@
-// Copies encoded blocks that lie scattered in device memory into one buffer, each to its own offset, byte for
-// byte.
+// Copies encoded blocks scattered in device memory into one buffer, each to its own offset, byte for byte.
 //
-// The grid is (count, parts): the CUDA blocks of a row share the pieces of an item. A thread takes 16 bytes
-// aligned in the output; bytes at the ends go one by one. Items of no bytes are allowed.
+// The grid is (count, parts): the CUDA blocks of a row share the pieces of an item. A thread copies 16 bytes aligned in
+// the output; bytes at the ends are copied one by one. Empty items are allowed.
 #include "blocks/gather_abi.h"
 #include "words.cuh"
 

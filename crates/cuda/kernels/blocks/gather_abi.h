@@ -1,11 +1,11 @@
-// What the host and `gather.cu` agree on: twins of `src/decode/gather.rs`.
+// Interface between the host and `gather.cu`: counterparts of `src/decode/gather.rs`.
 #pragma once
 #include "abi.h"
 
 // Bytes that a CUDA block copies at a time.
 const u32 GATHER_PIECE = 16384;
 
-// One block to copy. What lies before its first byte back to a multiple of 16 may be read.
+// One block to copy. Bytes before its first byte, back to a multiple of 16, may be read.
 struct GatherItem {
   u64 src;  // offset in `src`, any alignment
   u64 dst;  // offset in `dst`, any alignment

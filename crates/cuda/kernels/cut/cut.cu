@@ -1,17 +1,17 @@
-// From pixels in an image to the packed bytes of blocks: cuts them out of any strides, fills what reaches
-// beyond the image, replaces NaN, tells which blocks are sparse, and applies predictor, byte order and bit
-// packing. One pass, read once and written once; the inverse of `place.cu`.
+// Makes the packed bytes of blocks from pixels of an image: cuts blocks out at any strides, fills the part beyond the
+// image, replaces NaN, detects sparse blocks, and applies predictor, byte order and bit packing. Each byte is read once
+// and written once; the inverse of `place.cu`.
 //
-// Every way has an entry point of its own, so that each has the registers it needs and no more; the host
-// says which one takes a task. The grid is (tasks, parts): the CUDA blocks of all parts of a task share its
-// bytes, and each reports what it found.
+// Every variant has its own entry point, so that it uses only the registers it needs; the host chooses the one for each
+// task. The grid is (tasks, parts): the CUDA blocks of all parts of a task share its bytes, and each reports its
+// findings.
 #include "cut/cut_abi.h"
 #include "cut/cut_bands.cuh"
 #include "cut/cut_bits.cuh"
 #include "cut/cut_planes.cuh"
 #include "cut/cut_rows.cuh"
 
-// Any block of whole samples, 16 packed bytes a lane.
+// Any block of whole samples, 16 packed bytes per lane.
 DEVICE bool cut_each(const CutRecipe& recipe, const CutTask& task) {
   bool differs = false;
 #pragma unroll 1
@@ -24,19 +24,19 @@ DEVICE bool cut_each(const CutRecipe& recipe, const CutTask& task) {
   return differs;
 }
 
-// Which of two reports on parts of a block holds for the whole.
+// Rank of a report on part of a block; the highest rank holds for the whole block.
 DEVICE u32 weight(u32 state) {
   return state == ENCODE_PENDING ? 0 : state == ENCODE_SPARSE ? 1 : state == ENCODE_UNFIT ? 3 : 2;
 }
 
-// Codecs read whole words, and some beyond: what lies behind a block's bytes is 0.
+// Codecs read whole words and some bytes beyond, so bytes behind a block are set to 0.
 DEVICE void clear_slack(const CutTask& task) {
   if (blockIdx.y != 0 || task.stored != 0 || threadIdx.x >= ENCODE_SLACK / 16) return;
   const u64 behind = ((u64)task.len + 15) / 16 + threadIdx.x;
   *(Quad*)(task.dst + behind * 16) = {0, 0, 0, 0};
 }
 
-// Reports on what a CUDA block had of a task. Called by all its threads.
+// Reports on a CUDA block's share of a task. Called by all its threads.
 DEVICE void report(const CutArgs& args, const CutTask& task, bool sparse, bool differs, bool unfit) {
   const bool full = __syncthreads_or(differs || !sparse), wrong = __syncthreads_or(unfit);
   if (threadIdx.x != 0) return;
@@ -52,8 +52,8 @@ DEVICE void report(const CutArgs& args, const CutTask& task, bool sparse, bool d
   }
 }
 
-// An entry point whose warps have QUADS times 16 bytes of shared memory each, at `stage`. BLOCKS is how
-// many CUDA blocks must fit a multiprocessor at once.
+// Defines an entry point whose warps have QUADS times 16 bytes of shared memory each, at `stage`. BLOCKS is the number
+// of CUDA blocks that must fit on a multiprocessor at once.
 #define CUT_ENTRY(name, BLOCKS, QUADS, WORK)                                \
   KERNEL_RESIDENT(name, CUT_THREADS, BLOCKS, CutArgs) {                     \
     SHARED(Quad, stages[CUT_THREADS / 32 * (QUADS)]);                       \

@@ -1,19 +1,19 @@
-// Blocks of two to four samples a pixel, of 1, 2 or 4 bytes, out of an image that holds bands without gaps
-// between columns; without predictor or with predictor 2.
+// Blocks of two to four samples per pixel, of 1, 2 or 4 bytes, from an image with separate bands and no gaps between
+// columns; without predictor or with predictor 2.
 //
-// A lane takes 16 bytes of each band, which become as many packed bytes; those pass through shared memory,
-// so that they are written one after the other. Needs a width that is a multiple of the pixels of 16 bytes.
+// A lane takes 16 bytes of each band and makes as many packed bytes; those pass through shared memory, so that they are
+// written consecutively. The width must be a multiple of the number of pixels in 16 bytes.
 #pragma once
 #include "cut/cut_rows.cuh"
 #include "interleave.cuh"
 
-// What a warp needs of shared memory.
+// Shared memory of a warp.
 template <int S>
 struct BandQuads {
   static const u32 COUNT = 32 * S + 32 * S / 8;
 };
 
-// A place for quad `i` so that those of neighbouring lanes are in different banks.
+// Index of quad `i` such that neighbouring lanes use different banks.
 DEVICE u32 spread(u32 i) { return i + i / 8; }
 
 template <u32 T, int S>

@@ -1,12 +1,12 @@
-// Samples of one bit out of bytes of 0 and 1: eight to a byte, the most significant bit first, rows padded
-// with 0 to a byte. Any other value is unfit.
+// Packs bytes of 0 and 1 into samples of one bit: eight per byte, most significant bit first, rows padded with 0 to a
+// byte. Any other value is unfit.
 #pragma once
 #include "cut/cut_rows.cuh"
 
-// The low bits of eight bytes, the first of which is the most significant.
+// Returns the low bits of eight bytes, the first of which becomes the most significant.
 DEVICE u32 gathered_bits(u64 bytes) { return (u32)(bytes * 0x8040201008040201ull >> 56); }
 
-// A lane makes a byte.
+// Each lane makes one byte.
 DEVICE bool cut_bits(const CutRecipe& recipe, const CutTask& task, bool& unfit) {
   const u8* end = (const u8*)task.end;
   const u32 inside = recipe.samples == 1 && task.column_stride == 1 ? task.width : 0;

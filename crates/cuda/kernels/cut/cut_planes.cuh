@@ -1,14 +1,14 @@
-// Predictor 3 on rows that lie in the image as the block wants them: samples of N bytes become N planes of
-// bytes, the most significant first, and then differences along all planes of a row.
+// Predictor 3 on rows whose order in the image is that of the block: samples of N bytes become N planes of bytes, the
+// most significant first, and then differences along all planes of a row.
 //
-// A lane takes four samples: a word of each plane. What comes before them is the four samples before, and
-// at the beginning of a row, for every plane but the first, the last four of the row in the plane before.
-// Needs at most four samples a pixel, and rows of a multiple of four samples.
+// A lane takes four samples: one word of each plane. Their predecessors are the four samples before; at the beginning
+// of a row, for every plane but the first, they are the last four of the row in the previous plane. Needs at most four
+// samples per pixel, and rows of a multiple of four samples.
 #pragma once
 #include "cut/cut_rows.cuh"
 #include "prefix.cuh"
 
-// Takes N words of four samples apart into a word of each plane; the inverse of `weave`.
+// Splits N words of four samples into one word per plane; the inverse of `weave`.
 template <int N>
 DEVICE void unweave(const u32 (&words)[N], u32 (&planes)[N]) {
   if constexpr (N == 2) {
@@ -28,7 +28,7 @@ DEVICE void unweave(const u32 (&words)[N], u32 (&planes)[N]) {
   }
 }
 
-// The four samples of N bytes at `at`: N words, and one that is needed to move them.
+// The four samples of N bytes at `at`: N words, and one more that is needed to shift them.
 template <int N>
 DEVICE void load_four(const u8* at, bool aligned, u32 (&words)[N + 1]) {
   if (!aligned) {
@@ -46,7 +46,7 @@ DEVICE void load_four(const u8* at, bool aligned, u32 (&words)[N + 1]) {
   }
 }
 
-// The same, moved to their place.
+// The same, shifted into place.
 template <int N>
 DEVICE void take_four(const u8* at, bool aligned, u32 (&loaded)[N + 1], u32 (&words)[N]) {
   if (!aligned) align(at, loaded);
@@ -54,7 +54,7 @@ DEVICE void take_four(const u8* at, bool aligned, u32 (&loaded)[N + 1], u32 (&wo
   for (int k = 0; k < N; k++) words[k] = loaded[k];
 }
 
-// The four samples from sample `i` of row `y` on, each by itself.
+// The four samples from sample `i` of row `y` on, loaded one by one.
 template <int N>
 DEVICE void gather_four(const CutRecipe& recipe, const CutTask& task, u32 y, u32 i, u32 (&words)[N]) {
 #pragma unroll 1
@@ -71,7 +71,7 @@ DEVICE void gather_four(const CutRecipe& recipe, const CutTask& task, u32 y, u32
   }
 }
 
-// Differences of four samples after `back`, written to the planes of a row of `plane` samples.
+// Writes the differences of four samples after `back` to the planes of a row of `plane` samples.
 template <int N>
 DEVICE bool write_planes(const Work& work, u32 samples, u32 (&words)[N], u32 (&back)[N], bool begins, u8* to,
                          u32 plane) {
@@ -104,9 +104,9 @@ DEVICE bool cut_planes(const CutRecipe& recipe, const CutTask& task) {
   for (u32 piece = blockIdx.y * PIECE; piece < units; piece += gridDim.y * PIECE) {
     u32 loaded[DEEP][N + 1], loaded_back[DEEP][N + 1], y, i;
     const u32 first = piece + threadIdx.x, last = min(piece + PIECE, units);
-    // The first sample of the four before sample `i`.
+    // The first of the four samples before sample `i`.
     const auto before = [&](u32 i) { return i > 0 ? i - 4 : plane - 4; };
-    // The row of a unit, its first sample, and whether these and those before lie in the image.
+    // Finds the row of a unit and its first sample; returns whether its samples and the ones before lie in the image.
     const auto easy = [&](u32 unit, u32& y, u32& i) {
       y = unit / fours;
       i = (unit - y * fours) * 4;

@@ -1,19 +1,19 @@
-// What sixteen bytes of samples go through in registers: NaN replaced, held against the fill, differences,
-// byte order.
+// Processing of sixteen bytes of samples in registers: NaN replacement, comparison with the fill, differences, byte
+// order.
 //
-// Samples of 1 to 16 bytes divide sixteen, so one pattern of sixteen bytes serves all. Leaves to others
-// where the bytes come from and go to.
+// Samples of 1 to 16 bytes divide sixteen, so one pattern of sixteen bytes serves all. Loading and storing is left to
+// the callers.
 #pragma once
 #include "cut/cut_sample.cuh"
 
-// What is the same for all of a task.
+// Values that are constant for a task.
 struct Work {
   Quad fill;
   Quad nan;
   u32 nan_of;
   u32 size;
-  u32 low;   // the order of bytes in two words, for __byte_perm: those that the first gets
-  u32 high;  // and the second
+  u32 low;   // byte order of two words for __byte_perm: selector of the first
+  u32 high;  // and of the second
 };
 
 DEVICE Work work_of(const CutRecipe& recipe) {
@@ -33,8 +33,7 @@ DEVICE Work work_of(const CutRecipe& recipe) {
 
 DEVICE bool pair_is_nan(u32 low, u32 high) { return double_is_nan((u64)high << 32 | low); }
 
-// Replaces what is not a number in N words of samples of T bytes, of any size where T is 0; the first of
-// them begins a sample.
+// Replaces NaN in N words of samples of T bytes, of any size if T is 0; the first word begins a sample.
 template <u32 T, int N>
 DEVICE void replace_nan(const Work& work, u32 (&words)[N]) {
   if (T == 1 || work.nan_of == NAN_KEPT) return;
@@ -68,7 +67,7 @@ DEVICE void replace_nan(const Work& work, u32 (&words)[N]) {
   }
 }
 
-// Whether any of N words, the first of which begins a sample, is not that of the fill.
+// Returns whether any of N words, the first of which begins a sample, differs from the fill.
 template <int N>
 DEVICE bool differ(const Work& work, const u32 (&words)[N]) {
   u32 bits = 0;
@@ -77,7 +76,7 @@ DEVICE bool differ(const Work& work, const u32 (&words)[N]) {
   return bits != 0;
 }
 
-// `a` less `b`, sample by sample of T bytes (1, 2 or 4).
+// Subtracts `b` from `a`, per sample of T bytes (1, 2 or 4).
 template <u32 T>
 DEVICE u32 less(u32 a, u32 b) {
   if (T == 4) return a - b;
@@ -85,8 +84,8 @@ DEVICE u32 less(u32 a, u32 b) {
   return ((a | top) - (b & ~top)) ^ ((a ^ ~b) & top);
 }
 
-// Pixels of S samples of T bytes become differences from the pixel before. `back` holds the words before
-// them, of which the last T * S bytes are that pixel.
+// Turns pixels of S samples of T bytes into differences from the previous pixel. `back` holds the words before them;
+// its last T * S bytes are that pixel.
 template <u32 T, int S, int BACK>
 DEVICE void subtract(u32 (&words)[4], const u32 (&back)[BACK]) {
   const int PIXEL = T * S;
@@ -114,7 +113,7 @@ DEVICE void subtract(u32 (&words)[4], const u32 (&back)[BACK]) {
   }
 }
 
-// The byte order of N words, an even number.
+// Applies the byte order to N words, an even number.
 template <int N>
 DEVICE void reorder(const Work& work, u32 (&words)[N]) {
 #pragma unroll

@@ -1,28 +1,28 @@
-// Rows that lie in the image as the block wants them, pixel after pixel: without predictor of any bytes,
-// with predictor 2 of one to four samples of 1, 2 or 4 bytes, or one of 8.
+// Rows whose pixels lie in the image in the block's order: any bytes without predictor, or predictor 2 with one to four
+// samples of 1, 2 or 4 bytes, or one of 8.
 //
-// A lane makes 16 packed bytes at a multiple of 16 of the output, DEEP of them under way at a time. Those
-// that do not come from one row of the image are made sample by sample.
+// A lane makes 16 packed bytes at a multiple of 16 of the output, DEEP such units in flight. Units that do not come
+// from a single row of the image are made sample by sample.
 #pragma once
 #include "cut/cut_quad.cuh"
 
 const u32 CUT_THREADS = 128;
 
-// For ways that do not write by 16 bytes: what is left of the last 16 becomes 0.
+// For variants that do not write 16 bytes at a time: sets the rest of the last 16 bytes to 0.
 DEVICE void clear_tail(const CutTask& task) {
   const u64 at = (u64)task.len + threadIdx.x;
   if (blockIdx.y == 0 && at < ((u64)task.len + 15) / 16 * 16) ((u8*)task.dst)[at] = 0;
 }
 
-// The rows of the image that a task needs, in registers.
+// Image rows of a task, in registers.
 struct Rows {
   const u8* src;
   const u8* end;
   u64 stride;
-  u32 last;      // row of the image
-  u32 far;       // row of the block that is not in the image, nor near it
-  u32 inside;    // bytes of a row that the image has
-  bool aligned;  // what is loaded at a time lies at multiples of its size
+  u32 last;      // last row of the image
+  u32 far;       // first row of the block that is beyond the image and its repeated rows
+  u32 inside;    // bytes of a row that lie in the image
+  bool aligned;  // loads are aligned to their size
 };
 
 DEVICE Rows rows_of(const CutTask& task, u32 inside, bool aligned) {
@@ -32,12 +32,12 @@ DEVICE Rows rows_of(const CutTask& task, u32 inside, bool aligned) {
 
 DEVICE const u8* row_at(const Rows& rows, u32 y) { return rows.src + min(y, rows.last) * rows.stride; }
 
-// Whether `len` bytes from `from` on may be loaded by words that hold one of them, or lie just behind.
+// Returns whether `len` bytes from `from` on may be loaded as words that hold one of them or lie directly behind.
 DEVICE bool loads(const Rows& rows, const u8* from, u32 len) {
   return rows.aligned || from + len + 4 <= rows.end;
 }
 
-// The N words from `at` on, at any alignment; up to four bytes more are read.
+// Loads the N words from `at` on, at any alignment; reads up to four bytes more.
 template <int N>
 DEVICE void load_any(const u8* at, u32 (&words)[N + 1]) {
   const u32* base = (const u32*)(at - misalignment(at, 4));
@@ -45,7 +45,7 @@ DEVICE void load_any(const u8* at, u32 (&words)[N + 1]) {
   for (int k = 0; k <= N; k++) words[k] = base[k];
 }
 
-// Moves what load_any loaded to its place; then the last word means nothing.
+// Shifts the result of load_any into place; the last word is then meaningless.
 template <int N>
 DEVICE void align(const u8* at, u32 (&words)[N]) {
   const u32 skip = misalignment(at, 4) * 8;
@@ -53,11 +53,11 @@ DEVICE void align(const u8* at, u32 (&words)[N]) {
   for (int k = 0; k + 1 < N; k++) words[k] = __funnelshift_r(words[k], words[k + 1], skip);
 }
 
-// Where 16 packed bytes come from.
+// Source of 16 packed bytes.
 struct Origin {
   const u8* from;
-  u32 offset;  // in the row
-  bool easy;   // from bytes of the image one after the other, after as many as `need` of its row, or none
+  u32 offset;  // offset in the row
+  bool easy;   // consecutive bytes of the image, preceded by at least `need` bytes of its row, or by none
 };
 
 DEVICE Origin origin_of(const Rows& rows, u32 row_len, u32 len, u32 at, u32 need) {
@@ -67,7 +67,7 @@ DEVICE Origin origin_of(const Rows& rows, u32 row_len, u32 len, u32 at, u32 need
   return {from, offset, inside && (offset == 0 || offset >= need) && loads(rows, from, 16)};
 }
 
-// Packed bytes of one task. T is 0 without predictor, else S samples of T bytes are a pixel.
+// Packed bytes of one task. T is 0 without predictor; else a pixel is S samples of T bytes.
 template <u32 T, int S>
 DEVICE bool cut_rows(const CutRecipe& recipe, const CutTask& task) {
   const u32 DEEP = T * S > 8 ? 2 : 4, STEP = CUT_THREADS * 16, PIECE = DEEP * STEP;
@@ -80,7 +80,7 @@ DEVICE bool cut_rows(const CutRecipe& recipe, const CutTask& task) {
   bool differs = false;
 #pragma unroll 1
   for (u32 piece = blockIdx.y * PIECE; piece < len; piece += gridDim.y * PIECE) {
-    // Of each: the words of the pixel before, its own, and one that is needed to move them.
+    // For each: the words of the previous pixel, its own, and one that is needed to shift them.
     u32 all[DEEP][BACK + 5];
     bool easy[DEEP], every = true;
     const u32 first = piece + threadIdx.x * 16;
@@ -114,7 +114,7 @@ DEVICE bool cut_rows(const CutRecipe& recipe, const CutTask& task) {
       if (!rows.aligned) {
         const Origin origin = origin_of(rows, row_len, len, at, 4 * BACK);
         align(origin.from, all[i]);
-        // What lies before the row is not that of it.
+        // Bytes before the row do not belong to it.
 #pragma unroll
         for (int k = 0; k < BACK; k++) all[i][k] = origin.offset == 0 ? 0 : all[i][k];
       }

@@ -1,27 +1,27 @@
-// One sample of a block, wherever it lies in the image or beyond: strides, padding and NaN; and 16 packed
-// bytes made of such samples. What every way through `cut.cu` takes where it has nothing faster.
+// Loads one sample of a block from anywhere in the image or beyond it (strides, padding and NaN), and makes 16 packed
+// bytes from such samples. Every variant of `cut.cu` uses this where it has nothing faster.
 //
-// Beyond the image the last column is repeated, and the last row up to a multiple of 16; rows further down
-// are all the last pixel of the last row. The meaning is that of the CPU engine's `cut` and `difference`.
+// Beyond the image the last column is repeated, and the last row up to a multiple of 16; all rows further down repeat
+// the last pixel of the last row. The result equals that of the CPU engine's `cut` and `difference`.
 #pragma once
 #include "cut/cut_abi.h"
 #include "words.cuh"
 
-// A sample in memory, little end first.
+// A sample in memory, little-endian.
 struct Number {
   u64 low;
   u64 high;
 };
 
-// The first row that is all one pixel.
+// First row that consists of a single repeated pixel.
 DEVICE u32 far_row(const CutTask& task) { return (task.height + 15) / 16 * 16; }
 
-// The first sample of row `y` that repeats the pixel before.
+// First sample of row `y` that repeats the previous pixel.
 DEVICE u32 repeats_from(const CutRecipe& recipe, const CutTask& task, u32 y) {
   return recipe.samples * (y >= far_row(task) ? 1 : task.width);
 }
 
-// Where sample `i` of row `y` comes from.
+// Address of the source of sample `i` of row `y`.
 DEVICE const u8* sample_at(const CutRecipe& recipe, const CutTask& task, u32 y, u32 i) {
   const u32 pixel = i / recipe.samples, band = i - pixel * recipe.samples, last = task.width - 1;
   const u32 x = y >= far_row(task) ? last : min(pixel, last);
@@ -76,7 +76,7 @@ DEVICE bool is_fill(const CutRecipe& recipe, const Number& number) {
   return fill.low == number.low && fill.high == number.high;
 }
 
-// A number with the bytes of each unit of 2, 4 or 8 bytes reversed; of 0, as it is.
+// Reverses the bytes of each unit of 2, 4 or 8 bytes of a number; 0 leaves it unchanged.
 DEVICE u64 reordered(u64 number, u32 unit) {
   const u32 low = (u32)number, high = (u32)(number >> 32), order = unit == 2 ? 0x2301 : 0x0123;
   if (unit == 0) return number;
@@ -88,13 +88,12 @@ DEVICE Quad quad_of(const Number& number) {
   return {(u32)number.low, (u32)(number.low >> 32), (u32)number.high, (u32)(number.high >> 32)};
 }
 
-// The packed bytes of the block from `at` on, a multiple of 16, without predictor or with predictor 2; 0
-// past its end.
+// Packed bytes of the block from `at` on, a multiple of 16, without predictor or with predictor 2; 0 past its end.
 NOINLINE Quad packed_samples(const CutRecipe& recipe, const CutTask& task, u32 at, bool& differs) {
   const u32 size = recipe.size, row_samples = recipe.row_samples;
   Number out = {0, 0};
   u32 y = at / recipe.row_len, i = (at - y * recipe.row_len) / size;
-  // From `edge` on a pixel is repeated: its differences are 0, and those that divide 16 bytes are made once.
+  // From `edge` on a pixel is repeated: its differences are 0; pixels whose size divides 16 bytes are made once.
   const u32 edge = repeats_from(recipe, task, y), pixel = recipe.samples * size;
   u32 upto = 16;
   if (i + 16 / size <= row_samples) {
@@ -134,7 +133,7 @@ DEVICE u32 plane_byte(const CutRecipe& recipe, const CutTask& task, u32 y, u32 a
   return (u32)(number.low >> 8 * (recipe.size - 1 - plane)) & 0xFF;
 }
 
-// The same as packed_samples with predictor 3.
+// Like packed_samples, with predictor 3.
 NOINLINE Quad packed_planes(const CutRecipe& recipe, const CutTask& task, u32 at, bool& differs) {
   Number out = {0, 0};
   u32 y = at / recipe.row_len, i = at - y * recipe.row_len;

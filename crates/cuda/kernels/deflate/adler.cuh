@@ -1,6 +1,6 @@
-// Adler-32 (RFC 1950) of output written as lines of 16 bytes: every lane adds up the lines that it writes,
-// the warp adds up its lanes once at the end. 64-bit sums need no reduction on the way: an output has at most
-// 2^30 bytes, so at most 2^26 lines, each adding less than 2^30 * 2^12 + 2^15.
+// Adler-32 (RFC 1950) of output written as lines of 16 bytes. Every lane sums the lines that it writes; the warp adds
+// up its lanes once at the end. 64-bit sums need no intermediate reduction: an output has at most 2^30 bytes, so at
+// most 2^26 lines, each adding less than 2^30 * 2^12 + 2^15.
 #pragma once
 #include "lines.cuh"
 
@@ -21,7 +21,7 @@ DEVICE void adler_add(AdlerSum& sum, const Line& line, u32 at) {
   sum.weighted += (u64)at * all + inner;
 }
 
-// What the lanes of a warp have, together.
+// The combined sums of a warp's lanes.
 struct AdlerPart {
   u32 bytes, weighted;
 };
@@ -37,7 +37,7 @@ DEVICE AdlerPart adler_part(const AdlerSum& sum) {
   return {bytes, weighted};
 }
 
-// The checksum of `len` bytes from the parts of all warps, at most 16, added up.
+// Checksum of `len` bytes from the summed parts of all warps, at most 16.
 DEVICE u32 adler_join(AdlerPart all, u32 len) {
   const u32 base = 65521;
   u32 a = (1 + all.bytes) % base;
@@ -46,5 +46,5 @@ DEVICE u32 adler_join(AdlerPart all, u32 len) {
   return b << 16 | a;
 }
 
-// The checksum of `len` bytes from the sums of all lanes of a warp.
+// Checksum of `len` bytes from the sums of all lanes of a warp.
 DEVICE u32 adler_value(const AdlerSum& sum, u32 len) { return adler_join(adler_part(sum), len); }

@@ -1,4 +1,4 @@
-// Deflate, one CUDA block of two or four warps for each block of an image (`deflate_stream.cuh`).
+// Deflate, one CUDA block of two or four warps per image block (`deflate_stream.cuh`).
 #include "deflate/deflate_stream.cuh"
 
 template <u32 WARPS>
@@ -8,13 +8,13 @@ DEVICE void decode_block(const DecodeArgs& args, DeflateShared<WARPS>& shared) {
   if (threadIdx.x == 0) args.statuses[block.status] = fault;
 }
 
-// For many blocks: eight at a time on a multiprocessor.
+// For many blocks: eight at a time per multiprocessor.
 KERNEL_RESIDENT(deflate_decode, 64, 8, DecodeArgs) {
   SHARED(DeflateShared<2>, shared);
   decode_block<2>(args, shared);
 }
 
-// For few: four at a time.
+// For few blocks: four at a time.
 KERNEL_RESIDENT(deflate_decode_wide, 128, 4, DecodeArgs) {
   SHARED(DeflateShared<4>, shared);
   decode_block<4>(args, shared);

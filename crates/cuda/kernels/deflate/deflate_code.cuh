@@ -1,5 +1,5 @@
-// A length-limited prefix code from the counts of an alphabet (`portable/spec.md`, "Code lengths"), by a
-// group of warps: sorted by ranks, merged by one thread, depths and codes by all.
+// Builds a length-limited prefix code from the counts of an alphabet (`portable/spec.md`, "Code lengths"), by a group
+// of warps: all threads sort by rank, one thread merges, all compute depths and codes.
 #pragma once
 #include "deflate/deflate_token.cuh"
 #include "matches/match_bytes.cuh"
@@ -9,17 +9,18 @@ constexpr u32 LONGEST_CODE = 15;
 template <u32 SIZE>
 struct CodeWork {
   static_assert(SIZE % 4 == 0, "keys are compared by fours");
-  alignas(16) u32 keys[SIZE];  // of symbols count << 9 | symbol; of those that do not come more than any
-  u32 sorted[SIZE + 2];        // keys of those that come, ascending; more than any behind them
-  u32 weights[SIZE + 2];       // of inner nodes, in the order in which they are made; more than any of others
-  u16 leaf_up[SIZE];           // the inner node above a leaf of `sorted`, and above an inner node
+  alignas(16) u32 keys[SIZE];  // per symbol: count << 9 | symbol; for unused symbols, more than any of these
+  u32 sorted[SIZE + 2];        // keys of used symbols, ascending; higher values behind them
+  u32 weights[SIZE + 2];       // of inner nodes, in order of creation; higher values behind them
+  u16 leaf_up[SIZE];           // the inner node above each leaf of `sorted`, and above each inner node
   u16 inner_up[SIZE];
   u32 used;
   u32 per_length[LONGEST_CODE + 1];
 };
 
-// The threads at work: `count` of them, whole warps, this one number `thread`, and their barrier. One warp needs none:
-// racecheck takes what other warps do at the barrier of the block for unordered after a barrier of one warp.
+// The participating threads: `count` threads of whole warps, the number `thread` of this one, and their barrier. A
+// single warp needs none: racecheck treats accesses of other warps at the block's barrier as unordered after a one-warp
+// barrier.
 struct CodeGroup {
   u32 thread, count, barrier;
   DEVICE void wait(const CodeGroup& group) {
@@ -31,8 +32,8 @@ struct CodeGroup {
   }
 };
 
-// Two queues, leaves and inner nodes, both ascending; of equals the leaf is taken first. The first two of
-// both queues are read before any of them is needed: one thread does this, and what it waits for is memory.
+// Two queues, leaves and inner nodes, both ascending; on ties the leaf is taken first. The first two entries of both
+// queues are read before any is needed: a single thread runs this, and memory latency dominates.
 template <u32 SIZE>
 DEVICE void merge(CodeWork<SIZE>& work, u32 used) {
   u32 leaf = 0, inner = 0;
@@ -52,7 +53,7 @@ DEVICE void merge(CodeWork<SIZE>& work, u32 used) {
   }
 }
 
-// How many of the keys are less than `key`.
+// Number of keys less than `key`.
 template <u32 SIZE>
 DEVICE u32 rank_of(const CodeWork<SIZE>& work, u32 key) {
   const uint4* keys = (const uint4*)work.keys;
@@ -65,7 +66,7 @@ DEVICE u32 rank_of(const CodeWork<SIZE>& work, u32 key) {
   return rank;
 }
 
-// Makes the code complete again after lengths were cut to `limit`.
+// Makes the code complete again after its lengths were cut to `limit`.
 DEVICE void limit_lengths(u32* per_length, u32 limit) {
   u32 sum = 0;
 #pragma unroll 1
@@ -81,8 +82,8 @@ DEVICE void limit_lengths(u32* per_length, u32 limit) {
   }
 }
 
-// Symbols 0 to `size` - 1 and how long their codes may be; the codes are bits as they are written | length <<
-// 16.
+// Symbols 0 to `size` - 1 and the maximum length of their codes. Each code is stored as its bits in output order |
+// length << 16.
 struct Alphabet {
   const u32* counts;
   u32* codes;
@@ -122,7 +123,7 @@ DEVICE void make_code(CodeWork<SIZE>& work, const Alphabet& alphabet, const Code
   CodeGroup::wait(group);
   if (group.thread == 0) limit_lengths(work.per_length, limit);
   CodeGroup::wait(group);
-  // The rarest have the longest.
+  // The rarest symbols get the longest codes.
   for (u32 i = group.thread; i < used; i += group.count) {
     u32 length = limit, longer = work.per_length[limit];
     while (longer <= i) longer += work.per_length[--length];

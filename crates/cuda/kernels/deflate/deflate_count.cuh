@@ -1,4 +1,4 @@
-// How often each symbol comes in a part, and its share of the Adler-32, by a CUDA block.
+// Counts the symbols of a part and computes its share of the Adler-32, by a CUDA block.
 #pragma once
 #include "deflate/adler.cuh"
 #include "deflate/deflate_part.cuh"
@@ -7,12 +7,12 @@ constexpr u32 COUNT_THREADS = 256;
 constexpr u32 COUNT_WARPS = COUNT_THREADS / 32;
 
 struct Counting {
-  // A warp's each, so that they do not wait for each other; then their sums in the first.
+  // One array per warp, so that warps do not wait for each other; later the first holds their sums.
   u32 counts[COUNT_WARPS][SYMBOLS];
   AdlerPart sums[COUNT_WARPS];
 };
 
-// Counts the tokens of a part that begins at `start`, and its end.
+// Counts the tokens of a part that begins at `start`, and its end-of-block symbol.
 DEVICE void count_symbols(Counting& counting, const Tokens& tokens, u32 start) {
   const u32 warp = threadIdx.x / 32;
   for (u32 i = threadIdx.x; i < COUNT_WARPS * SYMBOLS; i += COUNT_THREADS) (&counting.counts[0][0])[i] = 0;
@@ -49,7 +49,7 @@ DEVICE void count_symbols(Counting& counting, const Tokens& tokens, u32 start) {
   __syncthreads();
 }
 
-// The sums of a part as `DeflatePart` has them; after `count_symbols`.
+// The sums of a part as stored in `DeflatePart`; call after `count_symbols`.
 DEVICE AdlerPart counted_adler(const Counting& counting) {
   AdlerPart all = {0, 0};
   for (u32 k = 0; k < COUNT_WARPS; ++k) {

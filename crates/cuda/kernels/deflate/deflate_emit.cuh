@@ -1,31 +1,30 @@
-// Bits of a part, by a CUDA block: 1024 positions at a time, a thread four of them. Prefix sums of the bits
-// of the threads say where each begins; they meet in a window of shared memory, from which whole words go
-// out. The first and the last word of a part are shared with its neighbours, so they are OR-ed into a slab
-// that was 0.
+// Writes the bits of a part, by a CUDA block: 1024 positions at a time, four per thread. Prefix sums of the threads'
+// bit counts give the place of each thread's bits in a window in shared memory, which is written out in whole words. A
+// part shares its first and last word with its neighbours, so these are OR-ed into a slab that was 0.
 #pragma once
 #include "block_scan.cuh"
 #include "deflate/deflate_part.cuh"
 
 constexpr u32 EMIT_THREADS = 256;
-// 48 bits for every three positions at most, what was left over, and two words that a put may touch behind.
+// At most 48 bits for every three positions, the remainder of the last turn, and two words behind that a put may touch.
 constexpr u32 EMIT_WORDS = (EMIT_THREADS * 4 / 3 + 2) * 48 / 32 + 1 + 2;
 static_assert(EMIT_WORDS >= HEADER_WORDS + 3, "a header goes through the window, too");
 
 struct Emission {
   u32 codes[SYMBOLS];
-  u32 window[2][EMIT_WORDS];  // by turns; 0 but for what is on its way
+  u32 window[2][EMIT_WORDS];  // alternating; 0 except for pending bits
   u32 sums[EMIT_THREADS / 32];
 };
 
-// Where the window stands; the same in all threads.
+// Place of the window; the same in all threads.
 struct EmitPlace {
-  u32* out;     // the word that the window begins with
+  u32* out;     // output word at which the window begins
   u32 filled;   // bits in the window
   u32 turn;
-  bool first;   // the window begins with the first word of the part
+  bool first;   // the window begins with the part's first word
 };
 
-// Bits, at most 64, into a window.
+// Puts at most 64 bits into a window.
 DEVICE void put_bits(u32* window, u32 at, u64 bits) {
   const u32 shift = at & 31;
   u32* words = window + at / 32;
@@ -36,8 +35,8 @@ DEVICE void put_bits(u32* window, u32 at, u64 bits) {
   if (high != 0) atomicOr(words + 2, high);
 }
 
-// Takes in `bits` that all threads have put into the window of this turn behind what was there, and sends
-// whole words out.
+// Accounts for `bits` that all threads have put into this turn's window behind its earlier content, and writes out
+// whole words.
 DEVICE void flush(Emission& emission, EmitPlace& place, u32 bits) {
   __syncthreads();
   u32* window = emission.window[place.turn];
@@ -47,7 +46,7 @@ DEVICE void flush(Emission& emission, EmitPlace& place, u32 bits) {
     const u32 word = window[i];
     window[i] = 0;
     if (i == whole) {
-      // Others may be at work on the next turn already.
+      // Other threads may already be working on the next turn.
       if (word != 0) atomicOr(emission.window[place.turn], word);
     } else if (i == 0 && place.first) {
       atomicOr(place.out, word);
@@ -80,7 +79,7 @@ DEVICE TokenBits match_bits(const u32* codes, u32 match) {
   return token;
 }
 
-// The tokens of four positions: literals, at most 60 bits, then perhaps a match.
+// Emits the tokens of four positions: literals, at most 60 bits, then possibly a match.
 DEVICE void emit_tokens(Emission& emission, EmitPlace& place, const Tokens& tokens, u32 p) {
   const Quadruple four = quadruple_at(tokens, p);
   TokenBits literals = {0, 0}, match = {0, 0};
@@ -97,7 +96,7 @@ DEVICE void emit_tokens(Emission& emission, EmitPlace& place, const Tokens& toke
   flush(emission, place, prefix.total);
 }
 
-// A dynamic block: the header, the tokens, the end.
+// Emits a dynamic block: header, tokens, end.
 DEVICE void emit_dynamic(Emission& emission, const DeflatePart& part, const Tokens& tokens, u32 start,
                          u32* slab) {
   for (u32 i = threadIdx.x; i < SYMBOLS; i += EMIT_THREADS) emission.codes[i] = part.codes[i];
@@ -119,7 +118,7 @@ DEVICE void emit_dynamic(Emission& emission, const DeflatePart& part, const Toke
   if (threadIdx.x == 0 && place.filled != 0) atomicOr(place.out, emission.window[place.turn][0]);
 }
 
-// A stored block.
+// Emits a stored block.
 DEVICE void emit_stored(const DeflatePart& part, const u32* words, const Share& share, u32* slab) {
   const u32 len = share.end - share.start;
   const u64 bytes_at = (part.first + 3 + 7) / 8 + 4;
@@ -127,12 +126,12 @@ DEVICE void emit_stored(const DeflatePart& part, const u32* words, const Share& 
     or_bits(slab, part.first, part.last);
     or_bits(slab, (bytes_at - 4) * 8, len | ~len << 16);
   }
-  // Word i of the slab from `out` on takes bytes from `skip` less than 4 * i on.
+  // Word i of the slab from `out` on takes the bytes that begin `skip` before 4 * i.
   u32* out = slab + bytes_at / 4;
   const u32 skip = (u32)bytes_at & 3, shift = 32 - 8 * skip;
   const u32* from = words + share.start / 4;
   for (u32 i = threadIdx.x; i * 4 < len + skip; i += EMIT_THREADS) {
-    // Bytes past the end are not the block's.
+    // Bytes past the end do not belong to the block.
     const u32 left = len + skip - i * 4;
     const u32 mask = left < 4 ? (1u << 8 * left) - 1 : 0xFFFFFFFFu;
     const u32 low = i == 0 ? 0 : from[i - 1];

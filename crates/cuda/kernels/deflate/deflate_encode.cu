@@ -1,5 +1,5 @@
-// Deflate from matches (`portable/spec.md`): `deflate_count` makes the codes of each part, `deflate_layout`
-// finds where each part begins, `deflate_emit` writes them.
+// Deflate from matches (`portable/spec.md`): `deflate_count` makes the codes of each part, `deflate_layout` computes
+// where each part begins, `deflate_emit` writes them.
 #include "deflate/deflate_count.cuh"
 #include "deflate/deflate_emit.cuh"
 #include "deflate/deflate_layout.cuh"
@@ -15,7 +15,7 @@ struct CountMemory {
   u32 bits;
 };
 
-// Codes of literals and lengths by seven warps, of distances by one, at the same time.
+// Makes the codes of literals and lengths with seven warps and, at the same time, the code of distances with one.
 DEVICE void make_codes(CountMemory& memory) {
   constexpr u32 FIRST = COUNT_THREADS - 32;
   const u32* counts = memory.counting.counts[0];
@@ -30,7 +30,7 @@ DEVICE void make_codes(CountMemory& memory) {
   __syncthreads();
 }
 
-// The distance symbols that have no count and get one, as bits: a code has two symbols at least.
+// Returns, as bits, the unused distance symbols that get a count, because a code has at least two symbols.
 DEVICE u32 add_distances(u32* counts) {
   u32 used = 0, added = 0;
   for (u32 i = 0; i < DISTANCES; ++i) used += counts[i] != 0;
@@ -43,7 +43,7 @@ DEVICE u32 add_distances(u32* counts) {
   return added;
 }
 
-// Bits of all tokens, and the codes as they are kept.
+// Computes the bits of all tokens and stores the codes.
 DEVICE void finish_codes(CountMemory& memory, DeflatePart& part) {
   u32 bits = 0;
   for (u32 i = threadIdx.x; i < SYMBOLS; i += COUNT_THREADS) {

@@ -1,19 +1,19 @@
-// Finds where dynamic, non-final blocks of Deflate may begin, at any bit.
+// Finds where dynamic, non-final Deflate blocks may begin, at any bit.
 //
-// Three sieves. The first 17 bits, for 32 positions at once: one in nine passes. The code of code lengths is
-// complete: one in 270 of those. All code lengths can be read and make complete codes, as strict as
-// `deflate_header.cuh`: what passes by chance is not worth mention. A place that passes and is none costs
-// time and nothing else: no block of the stream leads to it.
+// There are three sieves. First, the first 17 bits, for 32 positions at once: one in nine passes. Second, the code of
+// code lengths is complete: one in 270 of those. Third, all code lengths can be read and form complete codes, as
+// strictly as in `deflate_header.cuh`: chance passes are negligible. A false position only costs time: no block of the
+// stream leads to it.
 #pragma once
 #include "deflate/deflate_split.cuh"
 
 #define FIND_THREADS 128u
-// Positions of a chunk that the last sieve looks at; more are left out.
+// Positions per chunk that the last sieve examines; further ones are ignored.
 #define FIND_QUEUE 256u
 
 struct FindShared {
-  u16 weights[4096];             // of four code lengths of three bits: 2^(7 - length) added up
-  u8 codes[FIND_THREADS * 128];  // of each thread: symbol and, above 5 bits, length of every code of 7 bits
+  u16 weights[4096];             // of four code lengths of three bits: sum of 2^(7 - length)
+  u8 codes[FIND_THREADS * 128];  // per thread: symbol and, above 5 bits, length of every code of 7 bits
   u32 queue[FIND_QUEUE];
   u32 queued;
   u32 first;
@@ -31,7 +31,7 @@ DEVICE void fill_weights(u16* weights, u32 thread) {
   }
 }
 
-// Of the 32 positions from the first bit of `low` on, those whose 17 bits can be a header's.
+// Of the 32 positions from the first bit of `low` on, returns those whose 17 bits may belong to a header.
 DEVICE u32 plausible(u32 low, u32 high) {
 #define AT(n) __funnelshift_r(low, high, n)
   const u32 kind = ~low & ~AT(1) & AT(2);
@@ -40,7 +40,7 @@ DEVICE u32 plausible(u32 low, u32 high) {
   return kind & ~literals & ~distances;
 }
 
-// Whether the code of code lengths is complete at position `at` of the first of four words.
+// Returns whether the code of code lengths is complete at position `at` of the first of four words.
 DEVICE bool complete_lengths(const u32 (&word)[4], u32 at, const u16* weights) {
   const u32 first = __funnelshift_r(word[0], word[1], at), second = __funnelshift_r(word[1], word[2], at);
   const u32 third = __funnelshift_r(word[2], word[3], at);
@@ -53,14 +53,14 @@ DEVICE bool complete_lengths(const u32 (&word)[4], u32 at, const u16* weights) {
   return sum == 128;
 }
 
-// The length of the code of code length `symbol`; `given` of them are in `lengths`.
+// Length of the code of code length `symbol`; `lengths` holds `given` of them.
 DEVICE u32 length_of(u64 lengths, u32 given, u32 symbol) {
   const u32 place = length_place(symbol);
   return place < given ? (u32)(lengths >> 3 * place) & 7 : 0;
 }
 
-// Whether a whole header can be read at `bit`. The caller has seen that the code of code lengths is complete;
-// `codes` is memory for it, 128 bytes.
+// Returns whether a whole header can be read at `bit`. The caller has checked that the code of code lengths is
+// complete; `codes` is 128 bytes of memory for it.
 DEVICE bool readable(const Stream& in, u64 bit, u8* codes) {
   if (bit + 17 > in.end) return false;
   const u32 counts = bits_at(in.words, bit + 3);
@@ -115,8 +115,8 @@ DEVICE bool readable(const Stream& in, u64 bit, u8* codes) {
   return bit <= in.end && has_end && literal_space == 32768 && (distance_space == 32768 || few);
 }
 
-// Finds the first header in a chunk: its bit counted from the chunk's begin, or NO_SEGMENT. All threads; the
-// answer is the first one's.
+// Finds the first header in a chunk: returns its bit relative to the chunk's beginning, or NO_SEGMENT. Called by all
+// threads; only the first thread's result is valid.
 DEVICE u32 find_header(const Split& split, u32 chunk, FindShared& shared, u32 thread) {
   if (thread == 0) {
     shared.queued = 0;
@@ -144,12 +144,12 @@ DEVICE u32 find_header(const Split& split, u32 chunk, FindShared& shared, u32 th
 #pragma unroll 1
   for (u32 i = thread; i < queued; i += FIND_THREADS) {
     const u32 at = shared.queue[i];
-    // The first block of the stream is another segment's.
+    // The first block of the stream belongs to another segment.
     if (begin + at > split.in.bit && readable(split.in, begin + at, shared.codes + thread * 128)) {
       atomicMin(&shared.first, at);
     }
   }
   __syncthreads();
-  // The first thread goes on to write it anew.
+  // The first thread goes on to overwrite it.
   return thread == 0 ? shared.first : NO_SEGMENT;
 }

@@ -1,30 +1,30 @@
-// Block headers of Deflate (RFC 1951, 3.2.3 to 3.2.7), read by one warp: the tables of a block's codes.
+// Deflate block headers (RFC 1951, 3.2.3 to 3.2.7), read by one warp: builds the tables of a block's codes.
 //
-// Stricter than decoders must be, never laxer: what zlib refuses is refused (more than 286 or 30 symbols, no
-// code for the end of a block, incomplete codes), and so is a lone code of anything but distances.
+// Stricter than decoders must be, never laxer: rejects what zlib rejects (more than 286 or 30 symbols, no end-of-block
+// code, incomplete codes), and also a lone code of anything but distances.
 #pragma once
 #include "deflate/deflate_walk.cuh"
 
-// Code lengths as they are read, batch by batch; the same in all lanes.
+// Code lengths read so far, batch by batch; the same in all lanes.
 struct Lengths {
-  u32 literals;  // symbols of that code
+  u32 literals;  // symbols of the literal code
   u32 wanted;    // literals and distances
   u32 have;
-  u32 previous;  // the one that may be repeated, or LENGTH_UNKNOWN
+  u32 previous;  // the length that may be repeated, or LENGTH_UNKNOWN
 };
 
 #define LENGTH_UNKNOWN 0xFFFFFFFFu
 
 enum LengthsRead : u32 { LENGTHS_MORE, LENGTHS_ALL, LENGTHS_WRONG };
 
-// Takes the code lengths of a batch of `lists` lists; `mine` is what this lane decoded of it from `memory`,
-// into `list`. Moves the stream on to behind the batch, or behind the last length.
+// Takes the code lengths of a batch of `lists` lists. `mine` describes what this lane decoded from `memory` into
+// `list`. Advances the stream behind the batch, or behind the last length.
 DEVICE u32 take_lengths(Stream& in, Lengths& state, u8* lengths, const WalkMemory& memory, const u16* list,
                         const Walk& mine, u32 lists, u32 lane) {
   u32 from = (u32)in.bit & 127, slots = lane < lists ? mine.slots : 0;
   if (__any_sync(ALL_LANES, lane < lists && mine.stop >= STOP_END)) return LENGTHS_WRONG;
 
-  // How many lengths this lane's tokens give, and which comes before the next lane's.
+  // The number of lengths that this lane's tokens give, and the length that precedes the next lane's.
   u32 sum = 0, last = LENGTH_UNKNOWN;
 #pragma unroll 1
   for (u32 i = 0; i < slots; ++i) {
@@ -63,7 +63,7 @@ DEVICE u32 take_lengths(Stream& in, Lengths& state, u8* lengths, const WalkMemor
   if (__any_sync(ALL_LANES, bad)) return LENGTHS_WRONG;
   u32 finished = __ballot_sync(ALL_LANES, begun && at == state.wanted);
   if (finished != 0) {
-    // The lane in which they end walks its tokens once more, to know at which bit.
+    // The lane in which the lengths end walks its tokens again to find the bit.
     u32 owner = __ffs(finished) - 1, end = mine.begin;
     if (lane == owner) {
       const u32* words = in.words + (in.bit >> 7) * 4;
@@ -84,8 +84,8 @@ DEVICE u32 take_lengths(Stream& in, Lengths& state, u8* lengths, const WalkMemor
   return LENGTHS_MORE;
 }
 
-// Reads the code lengths of a dynamic block, whose code is in `tables`, into `lengths`. All lanes of one
-// warp; `lists` is free memory for it, and `bits`.
+// Reads the code lengths of a dynamic block, whose code is in `tables`, into `lengths`. Called by all lanes of one
+// warp; `lists` and `bits` are free memory for it.
 DEVICE u32 read_lengths(Stream& in, Lengths& state, u8* lengths, const u32* tables, u16* lists, Line* bits,
                         WalkNotes<1>& notes, u32 lane) {
   u16* list = lists + lane * LIST_STRIDE;
@@ -103,7 +103,7 @@ DEVICE u32 read_lengths(Stream& in, Lengths& state, u8* lengths, const u32* tabl
   return read;
 }
 
-// The place in the header of the length of each of the 19 codes of code lengths.
+// Position in the header of each of the 19 code-length code lengths.
 DEVICE u32 length_place(u32 symbol) {
   const u64 low = 3ull | 17ull << 5 | 15ull << 10 | 13ull << 15 | 11ull << 20 | 9ull << 25 | 7ull << 30 |
                   5ull << 35 | 4ull << 40 | 6ull << 45 | 8ull << 50 | 10ull << 55;
@@ -111,8 +111,8 @@ DEVICE u32 length_place(u32 symbol) {
   return (u32)((symbol < 12 ? low >> symbol * 5 : high >> (symbol - 12) * 5) & 31);
 }
 
-// Reads the header of a dynamic block from behind its first three bits up to the code of code lengths, whose
-// lengths it leaves in `codes`, and zeroes `lengths`.
+// Reads the header of a dynamic block from behind its first three bits up to the code of code lengths. Stores the
+// lengths of that code in `codes`, and zeroes `lengths`.
 DEVICE bool read_dynamic(Stream& in, Lengths& state, u8* codes, u8* lengths, u32 lane) {
   if (in.bit + 14 > in.end) return false;
   u32 counts = bits_at(in.words, in.bit);
@@ -130,7 +130,7 @@ DEVICE bool read_dynamic(Stream& in, Lengths& state, u8* codes, u8* lengths, u32
   return true;
 }
 
-// The lengths of the codes of fixed blocks.
+// The code lengths of fixed blocks.
 DEVICE void fixed_lengths(Lengths& state, u8* lengths, u32 lane) {
   for (u32 i = lane; i < 320; i += 32) lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : i < 288 ? 8 : 5;
   state = {288, 320, 0, LENGTH_UNKNOWN};

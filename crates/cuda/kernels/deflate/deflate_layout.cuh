@@ -1,5 +1,5 @@
-// Where the parts of a block begin, which of them are stored, and what is before and behind them: one warp a
-// block.
+// Computes where the parts of a block begin and which of them are stored, and writes the bytes before and behind them:
+// one warp per block.
 #pragma once
 #include "deflate/adler.cuh"
 #include "deflate/deflate_part.cuh"

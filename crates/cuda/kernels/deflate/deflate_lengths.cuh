@@ -1,5 +1,5 @@
-// The header of a dynamic block (RFC 1951, 3.2.7): how the lengths of its codes are written. By all threads
-// of a CUDA block, two lengths and two symbols each.
+// The header of a dynamic block (RFC 1951, 3.2.7): encodes the lengths of its codes. Called by all threads of a CUDA
+// block, two lengths and two symbols each.
 #pragma once
 #include "block_scan.cuh"
 #include "deflate/deflate_code.cuh"
@@ -11,10 +11,10 @@ CONSTANT u8 LENGTH_CODE_ORDER[LENGTH_CODES] = {16, 17, 18, 0,  8, 7,  9, 6,  10,
                                                11, 4,  12, 3, 13, 2, 14, 1, 15};
 
 struct LengthsWork {
-  u32 literals, distances;         // symbols whose lengths are given
-  u32 starts[11];                  // bit i: a run of equal lengths begins at the i-th, or all end there
-  u8 lengths[SYMBOLS];             // of both codes, one behind the other
-  u16 list[LITERALS + DISTANCES];  // symbols that say them, symbol | extra << 8
+  u32 literals, distances;         // number of symbols whose lengths are written
+  u32 starts[11];                  // bit i: a run of equal lengths begins at length i, or all end there
+  u8 lengths[SYMBOLS];             // of both codes, concatenated
+  u16 list[LITERALS + DISTANCES];  // symbols that encode them, symbol | extra << 8
   u32 counts[32], codes[32];       // of those symbols
   u32 header[HEADER_WORDS + 1];
   u32 sums[COUNT_WARPS];
@@ -23,7 +23,7 @@ struct LengthsWork {
 
 static_assert(COUNT_THREADS * 2 >= LITERALS + DISTANCES, "two lengths a thread");
 
-// Calls `each` with the symbols and extra bits that say a run of `run` times `length`, in order.
+// Calls `each` with the symbols and extra bits that encode a run of `run` times `length`, in order.
 template <class Each>
 DEVICE void each_symbol(u32 length, u32 run, Each each) {
   if (length == 0) {
@@ -75,7 +75,7 @@ DEVICE void find_runs(LengthsWork& work, const u32* codes) {
   __syncthreads();
 }
 
-// How long the run is that begins at `i`, 0 where none does.
+// Length of the run that begins at `i`, 0 if none does.
 DEVICE u32 run_at(const LengthsWork& work, u32 i, u32 all) {
   if (i >= all || (work.starts[i / 32] >> (i & 31) & 1) == 0) return 0;
   u32 word = i / 32, later = work.starts[word] & ~((2u << (i & 31)) - 1);
@@ -83,7 +83,7 @@ DEVICE u32 run_at(const LengthsWork& work, u32 i, u32 all) {
   return word * 32 + (u32)__ffs((int)later) - 1 - i;
 }
 
-// Lists the symbols of all runs: how many. After `find_runs`.
+// Lists the symbols of all runs and returns their number. Call after `find_runs`.
 DEVICE u32 list_lengths(LengthsWork& work) {
   const u32 all = work.literals + work.distances;
   u32 runs[2], mine = 0;
@@ -107,7 +107,7 @@ DEVICE u32 list_lengths(LengthsWork& work) {
   return prefix.total;
 }
 
-// Puts the header of `listed` symbols together, once their code is made: its bits.
+// Assembles the header of `listed` symbols, once their code is made; returns its bits.
 DEVICE u32 join_header(LengthsWork& work, u32 listed) {
   u32 codes = LENGTH_CODES;
   while (codes > 4 && work.codes[LENGTH_CODE_ORDER[codes - 1]] == 0) --codes;

@@ -1,10 +1,10 @@
 // Turns the sources that segments wrote into bytes, tile by tile, in rounds.
 //
-// A source is a byte or the place of another source, always an earlier one. A round replaces every place by
-// what is found HOPS places further on, and a tile in which only bytes are left writes them out and is done.
-// Threads read what others replace at the same time: old or new, it leads to the same byte, and the new one
-// is nearer to it. So a round leaves at most one in HOPS of the steps from any place to its byte, rounded up,
-// and ROUNDS of them leave none: an output has at most 2^30 bytes.
+// A source is a byte or the place of another source, always an earlier one. A round replaces every place by what is
+// found HOPS places further on; a tile with only bytes left writes them out and is done. Threads read sources that
+// others replace at the same time: old and new values lead to the same byte, and the new one is nearer to it. So a
+// round leaves at most one in HOPS of the steps from any place to its byte, rounded up, and ROUNDS rounds leave none:
+// an output has at most 2^30 bytes.
 #pragma once
 #include "deflate/deflate_split.cuh"
 
@@ -19,8 +19,8 @@ constexpr u64 steps_left(u64 steps, u32 rounds) {
 }
 static_assert(steps_left((u64)1 << 30, ROUNDS) <= 1, "a round more");
 
-// Follows the sources of a thread that are no bytes yet, all of them hop by hop: their loads are under way at the same
-// time. True where all led to bytes.
+// Follows a thread's unresolved sources, all of them hop by hop, so that their loads overlap. Returns true if all led
+// to bytes.
 DEVICE bool follow(const u32* sources, u32 (&found)[TILE_QUADS * 4]) {
   u32 open = 1;
 #pragma unroll 1
@@ -36,7 +36,7 @@ DEVICE bool follow(const u32* sources, u32 (&found)[TILE_QUADS * 4]) {
   return open == 0;
 }
 
-// One round of a tile. All threads.
+// Runs one round of a tile. Called by all threads.
 DEVICE void resolve_tile(const Split& split, u32 tile, u8* decoded, u32 len, AdlerPart* parts, u32 thread) {
   u32 found[TILE_QUADS * 4], copied = 0;
 #pragma unroll
@@ -51,7 +51,7 @@ DEVICE void resolve_tile(const Split& split, u32 tile, u8* decoded, u32 len, Adl
     }
   }
   const bool all = follow(split.sources, found);
-  // Those who come here by a copy of these bytes have one hop to go.
+  // Sources that refer to these bytes now have one hop to go.
 #pragma unroll
   for (u32 i = 0; i < TILE_QUADS * 4; ++i) {
     const u32 at = tile * TILE_LEN + (i / 4 * RESOLVE_THREADS + thread) * 4 + i % 4;
@@ -81,6 +81,6 @@ DEVICE void resolve_tile(const Split& split, u32 tile, u8* decoded, u32 len, Adl
     }
     split.tiles[tile] = {1, joined.bytes, joined.weighted, 0};
   }
-  // The parts are written again for the next tile.
+  // The parts are overwritten for the next tile.
   __syncthreads();
 }

@@ -1,13 +1,13 @@
-// One segment of a Deflate stream, walked by one CUDA block: once to learn where it ends and how many bytes it
-// gives, and, where it turns out to be of the stream, once more to write where these bytes come from.
+// Walks one segment of a Deflate stream with one CUDA block: once to find its end and its number of output bytes, and,
+// if it turns out to belong to the stream, once more to write the sources of these bytes.
 #pragma once
 #include "deflate/deflate_split.cuh"
 
-// Matches above this are written by the warp.
+// Longer matches are written by the whole warp.
 #define LONG_SOURCE 12u
 
-// Writes the sources of a match, those that begin before the output excepted; false for such a one. By one
-// lane with `step` 1, by a warp with 32.
+// Writes the sources of a match, except those before the output; returns false if there are such. Called by one lane
+// with `step` 1, or by a warp with 32.
 DEVICE bool put_match(u32* sources, u32 at, u32 len, u32 distance, u32 lane, u32 step) {
   const bool right = distance <= at;
 #pragma unroll 1
@@ -18,7 +18,7 @@ DEVICE bool put_match(u32* sources, u32 at, u32 len, u32 distance, u32 lane, u32
   return right;
 }
 
-// Writes the sources of a list of tokens, by a warp. False where a match begins before the output.
+// Writes the sources of a list of tokens, by a warp. Returns false if a match begins before the output.
 DEVICE bool put_list(u32* sources, const u16* list, const ListEnd& end, u32 lane) {
   Share share;
   load_share(share, list, end.slots, lane);
@@ -49,8 +49,8 @@ DEVICE bool put_list(u32* sources, const u16* list, const ListEnd& end, u32 lane
   return right;
 }
 
-// The memory of a CUDA block that only counts: it has no lists and no page, so that more of them find room on a
-// multiprocessor. Headers are read in the memory of the bits.
+// Memory of a CUDA block that only counts: without lists and page, so that more of them fit on a multiprocessor.
+// Headers are read in the memory of the bits.
 template <u32 WARPS>
 struct CountShared {
   static constexpr bool stores = false;
@@ -71,19 +71,18 @@ struct CountShared {
   u32 used;
 };
 
-// Twelve of them on a multiprocessor of 228 KiB, of which each takes 1 KiB more.
+// Twelve per multiprocessor of 228 KiB; each takes 1 KiB more.
 static_assert(sizeof(CountShared<2>) + 64 <= 18432, "twelve of them on a multiprocessor");
 
-// What was learned of a segment.
+// Result of walking a segment.
 struct Walked {
   u64 end;
   u32 next, bytes;
 };
 
-// Walks a segment whose output begins at `offset` and has at most `most` bytes; writes `sources` where
-// the memory stores tokens.
-// The same fault for all threads, but that of a match that begins before the output, which only those have
-// that found it.
+// Walks a segment whose output begins at `offset` and has at most `most` bytes; writes `sources` if the memory stores
+// tokens. All threads return the same fault, except for a match that begins before the output: only the threads that
+// found it return that fault.
 template <u32 WARPS, class Shared>
 DEVICE u32 walk_segment(const Split& split, u32 segment, u32 offset, u32 most, Shared& shared,
                         Walked& walked, u32 thread) {
@@ -105,7 +104,7 @@ DEVICE u32 walk_segment(const Split& split, u32 segment, u32 offset, u32 most, S
       }
       if (in.bit > limit) return FAULT_UNDECIDED;
       begun = true;
-      // Others may still read the header before.
+      // Other threads may still read the previous header.
       group_sync<threads>();
       if (thread < 32) {
         u32 wrong = read_header(in, built, shared, thread);

@@ -1,15 +1,15 @@
-// Deflate with several CUDA blocks for each block of an image, for streams that are too few or too large to
-// fill the device one CUDA block each (`deflate_split.cuh` says how). Passes, in order:
+// Deflate with several CUDA blocks per image block, for streams that are too few or too large to fill the device with
+// one CUDA block each (see `deflate_split.cuh`). Passes, in order:
 //
 //   deflate_find     where segments may begin
-//   deflate_measure  where each of them ends, and how many bytes it gives, by two warps or _wide by four
-//   deflate_chain    which ones the stream consists of, and where their output begins
-//   deflate_emit     where the bytes of those come from, likewise
-//   deflate_resolve  the bytes, as often as there are ROUNDS
-//   deflate_finish   the verdict; streams that could not be split are decoded whole
+//   deflate_measure  where each of them ends and how many bytes it gives, by two warps, or _wide by four
+//   deflate_chain    which segments the stream consists of, and where their output begins
+//   deflate_emit     the sources of their bytes, likewise with two or four warps
+//   deflate_resolve  the bytes; repeated ROUNDS times
+//   deflate_finish   the verdict; decodes streams whole that could not be split
 //
-// As strict as `deflate_stream.cuh`. Passes tell each other what they found from launch to launch; within one,
-// CUDA blocks share only a number that is counted up, and sources, of which any value is right.
+// As strict as `deflate_stream.cuh`. Passes hand results from launch to launch; within a launch, CUDA blocks share only
+// an incremented counter, and sources, of which both old and new values are correct.
 #include "deflate/deflate_find.cuh"
 #include "deflate/deflate_resolve.cuh"
 #include "deflate/deflate_segment.cuh"
@@ -24,7 +24,7 @@ KERNEL(deflate_find, FIND_THREADS, DecodeArgs) {
     const u32 fault = split.whole ? FAULT_NONE : FAULT_INPUT_TRUNCATED;
     *split.head = {0, 0, fault, 0, 0, {0, 0, 0, 0, 0}};
     split.segments[0] = {0, 0, STREAM_END, 0, FAULT_CORRUPT, NO_SEGMENT, 0};
-    // Sources are read by fours.
+    // Sources are read four at a time.
     for (u32 i = block.dst_len; i % 4 != 0; ++i) split.sources[i] = SOURCE_KNOWN;
   }
   const u32 threads = turn.count * FIND_THREADS;
@@ -45,14 +45,14 @@ struct SegmentShared {
   u32 taken;
 };
 
-// Whether segments are walked by so many warps: by four where all streams together have so few that those
-// find room at the same time, which is a quarter of the CUDA blocks that there are.
+// Returns whether segments are walked by WARPS warps. Four are used if all streams together have few enough segments to
+// be resident at the same time, which is a quarter of the number of CUDA blocks.
 template <u32 WARPS>
 DEVICE bool has_shape(const DecodeArgs& args) {
   return (*args.counter < gridDim.x / 4) == (WARPS == 4);
 }
 
-// The next segment that no other CUDA block has taken. All threads.
+// Takes the next segment that no other CUDA block has taken. Called by all threads.
 DEVICE u32 take(u32& counter, u32& taken) {
   __syncthreads();
   if (threadIdx.x == 0) taken = atomicAdd(&counter, 1u);
@@ -92,7 +92,7 @@ KERNEL_RESIDENT(deflate_measure_wide, 128, 4, DecodeArgs) {
   measure<4>(args, shared);
 }
 
-// A warp a stream follows its segments, 32 read at a time.
+// One warp per stream follows its segments, reading 32 at a time.
 KERNEL(deflate_chain, 32, DecodeArgs) {
   const u32 lane = threadIdx.x;
   const DecodeBlock block = args.blocks[blockIdx.x];
@@ -119,7 +119,7 @@ KERNEL(deflate_chain, 32, DecodeArgs) {
     }
   }
   if (fault == FAULT_NONE && offset != block.dst_len) fault = FAULT_OUTPUT_SHORT;
-  __syncwarp();  // all have read the fault before
+  __syncwarp();  // all threads have read the fault above
   if (lane == 0) {
     split.head->fault = fault;
     split.head->end = end;
@@ -130,7 +130,7 @@ template <u32 WARPS>
 DEVICE void emit(const DecodeArgs& args, SegmentShared<DeflateShared<WARPS>>& shared) {
   const u32 thread = threadIdx.x;
   const Split split = open_split(args, args.blocks[turn_of(args).stream]);
-  // Others may find a fault while this one begins: all threads go by what any of them saw.
+  // Another CUDA block may report a fault meanwhile: all threads act on what any of them saw.
   const bool faulty = relaxed_load(&split.head->fault) != FAULT_NONE;
   if (__syncthreads_or(faulty || !has_shape<WARPS>(args))) return;
   for (;;) {
@@ -171,7 +171,7 @@ struct FinishShared {
   u64 bytes[4], weighted[4];
 };
 
-// The sums of the tiles' parts over all threads, and whether all tiles are done.
+// Sums the parts of the tiles over all threads; returns whether all tiles are done.
 DEVICE bool join_tiles(const Split& split, FinishShared& shared, AdlerPart& joined, u32 thread) {
   u64 bytes = 0, weighted = 0;
   bool done = true;

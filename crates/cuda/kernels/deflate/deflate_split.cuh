@@ -1,32 +1,31 @@
-// How a Deflate stream is split into segments that CUDA blocks decode at the same time, and what the passes
-// tell each other through scratch memory.
+// How a Deflate stream is split into segments that CUDA blocks decode in parallel, and what the passes hand to each
+// other through scratch memory.
 //
-// The compressed bits are cut into chunks. A chunk has at most one segment: it begins at the first bit of the
-// chunk where a dynamic block's header may be (`deflate_find.cuh`), and goes on from block to block until a
-// block begins where another segment does, or the stream ends. One more segment begins with the stream. Which
-// of them the stream consists of is known when all have been walked: those that the first one leads to.
+// The compressed bits are cut into chunks. A chunk has at most one segment: it begins at the first bit of the chunk
+// where a dynamic block's header may be (`deflate_find.cuh`), and continues block by block until a block begins where
+// another segment does, or the stream ends. One more segment begins with the stream. Once all segments have been
+// walked, it is known which of them form the stream: those that the first one leads to.
 //
-// What a segment writes are not bytes, but 32 bits for each: the byte where it is known, or the place that it
-// is copied from, which may lie in any segment before. Those places are followed afterwards
-// (`deflate_resolve.cuh`).
+// A segment does not write bytes but 32 bits per byte: the byte if it is known, or the place that it is copied from,
+// which may lie in any earlier segment. Those places are followed afterwards (`deflate_resolve.cuh`).
 #pragma once
 #include "deflate/deflate_stream.cuh"
 
-#define NO_SEGMENT 0xFFFFFFFFu   // a chunk without one, a segment that is not of the stream
-#define STREAM_END 0xFFFFFFFEu   // what comes after the last segment
-#define FAULT_UNDECIDED 0x100u   // a segment is too long to be walked on a guess: the stream is decoded whole
-// Bits that a segment may have, but for the first, which is no guess. Without a limit the time that hostile
-// streams take would grow with the square of their size.
+#define NO_SEGMENT 0xFFFFFFFFu   // a chunk without a segment, or a segment outside the stream
+#define STREAM_END 0xFFFFFFFEu   // follows the last segment
+#define FAULT_UNDECIDED 0x100u   // a segment is too long to be walked speculatively: the stream is decoded whole
+// Maximum bits of a segment, except the first, which is not speculative. Without this limit the time for hostile
+// streams would grow with the square of their size.
 #define LONGEST_SEGMENT (8u << 20)
 
-// Entries of `sources`: a byte, or where it comes from.
+// Entries of `sources`: a byte, or the place of its source.
 #define SOURCE_KNOWN 0x80000000u
-// Those that are resolved together.
+// Bytes that are resolved together.
 #define TILE_LEN 8192u
 
 struct SplitHead {
-  u32 walked;   // segments that were taken to be walked
-  u32 emitted;  // and to be emitted
+  u32 walked;   // segments taken by deflate_measure
+  u32 emitted;  // segments taken by deflate_emit
   u32 fault;
   u32 reserved;
   u64 end;      // the bit behind the last block
@@ -35,17 +34,17 @@ struct SplitHead {
 
 struct Segment {
   u64 end;     // the bit behind it
-  u32 begin;   // the first bit, counted from the chunk's, or NO_SEGMENT
-  u32 next;    // the segment behind it, or STREAM_END
+  u32 begin;   // first bit, relative to the chunk's, or NO_SEGMENT
+  u32 next;    // the following segment, or STREAM_END
   u32 bytes;   // of output
   u32 fault;
-  u32 offset;  // of its output; NO_SEGMENT where it is not of the stream
+  u32 offset;  // of its output; NO_SEGMENT if it is not part of the stream
   u32 reserved;
 };
 
 struct Tile {
-  u32 done;             // its bytes are written, and
-  u32 bytes, weighted;  // their part of the Adler-32
+  u32 done;             // its bytes are written
+  u32 bytes, weighted;  // their share of the Adler-32
   u32 reserved;
 };
 
@@ -59,11 +58,10 @@ struct Split {
   Tile* tiles;
   u32* sources;
   u32 chunk_bits, segment_count, tile_count;
-  bool whole;  // it has room for a header and a checksum
+  bool whole;  // large enough for a header and a checksum
 };
 
-// Bytes of a chunk of a stream of so many bytes: short streams have short chunks, so that few blocks share
-// one.
+// Bytes per chunk of a stream of `src_len` bytes: short streams have short chunks, so that few blocks share one.
 DEVICE u32 chunk_len(u32 src_len) {
   u32 len = 256;
 #pragma unroll 1
@@ -89,7 +87,7 @@ DEVICE Split open_split(const DecodeArgs& args, const DecodeBlock& block) {
   return split;
 }
 
-// The first bit of a segment that there is.
+// First bit of an existing segment.
 DEVICE u64 segment_bit(const Split& split, u32 segment) {
   if (segment == 0) return split.in.bit;
   return (u64)(segment - 1) * split.chunk_bits + split.segments[segment].begin;
@@ -103,8 +101,8 @@ DEVICE u32 segment_at(const Split& split, u64 bit) {
   return split.segments[chunk + 1].begin == begin ? chunk + 1 : NO_SEGMENT;
 }
 
-// CUDA blocks are dealt out to streams by turns: this one's stream, its number among those of the stream, and
-// how many they are.
+// CUDA blocks are assigned to streams round-robin: the stream of this one, its number within the stream, and their
+// count.
 struct Turn {
   u32 stream, number, count;
 };

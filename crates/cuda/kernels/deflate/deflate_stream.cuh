@@ -1,16 +1,16 @@
-// Deflate in a zlib frame (RFC 1950, 1951), decoded by one CUDA block of one or more warps.
+// Decodes Deflate in a zlib frame (RFC 1950, 1951), by one CUDA block of one or more warps.
 //
-// The first warp reads block headers. All warps together then decode a batch of tokens into lists and turn
-// the lists into output, again and again; the memory that holds the bits of a batch is that of the page of
-// output afterwards. Says FAULT_NONE only where the zlib header, the stream, its length and its Adler-32 are
-// all right; bytes after the checksum are left, as on the host.
+// The first warp reads block headers. Then all warps repeatedly decode a batch of tokens into lists and turn the lists
+// into output; the memory of a batch's bits is afterwards the page of output. Returns FAULT_NONE only if the zlib
+// header, the stream, its length and its Adler-32 are all correct; bytes after the checksum are ignored, as on the
+// host.
 #pragma once
 #include "abi.h"
 #include "deflate/deflate_header.cuh"
 #include "deflate/lz_lists.cuh"
 
-// Of memory that is used by turns: the begin of the page, and behind it the bits of a batch, or the rest of
-// the page and the queue, or the lengths that a header has.
+// Layout of reused memory: the beginning of the page, and behind it the bits of a batch, or the rest of the page and
+// the queue, or the lengths of a header.
 template <u32 WARPS>
 struct Work {
   static constexpr u32 bits = FLUSH;
@@ -26,9 +26,9 @@ struct Work {
 
 enum BlockKind : u32 { BLOCK_STORED, BLOCK_FIXED, BLOCK_DYNAMIC };
 
-// What the first warp read of a header.
+// Result of the first warp's reading of a header.
 struct Header {
-  u64 bit;  // the one behind it
+  u64 bit;  // bit behind the header
   u32 kind;
   u32 final;
   u32 len;  // of a stored block
@@ -52,12 +52,12 @@ struct DeflateShared {
   u32 bytes[WARPS];    // of a batch's lists
   u32 matches[WARPS];
   u32 reached, stop;   // where the last list ends, and why
-  u32 used;            // bits of it
+  u32 used;            // bits of the header
   AdlerPart parts[WARPS];
 };
 
 static_assert(sizeof(CodeWork) <= 2 * 32 * LIST_STRIDE, "tables are built in the memory of the lists");
-// Eight of them on a multiprocessor of 228 KiB, of which each takes 1 KiB more.
+// Eight per multiprocessor of 228 KiB; each takes 1 KiB more.
 static_assert(sizeof(DeflateShared<2>) <= 28160, "eight of them on a multiprocessor");
 static_assert(sizeof(DeflateShared<4>) <= 49152, "static memory of a CUDA block");
 
@@ -72,8 +72,8 @@ DEVICE u32 read_stored(Stream& in, Header& header, u32 lane) {
   return FAULT_NONE;
 }
 
-// Reads a header and builds the tables of its block; `built` says which ones there are. All lanes of the
-// first warp; what it found is in `header`.
+// Reads a header and builds the tables of its block; `built` tells which tables exist. Called by all lanes of the first
+// warp; the result is in `header`.
 template <class Shared>
 DEVICE u32 read_header(Stream in, u32 built, Shared& shared, u32 lane) {
   Header& header = shared.header;
@@ -114,9 +114,9 @@ DEVICE u32 read_header(Stream in, u32 built, Shared& shared, u32 lane) {
   return fault;
 }
 
-// Decodes a batch of tokens into lists, and says at each where its output ends; `count` of them, to make
-// `bytes` bytes. All threads. A fault that ends decoding counts after what is in the lists. Where the memory
-// is one that does not store them, the lists are only counted.
+// Decodes a batch of tokens into lists, and stores at each where its output ends: `count` lists, which make `bytes`
+// bytes. Called by all threads. A fault that ends decoding applies after the lists' content. If the memory does not
+// store tokens, the lists are only counted.
 template <u32 WARPS, class Shared>
 DEVICE u32 make_lists(Stream& in, Pace& learned, Shared& shared, u32 head, u32& count,
                       u32& bytes, bool& ended, u32 thread) {
@@ -130,12 +130,12 @@ DEVICE u32 make_lists(Stream& in, Pace& learned, Shared& shared, u32 head, u32& 
   u64 left = in.end - (in.bit & ~(u64)127);
   u32 end = (u32)min(left, (u64)0x40000000u), from = (u32)in.bit & 127;
   Pace pace = learned;
-  // What is left, in equal parts.
+  // Divides the remaining bits evenly.
   pace.span = min(pace.span, max((end - from) / threads + 1, LEAST_SPAN));
   Walk mine;
   u32 last = walk_batch<WARPS, stores>(in, memory, lines, shared.walks, LITERALS_ROOT, end, pace, thread, mine);
 
-  // A length's slot is 253 more than its bytes.
+  // The slot of a length is 253 more than its bytes.
   constexpr u32 shift = pairs_shift(stores);
   u32 matches = thread <= last ? mine.pairs >> shift : 0;
   u32 size = thread <= last ? mine.slots + (mine.pairs & ((1u << shift) - 1)) - matches * 255 : 0;
@@ -201,13 +201,13 @@ DEVICE u32 zlib_header(const u8* src, u32 len) {
   return right ? FAULT_NONE : FAULT_CORRUPT;
 }
 
-// The checksum behind the last block, which ends at `bit` of `words`.
+// Reads the checksum behind the last block, which ends at `bit` of `words`.
 DEVICE u32 stored_adler(const u8* words, u64 bit) {
   const u8* at = words + (bit + 7) / 8;
   return (u32)__ldg(at) << 24 | (u32)__ldg(at + 1) << 16 | (u32)__ldg(at + 2) << 8 | __ldg(at + 3);
 }
 
-// Decodes a stream of at most `dst_len` bytes of output, of which `made` come; the same fault for all threads.
+// Decodes a stream of at most `dst_len` output bytes; `made` is set to their number. All threads return the same fault.
 template <u32 WARPS>
 DEVICE u32 inflate_stream(const u8* encoded, u8* decoded, const DecodeBlock& block, DeflateShared<WARPS>& shared,
                           u32 thread, u32& made) {
@@ -226,7 +226,7 @@ DEVICE u32 inflate_stream(const u8* encoded, u8* decoded, const DecodeBlock& blo
   bool inside = false, final = false;
   while (inside || !final) {
     if (!inside) {
-      // Others may still read the lists, in whose memory tables are built.
+      // Others may still read the lists, whose memory is reused to build tables.
       group_sync<threads>();
       if (thread < 32) {
         u32 wrong = read_header(in, built, shared, thread);
@@ -259,7 +259,7 @@ DEVICE u32 inflate_stream(const u8* encoded, u8* decoded, const DecodeBlock& blo
   return adler == stored_adler(words, in.bit) ? FAULT_NONE : FAULT_CHECKSUM;
 }
 
-// Decodes one block of an image, exactly `dst_len` bytes.
+// Decodes one image block of exactly `dst_len` bytes.
 template <u32 WARPS>
 DEVICE u32 decode_stream(const u8* encoded, u8* decoded, const DecodeBlock& block,
                          DeflateShared<WARPS>& shared, u32 thread) {

@@ -1,16 +1,16 @@
-// Tokens of a part as symbols of Deflate (RFC 1951, 3.2.5), from the bitmap of starts and the matches.
+// Tokens of a part as Deflate symbols (RFC 1951, 3.2.5), from the bitmap of starts and the matches.
 #pragma once
 #include "matches/match_abi.h"
 
 constexpr u32 END_OF_BLOCK = 256;
-constexpr u32 LITERALS = 286;   // symbols of literals, lengths and the end
+constexpr u32 LITERALS = 286;   // symbols of literals, lengths and end-of-block
 constexpr u32 DISTANCES = 30;
-constexpr u32 DISTANCES_AT = 288;  // where those of distances begin in arrays of both
-constexpr u32 SYMBOLS = 320;       // of such arrays
+constexpr u32 DISTANCES_AT = 288;  // offset of distances in arrays of both
+constexpr u32 SYMBOLS = 320;       // size of such arrays
 
 struct Symbol {
   u32 symbol;
-  u32 extra;       // what its extra bits hold
+  u32 extra;       // value of its extra bits
   u32 extra_bits;
 };
 
@@ -31,31 +31,30 @@ DEVICE Symbol distance_symbol(u32 distance) {
   return {2 * bits + (v >> bits), v & ((1u << bits) - 1), bits};
 }
 
-// Extra bits of a symbol, distances from DISTANCES_AT on.
+// Extra bits of a symbol; distances are counted from DISTANCES_AT.
 DEVICE u32 extra_bits_of(u32 symbol) {
   if (symbol >= DISTANCES_AT) return symbol < DISTANCES_AT + 4 ? 0 : (symbol - DISTANCES_AT) / 2 - 1;
   return symbol < 265 || symbol >= 285 ? 0 : (symbol - 261) / 4;
 }
 
-// Positions that a thread takes at a time, aligned. At most one match begins among them, and no literal comes
-// behind it.
+// Positions that a thread takes at a time, aligned. At most one match begins among them, and no literal follows it.
 struct Quadruple {
   u32 bytes;
-  u32 literals;  // bit k: the token at the k-th is its byte
+  u32 literals;  // bit k: the token at position k is a literal
   u32 match;     // the match that begins among them, or 0
 };
 
 static_assert(LEAST >= 4, "one match among four positions");
 
-// What the tokens of a part, which ends at `end`, are read from.
+// Input of the tokens of a part, which ends at `end`.
 struct Tokens {
   const u32* words;
   MatchScratch scratch;
   u32 end;
 };
 
-// The four positions from `p` on, which may be past the end. A token is a match where
-// the next position begins none.
+// The four positions from `p` on, which may be past the end. A token is a match if no token begins at the next
+// position.
 DEVICE Quadruple quadruple_at(const Tokens& tokens, u32 p) {
   if (p >= tokens.end) return {0, 0, 0};
   const u32 left = tokens.end - p;
@@ -63,7 +62,7 @@ DEVICE Quadruple quadruple_at(const Tokens& tokens, u32 p) {
   u32 bits = tokens.scratch.starts[p / 32] >> shift;
   if (shift == 28 && left > 4) bits |= (tokens.scratch.starts[p / 32 + 1] & 1) << 4;
   const u32 begin = bits & valid;
-  // Past the end a token begins, as it were.
+  // A token is assumed to begin past the end.
   const u32 next = bits >> 1 | (left <= 4 ? 1u << (count - 1) : 0);
   const u32 match = begin & ~next;
   const u32* matches = tokens.scratch.matches + p;

@@ -1,65 +1,64 @@
-// Decoding Huffman codes by the lanes of one or more warps, which start at guessed places.
+// Decodes Huffman codes with the lanes of one or more warps, starting at guessed bits.
 //
-// A batch is 32 sub-sequences of `span` bits for each warp. Lane 0 starts at the batch's first bit, which is
-// exact. Every other lane starts `run_in` bits before its sub-sequence and decodes without storing until it
-// passes its begin; Deflate codes resynchronise by themselves, so by then it is nearly always on the true
-// path. That is then checked: where lane i - 1 ended must be where lane i began to store; lanes for which it
-// is not decode again from there, until all agree. Lanes after the first that stopped (end of block, no code,
-// list full) count for nothing, and the next batch begins at the exact bit where that lane ended. Lane 0
-// takes at least one code, so every batch makes progress. Lanes are counted through all warps.
+// A batch is 32 sub-sequences of `span` bits per warp. Lane 0 starts at the batch's first bit, which is exact. Every
+// other lane starts `run_in` bits before its sub-sequence and decodes without storing until it passes the beginning;
+// Deflate codes resynchronise by themselves, so by then it is nearly always on the true path. This is then checked:
+// lane i must have begun to store where lane i - 1 ended; otherwise it decodes again from there, until all agree. Lanes
+// after the first that stopped (end of block, no code, list full) are discarded, and the next batch begins at the exact
+// bit where that lane ended. Lane 0 takes at least one code, so every batch makes progress. Lanes are numbered across
+// all warps.
 //
-// The bits of a batch are brought into shared memory first: lanes read words far apart, one every few
-// look-ups, and the loop waits for every one of them.
+// The bits of a batch are first copied to shared memory: lanes read words far apart, one every few look-ups, and the
+// loop waits for every one of them.
 #pragma once
 #include "group.cuh"
 #include "deflate/huffman.cuh"
 #include "lines.cuh"
 
-// Slots of a lane's list. Divisible by 4, so that the reader can take four at a time, and a step of the
-// reader, four slots a lane, takes a whole list.
+// Slots of a lane's list. Divisible by 4, so that the reader can take four at a time, and a reader step, four slots per
+// lane, takes a whole list.
 #define LIST_SLOTS 104u
-// Slots from one list to the next: a ListEnd behind the list, and an odd number of words, so that lanes that
-// store at the same place of their lists, as they do where codes are short, do not meet in one bank.
+// Slots from one list to the next: a ListEnd follows the list, and the stride is an odd number of words, so that lanes
+// that store at the same place of their lists, as they do with short codes, do not use the same bank.
 #define LIST_STRIDE 110u
 #define ALL_LANES 0xFFFFFFFFu
 
-// The longest sub-sequence, for the same reason an odd number of words, and the words of a batch of them: up
-// to 127 bits before the first, less than 64 bits of a token past the last, and the two words that are read
-// ahead.
+// The longest sub-sequence (for the same reason an odd number of words) and the words of a batch of them: up to 127
+// bits before the first, less than 64 bits of a token past the last, and the two words that are read ahead.
 #define MOST_SPAN 672u
-// The shortest: a list has room for it even where every code has one bit. Not shorter than the longest token,
-// 48 bits, so that no lane ends behind the sub-sequence of the next.
+// The shortest sub-sequence: a list has room for it even if every code has one bit. Not shorter than the longest token,
+// 48 bits, so that no lane ends behind the next lane's sub-sequence.
 #define LEAST_SPAN 96u
 constexpr u32 batch_words(u32 warps) { return warps * MOST_SPAN + 12; }
-// Lines of 16 bytes that a lane brings.
+// Lines of 16 bytes that a lane loads.
 #define LANE_LINES ((batch_words(1) / 4 + 31) / 32)
 
-// Where the first lane that failed is not below this share of a batch, in 32nds, the batch ends before it: to
-// decode the lanes from there again in the next batch costs less than a whole sub-sequence once more.
+// If the first failed lane is not below this share of a batch, in 32nds, the batch ends before it: decoding the lanes
+// from there in the next batch costs less than repeating a whole sub-sequence.
 #define CUT_LANES 12u
 
 enum Stop : u32 { STOP_NONE, STOP_FULL, STOP_END, STOP_INVALID };
 
-// What a lane decoded: slots of its list, from bit `begin` to bit `end`.
+// Result of a lane: slots of its list, from bit `begin` to bit `end`.
 struct Walk {
   u32 begin;
   u32 end;
   u32 slots;
   u32 stop;
-  u32 pairs;  // the slots of lengths added up, and above pairs_shift bits how many
+  u32 pairs;  // sum of the slots of lengths, and above pairs_shift bits their number
 };
 
-// Tokens that are not stored fill no list: there may be several times as many.
+// Tokens that are not stored fill no list, so there may be several times as many.
 constexpr u32 pairs_shift(bool stores) { return stores ? 16 : 20; }
 
-// What a list gives, left behind its slots for those who read it.
+// Totals of a list, stored behind its slots for its readers.
 struct ListEnd {
-  u32 position;  // of the output, where it ends
-  u32 matches;   // of the batch up to there
+  u32 position;  // end in the output
+  u32 matches;   // matches of the batch up to there
   u32 slots;
 };
 
-// What the warps of a group tell each other about a batch, by turns.
+// What the warps of a group exchange about a batch, alternating between two copies.
 template <u32 WARPS>
 struct WalkNotes {
   u32 ends[2][WARPS];     // of the last lane
@@ -67,14 +66,14 @@ struct WalkNotes {
   u32 wrong[2][WARPS];
 };
 
-// A value for `begin` that no lane's end equals.
+// A value of `begin` that no lane's end equals.
 #define NOWHERE 0xFFFFFFFFu
 
-// Where a warp is in a stream. Bits are counted from the first of `words`, which is aligned to 16 bytes.
+// Position of a warp in a stream. Bits are counted from the first of `words`, which is aligned to 16 bytes.
 struct Stream {
   const u32* words;
   u64 bit;
-  u64 end;  // the first bit that is not of the compressed data
+  u64 end;  // first bit behind the compressed data
 };
 
 DEVICE u32 bits_at(const u32* words, u64 bit) {
@@ -82,14 +81,14 @@ DEVICE u32 bits_at(const u32* words, u64 bit) {
   return __funnelshift_r(__ldg(at), __ldg(at + 1), (u32)bit & 31);
 }
 
-// The memory that lanes decode from and to.
+// Memory that lanes decode from and to.
 struct WalkMemory {
   SharedAddress tables;
   SharedAddress bits;  // BATCH_WORDS words
-  SharedAddress list;  // this lane's
+  SharedAddress list;  // of this lane
 };
 
-// The bit window of a lane: the word that holds the next bit, the one after it and the one after that.
+// Bit window of a lane: the word that holds the next bit, and the two words after it.
 struct Window {
   u32 low, high, ahead;
   SharedAddress next;
@@ -103,10 +102,10 @@ DEVICE void open_window(Window& window, const WalkMemory& memory, u32 bit) {
   window.next = at + 12;
 }
 
-// Decodes from bit `from` to the first token that ends at or past `until`; stores from the first that begins
-// at or past `begin` on. One look-up an iteration, the same instructions whatever it finds: a value that does
-// not count (the offset of a second table) is stored too, and overwritten by the next. Without STORES tokens
-// are only counted, however many.
+// Decodes from bit `from` to the first token that ends at or past `until`; stores from the first token that begins at
+// or past `begin` on. One look-up per iteration, with the same instructions for every entry: a value that does not
+// count (the offset of a second table) is stored too, and overwritten by the next. Without STORES, tokens are only
+// counted, without a limit.
 template <bool STORES>
 DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 until, Walk& result) {
   const SharedAddress distances = memory.tables + LITERALS_ENTRIES * 4;
@@ -115,7 +114,7 @@ DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 un
   u32 bit = from, outside = 0xFFFFFFFFu << root, entry = 0;
   SharedAddress table = memory.tables;
 
-  // The run-in: only where codes end.
+  // The run-in: only finds where codes end.
 #pragma unroll 1
   while (bit < begin || (entry & (ENTRY_PAIR | ENTRY_CLOSED)) != 0) {
     u32 bits = __funnelshift_r(window.low, window.high, bit);
@@ -167,19 +166,18 @@ DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 un
   if (entry & ENTRY_STOP) result.stop = entry >> 16 ? STOP_INVALID : STOP_END;
 }
 
-// Sizes of batches, learned on the way.
+// Batch sizes, adapted while decoding.
 struct Pace {
-  u32 span;    // bits of a sub-sequence
+  u32 span;    // bits per sub-sequence
   u32 run_in;  // bits that a lane decodes before its own
 };
 
-// Decodes one batch, all lanes of a group together: lane i's tokens are in the list of lane i, for the lanes
-// up to the one returned; `mine` is what this lane did. Bits are counted from the 16-byte line that holds the
-// stream's next one, `end` is the end of the stream so counted. `lines` is the memory that `memory.bits` is
-// the address of.
+// Decodes one batch with all lanes of a group: the tokens of lane i are in list i, for the lanes up to the returned
+// one; `mine` is this lane's result. Bits are counted from the 16-byte line that holds the stream's next bit; `end` is
+// the end of the stream, counted likewise. `lines` is the memory at address `memory.bits`.
 //
-// Reads less than 64 bytes past the end: a lane stops at the first token that ends at or past its limit,
-// which is not past the end, a token has less than 64 bits, and two words are read ahead.
+// Reads less than 64 bytes past the end: a lane stops at the first token that ends at or past its limit, which is not
+// past the end; a token has less than 64 bits, and two words are read ahead.
 template <u32 WARPS, bool STORES>
 DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, WalkNotes<WARPS>& notes,
                       u32 root, u32 end, Pace& pace, u32 thread, Walk& mine) {
@@ -187,7 +185,7 @@ DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, W
   const Line* stored = (const Line*)in.words + (in.bit >> 7);
   u32 from = (u32)in.bit & 127;
   u32 need = (min(from + lanes * pace.span, end) + 128 + 127) / 128;
-  // All loads before the first store: they are waited for once.
+  // All loads come before the first store, so the latency is paid once.
   Line loaded[LANE_LINES];
 #pragma unroll
   for (u32 i = 0; i < LANE_LINES; ++i) {
@@ -243,7 +241,7 @@ DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, W
       wrong = 0;
     }
     if (wrong == 0) {
-      // A clean batch tries less; a failed lane costs a part of a batch.
+      // After a clean batch, try a shorter run-in; a failed lane costs part of a batch.
       u32 less = max(pace.run_in - pace.run_in / 16, 96u), more = min(pace.run_in + failed * 64, 1024u);
       pace.run_in = failed == 0 ? less : more;
       return last;

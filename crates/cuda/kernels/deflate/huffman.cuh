@@ -1,21 +1,20 @@
-// The tables of Deflate's Huffman codes, built by one warp from code lengths.
+// Tables of Deflate's Huffman codes, built by one warp from code lengths.
 //
-// A table has two levels. The root is indexed by the next ROOT bits; a root entry whose codes are longer
-// names a second table and how many bits index it. Every entry says all that a decoder needs, in one form for
-// literals, lengths and distances, so that a step is always: look up, take `total` bits, value = base + extra
-// bits.
+// A table has two levels. The root is indexed by the next ROOT bits; a root entry for longer codes gives the offset of
+// a second table and the number of bits that index it. Entries of literals, lengths and distances have the same form
+// and hold everything that a decoder needs, so a step is always: look up, take `total` bits, value = base + extra bits.
 //
 //   bits  0-4   total: bits to take, code and extra
 //   bits  5-8   code: bits of the code among them
 //   bit   9     closed: no value; the code goes on in a second table, or is a stop
-//   bit  10     pair: a length, a distance code comes next
+//   bit  10     pair: a length, followed by a distance code
 //   bits 11-14  bits that index the next look-up
 //   bit  15     a stop: end of block (base 0), or no code (base 1)
 //   bits 16-31  base of the value; for a second table its offset in bytes
 //
-// A table is filled by index: every place finds its own symbol by comparing with the first code of each
-// length (canonical codes are ordered by length), so no two lanes write one place. Lanes walk places in order
-// of code, which the bit-reversed index spreads over all banks.
+// A table is filled by index: every place finds its own symbol by comparing with the first code of each length
+// (canonical codes are ordered by length), so no two lanes write one place. Lanes walk places in code order, which the
+// bit-reversed index spreads over all banks.
 #pragma once
 #include "device.h"
 
@@ -28,23 +27,23 @@ enum CodeKind : u32 { CODE_NONE, CODE_LENGTHS, CODE_LITERALS, CODE_DISTANCES };
 #define LENGTHS_ROOT 7u
 #define LITERALS_ROOT 10u
 #define DISTANCES_ROOT 8u
-// The most entries that complete codes of 288 symbols with a root of 10 bits, and of 32 with one of 8, can
-// need: by zlib's examples/enough.c ("enough 288 10 15", "enough 32 8 15").
+// Maximum entries of complete codes of 288 symbols with a root of 10 bits, and of 32 with one of 8, computed by zlib's
+// examples/enough.c ("enough 288 10 15", "enough 32 8 15").
 #define LITERALS_ENTRIES 1334u
 #define DISTANCES_ENTRIES 402u
 #define TABLE_ENTRIES (LITERALS_ENTRIES + DISTANCES_ENTRIES)
 
-// A slot of a token list: a literal (below 256), a length - 3 + SLOT_LENGTH followed by its distance - 1 +
-// SLOT_DISTANCE. Of code lengths: a length, SLOT_LENGTH + how often the previous one comes again, SLOT_ZEROS
-// + how many zeros.
+// A slot of a token list: a literal (below 256), or a length - 3 + SLOT_LENGTH followed by its distance - 1 +
+// SLOT_DISTANCE. For code lengths: a length, SLOT_LENGTH + the repeat count of the previous one, or SLOT_ZEROS + the
+// number of zeros.
 #define SLOT_LENGTH 0x100u
 #define SLOT_ZEROS 0x200u
 #define SLOT_DISTANCE 0x8000u
 
-// What one warp needs to build tables.
+// Working memory of one warp for building tables.
 struct CodeWork {
-  u32 entries[288];  // by rank: in order of code
-  u32 limit[16];     // end of the codes of each length and the shorter ones, as if all had 15 bits
+  u32 entries[288];  // by rank: in code order
+  u32 limit[16];     // end of the codes of each length and shorter ones, extended to 15 bits
   u32 first[16];     // rank of the first code of each length
   u32 next[16];
 };
@@ -80,8 +79,8 @@ DEVICE u32 symbol_entry(u32 kind, u32 symbol, u32 code) {
   return make_entry(0, code, extra, SLOT_DISTANCE + ((2 + (symbol & 1)) << extra), LITERALS_ROOT);
 }
 
-// Sorts the symbols' entries by code. False for lengths that ask for too many codes, or that leave codes
-// unused, but for distances, of which there may be none, or a lone one of one bit.
+// Sorts the symbols' entries by code. Returns false for lengths that need too many codes or leave codes unused.
+// Distances are exempt from the latter: there may be none, or a lone one of one bit.
 DEVICE bool rank_symbols(CodeWork& work, const u8* lengths, u32 symbols, u32 kind, u32 lane) {
   const u32 all = 0xFFFFFFFFu;
   u32 below = (1u << lane) - 1;
@@ -125,16 +124,15 @@ DEVICE bool rank_symbols(CodeWork& work, const u8* lengths, u32 symbols, u32 kin
   return true;
 }
 
-// The entry of the code that `code`, 15 bits of which the first is the highest, begins with; `length` is that
-// code's or a shorter one, and left at that code's.
+// Returns the entry of the code that `code` begins with; `code` has 15 bits, the first in the highest place. `length`
+// is that code's length or a shorter one, and is set to that code's.
 DEVICE u32 code_entry(const CodeWork& work, u32 code, u32& length) {
 #pragma unroll 1
   while (code >= work.limit[length]) ++length;
   return work.entries[work.first[length] + ((code - work.limit[length - 1]) >> (15 - length))];
 }
 
-// Fills `table`, `capacity` entries at `offset` bytes of all tables. False where the second level has no
-// room.
+// Fills `table`, `capacity` entries at `offset` bytes of all tables. Returns false if the second level does not fit.
 DEVICE bool fill_table(const CodeWork& work, u32* table, u32 offset, u32 root, u32 capacity, u32 lane) {
   const u32 all = 0xFFFFFFFFu;
   u32 rest = 15 - root, each = 1u << (root - 5), short_end = work.limit[root], end = work.limit[15];
@@ -180,7 +178,7 @@ DEVICE bool fill_table(const CodeWork& work, u32* table, u32 offset, u32 root, u
   return fits;
 }
 
-// Builds the table of one code. All lanes of a warp; false for a code that is not plainly right.
+// Builds the table of one code. Called by all lanes of a warp; returns false for a code that is not plainly correct.
 DEVICE bool build_table(CodeWork& work, u32* tables, const u8* lengths, u32 symbols, u32 kind, u32 lane) {
   if (!rank_symbols(work, lengths, symbols, kind, lane)) return false;
   u32 from = kind == CODE_DISTANCES ? LITERALS_ENTRIES : 0;

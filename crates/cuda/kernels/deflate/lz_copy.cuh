@@ -1,14 +1,14 @@
-// Copies matches, a group of warps together, a match a lane, in rounds.
+// Copies matches with a group of warps, one match per lane, in rounds.
 //
-// Matches lie in a queue in order of their places; everything that is not a match is in place. A match is
-// ready when no match that writes into its source is pending: which ones those are is looked up once, by two
-// binary searches. Short ones are copied by their lane, all at the same time; long and odd ones by GROUP
-// lanes, one after the other. One barrier a round.
+// Matches lie in a queue in order of position; everything that is not a match is in place. A match is ready when no
+// match that writes into its source is pending; these matches are found once, by two binary searches. Short matches are
+// copied by their lane, all at the same time; long and odd ones by all lanes of a warp, one after the other. One
+// barrier per round.
 #pragma once
 #include "deflate/deflate_walk.cuh"
 #include "deflate/lz_output.cuh"
 
-#define LONG_MATCH 24u  // above this, copied by the warp
+#define LONG_MATCH 24u  // longer matches are copied by a warp
 
 struct Match {
   u32 at;
@@ -18,16 +18,16 @@ struct Match {
 
 struct alignas(8) QueuedMatch {
   u32 at;
-  u32 what;  // the length, and the slot of the distance above 16 bits
+  u32 what;  // the length, and above 16 bits the slot of the distance
 };
 
-// Lanes whose matches are pending, by turns.
+// Lanes whose matches are pending, in alternating copies.
 template <u32 WARPS>
 struct Pending {
   u32 lanes[2][WARPS];
 };
 
-// Stores the first `count` bytes of `word`, at most four, at least one.
+// Stores the first `count` bytes of `word`, one to four.
 DEVICE void put_bytes(u8* to, u32 word, u32 count) {
   to[0] = (u8)word;
   if (count > 1) to[1] = (u8)(word >> 8);
@@ -35,9 +35,9 @@ DEVICE void put_bytes(u8* to, u32 word, u32 count) {
   if (count > 3) to[3] = (u8)(word >> 24);
 }
 
-// Copies one match by one lane, eight bytes at a time, so that the time of loads is waited for once for all
-// of them. Its source is all in the page or all below it; where it overlaps itself, by at least 16, what is
-// loaded was written.
+// Copies one match with one lane, eight bytes at a time, so that the load latency is paid once for all of them. The
+// source lies entirely in the page or entirely below it; if it overlaps the match (distance at least 16), the loaded
+// bytes have already been written.
 DEVICE void copy_far(const Output& out, Match match) {
   u32 from = match.at - match.distance, word = from & ~3u, phase = from * 8;
   u32 last = (from + match.len - 1) & ~3u;
@@ -68,7 +68,7 @@ DEVICE void copy_far(const Output& out, Match match) {
   }
 }
 
-// The same where the distance is one, two or three: 48 bits hold every phase of what repeats.
+// The same for a distance of one, two or three: 48 bits hold every phase of the repeated pattern.
 DEVICE void copy_near(const Output& out, Match match) {
   u32 low = bytes_at(out, match.at - match.distance, match.distance), high, phase = 0;
   if (match.distance == 3) {
@@ -86,14 +86,14 @@ DEVICE void copy_near(const Output& out, Match match) {
   }
 }
 
-// Copies one match by all lanes of a warp: whole words of the page, and the bytes before and after them. What
-// it repeats of itself is taken from the first time it comes, which was there before.
+// Copies one match with all lanes of a warp: whole words of the page, and the bytes before and after them. Repetitions
+// within the match are taken from their first occurrence, which precedes the match.
 DEVICE void copy_together(const Output& out, Match match, u32 lane) {
   u32 end = match.at + match.len, source = match.at - match.distance;
   u32 first = (match.at + 3) & ~3u, behind = max(end & ~3u, first);
   bool apart = match.distance >= match.len, inside = source >= out.origin, same = match.distance == 1;
   u32 value = same ? byte_at(out, source) * 0x01010101u : 0;
-  // Up to three bytes before the words, up to three after them: a match of less than four may have both.
+  // Up to three bytes before the words and up to three after them; a match of less than four may have both.
   u32 odd = lane < 4 ? match.at + lane : behind + lane - 4;
   bool has_odd = lane < 4 ? odd < min(first, end) : lane < 8 && odd < end && odd >= first;
   if (has_odd && !same) {
@@ -127,7 +127,7 @@ DEVICE void copy_together(const Output& out, Match match, u32 lane) {
   if (has_odd) *in_page(out, odd) = (u8)value;
 }
 
-// The lanes of warp `warp` whose matches are among those from `from` to `to` - 1.
+// The lanes of warp `warp` whose matches are among `from` to `to` - 1.
 template <u32 WARPS>
 DEVICE u32 lanes_between(u32 from, u32 to, u32 warp) {
   u32 low = (from + WARPS - 1 - warp) / WARPS, high = (to + WARPS - 1 - warp) / WARPS;
@@ -136,13 +136,13 @@ DEVICE u32 lanes_between(u32 from, u32 to, u32 warp) {
   return below_high & ~below_low;
 }
 
-// Copies the first `count` matches of `queue`, at most one a thread. After a group_sync behind the last write
-// into the queue and the page; ends with one. A match that begins before the output is left out, and `wrong`
-// set. `side` is 0 before the first call, and kept between calls.
+// Copies the first `count` matches of `queue`, at most one per thread. Call after a group_sync behind the last write
+// into the queue and the page; ends with one. A match that begins before the output is skipped, and `wrong` set. `side`
+// is 0 before the first call, and kept between calls.
 template <u32 WARPS>
 DEVICE void copy_matches(const Output& out, const QueuedMatch* queue, u32 count, Pending<WARPS>& pending,
                          u32& wrong, u32& side, u32 thread) {
-  // Warps take matches by turns: those that are ready together are mostly near each other.
+  // Warps take matches round-robin: those that are ready together are mostly near each other.
   const u32 threads = 32 * WARPS, lane = thread & 31, warp = thread / 32, index = lane * WARPS + warp;
   Match match = {0, 0, 1};
   if (index < count) {
@@ -158,11 +158,11 @@ DEVICE void copy_matches(const Output& out, const QueuedMatch* queue, u32 count,
                                       (from >= out.origin || from + match.len <= out.origin));
   bool is_short = match.len <= LONG_MATCH && whole;
 
-  // The matches that end behind the begin of the source, and those that begin before its end.
+  // The matches that end behind the beginning of the source, and those that begin before its end.
   u32 low = 0, high = 0;
 #pragma unroll
   for (u32 step = threads / 2; step > 0; step >>= 1) {
-    // What lies behind `count` is read, and not used.
+    // Entries behind `count` are read but not used.
     QueuedMatch before = queue[low + step - 1], after = queue[high + step - 1];
     if (low + step <= index && before.at + (before.what & 0xFFFF) <= from) low += step;
     if (high + step <= index && after.at < need) high += step;

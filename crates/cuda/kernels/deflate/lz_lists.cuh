@@ -1,25 +1,25 @@
-// Turns lists of literals and matches into output, a group of warps together.
+// Turns lists of literals and matches into output, with a group of warps.
 //
-// Every list says where it ends, in bytes and in matches. As many as the page and the queue of matches have
-// room for make a window: warps take pairs of its lists by turns, two, because a step takes the time of the
-// operations that wait for each other, whatever it has to do; a prefix sum gives every slot its place,
-// literals go into the page, matches into the queue, and then all warps copy what is in the queue.
+// Every list states where it ends, in bytes and in matches. As many lists as fit into the page and the queue of matches
+// form a window. Warps take pairs of its lists in turn; two, because a step is bound by the latency of dependent
+// operations, not by its amount of work. A prefix sum gives every slot its place, literals go into the page, matches
+// into the queue, and then all warps copy the matches in the queue.
 #pragma once
 #include "deflate/lz_copy.cuh"
 
-// Matches of a window.
+// Matches per window.
 constexpr u32 queue_len(u32 warps) { return warps * 128; }
 
-// What the warps of a group tell each other about windows, by turns.
+// What the warps of a group exchange about windows, in alternating copies.
 template <u32 WARPS>
 struct WindowNotes {
   Pending<WARPS> pending;
-  u32 head[2];     // where the window ends, in bytes
-  u32 matches[2];  // and in matches
+  u32 head[2];     // end of the window, in bytes
+  u32 matches[2];  // in matches
   u32 wrong;       // a match begins before the output; 0 before the first window
 };
 
-// The memory of lists and windows.
+// Memory of lists and windows.
 template <u32 WARPS>
 struct WindowMemory {
   const u16* lists;
@@ -31,20 +31,20 @@ DEVICE const ListEnd& list_end(const u16* lists, u32 list) {
   return *(const ListEnd*)(lists + list * LIST_STRIDE + LIST_SLOTS);
 }
 
-// Bytes that a slot gives, and above 16 bits whether it is a match.
+// Bytes that a slot gives; bit 16 is set for a match.
 DEVICE u32 slot_size(u32 slot) {
   u32 size = slot + 0x10003u - SLOT_LENGTH;
   if (slot < SLOT_LENGTH) size = 1;
   return slot >= SLOT_DISTANCE ? 0 : size;
 }
 
-// Four slots of a list: their lane's share of a step.
+// Four slots of a list: a lane's share of a step.
 struct Share {
   u32 slot[5];   // and the one after them
-  u32 place[5];  // sizes added up, as slot_size gives them
+  u32 place[5];  // running sums of sizes, as given by slot_size
 };
 
-// A lane's share of a list whose `slots` slots are filled up to a multiple of four by distances.
+// Loads a lane's share of a list. Distances fill up its `slots` slots to a multiple of four.
 DEVICE void load_share(Share& share, const u16* list, u32 slots, u32 lane) {
   u32 pair0 = SLOT_DISTANCE * 0x10001u, pair1 = pair0, after = 0;
   if (lane * 4 < slots) {
@@ -62,16 +62,16 @@ DEVICE void load_share(Share& share, const u16* list, u32 slots, u32 lane) {
   for (u32 i = 0; i < 4; ++i) share.place[i + 1] = share.place[i] + slot_size(share.slot[i]);
 }
 
-// A window: the lists from `first` on, of which `whole` are in it to their end, from `head` bytes and
-// `matches` matches of the batch on, up to `limit` and `most`.
+// A window: the lists from `first` on, of which `whole` end inside it, from `head` bytes and `matches` matches of the
+// batch on, up to `limit` and `most`.
 struct PageWindow {
   u32 first, whole;
   u32 head, matches;
   u32 limit, most;
 };
 
-// Puts the literals of a share into the page and its matches into the queue. The share begins at `position`
-// and at match `index` of the window.
+// Puts the literals of a share into the page and its matches into the queue. The share begins at `position` and at
+// match `index` of the window.
 DEVICE void place_share(const Output& out, QueuedMatch* queue, const Share& share, u32 position, u32 index) {
 #pragma unroll
   for (u32 i = 0; i < 4; ++i) {
@@ -83,14 +83,14 @@ DEVICE void place_share(const Output& out, QueuedMatch* queue, const Share& shar
   }
 }
 
-// One list of a step: its share, and what lies before it.
+// One list of a step: its share, and the position of the share.
 struct Placed {
   Share share;
-  u32 position, index;  // where the share begins
-  bool fits;            // it is in the window, to its end
+  u32 position, index;  // beginning of the share
+  bool fits;            // the list ends inside the window
 };
 
-// `sum` is the prefix sum of the shares' sizes, `total` all of them.
+// `sum` is the prefix sum of the shares' sizes, `total` their total.
 DEVICE void locate(Placed& placed, const ListEnd& end, const PageWindow& window, u32 sum, u32 total) {
   u32 size = placed.share.place[4], rest = total - sum;
   u32 behind = end.position - (rest & 0xFFFF), behind_index = end.matches - (rest >> 16);
@@ -99,7 +99,7 @@ DEVICE void locate(Placed& placed, const ListEnd& end, const PageWindow& window,
   placed.fits = behind <= window.limit && behind_index <= window.most;
 }
 
-// Puts the literals of a list that has nothing else into the page, four a lane.
+// Puts the literals of a list without matches into the page, four per lane.
 DEVICE void place_literals(const Output& out, const u16* list, const ListEnd& end, u32 lane) {
   u32 first = lane * 4;
   if (first >= end.slots) return;
@@ -141,7 +141,7 @@ DEVICE void place_pair(const Output& out, WindowMemory<WARPS>& memory, const Pag
   locate(placed[1], end[1], window, sum1, __shfl_sync(ALL_LANES, sum1, 31));
 #pragma unroll
   for (u32 i = 0; i < 2; ++i) {
-    // What an earlier window took of the first list is not taken again.
+    // The part of the first list that an earlier window took is skipped.
     const Placed& one = placed[i];
     if (list + i <= behind && one.fits && one.position >= window.head) {
       place_share(out, memory.queue, one.share, one.position, one.index);
@@ -157,9 +157,9 @@ DEVICE void place_pair(const Output& out, WindowMemory<WARPS>& memory, const Pag
   }
 }
 
-// Appends what the lists of a batch say; all of it has room in the output. False where a match begins before
-// the output. All threads, after a group_sync behind the last write into the lists; leaves less than FLUSH
-// bytes in the page.
+// Appends the output of a batch's lists; the output has room for all of it. Returns false if a match begins before the
+// output. Called by all threads, after a group_sync behind the last write into the lists; leaves less than FLUSH bytes
+// in the page.
 template <u32 WARPS>
 DEVICE bool append_lists(Output& out, WindowMemory<WARPS>& memory, u32 count, u32& side, u32 thread) {
   const u32 threads = 32 * WARPS, lane = thread & 31, warp = thread / 32;
@@ -196,7 +196,7 @@ DEVICE bool append_lists(Output& out, WindowMemory<WARPS>& memory, u32 count, u3
       copy_matches<WARPS>(out, memory.queue + base, min(queued - base, threads), memory.notes.pending,
                           memory.notes.wrong, side, thread);
     }
-    // Where little room is left; there always is for a lane's share, two matches of 258 bytes.
+    // Flush if little room is left; a lane's share, two matches of 258 bytes, always fits.
     if (first >= count || out.head - out.origin > page_len(WARPS) / 2) flush<WARPS>(out, thread);
   }
   return memory.notes.wrong == 0;

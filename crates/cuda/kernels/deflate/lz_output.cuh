@@ -1,40 +1,39 @@
-// The output of a group of warps: what is newest in a page of shared memory, everything older in global
-// memory.
+// Output of a group of warps: the newest bytes in a page of shared memory, all older ones in global memory.
 //
-// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to page_len bytes from
-// `origin` on; whole groups of lines are then written out, 16 bytes a lane, their Adler-32 added up on the
-// way, and the rest, less than FLUSH bytes, moves to the begin of the page. So a position is at the same
-// distance from the page's begin whoever asks, with no wrap to mind; and after a flush all of the page's
-// memory but the first FLUSH bytes is free for others.
+// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to page_len bytes from `origin` on.
+// Then whole groups of lines are written out, 16 bytes per lane, while their Adler-32 is summed, and the rest, less
+// than FLUSH bytes, moves to the beginning of the page. So every position has a fixed distance from the page's
+// beginning, without wrap-around, and after a flush all of the page's memory but the first FLUSH bytes is free for
+// other uses.
 #pragma once
 #include "deflate/adler.cuh"
 #include "group.cuh"
 
 #define FLUSH 512u  // 32 lanes of 16 bytes
 
-// Less than a multiple of FLUSH: what a flush moves is then in the page.
+// Less than a multiple of FLUSH, so that the bytes that a flush moves lie in the page.
 constexpr u32 page_len(u32 warps) { return warps * 1792 - 1; }
-constexpr u32 page_memory(u32 warps) { return page_len(warps) + 17; }  // and a word may be read behind it
+constexpr u32 page_memory(u32 warps) { return page_len(warps) + 17; }  // a word may be read behind the page
 
 struct Output {
   u8* bytes;   // in global memory, 16-byte aligned
   u8* page;    // in shared memory, 16-byte aligned
-  u32 len;     // bytes that have to come out
-  u32 head;    // bytes that are complete
-  u32 origin;  // bytes that are in global memory: a multiple of FLUSH
+  u32 len;     // total output bytes
+  u32 head;    // complete bytes
+  u32 origin;  // bytes in global memory: a multiple of FLUSH
   AdlerSum sum;
 };
 
 DEVICE u8* in_page(const Output& out, u32 position) { return out.page + (position - out.origin); }
 
-// Says which bytes of words that are loaded are used.
+// Declares which bytes of loaded words are used.
 DEVICE void uses_bytes(const Output& out, u32 position, u32 count) {
   const u32 below = position < out.origin ? out.origin - position : 0;
   if (below < count) uses(in_page(out, position + below), count - below);
 }
 
-// The four bytes at a multiple of four. Some of them may be written at the same time, or not yet: the caller
-// takes those that are complete.
+// The four bytes at a multiple of four. Some of them may be written concurrently or later: the caller uses only the
+// complete ones.
 DEVICE u32 word_at(const Output& out, u32 position) {
   if (position >= out.origin) return partial_load((const u32*)in_page(out, position));
   return *(const u32*)(out.bytes + position);
@@ -51,8 +50,8 @@ DEVICE u32 byte_at(const Output& out, u32 position) {
   return position >= out.origin ? *in_page(out, position) : out.bytes[position];
 }
 
-// Writes out the lines that are complete. All threads, after a group_sync behind the last write into the
-// page; ends with one.
+// Writes out the complete lines. Called by all threads, after a group_sync behind the last write into the page; ends
+// with one.
 template <u32 WARPS>
 DEVICE void flush(Output& out, u32 thread) {
   const u32 lane = thread & 31, warp = thread / 32;
@@ -65,7 +64,7 @@ DEVICE void flush(Output& out, u32 thread) {
     *(Line*)(out.bytes + at) = line;
     adler_add(out.sum, line, at);
   }
-  // The first group is the first warp's: nobody else reads where the rest goes.
+  // The first group is written by the first warp: no other warp reads the destination of the rest.
   if (warp == 0) {
     Line rest = ((const Line*)(out.page + groups * FLUSH))[lane];
     __syncwarp();
@@ -75,8 +74,8 @@ DEVICE void flush(Output& out, u32 thread) {
   group_sync<32 * WARPS>();
 }
 
-// Writes out the rest, the last line filled up with zeros, and gives the Adler-32 of all; `parts` is memory
-// for it.
+// Writes out the rest, the last line padded with zeros, and returns the Adler-32 of everything; `parts` is memory for
+// it.
 template <u32 WARPS>
 DEVICE u32 finish(Output& out, AdlerPart* parts, u32 thread) {
   const u32 lane = thread & 31, warp = thread / 32;
@@ -104,7 +103,7 @@ DEVICE u32 finish(Output& out, AdlerPart* parts, u32 thread) {
   return adler_join(all, out.head);
 }
 
-// Appends `len` bytes of the input. False where there is no room.
+// Appends `len` bytes of the input. Returns false if they do not fit.
 template <u32 WARPS>
 DEVICE bool append(Output& out, const u8* from, u32 len, u32 thread) {
   if (len > out.len - out.head) return false;

@@ -1,8 +1,9 @@
-// Sequential JPEG with Huffman codes: pictures of a batch, each of one or more scans, in four passes. Coefficients of all
-// scans (`jpeg_scan.cuh`), DC (`jpeg_dc.cuh`), samples (`jpeg_transform.cuh`), pixels (`jpeg_pixels.cuh`).
+// Sequential JPEG with Huffman codes: decodes the pictures of a batch, each of one or more scans, in four passes:
+// coefficients of all scans (`jpeg_scan.cuh`), DC (`jpeg_dc.cuh`), samples (`jpeg_transform.cuh`), pixels
+// (`jpeg_pixels.cuh`).
 //
-// The host took the streams apart: it gives bytes without stuffing and markers, and look-up tables. A scan with a fault
-// ends there; the later passes leave its picture alone, and the last one reports.
+// The host parses the streams: it passes bytes without stuffing and markers, and look-up tables. Decoding of a scan
+// ends at a fault; the later passes then skip its picture, and the last one reports the fault.
 #include "jpeg/jpeg_dc.cuh"
 #include "jpeg/jpeg_pixels.cuh"
 #include "jpeg/jpeg_scan.cuh"
@@ -10,7 +11,7 @@
 
 namespace jpeg {
 
-// What is wrong with any scan of a picture.
+// Fault of any scan of a picture.
 DEVICE u32 picture_fault(const JpegArgs& args, const JpegPicture& picture) {
   u32 fault = FAULT_NONE;
   for (u32 i = 0; i < picture.scan_count; ++i) fault = max(fault, args.faults[picture.first_scan + i]);
@@ -19,7 +20,7 @@ DEVICE u32 picture_fault(const JpegArgs& args, const JpegPicture& picture) {
 
 }  // namespace jpeg
 
-// A CUDA block a scan.
+// One CUDA block per scan.
 KERNEL_RESIDENT(jpeg_scans, jpeg::SCAN_THREADS, 6, JpegArgs) {
   SHARED(jpeg::ScanShared, shared);
   if (blockIdx.x >= args.scan_count) return;
@@ -27,14 +28,14 @@ KERNEL_RESIDENT(jpeg_scans, jpeg::SCAN_THREADS, 6, JpegArgs) {
   if (threadIdx.x == 0) args.faults[blockIdx.x] = fault;
 }
 
-// A CUDA block a scan.
+// One CUDA block per scan.
 KERNEL(jpeg_dc, jpeg::DC_THREADS, JpegArgs) {
   SHARED(jpeg::DcShared, shared);
   if (blockIdx.x >= args.scan_count || args.faults[blockIdx.x] != FAULT_NONE) return;
   jpeg::sum_differences(shared, args.scans[blockIdx.x]);
 }
 
-// A column of CUDA blocks a picture.
+// One column of CUDA blocks per picture.
 KERNEL(jpeg_transform, jpeg::TRANSFORM_THREADS, JpegArgs) {
   SHARED(jpeg::TransformShared, shared);
   if (blockIdx.x >= args.picture_count) return;
@@ -42,7 +43,7 @@ KERNEL(jpeg_transform, jpeg::TRANSFORM_THREADS, JpegArgs) {
   if (jpeg::picture_fault(args, picture) == FAULT_NONE) jpeg::transform_picture(shared, picture);
 }
 
-// A column of CUDA blocks a picture.
+// One column of CUDA blocks per picture.
 KERNEL(jpeg_pixels, jpeg::PIXELS_THREADS, JpegArgs) {
   SHARED(jpeg::PixelsShared, shared);
   if (blockIdx.x >= args.picture_count) return;

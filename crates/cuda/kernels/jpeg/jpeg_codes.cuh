@@ -1,14 +1,14 @@
-// Huffman codes of a sequential scan, decoded one after the other: from a state, which is a bit, a data unit of the MCU
-// and a coefficient of it, to the next.
+// Decodes Huffman codes of a sequential scan one after the other, from one state to the next. A state is a bit, a data
+// unit of the MCU and a coefficient of it.
 //
-// Works on bits in shared memory, in words whose most significant bit is the first, and on tables there. What codes that
-// are none, or too many coefficients, mean is said in `wrong`; nothing is read outside of what is there on their account.
+// Works on bits in shared memory, in words whose most significant bit comes first, and on tables there. Invalid codes
+// and too many coefficients are reported in `wrong`; they cause no reads out of bounds.
 #pragma once
 #include "jpeg/jpeg_abi.h"
 
 namespace jpeg {
 
-// Between two codes.
+// State between two codes.
 struct State {
   u32 bit;    // of the scan
   u32 unit;   // of the MCU
@@ -19,26 +19,26 @@ DEVICE bool same(const State& a, const State& b) {
   return a.bit == b.bit && a.unit == b.unit && a.index == b.index;
 }
 
-// What all threads of a scan share.
+// Data shared by all threads of a scan.
 struct Codes {
-  SharedAddress tables;   // entries
+  SharedAddress tables;   // entries of the look-up tables
   SharedAddress lookups;  // of the data units of an MCU
-  SharedAddress order;    // u16 each: where a coefficient goes, by zigzag index
-  SharedAddress bits;     // where the word of bit 0 would be
+  SharedAddress order;    // u16 each: destination of a coefficient, by zigzag index
+  SharedAddress bits;     // address that the word of bit 0 would have
   u32 mcu_units;
 };
 
-// Where coefficients are written.
+// Destination of coefficients.
 struct Target {
   i16* coefficients;  // of the scan
   i16* differences;
-  u32 unit;           // of the scan, of the next coefficient
+  u32 unit;           // unit within the scan of the next coefficient
 };
 
-// What was passed on the way.
+// Totals of a walk.
 struct Passed {
-  u32 units;  // that ended
-  u32 wrong;  // not 0: no code, or more than 64 coefficients
+  u32 units;  // data units that ended
+  u32 wrong;  // not 0: invalid code, or more than 64 coefficients
 };
 
 DEVICE u32 look_up(SharedAddress table, u32 next_bits) {
@@ -51,17 +51,17 @@ DEVICE u32 look_up(SharedAddress table, u32 next_bits) {
   return entry;
 }
 
-// The value of `size` bits behind a code (T.81, F.2.2.1); `bits` begins with it, `size` is not 0.
+// The value of the `size` bits that follow a code (T.81, F.2.2.1); `bits` begins with it, `size` is not 0.
 DEVICE i32 value_of(u32 bits, u32 size) {
   i32 value = (i32)(bits >> (32 - size));
   return (i32)bits < 0 ? value : value - (i32)((1u << size) - 1);
 }
 
-// Decodes from `state` until a code ends at `until` or behind it, or the interval that ends at `end` has no more. The
-// last code may end up to 30 bits behind `until`, never behind `end`.
+// Decodes from `state` until a code ends at `until` or behind it, or the interval that ends at `end` has no more codes.
+// The last code may end up to 30 bits behind `until`, never behind `end`.
 //
-// Written for a warp whose lanes are all somewhere else in their data units: what some lanes do and others do not is
-// done by selecting values, and what a data unit begins with is loaded one unit ahead.
+// Written for a warp whose lanes are at different places in their data units: lanes select values instead of branching,
+// and what a data unit begins with is loaded one unit ahead.
 template <bool WRITES>
 DEVICE Passed walk(const Codes& codes, State& state, u32 until, u32 end, Target target) {
   Passed passed = {0, 0};
@@ -71,7 +71,7 @@ DEVICE Passed walk(const Codes& codes, State& state, u32 until, u32 end, Target 
   next += 12;
   u32 lookup = shared_load(codes.lookups + unit * 4);
   u32 ac = lookup >> 16, table = index == 0 ? lookup & 0xFFFF : ac;
-  unit = unit + 1 == codes.mcu_units ? 0 : unit + 1;  // from here on the one after
+  unit = unit + 1 == codes.mcu_units ? 0 : unit + 1;  // from here on the next one
   u32 following = shared_load(codes.lookups + unit * 4);
   while (bit < until) {
     u32 bits = __funnelshift_l(high, low, bit);
@@ -83,7 +83,7 @@ DEVICE Passed walk(const Codes& codes, State& state, u32 until, u32 end, Target 
       until = 0;
     }
     u32 size = entry >> 5 & 15, after = index + (entry >> 9);
-    // No code, or more than 64 coefficients.
+    // Invalid code, or more than 64 coefficients.
     bool wrong = size > len || (after > 64 && entry < 0x8000u);
     passed.wrong = wrong ? 1 : passed.wrong;
     if (WRITES && size <= len && !ends) {

@@ -1,7 +1,7 @@
-// DC coefficients out of their differences: running sums over the data units of each component, from 0 at the begin of
-// every interval. One CUDA block a scan; each thread takes MCUs that lie together.
+// Computes DC coefficients from their differences: running sums over the data units of each component, from 0 at the
+// beginning of every interval. One CUDA block per scan; each thread takes consecutive MCUs.
 //
-// Sums of up to four components are 16 bits each in one word of 64, and modulo 2^16, as a coefficient is.
+// The sums of up to four components are kept as 16 bits each in one 64-bit word, modulo 2^16 like the coefficients.
 #pragma once
 #include "jpeg/jpeg_abi.h"
 
@@ -14,7 +14,7 @@ const u64 TOP_BITS = 0x8000800080008000ull;
 // Adds four numbers of 16 bits.
 DEVICE u64 add_quads(u64 a, u64 b) { return ((a & ~TOP_BITS) + (b & ~TOP_BITS)) ^ ((a ^ b) & TOP_BITS); }
 
-// Sums since the last restart, and whether there was one.
+// Sums since the last restart, and whether there was a restart.
 struct Run {
   u64 sums;
   u32 restarted;
@@ -28,7 +28,7 @@ struct DcShared {
   Run warps[DC_THREADS / 32];
 };
 
-// The run of this thread's MCUs after `run`; writes sums where `WRITES`.
+// Continues `run` over this thread's MCUs and returns the result; writes sums if `WRITES`.
 template <bool WRITES>
 DEVICE Run sum_mcus(const JpegScan& scan, u32 from, u32 to, Run run) {
   i16* values = (i16*)scan.differences;
@@ -52,7 +52,7 @@ DEVICE Run sum_mcus(const JpegScan& scan, u32 from, u32 to, Run run) {
   return run;
 }
 
-// All threads.
+// Called by all threads.
 DEVICE void sum_differences(DcShared& shared, const JpegScan& scan) {
   const u32 thread = threadIdx.x, lane = thread & 31, warp = thread / 32;
   const u32 mcus = scan.units / scan.mcu_units, each = (mcus + DC_THREADS - 1) / DC_THREADS;

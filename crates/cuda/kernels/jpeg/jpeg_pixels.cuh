@@ -1,8 +1,8 @@
-// Pixels out of the samples of components: those that are fewer become as many as the pixels, YCbCr becomes RGB, and a
-// thread writes eight pixels of a row.
+// Makes pixels from the samples of components: upsamples components to the number of pixels, converts YCbCr to RGB, and
+// writes eight pixels of a row per thread.
 //
-// All of it as libjpeg does: triangle filters with its alternating rounding where there are half as many samples across,
-// down or both, else each sample repeated; BT.601 in fixed point of 16 bits.
+// Everything as in libjpeg: triangle filters with its alternating rounding for half as many samples across, down or
+// both, else each sample repeated; BT.601 in 16-bit fixed point.
 #pragma once
 #include "jpeg/jpeg_abi.h"
 
@@ -16,13 +16,13 @@ struct Samples {
   i32 v[GROUP];
 };
 
-// Four bytes.
+// Unpacks four bytes.
 DEVICE void unpack4(u32 word, i32* into) {
 #pragma unroll
   for (int k = 0; k < 4; ++k) into[k] = (i32)(word >> (8 * k) & 0xFF);
 }
 
-// The row of a component's samples, or the nearest there is.
+// The row of a component's samples, or the nearest existing one.
 DEVICE const u8* row_of(const JpegPlane& plane, i32 y) {
   u32 row = (u32)min(max(y, 0), (i32)plane.height - 1);
   return (const u8*)plane.samples + (u64)row * plane.blocks_across * 8;
@@ -36,19 +36,19 @@ DEVICE Samples eight_at(const u8* at) {
   return samples;
 }
 
-// Six samples of a row: four from column `x` on, a multiple of 4, and one on each side, or the nearest there is.
+// Six samples of a row: four from column `x` on, a multiple of 4, and one on each side, or the nearest existing one.
 DEVICE void six_at(const JpegPlane& plane, const u8* row, u32 x, i32 (&six)[6]) {
   unpack4(*(const u32*)(row + x), six + 1);
   six[0] = row[x == 0 ? 0 : x - 1];
   six[5] = row[min(x + 4, plane.width - 1)];
-  // The last of the row is the neighbour of itself.
+  // The last sample of the row is its own neighbour.
 #pragma unroll
   for (int k = 2; k < 6; ++k) {
     if (x + k - 1 >= plane.width) six[k] = six[k - 1];
   }
 }
 
-// Eight samples of a component for the pixels from (x, y) on; those right of the picture mean nothing.
+// Eight samples of a component for the pixels from (x, y) on; those right of the picture have no meaning.
 DEVICE Samples samples_at(const JpegPlane& plane, u32 x, u32 y) {
   Samples samples;
   if (plane.way == JPEG_SAME) return eight_at(row_of(plane, (i32)y) + x);
@@ -91,7 +91,7 @@ DEVICE Samples samples_at(const JpegPlane& plane, u32 x, u32 y) {
 
 DEVICE i32 clamped(i32 v) { return min(max(v, 0), 255); }
 
-// BT.601 with constants times 2^16.
+// BT.601 with constants scaled by 2^16.
 DEVICE void to_rgb(i32& a, i32& b, i32& c) {
   const i32 y = a, cb = b - 128, cr = c - 128, half = 1 << 15;
   a = clamped(y + ((91881 * cr + half) >> 16));
@@ -110,7 +110,7 @@ DEVICE void pack_pixels(const Samples (&from)[C], u32 (&words)[2 * C]) {
   }
 }
 
-// Writes as many of eight pixels as the row has left.
+// Writes eight pixels, or as many as are left in the row.
 template <u32 C>
 DEVICE void store_each(u8* to, const Samples (&from)[C], u32 count) {
 #pragma unroll
@@ -131,7 +131,7 @@ DEVICE void make_pixels(PixelsShared& shared, const JpegPicture& picture) {
   const u32 lane = threadIdx.x & 31;
   u32* staged = shared.words[threadIdx.x / 32];
   const u32 groups = (picture.width + GROUP - 1) / GROUP, all = groups * picture.rows;
-  // Where rows are whole groups, those of a warp lie side by side, and words go out side by side.
+  // If rows consist of whole groups, those of a warp are adjacent, and so are the words written.
   const bool whole = picture.width % GROUP == 0;
   for (u32 i = blockIdx.y * PIXELS_THREADS + threadIdx.x; i - lane < all; i += gridDim.y * PIXELS_THREADS) {
     const u32 mine = min(i, all - 1), y = mine / groups, x = mine % groups * GROUP;

@@ -1,15 +1,14 @@
-// The coefficients of one scan, by one CUDA block whose threads start at guessed places.
+// Decodes the coefficients of one scan with one CUDA block whose threads start at guessed places.
 //
-// Threads take pieces of the scan, a window of as many as there are threads at a time. The first thread of a window knows
-// the state at its piece, and so does one whose piece begins an interval. Every other starts `run_in` bits earlier as if
-// a data unit began there; codes synchronise by themselves, so that it is mostly right when it comes to its piece. That
-// is then checked: the state in which a thread ends must be that in which the next one began; threads for which it is
-// not decode again from there, until all agree. Each round makes at least one more thread right, so there are no more
-// rounds than threads. Then prefix sums of the ended data units say where everything goes, and the window is decoded once
-// more, this time to write.
+// Threads take pieces of the scan, a window of one piece per thread at a time. The first thread of a window knows the
+// state at its piece, as does any thread whose piece begins an interval. Every other thread starts `run_in` bits
+// earlier as if a data unit began there; codes synchronise by themselves, so its state is mostly right at the beginning
+// of its piece. This is then checked: the state in which a thread ends must be that in which the next one began;
+// otherwise the next one decodes again from there, until all agree. Each round makes at least one more thread right, so
+// there are no more rounds than threads. Prefix sums of the ended data units then give the place of all output, and the
+// window is decoded again, this time to write.
 //
-// Writes only within the scan's data units: what the codes say of their number is checked before. Leaves DC as
-// differences.
+// Writes only within the scan's data units: the number of units is checked first. Leaves DC as differences.
 #pragma once
 #include "block_scan.cuh"
 #include "jpeg/jpeg_codes.cuh"
@@ -18,10 +17,10 @@
 namespace jpeg {
 
 const u32 SCAN_THREADS = 128;
-// Lines of 16 bytes of a window: its pieces, up to 15 bytes before, and what is read ahead of the last code.
+// 16-byte lines of a window: its pieces, up to 15 bytes before, and the bytes read ahead of the last code.
 const u32 WINDOW_LINES = SCAN_THREADS * JPEG_MOST_PIECE / LINE + 3;
 
-// By zigzag index: where a coefficient goes in a data unit that is stored column by column.
+// By zigzag index: place of a coefficient in a data unit that is stored column by column.
 CONSTANT u8 COLUMN_ORDER[64] = {0,  8,  1,  2,  9,  16, 24, 17, 10, 3,  4,  11, 18, 25, 32, 40, 33, 26, 19, 12, 5, 6,
                                 13, 20, 27, 34, 41, 48, 56, 49, 42, 35, 28, 21, 14, 7,  15, 22, 29, 36, 43, 50, 57, 58,
                                 51, 44, 37, 30, 23, 31, 38, 45, 52, 59, 60, 53, 46, 39, 47, 54, 61, 62, 55, 63};
@@ -41,7 +40,7 @@ struct Piece {
   u32 begin, until;  // bits
   u32 interval;
   u32 interval_begin, interval_end;  // bits
-  bool is_first, is_last;            // of its interval
+  bool is_first, is_last;            // within its interval
 };
 
 DEVICE Piece piece_of(const JpegScan& scan, u32 number) {
@@ -55,7 +54,7 @@ DEVICE Piece piece_of(const JpegScan& scan, u32 number) {
 
 DEVICE u32 swapped(u32 word) { return __byte_perm(word, 0, 0x0123); }
 
-// Brings the bytes from `line` (of 16 bytes of the scan's data) up to `end` and 16 more into shared memory.
+// Copies the bytes from `line` (of 16 bytes of the scan's data) up to `end`, and 16 more, into shared memory.
 DEVICE void stage(ScanShared& shared, const JpegScan& scan, u32 line, u32 end) {
   const Line* data = (const Line*)scan.data + line;
   u32 count = (end + 16 + LINE - 1) / LINE - line;
@@ -67,19 +66,19 @@ DEVICE void stage(ScanShared& shared, const JpegScan& scan, u32 line, u32 end) {
   }
 }
 
-// What a window needs of the one before.
+// State carried from one window to the next.
 struct Carry {
   State state;
-  u32 units;  // that ended
+  u32 units;  // data units that ended
 };
 
-// What a thread found in its piece: from `begin` to `end`.
+// Result of a thread's piece: the states at `begin` and `end`.
 struct Walked {
   State begin, end;
   Passed passed;
 };
 
-// Decodes all pieces of a window until their states agree. All threads.
+// Decodes all pieces of a window until their states agree. Called by all threads.
 DEVICE Walked agree(ScanShared& shared, const JpegScan& scan, const Codes& codes, const Piece& piece, bool active,
                     const Carry& carry, u32 first_interval) {
   const u32 thread = threadIdx.x;
@@ -113,7 +112,7 @@ DEVICE Walked agree(ScanShared& shared, const JpegScan& scan, const Codes& codes
   }
 }
 
-// What is wrong with a piece after which `after` data units of the scan have ended.
+// Fault of a piece after which `after` data units of the scan have ended.
 DEVICE u32 fault_of(const JpegScan& scan, const Piece& piece, const Walked& mine, u32 after) {
   if (mine.passed.wrong != 0) return FAULT_CORRUPT;
   u32 limit = min((piece.interval + 1) * scan.interval_units, scan.units);
@@ -124,7 +123,7 @@ DEVICE u32 fault_of(const JpegScan& scan, const Piece& piece, const Walked& mine
   return piece.interval_end - mine.end.bit < 8 ? FAULT_NONE : FAULT_CORRUPT;
 }
 
-// Fills the data units from `from` up to `to` with zeros. All threads.
+// Fills the data units from `from` up to `to` with zeros. Called by all threads.
 DEVICE void clear(const JpegScan& scan, u32 from, u32 to) {
   const u32 lines = JPEG_UNIT_LEN / LINE;
   Line* begin = (Line*)scan.coefficients + (u64)from * lines;
@@ -132,7 +131,7 @@ DEVICE void clear(const JpegScan& scan, u32 from, u32 to) {
   for (u32 i = threadIdx.x; i < (to - from) * lines; i += SCAN_THREADS) begin[i] = zero;
 }
 
-// Decodes a scan; the same fault for all threads.
+// Decodes a scan; all threads return the same fault.
 DEVICE u32 decode_scan(ScanShared& shared, const JpegScan& scan) {
   const u32 thread = threadIdx.x;
   const u32* tables = (const u32*)scan.tables;

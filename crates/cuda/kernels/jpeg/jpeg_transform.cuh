@@ -1,8 +1,8 @@
-// Samples out of coefficients: dequantised and through the inverse cosine transform of Loeffler, Ligtenberg and Moschytz
-// with 13 bits of constants, bit for bit as libjpeg's accurate integer method ("islow") rounds.
+// Makes samples from coefficients: dequantises them and applies the inverse cosine transform of Loeffler, Ligtenberg
+// and Moschytz with 13-bit constants, rounding bit for bit like libjpeg's accurate integer method ("islow").
 //
-// Eight threads a data unit: each takes a column, then a row. Sums wrap where corrupt data make them too large; what
-// comes out is cut to 0 to 255.
+// Eight threads per data unit: each takes a column, then a row. Sums wrap if corrupt data make them too large; results
+// are clamped to 0 to 255.
 #pragma once
 #include "jpeg/jpeg_abi.h"
 #include "lines.cuh"
@@ -11,14 +11,15 @@ namespace jpeg {
 
 const u32 TRANSFORM_THREADS = 256;
 const u32 TRANSFORM_WARPS = TRANSFORM_THREADS / 32;
-// Words from one row of a data unit to the next, and from one unit to the next: no two threads of a warp meet in a bank.
+// Words from one row of a data unit to the next, and from one unit to the next, chosen to avoid bank conflicts within a
+// warp.
 const u32 ROW_WORDS = 9, UNIT_WORDS = 72;
 
 struct TransformShared {
   u32 words[TRANSFORM_WARPS][4 * UNIT_WORDS];
 };
 
-// One dimension, of which SHIFT bits are dropped with rounding.
+// One dimension of the transform; drops SHIFT bits with rounding.
 template <u32 SHIFT>
 DEVICE void inverse(u32 (&v)[8]) {
   const u32 half = 1u << (SHIFT - 1);
@@ -43,12 +44,12 @@ DEVICE void inverse(u32 (&v)[8]) {
   v[4] = (u32)((i32)(a3 - b0) >> SHIFT);
 }
 
-// Eight numbers of 16 bits in a line.
+// Number k of the eight 16-bit numbers in a line.
 DEVICE i32 half_at(const Line& line, int k) { return (i32)(i16)(u16)(line.words[k / 2] >> (k % 2 * 16)); }
 
 DEVICE u32 sample_of(u32 v) { return (u32)min(max((i32)v + 128, 0), 255); }
 
-// Four data units that lie side by side, by a warp: those of `plane` from column 4 * `quad` and row `y` on.
+// Transforms four adjacent data units with one warp: those of `plane` from column 4 * `quad` and row `y` on.
 DEVICE void transform_quad(u32* words, const JpegPlane& plane, u32 quad, u32 y) {
   const u32 lane = threadIdx.x & 31, part = lane & 7;
   const u32 x = quad * 4 + lane / 8;
@@ -82,7 +83,7 @@ DEVICE void transform_quad(u32* words, const JpegPlane& plane, u32 quad, u32 y) 
   if (inside) *(uint2*)(plane.samples + ((u64)y * 8 + part) * stride + (u64)x * 8) = make_uint2(low, high);
 }
 
-// All data units of a picture that have samples of it, by all CUDA blocks of a column of the grid.
+// Transforms all data units that hold samples of a picture, with all CUDA blocks of a column of the grid.
 DEVICE void transform_picture(TransformShared& shared, const JpegPicture& picture) {
   const u32 warp = threadIdx.x / 32;
   u32 first = blockIdx.y * TRANSFORM_WARPS + warp;

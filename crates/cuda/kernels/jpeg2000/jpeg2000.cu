@@ -1,8 +1,8 @@
-// JPEG 2000 (ISO 15444-1): the pictures of a batch from codeword segments to samples. The host has read the headers
-// (crates/codestream) and says where everything lies; `crates/codestream/src/jpeg2000/spec.md` has the numbers, which the
-// CPU engine computes to the same bits.
+// JPEG 2000 (ISO 15444-1): decodes the pictures of a batch from codeword segments to samples. The host has read the
+// headers (crates/codestream) and provides all addresses; `crates/codestream/src/jpeg2000/spec.md` specifies the
+// arithmetic, which the CPU engine computes to the same bits.
 //
-// A picture whose status is not 0 at the end goes to the host.
+// A picture whose status is not 0 at the end is left to the host.
 #include "jpeg2000/jpeg2000_coefficients.cuh"
 #include "jpeg2000/jpeg2000_passes.cuh"
 #include "jpeg2000/jpeg2000_pixels.cuh"
@@ -17,13 +17,14 @@ KERNEL(jpeg2000_unstuff, 128, Jpeg2000BlockArgs) {
 namespace jpeg2000 {
 
 enum : u32 {
-  // Lanes wait until they are this part of those that are left: going on together is cheaper, waiting is idle.
+  // Lanes wait until they are this part of the remaining ones: proceeding together is cheaper, but waiting lanes are
+  // idle.
   SHARE = 4,
-  // Decisions between two looks at who waits.
+  // Decisions between two checks for waiting lanes.
   STEPS = 3,
 };
 
-// The working memory of a warp's code-blocks before their first pass.
+// Initialises the working memory of a warp's code-blocks before their first pass.
 DEVICE void clear(const Jpeg2000Block& block, bool has, u32 lane) {
   const u32 size = (u32)block.height << 16 | block.width;
   for (u32 i = 0; i < WARP; ++i) {
@@ -42,8 +43,8 @@ DEVICE void clear(const Jpeg2000Block& block, bool has, u32 lane) {
 
 }  // namespace jpeg2000
 
-// A warp alone: with little shared memory a CUDA block, the rest of it is cache. Twenty are as many as a multiprocessor
-// gets of a thousand tiles of 512 x 512.
+// CUDA blocks of one warp: with little shared memory per block, the rest serves as cache. Twenty is the most that a
+// multiprocessor gets from a thousand tiles of 512 x 512.
 KERNEL_RESIDENT(jpeg2000_blocks, 32, 20, Jpeg2000BlockArgs) {
   using namespace jpeg2000;
   SHARED(u32, cells[CONTEXTS][WARP]);
@@ -54,7 +55,7 @@ KERNEL_RESIDENT(jpeg2000_blocks, 32, 20, Jpeg2000BlockArgs) {
   for (u32 i = number; i < ENTRIES; i += WARP) contexts.entries[i] = (u8)context_entry(i);
   __syncwarp();
   const bool has = number < args.lanes && at < args.count;
-  // Told by a shuffle, the addresses stay in registers: the compiler would work them out at every use.
+  // Addresses from a shuffle stay in registers; otherwise the compiler would recompute them at every use.
   Shared shared = {shared_address(&contexts), shared_address(moves), shared_address(&cells[0][number])};
   shared.contexts = __shfl_sync(0xFFFFFFFFu, shared.contexts, 0);
   shared.moves = __shfl_sync(0xFFFFFFFFu, shared.moves, 0);
@@ -104,7 +105,8 @@ KERNEL(jpeg2000_coefficients, 128, Jpeg2000BlockArgs) {
 
 namespace jpeg2000 {
 
-// CUDA blocks of a column share the patches of one plane or tile: 256 columns wide, eight lines high, a warp a line.
+// The CUDA blocks of a column share the patches of one plane or tile: 256 columns wide, eight lines high, one warp per
+// line.
 enum : u32 { PATCH = 256, LINES = 8 };
 
 struct Patches {
@@ -150,7 +152,7 @@ KERNEL(jpeg2000_columns, 256, Jpeg2000LevelArgs) {
   }
 }
 
-// Every tile of a picture says that nothing was wrong, where nobody has said otherwise.
+// Every tile of a picture reports success, unless a fault was reported before.
 KERNEL(jpeg2000_pixels, 256, Jpeg2000TileArgs) {
   using namespace jpeg2000;
   const Jpeg2000Tile tile = args.tiles[blockIdx.x];

@@ -1,9 +1,9 @@
-// The arithmetic decoder of ISO 15444-1, annex C, on plain bits (`jpeg2000_unstuff.cuh`). The code register has 64 bits:
-// the 16 that are compared on top, and what comes after them below, refilled by a word at a time.
+// The arithmetic decoder of ISO 15444-1, annex C, on plain bits (`jpeg2000_unstuff.cuh`). The code register has 64
+// bits: the 16 that are compared on top, and the following ones below, refilled one word at a time.
 //
-// A context is a word: its probability in the high half, and where in the table of moves its successors are; bit 7 of
-// that place is the more probable symbol. Raw bits are a context too, one of probability 1/2 that never moves: the bit is told by the
-// same comparison, and a raw segment begins as an arithmetic one does.
+// A context is a word: its probability in the high half, and the place of its successors in the table of moves; bit 7
+// of that place is the more probable symbol. Raw bits are a context too, one of probability 1/2 that never moves: the
+// same comparison yields the bit, and a raw segment begins like an arithmetic one.
 #pragma once
 #include "jpeg2000/jpeg2000_abi.h"
 
@@ -14,10 +14,10 @@ enum : u32 { STATES = 47, MOVES = 192, WARP = 32 };
 
 struct Estimate {
   u16 probability;
-  u8 more, less;  // where the more and the less probable symbol lead
+  u8 more, less;  // next state after the more and the less probable symbol
 };
 
-// Table C.2; 0x80: the symbols change places.
+// Table C.2; 0x80: the symbols are exchanged.
 CONSTANT Estimate ESTIMATES[STATES] = {
     {0x5601, 1, 1 | 0x80},   {0x3401, 2, 6},   {0x1801, 3, 9},   {0x0AC1, 4, 12},  {0x0521, 5, 29},
     {0x0221, 38, 33},        {0x5601, 7, 6 | 0x80}, {0x5401, 8, 14}, {0x4801, 9, 14},  {0x3801, 10, 14},
@@ -31,18 +31,18 @@ CONSTANT Estimate ESTIMATES[STATES] = {
     {0x0001, 45, 43},        {0x5601, 46, 46},
 };
 
-// Where the moves of a state are, in bytes: two words each.
+// Byte offset of the moves of a state, two words each.
 DEVICE u32 moves_of(u32 state, u32 symbol) { return (state >> 4) << 8 | symbol << 7 | (state & 15) << 3; }
 
-// A context in state `state` whose more probable symbol is `symbol`.
+// The context of state `state` with the more probable symbol `symbol`.
 DEVICE u32 context_word(u32 state, u32 symbol) {
   return (u32)ESTIMATES[state].probability << 16 | moves_of(state, symbol);
 }
 
-// After the last state.
+// The state behind the last one.
 DEVICE u32 raw_word() { return 0x4000u << 16 | moves_of(STATES, 1); }
 
-// Entry `at` of the table of moves: after the more and after the less probable symbol.
+// Entry `at` of the table of moves: the contexts after the more and the less probable symbol.
 DEVICE u32 move_of(u32 at) {
   const u32 state = at / 64 * 16 + at / 2 % 16, symbol = at / 32 & 1;
   if (state >= STATES) return raw_word();
@@ -60,12 +60,12 @@ DEVICE u32 first_word(u32 context) {
 struct Decoder {
   u64 code;
   u32 interval;      // in the high half
-  u32 held;          // bits of the code below the highest 16; with less than 16 nothing is decided
+  u32 held;          // bits of the code below the highest 16; no decision with less than 16
   u32 ahead;         // the next word
-  u32 full;          // whether it is there
-  u32 staged;        // the one after, perhaps still on its way from memory
+  u32 full;          // whether `ahead` is valid
+  u32 staged;        // the word after it, possibly still being loaded
   const u32* words;  // the one after that
-  const u32* last;   // all ones, and so are those that would follow
+  const u32* last;   // all ones, like the words that would follow
 };
 
 DEVICE u32 next_word(Decoder& decoder) {
@@ -93,8 +93,8 @@ DEVICE void use_ahead(Decoder& decoder) {
   }
 }
 
-// The word ahead, where it was used up. What is read for it is read for the next time: a load of one lane makes all of
-// the warp wait when its register is used.
+// Supplies the word ahead if it was used up. The load made here is for the next call: a load of one lane stalls the
+// whole warp when its register is used.
 DEVICE void supply(Decoder& decoder) {
   if (decoder.full == 0) {
     decoder.ahead = decoder.staged;
@@ -103,7 +103,7 @@ DEVICE void supply(Decoder& decoder) {
   }
 }
 
-// One decision in the context of `cell`, the other way round where `flip` has bit 7.
+// Makes one decision in the context of `cell`, inverted if `flip` has bit 7 set.
 DEVICE u32 decide(Decoder& decoder, SharedAddress cell, SharedAddress moves, u32 flip) {
   const u32 state = shared_load(cell);
   const u32 least = state & 0xFFFF0000u;
@@ -114,7 +114,7 @@ DEVICE u32 decide(Decoder& decoder, SharedAddress cell, SharedAddress moves, u32
   const u32 interval = lower ? least : rest;
   if (!lower) high -= least;
   const u32 shift = zeros_above(interval);
-  // Stored whether it moves or not: a branch costs more.
+  // Stored even if the state does not change: a branch costs more.
   const u32 moved = shared_load(moves + (state & 0x3F8) + unlikely * 4);
   shared_store(cell, shift != 0 ? moved : state);
   decoder.interval = interval << shift;

@@ -1,5 +1,5 @@
-// The bit planes of a code-block to its coefficients in the plane: half units (spec.md), halved where they are integers,
-// scaled where they are floats. A thread takes a column of a stripe.
+// Converts the bit planes of a code-block to its coefficients in the plane: half units (spec.md), halved for integers,
+// scaled for floats. A thread takes a column of a stripe.
 #pragma once
 #include "jpeg2000/jpeg2000_groups.cuh"
 
@@ -13,7 +13,7 @@ DEVICE u32 coefficient(u32 half, bool negative, const Jpeg2000Block& block) {
 
 DEVICE void place_column(const Jpeg2000Block& block, const Grid& grid, const Kept& kept, u32 stripe, u32 x) {
   const u32 index = stripe * grid.stride + x / 8, shift = x % 8 * 4;
-  // The lowest plane that was reached, and whether only some of its coefficients were.
+  // The lowest plane reached, and whether only some of its coefficients were.
   const u32 last = block.planes - 1u - (block.passes + 1u) / 3;
   const bool partly = (block.passes + 1u) % 3 == 0;
   u32 bits[4] = {};

@@ -1,14 +1,15 @@
-// Contexts of decisions by what lies around a coefficient (ISO 15444-1, tables D.1 to D.4), as tables in shared memory.
+// Contexts of decisions by the neighbourhood of a coefficient (ISO 15444-1, tables D.1 to D.4), as tables in shared
+// memory.
 //
-// A neighbourhood has nine bits, column by column: bits 0 to 2 the column on the left from above to below, 3 to 5 the
-// own, 6 to 8 that on the right. The bit in the middle tells whether the coefficient itself is significant: then its
-// next bit is refined, else its significance is asked for.
+// A neighbourhood has nine bits, column by column: bits 0 to 2 the left column from top to bottom, 3 to 5 the
+// coefficient's own, 6 to 8 the right column. The middle bit tells whether the coefficient itself is significant: if so
+// its next bit is refined, else its significance is decoded.
 #pragma once
 #include "jpeg2000/jpeg2000_arithmetic.cuh"
 
 namespace jpeg2000 {
 
-// Tables of LL and LH, of HL, of HH, that of signs, and those that have one context whatever lies around.
+// Tables of LL and LH, of HL, of HH, of signs, and those whose context does not depend on the neighbourhood.
 enum : u32 {
   NEAR = 512,
   SIGNS = 3 * NEAR,
@@ -21,7 +22,7 @@ enum : u32 {
   FLIPPED = 0x80,
 };
 
-// Aligned so that a place in a table is added to its address by `or`.
+// Aligned so that an index is added to the table's address with `or`.
 struct __align__(512) Tables {
   u8 entries[ENTRIES];
 };
@@ -45,13 +46,13 @@ DEVICE u32 zero_context(u32 around, u32 table) {
   return min(diagonal, 2u);
 }
 
-// Two opposite neighbours, each significant or not in its lower bit and negative or not in its higher.
+// Two opposite neighbours; in each, the lower bit means significant and the higher bit negative.
 DEVICE i32 together(u32 one, u32 other) {
   const i32 sum = ((one & 1) != 0 ? 1 - (i32)(one & 2) : 0) + ((other & 1) != 0 ? 1 - (i32)(other & 2) : 0);
   return max(-1, min(1, sum));
 }
 
-// By the pairs at bits 1 (left), 3 (above), 5 (below), 7 (right).
+// Indexed by the pairs at bits 1 (left), 3 (above), 5 (below), 7 (right).
 DEVICE u32 sign_context(u32 pairs) {
   const i32 beside = together(pairs >> 1, pairs >> 7), above = together(pairs >> 3, pairs >> 5);
   if (beside == 0) return above == 0 ? 9 : above > 0 ? 10 : 10 | FLIPPED;

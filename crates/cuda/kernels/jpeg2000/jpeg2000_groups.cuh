@@ -1,17 +1,18 @@
-// The coefficients of a code-block in groups of 8 columns of one stripe (4 rows), and where they are kept between passes.
+// The coefficients of a code-block in groups of 8 columns of one stripe (4 rows), and their storage between passes.
 //
-// 32 coefficients are the bits of a word, column by column, in the order in which a pass visits them. With all their
-// neighbours they are a window: 60 bits of a u64, six for each of ten columns, the row above the stripe first. Windows of
-// signs are those of negative coefficients, one bit higher, so that both can be merged.
+// 32 coefficients are the bits of a word, column by column, in the order in which a pass visits them. Together with all
+// their neighbours they form a window: 60 bits of a u64, six for each of ten columns, the row above the stripe first.
+// Windows of signs hold the negative coefficients, shifted up by one bit, so that both can be merged.
 //
 // In memory every stripe has at least one group more than it has coefficients, always empty, and there is such a stripe
-// above and below: neighbours of groups exist, and a pass goes through the groups by counting.
+// above and below: so all neighbours of groups exist, and a pass visits the groups by counting.
 #pragma once
 #include "jpeg2000/jpeg2000_abi.h"
 
 namespace jpeg2000 {
 
-// The first row of each column of a window, rows of the stripe, and those of the stripe's ten columns that are its own.
+// The first row of each column of a window, the rows of the stripe, and the window's own columns within the stripe's
+// ten.
 enum : u64 {
   ABOVE = 0x0001041041041040ull,
   BELOW = ABOVE << 5,
@@ -19,9 +20,9 @@ enum : u64 {
 };
 
 struct Grid {
-  u32 across;   // groups of a stripe
+  u32 across;   // groups per stripe
   u32 stripes;
-  u32 stride;   // groups of a stripe in memory; 3 or more, so that what is read ahead is never what is written next
+  u32 stride;   // groups per stripe in memory; 3 or more, so that a group read ahead is never the next one written
 };
 
 DEVICE Grid grid_of(u32 width, u32 height) {
@@ -29,11 +30,11 @@ DEVICE Grid grid_of(u32 width, u32 height) {
   return {across, (height + 3) / 4, max(across + 1, 3u)};
 }
 
-// A group between two passes; the words of windows lie apart, because those of neighbours are read too.
+// A group between two passes; the words of windows are stored separately, because those of neighbours are also read.
 struct __align__(16) Group {
   u32 significant;
   u32 visited;    // coded in this plane already
-  u32 refined;    // at least once; of those that are not significant, what lies outside of the code-block
+  u32 refined;    // refined at least once; among insignificant ones, those outside the code-block
   u32 magnitude;  // the bits of this plane
 };
 
@@ -42,11 +43,11 @@ struct __align__(16) Signs {
   u64 negative;
 };
 
-// The memory of a code-block: `Signs` of all groups with those around, `Group`s, and the bits of each plane.
+// The memory of a code-block: `Signs` of all groups and their neighbours, `Group`s, and the bits of each plane.
 struct Kept {
   Signs* signs;    // of the first group
   Group* groups;
-  u32* planes;     // `plane_len` words each, the lowest plane first
+  u32* planes;     // `plane_len` words each, lowest plane first
   u32 plane_len;
 };
 
@@ -59,7 +60,7 @@ DEVICE Kept kept_in(u64 state, const Grid& grid) {
   return {signs + grid.stride, groups, (u32*)(groups + groups_count(grid)), grid.stripes * grid.stride};
 }
 
-// A group before the first pass.
+// Initial state of a group.
 DEVICE Group first_group(const Grid& grid, u32 width, u32 height, u32 index) {
   const u32 columns = min(width - min(8 * (index % grid.stride), width), 8u);
   const u32 rows = min(height - min(4 * (index / grid.stride), height), 4u);
@@ -67,7 +68,7 @@ DEVICE Group first_group(const Grid& grid, u32 width, u32 height, u32 index) {
   return {0, 0, ~inside, 0};
 }
 
-// Those of a group together with the rows above and below.
+// The signs of a group combined with the rows above and below.
 DEVICE Signs stacked(const Signs& above, const Signs& own, const Signs& below) {
   Signs made;
   made.significant = own.significant | (above.significant >> 4 & ABOVE) | (below.significant << 4 & BELOW);
@@ -75,18 +76,18 @@ DEVICE Signs stacked(const Signs& above, const Signs& own, const Signs& below) {
   return made;
 }
 
-// Four columns of six bits to four of four.
+// Packs four columns of six bits into four of four.
 DEVICE u32 narrow(u32 bits) {
   const u32 pairs = (bits & 0x00F00F) | (bits >> 2 & 0x0F00F0);
   return (pairs & 0xFF) | (pairs >> 4 & 0xFF00);
 }
 
-// The group's coefficients of a window.
+// The group's own coefficients in a window.
 DEVICE u32 own_of(u64 window) {
   return narrow((u32)(window >> 7)) | narrow((u32)(window >> 31)) << 16;
 }
 
-// The coefficients with anything significant around them; those that are significant themselves may be among them.
+// The coefficients with a significant neighbour; may include coefficients that are significant themselves.
 DEVICE u32 near_of(u64 window) {
   const u64 rows = window | window << 1 | window >> 1;
   return own_of(rows | rows << 6 | rows >> 6);

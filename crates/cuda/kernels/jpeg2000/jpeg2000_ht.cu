@@ -1,16 +1,17 @@
-// High-throughput code-blocks of JPEG 2000 (ISO 15444-15): a lane a code-block, from its bytes to its coefficients. They
-// come instead of `jpeg2000_unstuff`, `jpeg2000_blocks` and `jpeg2000_coefficients`; the rest of a picture is the same.
+// High-throughput code-blocks of JPEG 2000 (ISO 15444-15): one lane decodes a code-block from its bytes to its
+// coefficients. This kernel replaces `jpeg2000_unstuff`, `jpeg2000_blocks` and `jpeg2000_coefficients`; the rest of a
+// picture is the same.
 //
-// In `Jpeg2000Block`, `band` holds the number of bit planes above those that are coded, `state` has room for
-// 4 x width x height bytes where there are passes after the first (a multiple of 16), and after them for width / 2 + 2
-// bytes where the code-block is wider than `NARROW`. Segments are bytes as in the stream.
+// In `Jpeg2000Block`, `band` holds the number of bit planes above the coded ones. `state` has room for 4 x width x
+// height bytes (rounded up to a multiple of 16) if there are passes after the first, and behind these for width / 2 + 2
+// bytes if the code-block is wider than `NARROW`. Segments are bytes as in the stream.
 #include "jpeg2000/jpeg2000_ht_refinement.cuh"
 
 namespace jpeg2000_ht {
 
 enum : u32 {
   THREADS = 128,
-  NARROW = 64,  // code-blocks of this width have their line in shared memory
+  NARROW = 64,  // code-blocks up to this width keep their line in shared memory
   LINE = NARROW / 2 + 1,
 };
 

@@ -1,20 +1,21 @@
 // The bit streams of high-throughput code-blocks (ISO 15444-15, 7.1): forwards and backwards, low bits first, and the
-// adaptive run lengths (MEL), high bits first. Beyond their ends they give what the standard says, for ever.
+// adaptive run lengths (MEL), high bits first. Beyond their ends they yield what the standard prescribes, without
+// limit.
 #pragma once
 #include "device.h"
 
 namespace jpeg2000_ht {
 
-// Words are loaded one ahead of need, so that their latency passes while bits of the one before are used.
+// Words are loaded one ahead of use, so that the latency overlaps with using the previous word's bits.
 
 // Low bits first; after 0xFF the next byte has seven bits.
 struct Forward {
   const u32* next;
   u32 ahead;    // the word before `next`
   u32 left;     // bytes from `ahead` on
-  u32 fill;     // four bytes that follow the last
-  u32 stuffed;  // 1 where the last byte was 0xFF
-  u32 count;    // of bits held
+  u32 fill;     // four bytes that follow the last one
+  u32 stuffed;  // 1 if the last byte was 0xFF
+  u32 count;    // number of bits held
   u64 held;
 };
 
@@ -46,7 +47,7 @@ DEVICE void fetch(Forward& bits) {
   }
 }
 
-// The next 32 bits, the first of them lowest.
+// The next 32 bits, the first in the lowest place.
 DEVICE u32 peek(Forward& bits) {
 #pragma unroll 1
   while (bits.count < 32) fetch(bits);
@@ -58,12 +59,12 @@ DEVICE void skip(Forward& bits, u32 count) {
   bits.count -= count;
 }
 
-// From the last byte to the first; a byte whose lower seven bits are ones has only those where the byte before was above
-// 0x8F. Zeros follow the last.
+// From the last byte to the first. A byte whose lower seven bits are ones has only these bits if the byte before was
+// above 0x8F. Zeros follow the last bit.
 struct Backward {
   const u32* next;  // the word before `ahead`
-  u32 ahead;        // the byte that comes first is lowest
-  u32 bytes;        // of `ahead` that are there, 1 to 4
+  u32 ahead;        // its first byte is in the lowest place
+  u32 bytes;        // valid bytes of `ahead`, 1 to 4
   u32 left;         // bytes from `ahead` on
   u32 stuffed;
   u32 count;
@@ -79,7 +80,7 @@ DEVICE Backward backward(const u8* bytes, u32 len, u32 stuffed, u32 count, u32 h
   return {word - 1, len > 0 ? reversed(*word) >> 8 * (4 - there) : 0, there, len, stuffed, count, held};
 }
 
-// Codes of quads: the last byte and a half tell the length of the stream, `half` has the other half.
+// Codes of quads: the last byte and a half hold the length of the stream; `half` has the other half.
 DEVICE Backward backward_codes(const u8* bytes, u32 len, u32 half) {
   const u32 count = (half >> 4 & 7) == 7 ? 3 : 4;
   return backward(bytes, len, (half | 15) > 0x8F, count, half >> 4 & ((1u << count) - 1));
@@ -122,15 +123,15 @@ DEVICE void skip(Backward& bits, u32 count) {
   bits.count -= count;
 }
 
-// Events that are mostly 0, told as lengths of runs. The low half of the last byte reads as ones.
+// Events that are mostly 0, coded as lengths of runs. The low half of the last byte reads as ones.
 struct Runs {
   const u8* bytes;
   u32 left;
   u32 last;
-  u32 bits;   // of `last` that are left
+  u32 bits;   // bits of `last` that are left
   u32 state;  // 0 to 12
-  u32 zeros;  // events of 0 to come
-  bool one;   // and a 1 after them
+  u32 zeros;  // events of 0 still to come
+  bool one;   // followed by a 1
 };
 
 DEVICE Runs runs(const u8* bytes, u32 len) { return {bytes, len, 0, 0, 0, 0, false}; }
@@ -148,7 +149,7 @@ DEVICE u32 bit(Runs& runs) {
 
 DEVICE bool event(Runs& runs) {
   if (runs.zeros == 0 && !runs.one) {
-    // Bits of run lengths for each state, four bits each.
+    // Number of bits of run lengths for each state, four bits each.
     const u32 len = (u32)(0x5433222111000ull >> 4 * runs.state) & 15;
     if (bit(runs) != 0) {
       runs.zeros = 1u << len;

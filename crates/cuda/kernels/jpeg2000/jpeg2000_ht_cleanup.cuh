@@ -1,5 +1,5 @@
-// The cleanup pass of a high-throughput code-block (ISO 15444-15, 7.3), by one lane: quads of two by two coefficients, two
-// quads at a time. One loop goes over all pairs of all rows, so that lanes stay together whatever the widths.
+// The cleanup pass of a high-throughput code-block (ISO 15444-15, 7.3), by one lane: quads of two by two coefficients,
+// two quads at a time. A single loop goes over all pairs of all rows, so that lanes stay together for any widths.
 #pragma once
 #include "jpeg2000/jpeg2000_coefficients.cuh"
 #include "jpeg2000/jpeg2000_ht_bits.cuh"
@@ -9,15 +9,15 @@ namespace jpeg2000_ht {
 
 enum : u32 { MOST_SUFFIX = 4079 };
 
-// Where coefficients go: final ones into the plane, or half units with the sign in bit 31, for passes that follow.
+// Destination of coefficients: final ones go into the plane; if passes follow, half units with the sign in bit 31.
 struct Target {
   u32* first;
   u32 stride;
   bool half_units;
 };
 
-// For each quad of a row and one more, the larger exponent of the coefficients above at the column before it and at its
-// first; 0 where both are 0. Uninitialised before the first row.
+// For each quad of a row and one more: the larger exponent of the coefficients above at the column before it and at its
+// first column; 0 if both are 0. Uninitialised before the first row.
 struct Line {
   u8* first;
   u32 step;
@@ -39,8 +39,8 @@ struct Exponents {
   u32 len;
 };
 
-// The exponents of a pair above what is known of them: both prefixes come first, then both suffixes. In the first row,
-// `more` adds 2 to both, and without it a long code leaves one bit to the second.
+// Decodes the exponents of a pair relative to their known bounds: first both prefixes, then both suffixes. In the first
+// row `more` adds 2 to both; without it, a long first code leaves one bit to the second.
 DEVICE Exponents exponents(u32 bits, u32 offsets, bool first_row, bool more) {
   Prefix a = {0, 0, 0}, b = {0, 0, 0};
   if ((offsets & 1) != 0) a = prefix(bits);
@@ -60,13 +60,13 @@ DEVICE Exponents exponents(u32 bits, u32 offsets, bool first_row, bool more) {
 
 DEVICE u32 significance(u32 quad) { return quad >> 4 & 15; }
 
-// With several significant coefficients the exponents above tell how many bits they have at least.
+// With several significant coefficients, the exponents above give a lower bound on the number of bits.
 DEVICE u32 bound_of(u32 quad, u32 told, u32 above) {
   const u32 own = significance(quad);
   return told + ((own & (own - 1)) != 0 && above > 2 ? above - 1 : 1);
 }
 
-// The context of the next quad to the right, as far as this one makes it.
+// This quad's contribution to the context of the next quad to the right.
 DEVICE u32 west_of(u32 quad, bool first_row) {
   if (first_row) return (quad >> 4 & 1) | (quad >> 5 & 7);
   return (quad >> 6 & 3) != 0 ? 2 : 0;
@@ -81,7 +81,8 @@ DEVICE void store(const Target& target, u32 x, u32 y, u32 columns, const u32 val
   for (u32 i = 0; i < columns; ++i) to[i] = values[i];
 }
 
-// Returns false where the pass cannot be. `bytes` are those of its segment, `zero_planes` the planes above those coded.
+// Returns false if the pass is invalid. `bytes` are those of its segment, `zero_planes` is the number of planes above
+// the coded ones.
 DEVICE bool cleanup(const Jpeg2000Block& block, u32 zero_planes, const Jpeg2000Segment& segment, const Target& target,
                     const Line& line, const u16* first_codes, const u16* other_codes) {
   const u8* const bytes = (const u8*)segment.words;
@@ -93,7 +94,7 @@ DEVICE bool cleanup(const Jpeg2000Block& block, u32 zero_planes, const Jpeg2000S
   Backward codes = backward_codes(bytes + start, suffix - 2, half);
   Runs events = runs(bytes + start, suffix - 1);
   const u32 most = min(zero_planes + 2, 31u), width = block.width, height = block.height;
-  // Exponents above: before the pair and at its first column; those that the pair before left for the row below.
+  // Exponents above: before the pair and at its first column; those that the previous pair left for the row below.
   u32 above = 0, below = 0, west = 0;
   for (u32 x = 0, y = 0; y < height;) {
     const bool first_row = y == 0, two = x + 2 < width;
@@ -128,7 +129,7 @@ DEVICE bool cleanup(const Jpeg2000Block& block, u32 zero_planes, const Jpeg2000S
 #pragma unroll
     for (u32 i = 0; i < 2; ++i) {
       const u32 quad = quads[i], bound = bounds[i];
-      // 32 bits are looked at, for as many coefficients as they are enough.
+      // Peeks 32 bits, which serve as many coefficients as they suffice for.
       u32 word = peek(magnitudes), used = 0;
 #pragma unroll
       for (u32 k = 0; k < 4; ++k) {

@@ -1,9 +1,9 @@
 // The codes of quads (ISO 15444-15, annex C), the same as in crates/codestream/src/jpeg2000/high_throughput.rs, and the
-// tables that are made of them: at `context << 7 | bits`, the length of the code in bits 0 to 2, the offset of the exponent
-// in bit 3, significance in bits 4 to 7, e_1 in bits 8 to 11 and e_k in bits 12 to 15.
+// tables made from them: at `context << 7 | bits`, the length of the code in bits 0 to 2, the offset of the exponent in
+// bit 3, significance in bits 4 to 7, e_1 in bits 8 to 11 and e_k in bits 12 to 15.
 //
-// A code has significance in bits 0 to 3, the offset in bit 4, e_k in bits 5 to 8, e_1 in bits 9 to 12, its word in bits 13
-// to 19, its length in bits 20 to 22 and its context in bits 23 to 25.
+// A code has significance in bits 0 to 3, the offset in bit 4, e_k in bits 5 to 8, e_1 in bits 9 to 12, its word in
+// bits 13 to 19, its length in bits 20 to 22 and its context in bits 23 to 25.
 #pragma once
 #include "device.h"
 
@@ -118,7 +118,7 @@ CONSTANT u32 OTHER_ROWS[] = {
   0x3E3D37F, 0x3E1D9FF, 0x3D251FF, 0x3E5CBFF, 0x3D043FF, 0x3D389FF,
 };
 
-// The threads of a CUDA block fill a table together. Each of its entries belongs to one code.
+// The threads of a CUDA block fill a table together. Each entry belongs to one code.
 template <u32 N>
 DEVICE void fill_table(const u32 (&codes)[N], u16* table) {
   for (u32 i = threadIdx.x; i < N; i += blockDim.x) {

@@ -1,12 +1,12 @@
 // The passes after the cleanup pass (ISO 15444-15, 7.4 and 7.5), by one lane, on half units with their signs in bit 31:
 // stripes of four rows, column by column. They share a segment: significance propagation reads it forwards, magnitude
-// refinement backwards. Few encoders write them; nothing is done for their speed.
+// refinement backwards. Few encoders write them, so they are not optimised.
 #pragma once
 #include "jpeg2000/jpeg2000_ht_cleanup.cuh"
 
 namespace jpeg2000_ht {
 
-// One bit more of every coefficient that is not 0.
+// Refines every nonzero coefficient by one bit.
 DEVICE void refine_magnitudes(const Jpeg2000Block& block, const Jpeg2000Segment& segment, u32* values) {
   Backward bits = backward_refinement((const u8*)segment.words, segment.len);
   const u32 bit = 1u << (block.planes - 1), half = 1u << (block.planes - 2);
@@ -23,7 +23,7 @@ DEVICE void refine_magnitudes(const Jpeg2000Block& block, const Jpeg2000Segment&
   }
 }
 
-// Whether a coefficient is 0 and one of those around it is not; `bottom` is the row after the last that counts.
+// Returns whether a coefficient is 0 and has a nonzero neighbour; `bottom` is the row after the last that counts.
 DEVICE bool may_become(const u32* values, u32 width, u32 bottom, u32 x, u32 y) {
   if (values[y * width + x] != 0) return false;
   for (u32 row = y - min(y, 1u); row < min(y + 2, bottom); ++row) {
@@ -53,7 +53,7 @@ DEVICE void propagate_significance(const Jpeg2000Block& block, const Jpeg2000Seg
           found |= 1u << (4 * (x - left) + (y - top));
         }
       }
-      // Signs follow four columns at a time.
+      // Signs follow after every four columns.
       for (; found != 0; found &= found - 1) {
         const u32 place = (u32)__ffs((i32)found) - 1;
         values[(top + place % 4) * width + left + place / 4] |= (peek(bits) & 1) << 31;
@@ -63,7 +63,7 @@ DEVICE void propagate_significance(const Jpeg2000Block& block, const Jpeg2000Seg
   }
 }
 
-// Half units to their places in the plane.
+// Writes half units to their places in the plane.
 DEVICE void place(const Jpeg2000Block& block, const u32* values) {
   for (u32 y = 0; y < block.height; ++y) {
     u32* const row = (u32*)block.out + (u64)y * block.stride;

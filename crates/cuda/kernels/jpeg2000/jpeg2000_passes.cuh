@@ -1,8 +1,8 @@
-// A lane's way through the passes of its code-block (ISO 15444-1, annex D): pass by pass, group by group.
+// A lane's path through the passes of its code-block (ISO 15444-1, annex D): pass by pass, group by group.
 //
-// Of a group a lane knows which coefficients are still to be asked for (`todo`) and which have a significant neighbour
-// (`near`), and finds the next by the lowest bit. What lies to the right is read ahead by a group, and what is still to
-// be made of memory by two.
+// For its group a lane keeps which coefficients are still to be coded (`todo`) and which have a significant neighbour
+// (`near`), and finds the next one by the lowest bit. Groups to the right are read one ahead; data that must still be
+// combined from memory, two ahead.
 #pragma once
 #include "jpeg2000/jpeg2000_contexts.cuh"
 #include "jpeg2000/jpeg2000_groups.cuh"
@@ -11,7 +11,7 @@ namespace jpeg2000 {
 
 enum Pass : u32 { SIGNIFICANCE = 0, REFINEMENT = 1, CLEANUP = 2 };
 
-// What is asked for next: coefficients one after the other, or what must follow in this order.
+// The next decision: coefficients one after the other, or decisions that must follow in this order.
 enum Pending : u32 { NOTHING = 0, SIGN = 1, RUN_LOW = 2, RUN_HIGH = 3 };
 
 struct Lane {
@@ -19,20 +19,20 @@ struct Lane {
   // The group.
   u64 significant, negative;  // windows
   u32 todo, near;
-  u32 marks;   // coefficients asked for by `mark_table`: refined before, or first of a quiet column
-  u32 bits;    // that became known in this pass
-  u32 coded;   // coefficients asked for
-  u32 at;      // the coefficient asked for last
+  u32 marks;   // coefficients decoded with `mark_table`: refined before, or first of a quiet column
+  u32 bits;    // bits decoded in this pass
+  u32 coded;   // coefficients decoded
+  u32 at;      // the coefficient decoded last
   u32 pending;
-  Group group;        // as it was
+  Group group;        // state before this pass
   Signs right;        // the next group
-  Signs above, own, below;  // the one after, still to be stacked
+  Signs above, own, below;  // the one after it, not yet stacked
   Group ahead;        // the next group
   u32 index;
   // The pass.
   u32 pass, kind, plane;
-  u32* keeps;      // where the bits of the plane go, if this pass is the last that tells any
-  u32 every;       // all ones where coefficients need no neighbour to be asked for
+  u32* keeps;      // destination of the plane's bits, if this pass is the last that yields any
+  u32 every;       // all ones if coefficients need no significant neighbour to be decoded
   u32 refining;    // all ones in a refinement pass
   u32 cleaning;    // all ones in a cleanup pass
   SharedAddress table, sign_table, mark_table;
@@ -45,18 +45,18 @@ struct Lane {
 // Shared memory.
 struct Shared {
   SharedAddress contexts, moves;
-  SharedAddress cells;  // of the lane
+  SharedAddress cells;  // of this lane
 };
 
 DEVICE SharedAddress cell_of(const Shared& shared, u32 context) { return shared.cells + 4 * WARP * context; }
 
 DEVICE u32 open_of(const Lane& lane) { return (lane.near | lane.every) & lane.todo; }
 
-// What does not change while a code-block is decoded.
+// Values that do not change while a code-block is decoded.
 struct Fixed {
   Grid grid;
   Kept kept;
-  u64 causal;  // all ones where the stripe below counts
+  u64 causal;  // all ones if the stripe below counts
   u32 passes, flags;
   u32 table;
 };
@@ -84,7 +84,7 @@ DEVICE void read_ahead(Lane& lane, const Fixed& fixed, u32 index) {
   lane.below = *(signs + fixed.grid.stride);
 }
 
-// Takes the group at `lane.index`: the window's left column is there, the rest comes from what was read ahead.
+// Enters the group at `lane.index`: the window's left column is present, the rest comes from what was read ahead.
 DEVICE void enter(Lane& lane, const Fixed& fixed) {
   const Signs next = stacked(lane, fixed);
   lane.significant |= lane.right.significant | (next.significant & 63ull << 6) << 48;
@@ -102,13 +102,13 @@ DEVICE void enter(Lane& lane, const Fixed& fixed) {
   lane.pending = NOTHING;
 }
 
-// After `enter`, and apart from it, so that what is read goes to registers that nobody waits for.
+// Call after `enter`. Separate from it, so that the loads go to registers that are not needed yet.
 DEVICE void read_on(Lane& lane, const Fixed& fixed) {
   read_ahead(lane, fixed, lane.index + 2);
   lane.ahead = fixed.kept.groups[lane.index + 1];
 }
 
-// Keeps what became known of the group.
+// Stores the results of the group.
 DEVICE void leave(Lane& lane, const Fixed& fixed) {
   const Kept& kept = fixed.kept;
   const u32 grown = lane.bits & ~lane.refining;
@@ -123,7 +123,7 @@ DEVICE void leave(Lane& lane, const Fixed& fixed) {
   kept.groups[lane.index] = group;
 }
 
-// Begins a pass that is there: at the first group.
+// Begins an existing pass at its first group.
 DEVICE void begin_pass(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* segments, const Shared& shared) {
   if (lane.segment_passes == 0) {
     const Jpeg2000Segment segment = segments[lane.segment];
@@ -156,7 +156,7 @@ DEVICE void begin_pass(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* se
   enter(lane, fixed);
 }
 
-// From a group where nothing is left to ask for to the next, of this pass or of the next one.
+// Moves from a finished group to the next, of this pass or of the next one.
 DEVICE void advance(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* segments, const Shared& shared) {
   leave(lane, fixed);
   lane.significant = lane.significant >> 48 & 63;
@@ -181,7 +181,7 @@ DEVICE void advance(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* segme
   if (lane.alive) begin_pass(lane, fixed, segments, shared);
 }
 
-// One decision, whatever it is about. No branches: some lane would take every one of them anyway.
+// Makes one decision of any kind. Without branches: some lane would take each of them anyway.
 DEVICE void decode(Lane& lane, u32 open, const Shared& shared) {
   const bool fresh = lane.pending == NOTHING, sign = lane.pending == SIGN;
   u32 at = fresh ? (u32)__ffs((i32)open) - 1 : lane.at;
@@ -194,14 +194,15 @@ DEVICE void decode(Lane& lane, u32 open, const Shared& shared) {
   const u32 index = (near & 7) | (near >> 3 & 0x78) | (near >> 6 & 0x1C0);
   const u32 entry = shared_load8(table | index);
   const u32 bit = decide(lane.decoder, cell_of(shared, entry & 31), shared.moves, entry);
-  // After its sign a coefficient is significant. Products instead of shifts, because multiplying has units of its own.
+  // After its sign a coefficient is significant. Uses products instead of shifts, because multiplication has its own
+  // units.
   const u32 now = sign ? 128 : 0, own = at & 28;
   lane.significant |= (u64)now << place;
   lane.negative |= (u64)(now * 2 * bit) << place;
   const u32 one = sign ? 1u << at : 0, column = (one * 3 | one >> 1) & 15u << own;
   lane.near |= column | column * 16 | column >> 4;
   lane.marks &= ~(now / 8 << own);
-  // Of a run that ends, its two bits tell where.
+  // For a run that ends, two bits give the position.
   const u32 next = fresh ? 0 : lane.pending - 1;
   at += bit * next;
   const u32 asked = 1u << at;

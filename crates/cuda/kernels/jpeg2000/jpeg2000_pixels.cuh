@@ -1,37 +1,37 @@
-// Samples of a tile to the pixels of the block (spec.md): the codestream's colour transform, the level, the bits, chroma
-// that has fewer samples than the picture has pixels, and YCbCr of the container.
+// Converts samples of a tile to pixels of the block (spec.md): the codestream's colour transform, the level, the bits,
+// subsampled chroma, and YCbCr of the container.
 #pragma once
 #include "jpeg2000/jpeg2000_abi.h"
 
 namespace jpeg2000 {
 
-// The row of a plane that row `y` of the reference grid has.
+// The row of a plane for row `y` of the reference grid.
 DEVICE const u32* row_at(const Jpeg2000Plane& plane, u32 y) {
   if (plane.dy != 1) y /= plane.dy;
   return (const u32*)plane.plane + (u64)min(max(y, plane.y0) - plane.y0, plane.height - 1) * plane.width;
 }
 
-// The coefficient of a row that column `x` of the reference grid has.
+// The coefficient of a row for column `x` of the reference grid.
 DEVICE u32 sample_at(const Jpeg2000Plane& plane, const u32* row, u32 x) {
   if (plane.dx != 1) x /= plane.dx;
   return row[min(max(x, plane.x0) - plane.x0, plane.width - 1)];
 }
 
-// The sample of a coefficient, as its bits.
+// The bits of a coefficient's sample.
 DEVICE u32 level(u32 coefficient, const Jpeg2000Plane& plane) {
   const i32 half = 1 << (plane.bits - 1);
   i32 value;
   if (plane.reversible) {
     value = min(max((i32)coefficient, -half), half - 1);
   } else {
-    // What is not a number becomes the least.
+    // NaN becomes the minimum.
     const float bounded = min(max(__uint_as_float(coefficient), (float)-half), (float)(half - 1));
     value = min(__float2int_rn(bounded), half - 1);
   }
   return (u32)(plane.is_signed ? value : value + half);
 }
 
-// Back from what the codestream did to the first three components.
+// Inverts the codestream's transform of the first three components.
 DEVICE void unmix(u32 (&c)[3], u32 colour) {
   if (colour == JPEG2000_RCT) {
     const u32 green = c[0] - (u32)((i32)(c[1] + c[2]) >> 2);
@@ -51,7 +51,7 @@ DEVICE u32 rounded(float value, u32 bits) {
   return (u32)__float2int_rn(min(max(value, 0.0f), (float)((1u << bits) - 1)));
 }
 
-// Samples of YCbCr to those of RGB.
+// Converts YCbCr samples to RGB.
 DEVICE void to_rgb(u32 (&samples)[3], u32 bits) {
   const i32 half = 1 << (bits - 1);
   const float y = (float)samples[0], cb = (float)((i32)samples[1] - half), cr = (float)((i32)samples[2] - half);
@@ -68,17 +68,17 @@ DEVICE void put(u64 dst, u32 bytes, u64 at, u32 value) {
   }
 }
 
-// Columns of a tile's row that a lane places: from `first` on, every 32nd, before `end`.
+// Columns of a tile's row that a lane places: every 32nd from `first` on, before `end`.
 struct Columns {
   u32 first, end;
 };
 
-// Where the samples of a row of the tile begin.
+// Address of the samples of a row of the tile.
 DEVICE u64 row_of(const Jpeg2000Tile& tile, u32 y) {
   return tile.dst + ((u64)(tile.top + y) * tile.row_pixels + tile.left) * tile.samples * tile.bytes;
 }
 
-// Sample `index` of pixels, by itself.
+// Places sample `index` of pixels on its own.
 DEVICE void place_samples(const Jpeg2000Tile& tile, const Jpeg2000Plane& plane, u32 index, u32 y, Columns columns) {
   const u32* const from = row_at(plane, tile.y0 + y);
   const u64 to = row_of(tile, y);
@@ -88,7 +88,7 @@ DEVICE void place_samples(const Jpeg2000Tile& tile, const Jpeg2000Plane& plane, 
   }
 }
 
-// The first three, which belong together.
+// Places the first three samples together.
 DEVICE void place_threes(const Jpeg2000Tile& tile, const Jpeg2000Plane (&planes)[3], u32 y, Columns columns) {
   const u32* const from[3] = {row_at(planes[0], tile.y0 + y), row_at(planes[1], tile.y0 + y),
                               row_at(planes[2], tile.y0 + y)};

@@ -1,8 +1,9 @@
-// Codeword segments to plain bits (ISO 15444-1, C.3.4 and D.6), in place: after a byte 0xFF only seven bits of the next
-// count, and its eighth is a carry (arithmetic coding) or nothing (raw bits). More than 0x8F there, or the end, and all
-// that follows is ones. Words are written as numbers whose highest bit is the first.
+// Converts codeword segments to plain bits (ISO 15444-1, C.3.4 and D.6), in place: after a byte 0xFF only seven bits of
+// the next byte count, and its eighth is a carry (arithmetic coding) or nothing (raw bits). If that byte is more than
+// 0x8F, or after the end, everything that follows is ones. Words are written as numbers whose highest bit is the first.
 //
-// With the carries settled the decoder takes 32 bits at a time. Output never overtakes input: it is no longer.
+// Because carries are resolved here, the decoder takes 32 bits at a time. Output never overtakes input, because it is
+// no longer.
 #pragma once
 #include "jpeg2000/jpeg2000_abi.h"
 
@@ -14,7 +15,7 @@ DEVICE void carry(u32* words, u32 end) {
   }
 }
 
-// Whether any of four bytes is 0xFF.
+// Returns whether any of four bytes is 0xFF.
 DEVICE bool has_ones(u32 word) { return ((~word - 0x01010101u) & word & 0x80808080u) != 0; }
 
 DEVICE void unstuff(const Jpeg2000Segment& segment) {

@@ -1,22 +1,22 @@
-// Inverse wavelets (ISO 15444-1, annex F; spec.md) of one line at a time: a thread makes some neighbouring pairs of
-// items, an even and an odd one each, from all that they depend on. What two threads both need is computed by both, in
-// the same order of operations, so a line may be cut anywhere.
+// Inverse wavelets (ISO 15444-1, annex F; spec.md), one line at a time: a thread makes some neighbouring pairs of
+// items, an even and an odd one each, from all items that they depend on. Items needed by two threads are computed by
+// both, in the same order of operations, so a line may be cut anywhere.
 #pragma once
 #include "jpeg2000/jpeg2000_abi.h"
 
 namespace jpeg2000 {
 
-// A line: low items, then high items. Places are counted from the even place at or before the first.
+// A line: low items, then high items. Places are counted from the even place at or before the first item.
 struct Line {
   const u32* items;
-  u64 step;   // from item to item
+  u64 step;   // from one item to the next
   u32 count;
-  u32 odd;    // the place of the first: 0 or 1
+  u32 odd;    // place of the first item: 0 or 1
 };
 
 DEVICE u32 low_of(const Line& line) { return (line.count + 1 - line.odd) / 2; }
 
-// The item of a place, mirrored about the ends of the line.
+// The item at a place, mirrored at the ends of the line.
 DEVICE u32 item_at(const Line& line, i32 place) {
   const i32 last = (i32)line.count - 1;
   i32 at = place - (i32)line.odd;
@@ -25,7 +25,7 @@ DEVICE u32 item_at(const Line& line, i32 place) {
   return line.items[((found & 1) != 0 ? low_of(line) + found / 2 : found / 2 - line.odd) * line.step];
 }
 
-// `EVEN` items from even place `first_even` on and `ODD` from odd place `first_odd` on, every second place.
+// Every second place: `EVEN` items from even place `first_even` on and `ODD` items from odd place `first_odd` on.
 template <u32 EVEN, u32 ODD>
 DEVICE void load(const Line& line, i32 first_even, i32 first_odd, u32 (&even)[EVEN], u32 (&odd)[ODD]) {
   const i32 least = min(first_even, first_odd), end = (i32)(line.count + line.odd);
@@ -84,7 +84,7 @@ DEVICE u32 alone(u32 item, u32 odd, bool is_reversible) {
 
 DEVICE u32 pairs_of(u32 count, u32 odd) { return (count + odd + 1) / 2; }
 
-// Pairs from pair `first` on of a line, to another of the same length and step.
+// Transforms pairs from pair `first` on of a line into another line of the same length and step.
 template <u32 PAIRS>
 DEVICE void synthesise(const Line& line, bool is_reversible, u32 first, u32* out) {
   if (line.count == 1) {
@@ -98,7 +98,7 @@ DEVICE void synthesise(const Line& line, bool is_reversible, u32 first, u32* out
     irreversible<PAIRS>(line, (i32)(2 * first), made);
   }
   for (u32 i = 0; i < 2 * PAIRS; ++i) {
-    // Before the first item this wraps.
+    // Wraps before the first item.
     const u32 at = 2 * first + i - line.odd;
     if (at < line.count) out[at * line.step] = made[i];
   }

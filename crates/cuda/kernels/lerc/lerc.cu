@@ -1,4 +1,4 @@
-// Compression 34887, LERC, neither in Deflate nor in ZSTD: a CUDA block decodes a block of the image.
+// Compression 34887, LERC without Deflate or ZSTD around it: one CUDA block decodes one image block.
 #include "lerc/lerc_tile.cuh"
 
 KERNEL_RESIDENT(lerc_decode, 128, 6, DecodeArgs) {

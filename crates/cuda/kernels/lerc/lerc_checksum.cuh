@@ -1,6 +1,6 @@
-// LERC's Fletcher-32, of everything behind the checksum: bytes are taken two by two, the first the higher one, and one
-// that is left is the higher one of a last pair. All threads add up lines of 16 bytes: with N pairs the first sum is that
-// of all pairs, the second that of pair i times N - i, both modulo 65535.
+// LERC's Fletcher-32 of everything behind the checksum: bytes are taken in pairs, the first in the higher place; a
+// single last byte is the higher one of a final pair. All threads sum lines of 16 bytes: with N pairs, the first sum is
+// that of all pairs, the second that of pair i times N - i, both modulo 65535.
 #pragma once
 #include "lerc/lerc_format.cuh"
 
@@ -13,10 +13,10 @@ struct Sums {
   u64 first, second;
 };
 
-// Adds a line whose first byte is byte `at` of those that are summed, `at` being 16 more than that. Bytes outside of
-// them are 0.
+// Adds a line. `at` is 16 more than the index, within the summed bytes, of the line's first byte. Bytes outside the
+// summed ones are 0.
 DEVICE void add_line(Sums& sums, const Line& line, u32 at, u32 pairs) {
-  // The higher bytes of pairs are at even positions; the number of a pair is half of them.
+  // The higher bytes of pairs are at even positions; a pair's number is half its position.
   const u32 odd = at & 1, high = odd ? 0x01000100u : 0x00010001u;
   const u32 steps = odd ? 0x02010100u : 0x01010000u;
   u32 highs = 0, lows = 0, high_steps = 0, low_steps = 0;
@@ -30,13 +30,13 @@ DEVICE void add_line(Sums& sums, const Line& line, u32 at, u32 pairs) {
     low_steps = dot_bytes(below, step, low_steps);
   }
   const u32 sum = highs * 256 + lows, stepped = high_steps * 256 + low_steps;
-  // 8 pairs more, as `at` is 16 more.
+  // 8 more pairs, because `at` is 16 more.
   const u32 weight = (pairs + 8 - at / 2) % MODULUS + MODULUS;
   sums.first += sum;
   sums.second += (u64)weight * sum - stepped;
 }
 
-// Whether the checksum is right; all threads, the same answer. `parts` is memory for it.
+// Returns whether the checksum is correct; the same in all threads. `parts` is memory for it.
 DEVICE bool is_sum_right(const Blob& blob, u32* parts) {
   const u8* from = blob.src + SUMMED_FROM;
   const u32 len = blob.len - SUMMED_FROM, pairs = (len + 1) / 2, lead = (u32)((u64)from & 15);
@@ -73,7 +73,7 @@ DEVICE bool is_sum_right(const Blob& blob, u32* parts) {
   __syncthreads();
   first %= MODULUS;
   second %= MODULUS;
-  // Sums start at 65535, so a writer never has a 0. With a byte left over it may leave a carry: the host knows when.
+  // Sums start at 65535, so a writer never has a 0. With an odd byte it may leave a carry: the host knows these cases.
   if (len % 2 != 0 && (first < 4 || second < 4)) return false;
   const u32 low = first == 0 ? MODULUS : first, high = second == 0 ? MODULUS : second;
   return blob.checksum == (high << 16 | low);

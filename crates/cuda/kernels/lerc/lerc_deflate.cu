@@ -1,8 +1,8 @@
-// LERC inside of Deflate: the first pass gives the blob, the second decodes it.
+// LERC inside Deflate: the first pass unpacks the blob, the second decodes it.
 #include "deflate/deflate_stream.cuh"
 #include "lerc/lerc_around.cuh"
 
-// The blob of a block, into its scratch.
+// Unpacks the blob of a block into its scratch.
 template <u32 WARPS>
 DEVICE void inflate_blob(const DecodeArgs& args, DeflateShared<WARPS>& shared) {
   const DecodeBlock outer = args.blocks[blockIdx.x];
@@ -17,13 +17,13 @@ DEVICE void inflate_blob(const DecodeArgs& args, DeflateShared<WARPS>& shared) {
   args.statuses[outer.status] = fault;
 }
 
-// For many blocks: eight at a time on a multiprocessor.
+// For many blocks: eight at a time per multiprocessor.
 KERNEL_RESIDENT(lerc_deflate_unwrap, 64, 8, DecodeArgs) {
   SHARED(DeflateShared<2>, shared);
   inflate_blob<2>(args, shared);
 }
 
-// For few: four at a time.
+// For few blocks: four at a time.
 KERNEL_RESIDENT(lerc_deflate_unwrap_wide, 128, 4, DecodeArgs) {
   SHARED(DeflateShared<4>, shared);
   inflate_blob<4>(args, shared);

@@ -1,8 +1,8 @@
-// LERC2 (versions 3 to 6) on the device: its words, its header, and the numbers of a blob at any alignment.
+// LERC2 (versions 3 to 6) on the device: definitions, the header, and reading numbers of a blob at any alignment.
 //
-// A blob has a header, a mask of valid pixels (runs of the bytes of a bit set), the ranges of its samples, and then
-// either all samples as they are or micro-blocks one after the other, each a number of units: one for every sample of a
-// pixel. Positions are those of bytes of the blob.
+// A blob has a header, a mask of valid pixels (run-length coded bytes of a bit set), the ranges of its samples, and
+// then either all samples raw, or micro-blocks one after the other, each with one unit per sample of a pixel. Positions
+// are byte offsets in the blob.
 #pragma once
 #include "lines.cuh"
 
@@ -11,31 +11,31 @@ namespace lerc {
 const u32 THREADS = 128, WARPS = THREADS / 32;
 const u32 ALL = 0xFFFFFFFFu;  // lanes of a warp
 
-// Of blocks that are longer than this the host's decoder has an opinion.
+// Longer blocks are left to the host's decoder.
 const u32 LARGEST = 512u << 20;
 
 struct Blob {
   const u8* src;
   u32 len;
   u32 version;
-  u32 type;      // DecodeSample, LERC's own numbers
-  u32 size;      // bytes of a sample
+  u32 type;      // DecodeSample, which uses LERC's numbers
+  u32 size;      // bytes per sample
   u32 width, height, depth;
   u32 micro;     // side of a micro-block
-  u32 across;    // micro-blocks of a row
+  u32 across;    // micro-blocks per row
   u32 units;
   u32 pixels, valid;
   u32 mask_at, mask_len;
-  u32 ranges;    // position of the least, then the largest value of every sample; 0 where there are none
-  u32 payload;   // position of what follows
+  u32 ranges;    // position of the minimum, then the maximum of every sample; 0 if there are none
+  u32 payload;   // position of the data that follow
   u32 checksum;
   bool good;
-  bool constant; // all samples are `z_max`
-  bool flagged;  // a byte that says how it is coded follows the one of a sweep
+  bool constant; // all samples equal `z_max`
+  bool flagged;  // a byte with the coding follows the one for raw samples
   double error, z_max;
 };
 
-// The bytes from `at` on as a number; for headers.
+// The bytes from `at` on as a number; used for headers.
 DEVICE u64 number(const u8* at, u32 len) {
   u64 bits = 0;
   for (u32 i = 0; i < len; ++i) bits |= (u64)at[i] << 8 * i;
@@ -48,7 +48,7 @@ DEVICE bool is_finite(double v) { return ((u64)__double_as_longlong(v) >> 52 & 0
 
 DEVICE u32 size_of(u32 type) { return type < SAMPLE_I16 ? 1 : type < SAMPLE_I32 ? 2 : type < SAMPLE_F64 ? 4 : 8; }
 
-// A sample of a type, which is in the low bytes of `bits`.
+// Converts a sample of a type, which is in the low bytes of `bits`.
 DEVICE double to_real(u32 type, u64 bits) {
   switch (type) {
     case SAMPLE_I8: return (double)(i8)bits;
@@ -62,7 +62,7 @@ DEVICE double to_real(u32 type, u64 bits) {
   }
 }
 
-// The header of a blob that holds all samples of a block of the image. One thread.
+// Reads the header of a blob that holds all samples of an image block. Called by one thread.
 DEVICE Blob read_header(const u8* src, u32 src_len, const DecodeBlock& block) {
   Blob b = {};
   const char* magic = "Lerc2 ";
@@ -87,7 +87,7 @@ DEVICE Blob read_header(const u8* src, u32 src_len, const DecodeBlock& block) {
   at += 16;
   bool right = b.type == block.type && b.type <= SAMPLE_F64 && b.depth == block.samples;
   if (b.version >= 6) {
-    // Bands that follow, and a value of missing samples of a pixel, which is left to the host.
+    // Following bands and a missing-sample value, which are left to the host.
     right = right && at[3] < 128 && at[4] == 0 && is_finite(real(at + 32)) && is_finite(real(at + 40));
     at += 8;
   }
@@ -103,7 +103,7 @@ DEVICE Blob read_header(const u8* src, u32 src_len, const DecodeBlock& block) {
   const u64 row = (u64)b.width * b.depth * b.size;
   if (row != block.row_len || row == 0 || b.height * row != block.dst_len || b.mask_len > b.len - head) return b;
   b.pixels = b.width * b.height;
-  // A mask that is none of these lies outside of the blob.
+  // Otherwise the mask is not stored in the blob.
   const bool whole = b.valid == b.pixels || b.valid == 0;
   if (b.valid > b.pixels || (b.mask_len == 0) != whole) return b;
   b.payload = head + b.mask_len;

@@ -1,10 +1,10 @@
-// Samples of 8 bits in Huffman codes: a table of code lengths and codes, then a code for every sample, the first bit the
-// highest of a little-endian word. Codes are those of samples, or of differences to the pixel on the left (of the first
+// 8-bit samples in Huffman codes: a table of code lengths and codes, then one code per sample, the first bit in the
+// highest place of a little-endian word. Codes represent samples, or differences to the pixel on the left (in the first
 // column: to the one above).
 //
-// Codes fall into step by themselves: all threads decode a part each of a window of the stream, as if a code began with
-// it; a part whose code before went on into it is decoded again from there, until all fit. Then they are counted and
-// written.
+// Codes resynchronise by themselves: each thread decodes a part of a window of the stream, as if a code began there; if
+// the code before a part extends into it, the part is decoded again from that code's end, until all agree. Then codes
+// are counted and written.
 #pragma once
 #include "block_scan.cuh"
 #include "lerc/lerc_values.cuh"
@@ -12,30 +12,30 @@
 
 namespace lerc {
 
-const u32 ROOT = 12;         // bits of a code that the table knows
-const u32 PART_WORDS = 8;    // of the stream, a thread and window
+const u32 ROOT = 12;         // bits of a code that index the table
+const u32 PART_WORDS = 8;    // words of the stream per thread and window
 const u32 SYMBOLS = 256;
 const u32 WRONG = 0xFFFFFFFFu;
 
 struct Huffman {
-  u16 table[1 << ROOT];      // length and symbol; 0 where the code is longer or none
-  u32 codes[SYMBOLS];        // at the upper end of a word
+  u16 table[1 << ROOT];      // length and symbol; 0 if the code is longer or invalid
+  u32 codes[SYMBOLS];        // left-aligned in a word
   u8 lengths[SYMBOLS];
   u32 words[THREADS * PART_WORDS + 2];
-  u32 ends[THREADS];         // where the codes of a part end, in bits from the window's begin
+  u32 ends[THREADS];         // end of each part's codes, in bits from the window's beginning
   u32 longest;
 };
 
-// The next 32 bits of `words`, the first the highest, from bit `at` on.
+// The 32 bits of `words` from bit `at` on, the first in the highest place.
 DEVICE u32 bits_from(const u32* words, u32 at) { return __funnelshift_l(words[at / 32 + 1], words[at / 32], at % 32); }
 
-// Those of global memory, where words are at any alignment.
+// The same for global memory at any alignment.
 DEVICE u32 bits_from(const u8* words, u32 at) {
   const Bytes b = bytes_at(words + at / 32 * 4);
   return __funnelshift_l((u32)(b.low >> 32), (u32)b.low, at % 32);
 }
 
-// The code at the begin of `bits`: its length and symbol; 0 where there is none.
+// The code at the beginning of `bits`: its length and symbol; 0 if there is none.
 DEVICE u32 code_of(const Huffman& huffman, u32 bits) {
   const u32 known = huffman.table[bits >> (32 - ROOT)];
   if (known != 0 || huffman.longest <= ROOT) return known;
@@ -47,13 +47,14 @@ DEVICE u32 code_of(const Huffman& huffman, u32 bits) {
   return 0;
 }
 
-// Reads lengths and codes, which begin at `at`; the position of the stream, or WRONG. All threads, the same answer.
+// Reads lengths and codes, which begin at `at`; returns the position of the stream, or WRONG. Called by all threads,
+// which return the same.
 DEVICE u32 read_codes(Huffman& huffman, const Blob& blob, u32* parts, u32 at) {
   if (blob.len - at < 32) return WRONG;
   const u8* head = blob.src + at;
   const u32 version = (u32)number(head, 4), size = (u32)number(head + 4, 4);
   const u32 first = (u32)number(head + 8, 4), count = (u32)number(head + 12, 4) - first;
-  // Bit-stuffed lengths, without a table and with as many as there are symbols.
+  // Bit-stuffed lengths, without a table and as many as there are symbols.
   const u32 how = head[16], wide = how >> 6, count_len = wide == 0 ? 4 : 3 - wide, bits = how & 31;
   const u32 stated = (u32)number(head + 17, count_len);
   if (version - 2 > 0x7FFFFFFDu || size - 1 >= SYMBOLS || first >= size || count - 1 >= size) return WRONG;
@@ -64,7 +65,7 @@ DEVICE u32 read_codes(Huffman& huffman, const Blob& blob, u32* parts, u32 at) {
   for (u32 i = threadIdx.x; i < SYMBOLS; i += THREADS) huffman.lengths[i] = 0;
   for (u32 i = threadIdx.x; i < 1 << ROOT; i += THREADS) huffman.table[i] = 0;
   __syncthreads();
-  // Two symbols a thread, whose codes follow those of the thread before.
+  // Two symbols per thread, whose codes follow those of the previous thread.
   u32 lengths[2], total = 0;
   bool wrong = false;
 #pragma unroll
@@ -90,14 +91,14 @@ DEVICE u32 read_codes(Huffman& huffman, const Blob& blob, u32* parts, u32 at) {
     }
     bit += lengths[k];
   }
-  // The longest, over all threads.
+  // The maximum over all threads.
 #pragma unroll
   for (u32 step = 16; step > 0; step >>= 1) longest = max(longest, (u32)__shfl_xor_sync(ALL, longest, step));
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = longest;
   __syncthreads();
   for (u32 w = 0; w < WARPS; ++w) longest = max(longest, parts[w]);
   if (threadIdx.x == 0) huffman.longest = longest;
-  // No code may be the begin of another.
+  // No code may be a prefix of another.
   for (u32 i = threadIdx.x; i < SYMBOLS * SYMBOLS; i += THREADS) {
     const u32 a = i % SYMBOLS, b = i / SYMBOLS, len = huffman.lengths[a];
     if (a == b || len == 0 || huffman.lengths[b] < len) continue;
@@ -114,7 +115,8 @@ DEVICE u32 read_codes(Huffman& huffman, const Blob& blob, u32* parts, u32 at) {
   return codes_at + coded;
 }
 
-// The codes from bit `from` on that begin before bit `stop`, at most so many: where they end, or WRONG; `count` of them.
+// Walks at most `most` codes, from bit `from` on, that begin before bit `stop`; returns where they end, or WRONG, and
+// sets `count` to their number.
 template <class Write>
 DEVICE u32 read_part(const Huffman& huffman, u32 from, u32 stop, u32 most, u32& count, const Write& write) {
   count = 0;
@@ -132,13 +134,13 @@ DEVICE u32 read_part(const Huffman& huffman, u32 from, u32 stop, u32 most, u32& 
 struct NoSymbols {};
 DEVICE void put_symbol(const NoSymbols&, u32, u32) {}
 
-// Samples in the order of their codes: where they go.
+// Destination of samples, in code order.
 struct Symbols {
   u8* out;
-  u32 first, all;         // the number of the first one, and of all
+  u32 first, all;         // number of the first one, and of all
   u32 pixels, depth;
   bool by_depth;          // one depth after the other
-  u32 flip;               // what a symbol is more than its sample
+  u32 flip;               // symbol minus sample
 };
 
 DEVICE void put_symbol(const Symbols& to, u32 i, u32 symbol) {
@@ -148,12 +150,12 @@ DEVICE void put_symbol(const Symbols& to, u32 i, u32 symbol) {
   to.out[at] = (u8)(symbol - to.flip);
 }
 
-// All samples by their codes, from `at` on. All threads, the same answer.
+// Decodes all samples from `at` on. Called by all threads, which return the same.
 DEVICE bool read_symbols(Huffman& huffman, const Blob& blob, u32* parts, u32 at, Symbols to) {
   const u8* stream = blob.src + at;
   const u32 words = (blob.len - at) / 4;
   const u32 window = THREADS * PART_WORDS;
-  u32 word = 0, from = 0;  // of the window, and the bit of it at which the next code begins
+  u32 word = 0, from = 0;  // word of the window, and the bit in it at which the next code begins
 #pragma unroll 1
   while (to.first < to.all) {
     if (word >= words) return false;
@@ -161,7 +163,7 @@ DEVICE bool read_symbols(Huffman& huffman, const Blob& blob, u32* parts, u32 at,
       huffman.words[i] = word + i < words ? (u32)stored_at<4>(stream + 4 * (word + i)) : 0;
     }
     __syncthreads();
-    // A part goes on while codes begin in the stream; what is behind it is not looked at.
+    // A part continues as long as codes begin in the stream; bits behind it are ignored.
     const u32 end = min(window, words - word) * 32;
     const u32 stop = min((threadIdx.x + 1) * PART_WORDS * 32, end);
     u32 start = threadIdx.x == 0 ? from : threadIdx.x * PART_WORDS * 32, count = 0, reached = 0;
@@ -182,7 +184,7 @@ DEVICE bool read_symbols(Huffman& huffman, const Blob& blob, u32* parts, u32 at,
     const Prefix prefix = block_prefix<WARPS>(count, parts);
     Symbols own = to;
     own.first += prefix.before;
-    // The codes that are wanted must all be in the stream.
+    // All required codes must lie in the stream.
     bool wrong = false;
     if (own.first < own.all) {
       reached = read_part(huffman, start, stop, own.all - own.first, count, own);
@@ -197,7 +199,8 @@ DEVICE bool read_symbols(Huffman& huffman, const Blob& blob, u32* parts, u32 at,
   return true;
 }
 
-// Differences to samples: the first column from above, then every row. Bytes, whose sums wrap. All threads.
+// Turns differences into samples: the first column from above, then every row. Sums of bytes, which wrap. Called by all
+// threads.
 DEVICE void add_differences(const Blob& blob, u8* out) {
   const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, row_len = blob.width * blob.depth;
 #pragma unroll 1
@@ -228,7 +231,8 @@ DEVICE void add_differences(const Blob& blob, u8* out) {
   }
 }
 
-// All samples of a blob without a mask, whose codes are of differences or not. All threads, the same answer.
+// Writes all samples of a blob without a mask, whose codes represent differences or samples. Called by all threads,
+// which return the same.
 DEVICE bool write_codes(Huffman& huffman, const Blob& blob, u32* parts, u8* out, u32 at, bool differences) {
   const u32 stream = read_codes(huffman, blob, parts, at);
   if (stream == WRONG) return false;

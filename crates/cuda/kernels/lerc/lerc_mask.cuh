@@ -1,11 +1,12 @@
-// The mask of a blob: a bit a pixel, row after row, the first pixel in the highest bit of a byte. In the blob its bytes
-// are in runs: a count of 16 bits and so many bytes, or a negative one and one byte; the least number ends them.
+// The mask of a blob: one bit per pixel, row by row, the first pixel in the highest bit of a byte. In the blob its
+// bytes are run-length coded: a 16-bit count followed by that many bytes, or a negative count followed by one byte to
+// repeat; the smallest number ends the runs.
 #pragma once
 #include "lerc/lerc_window.cuh"
 
 namespace lerc {
 
-// Unpacks the mask; false where it is not right. All lanes of one warp.
+// Unpacks the mask; returns false if it is invalid. Called by all lanes of one warp.
 DEVICE bool unpack_mask(Window& window, const Blob& blob, u8* mask, u32 lane) {
   const u32 size = (blob.pixels + 7) / 8, stop = blob.mask_at + blob.mask_len;
   Walk walk = walk_from(blob);
@@ -18,7 +19,7 @@ DEVICE bool unpack_mask(Window& window, const Blob& blob, u8* mask, u32 lane) {
     at += 2;
     if (count == -32768) break;
     const u32 len = (u32)(count < 0 ? -count : count), taken = count > 0 ? len : 1;
-    // An empty run would make nothing for its bytes.
+    // An empty run would take input without output.
     if (len == 0 || len > size - made || taken > stop - at) return false;
     const u8* from = blob.src + at;
     for (u32 i = lane; i < len; i += 32) mask[made + i] = count > 0 ? from[i] : (u8)(b.low >> 16);
@@ -28,10 +29,10 @@ DEVICE bool unpack_mask(Window& window, const Blob& blob, u8* mask, u32 lane) {
   return made == size && at == stop;
 }
 
-// Whether a pixel is valid.
+// Returns whether a pixel is valid.
 DEVICE bool is_valid(const u8* mask, u32 pixel) { return (mask[pixel >> 3] >> (7 - (pixel & 7)) & 1) != 0; }
 
-// Valid pixels that this thread has of all.
+// This thread's share of the number of valid pixels.
 DEVICE u32 own_valid(const Blob& blob, const u8* mask) {
   u32 valid = 0;
   for (u32 i = threadIdx.x; i < (blob.pixels + 7) / 8; i += THREADS) {
@@ -41,7 +42,7 @@ DEVICE u32 own_valid(const Blob& blob, const u8* mask) {
   return valid;
 }
 
-// Valid pixels of a micro-block. All lanes of one warp.
+// Number of valid pixels of a micro-block. Called by all lanes of one warp.
 DEVICE u32 valid_of(const Blob& blob, const u8* mask, const Place& place, u32 lane) {
   u32 valid = 0;
   for (u32 i = 0; i < place.width * place.height; i += 32) {

@@ -1,8 +1,10 @@
-// A block of the image from its blob, by a CUDA block: the checksum and the mask by all threads, then one warp walks over
-// the headers of units and leaves their positions in lists, and the others write the units of the list before.
+// Decodes an image block from its blob with one CUDA block. All threads check the checksum and unpack the mask; then
+// one warp walks over the headers of units and stores their positions in lists, while the others write the units of the
+// previous list.
 //
-// Left to the host by a fault: versions 1 and 2, blobs that do not hold exactly the samples of the block, Huffman codes
-// of floats or with a mask, differences between samples, masks of other blobs, and everything that is not plainly right.
+// Left to the host, by a fault: versions 1 and 2, blobs that do not hold exactly the samples of the block, Huffman
+// codes of floats or with a mask, differences between samples, masks of other blobs, and everything that is not plainly
+// correct.
 #pragma once
 #include "copy.cuh"
 #include "lerc/lerc_checksum.cuh"
@@ -12,7 +14,7 @@ namespace lerc {
 
 const u32 LIST = 96;
 
-// How samples are coded that are not stored as they are.
+// Coding of samples that are not stored raw.
 enum Mode : u32 { MODE_UNITS = 0, MODE_DIFFERENCES = 1, MODE_CODES = 2 };
 
 struct Lists {
@@ -30,14 +32,15 @@ struct Shared {
   };
 };
 
-// Where samples go, and what those are that the mask leaves out.
+// Destination of samples, and the values of those that the mask excludes.
 struct Target {
   u8* out;
-  const u8* mask;  // null where all pixels are valid
+  const u8* mask;  // null if all pixels are valid
   u64 missing;
 };
 
-// The units whose positions are in a list, of which `first` is the first. Warps but the first.
+// Writes the units whose positions are in a list; the first of them is unit `first`. Called by all warps except the
+// first.
 struct WriteUnits {
   const Blob& blob;
   const Target& target;
@@ -57,7 +60,7 @@ DEVICE bool write(const WriteUnits& work, T* out) {
   return good;
 }
 
-// Samples that are the same at every valid pixel. All threads.
+// Writes samples that are equal at every valid pixel. Called by all threads.
 struct WriteConstants {
   const Blob& blob;
   const Target& target;
@@ -97,7 +100,8 @@ DEVICE bool write_typed(const Work& work) {
   }
 }
 
-// Whether all ranges are right, and whether each is one value. All threads, the same answer.
+// Returns whether all ranges are valid, and whether each is a single value. Called by all threads, which return the
+// same.
 DEVICE bool are_ranges_right(const Blob& blob, bool& single) {
   bool wrong = false, several = false;
   for (u32 i = threadIdx.x; i < blob.depth; i += THREADS) {
@@ -111,11 +115,11 @@ DEVICE bool are_ranges_right(const Blob& blob, bool& single) {
   return !wrong;
 }
 
-// Positions of the units of a list, from `at` on; false where one is not right. All lanes of the first warp.
+// Lists the positions of units from `at` on; false if a unit is invalid. Called by all lanes of the first warp.
 struct Units {
   Walk walk;
   u32 at;
-  u32 column, row, depth;  // of the next one
+  u32 column, row, depth;  // of the next unit
   u32 values;              // of its micro-block
 };
 
@@ -141,7 +145,7 @@ DEVICE bool list_units(Shared& shared, const Blob& blob, const u8* mask, Units& 
   return true;
 }
 
-// All units. All threads, the same answer.
+// Writes all units. Called by all threads, which return the same.
 DEVICE bool write_units(Shared& shared, const Blob& blob, const Target& target, u32 at) {
   Units units = {walk_from(blob), at, 0, 0, 0, 0};
   const u32 lists = (blob.units + LIST - 1) / LIST;
@@ -162,7 +166,7 @@ DEVICE bool write_units(Shared& shared, const Blob& blob, const Target& target, 
   return true;
 }
 
-// All valid samples as they are. All threads, the same answer.
+// Writes all valid samples of a raw blob. Called by all threads, which return the same.
 DEVICE bool write_sweep(Shared& shared, const Blob& blob, const Target& target, u32 at) {
   const u32 pixel_len = blob.depth * blob.size, lane = threadIdx.x % 32;
   if ((u64)blob.valid * pixel_len != blob.len - at) return false;
@@ -174,7 +178,7 @@ DEVICE bool write_sweep(Shared& shared, const Blob& blob, const Target& target, 
   u32 done = 0;
 #pragma unroll 1
   for (u32 first = 0; first < blob.pixels; first += 32 * THREADS) {
-    // The valid ones of 32 pixels a thread, and then a pixel a lane.
+    // First counts the valid pixels of 32 per thread, then handles one pixel per lane.
     u32 own = 0;
     for (u32 k = 0; k < 32; ++k) {
       const u32 pixel = first + 32 * threadIdx.x + k;
@@ -201,8 +205,8 @@ DEVICE bool write_sweep(Shared& shared, const Blob& blob, const Target& target, 
   return true;
 }
 
-// Decodes a block of the image from a blob of at most `src_len` bytes; `mask` is memory for the bits of all its pixels.
-// Up to 15 bytes before the blob and 32 behind it are read. All threads, the same fault.
+// Decodes an image block from a blob of at most `src_len` bytes; `mask` is memory for one bit per pixel. Reads up to 15
+// bytes before the blob and 32 behind it. Called by all threads, which return the same fault.
 DEVICE u32 decode(Shared& shared, const u8* src, u32 src_len, const DecodeBlock& block, u8* out, u8* mask) {
   if (threadIdx.x == 0) shared.blob = read_header(src, src_len, block);
   __syncthreads();

@@ -1,5 +1,5 @@
-// Units: the samples of a micro-block at one depth. Their headers say how long they are without unpacking them, so one
-// warp can walk over them.
+// Units: the samples of a micro-block at one depth. Their headers give their length without unpacking, so one warp can
+// walk over them.
 #pragma once
 #include "lerc/lerc_format.cuh"
 
@@ -7,7 +7,7 @@ namespace lerc {
 
 enum Kind : u32 { RAW = 0, STUFFED = 1, ZERO = 2, EQUAL = 3 };
 
-// Sixteen bytes: no header of a unit is longer.
+// Sixteen bytes; no unit header is longer.
 struct Bytes {
   u64 low, high;
 };
@@ -20,13 +20,13 @@ DEVICE Bytes shifted(const u32* words, u32 byte) {
   return {(u64)out[1] << 32 | out[0], (u64)out[3] << 32 | out[2]};
 }
 
-// The bytes from `at` on, in global memory; up to 19 bytes after `at` are read.
+// The bytes from `at` on, in global memory; reads up to 19 bytes after `at`.
 DEVICE Bytes bytes_at(const u8* at) {
   const u32 byte = (u32)((u64)at & 3);
   return shifted((const u32*)(at - byte), byte);
 }
 
-// Those from byte `at` on, at most 15.
+// The bytes from byte `at` on, at most 15.
 DEVICE u64 tail(const Bytes& b, u32 at) {
   if (at >= 8) return b.high >> 8 * (at - 8);
   return at == 0 ? b.low : b.low >> 8 * at | b.high << (64 - 8 * at);
@@ -34,32 +34,32 @@ DEVICE u64 tail(const Bytes& b, u32 at) {
 
 struct Unit {
   u32 kind;
-  u32 scalar;   // the type of the offset
-  u64 offset;   // its bytes
-  u32 count;    // of numbers
-  u32 bits;     // of a number
-  u32 entries;  // of the table besides the offset
-  u32 index;    // bits of an index into the table, where there is one
+  u32 scalar;   // type of the offset
+  u64 offset;   // bytes of the offset
+  u32 count;    // number of values
+  u32 bits;     // bits per value
+  u32 entries;  // entries of the table besides the offset
+  u32 index;    // bits of an index into the table, if there is one
   u32 data;     // bytes before the table or the numbers
-  u32 len;      // of all, but for the samples of a raw one
+  u32 len;      // total bytes, without the samples of a raw unit
   bool table;
   bool good;
 };
 
-// The types by which offsets of a type are stored, four bits each, the narrower the higher.
+// The types that may store the offsets of a type, four bits each, narrower ones in higher places.
 CONSTANT u16 NARROWED[8] = {0x0000, 0x1111, 0x8012, 0x8813, 0x1234, 0x8135, 0x1126, 0x2467};
 
-// One of them, by two bits of the header; SAMPLE_OTHER where there is none.
+// Selects one of them by two bits of the header; SAMPLE_OTHER if there is none.
 DEVICE u32 narrowed(u32 type, u32 by) { return (u32)NARROWED[type & 7] >> 4 * by & 15; }
 
 DEVICE u32 stuffed_len(u32 bits, u32 count) { return (bits * count + 7) / 8; }
 
-// The header of a unit of a micro-block that begins in `column` of the image. Numbers are at most 1024, else it is not
-// good.
+// Reads the header of a unit of a micro-block that begins in `column` of the image. More than 1024 values make it
+// invalid.
 DEVICE Unit read_unit(const Bytes& b, const Blob& blob, u32 column) {
   Unit u = {};
   const u32 head = (u32)b.low & 255;
-  // From version 5 on a bit says that differences to the sample before are stored, which is left to the host.
+  // From version 5 on a bit means that differences to the previous sample are stored, which is left to the host.
   const u32 known = blob.version >= 5 ? 14 : 15;
   const bool differs = blob.version >= 5 && (head & 4) != 0;
   u.kind = head & 3;
@@ -102,7 +102,7 @@ DEVICE Unit read_unit(const Bytes& b, const Blob& blob, u32 column) {
   return u;
 }
 
-// Where a micro-block lies.
+// Position of a micro-block.
 struct Place {
   u32 x, y;           // its first pixel
   u32 width, height;

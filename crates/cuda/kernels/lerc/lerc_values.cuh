@@ -1,4 +1,4 @@
-// Samples: the numbers of a unit unpacked, put back on their scale and written where they belong.
+// Samples: unpacks the values of a unit, rescales them and writes them to their places.
 #pragma once
 #include "lerc/lerc_mask.cuh"
 
@@ -14,7 +14,7 @@ DEVICE u32 field(const u8* from, u32 at, u32 bits) {
   return __funnelshift_r(word[0], high, shift) & ((1u << bits) - 1);
 }
 
-// A number as a sample: cut off towards 0, and the nearest one where it is outside of the type.
+// Converts a number to a sample: truncated towards 0, and clamped to the range of the type.
 template <class T>
 DEVICE void convert(double v, T& sample) {
   const bool negative = (T)-1 < (T)0;
@@ -44,18 +44,18 @@ DEVICE u64 stored_at(const u8* at) {
   return bits | (u64)__funnelshift_r(high, last, byte * 8) << 32;
 }
 
-// How numbers become samples again.
+// How values are scaled back to samples.
 struct Scale {
   double offset, step, limit, most;
 };
 
 DEVICE double on_scale(const Scale& scale, u32 n) {
   const double v = (double)n;
-  // A number from the limit on is the largest sample, which need not be a whole number of steps from the least.
+  // Values at or above the limit are the maximum, which need not be a whole number of steps from the minimum.
   return v < scale.limit ? __dadd_rn(scale.offset, __dmul_rn(v, scale.step)) : scale.most;
 }
 
-// The largest value of the samples at a depth.
+// The maximum of the samples at a depth.
 DEVICE double most_of(const Blob& blob, u32 depth) {
   if (blob.ranges == 0) return blob.z_max;
   return to_real(blob.type, bytes_at(blob.src + blob.ranges + (blob.depth + depth) * blob.size).low);
@@ -68,8 +68,8 @@ DEVICE Scale scale_of(const Blob& blob, const Unit& unit, u32 depth) {
   return scale;
 }
 
-// Writes the samples of a unit that begins at `at`, which the walk found to lie in the blob, with as many numbers as
-// there are valid pixels. All lanes of one warp; false where an index is not in the table.
+// Writes the samples of a unit that begins at `at`. The walk has checked that it lies in the blob and has one value per
+// valid pixel. Called by all lanes of one warp; returns false if an index is not in the table.
 template <class T>
 DEVICE bool write_unit(const Blob& blob, const u8* mask, u32 number, u32 at, u64 missing, T* out, u32 lane) {
   const u32 block = number / blob.depth, depth = number - block * blob.depth, row = block / blob.across;
@@ -81,7 +81,7 @@ DEVICE bool write_unit(const Blob& blob, const u8* mask, u32 number, u32 at, u64
   if (unit.kind == STUFFED) scale = scale_of(blob, unit, depth);
   if (unit.kind == EQUAL) scale.offset = to_real(unit.scalar, unit.offset);
   const u32 area = place.width * place.height;
-  // Micro-blocks are 8 pixels wide but at the edge and where an encoder found larger ones better.
+  // Micro-blocks are 8 pixels wide, except at the edge and where an encoder chose larger ones.
   const u32 shift = 31 - (u32)__clz((i32)place.width);
   const bool shifts = (place.width & (place.width - 1)) == 0;
   bool good = true;

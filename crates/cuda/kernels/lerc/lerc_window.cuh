@@ -1,5 +1,5 @@
-// A window of the blob in shared memory, which a warp moves along as it walks: a step waits for shared memory, not for
-// the device's.
+// A window of the blob in shared memory, which a warp moves along during its walk, so that a step waits for shared
+// memory instead of device memory.
 #pragma once
 #include "lerc/lerc_unit.cuh"
 
@@ -12,19 +12,19 @@ struct Window {
 };
 
 struct Walk {
-  const u8* lines;  // the blob's begin, rounded down to 16
+  const u8* lines;  // beginning of the blob, rounded down to 16
   u32 lead;         // bytes from there to the blob
-  u32 base;         // of the window, counted from `lines`
+  u32 base;         // of the window, relative to `lines`
 };
 
-// A walk whose window holds nothing yet.
+// A walk with an empty window.
 DEVICE Walk walk_from(const Blob& blob) {
   const u32 lead = (u32)((u64)blob.src & 15);
   return {blob.src - lead, lead, 0x80000000u};
 }
 
-// The bytes of the blob from `at` on, at most its length; those behind its end mean nothing. All lanes of one warp, with
-// the same `at`.
+// The bytes of the blob from `at` on, at most its length; bytes behind its end have no meaning. Called by all lanes of
+// one warp, with the same `at`.
 DEVICE Bytes bytes_at(Window& window, Walk& walk, const Blob& blob, u32 at) {
   const u32 position = walk.lead + at;
   if (position - walk.base > WINDOW - 16) {

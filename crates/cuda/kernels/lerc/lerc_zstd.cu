@@ -1,4 +1,4 @@
-// LERC inside of ZSTD: the passes of ZSTD give the blob, which the last one decodes. Frames that do not state their size
+// LERC inside ZSTD: the ZSTD passes unpack the blob, which the last pass decodes. Frames that do not state their size
 // are left to the host.
 #include "lerc/lerc_around.cuh"
 #include "zstd/zstd_passes.cuh"
@@ -28,7 +28,7 @@ KERNEL_RESIDENT(lerc_zstd_execute, 128, 8, DecodeArgs) {
   SHARED(ZstdExecution<ZstdShape<4>>, execution);
   const DecodeBlock block = args.blocks[blockIdx.x];
   const u8* scratch = lerc::inner_scratch(args, block);
-  // Not stated where the first pass found a fault, and not asked for then.
+  // Unset, and unused, if the first pass found a fault.
   const u32 len = lerc::around_of(args, block)->len;
   const u32 fault = zstd_execute_tile(execution, args.encoded + block.src, lerc::blob_of(args, block), len, scratch,
                                       threadIdx.x);

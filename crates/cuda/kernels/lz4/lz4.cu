@@ -1,14 +1,14 @@
-// LZ4, as a bare block or as a frame: a CUDA block a block of the image, window by window of its input.
+// LZ4, as a bare block or as a frame: one CUDA block per image block, window by window of its input.
 //
-// Left to the host by a fault: frames with checksums of blocks or of the content, with a dictionary, or
-// followed by other bytes; everything that is not plainly right.
+// Left to the host, by a fault: frames with checksums of blocks or of the content, with a dictionary, or followed by
+// other bytes; everything that is not plainly correct.
 #include "lz4/lz4_alone.cuh"
 #include "lz4/lz4_emit.cuh"
 #include "lz4/lz4_frame.cuh"
 
 namespace lz4 {
 
-// Decodes an LZ4 block; false for a fault. All threads call it and all get the same answer.
+// Decodes an LZ4 block; returns false for a fault. Called by all threads, which return the same.
 template <u32 THREADS>
 DEVICE bool decode_block(Shared<THREADS>& shared, Walk& walk) {
   for (;;) {
@@ -33,13 +33,14 @@ DEVICE bool decode_block(Shared<THREADS>& shared, Walk& walk) {
       walk.at += chain.end - start;
       walk.output += totals.bytes;
     }
-    // Nobody reads the window any more.
+    // No thread reads the window any more.
     __syncthreads();
     if (ended) return true;
   }
 }
 
-// A block of the image: LZ4 blocks one after the other, or a bare one, so that their decoder is there once.
+// Decodes an image block: LZ4 blocks one after the other, or a bare one. One loop, so that their decoder is compiled
+// once.
 template <u32 THREADS>
 DEVICE u32 decode_all(Shared<THREADS>& shared, const u8* src, u32 src_len, u8* dst, u32 dst_len) {
   const bool framed = src_len >= 4 && little_u32(src) == FRAME_MAGIC;

@@ -1,13 +1,13 @@
-// A token on its own: one too long for a window, or wrong. All warps read it, each for itself and with the
-// same result; what it says is copied by the whole CUDA block, so that data that does not compress goes at
-// the speed of memory.
+// A single token that is too long for a window, or invalid. All warps read it redundantly with the same result; the
+// whole CUDA block copies its bytes, so that incompressible data are copied at the speed of memory.
 #pragma once
 #include "copy.cuh"
 #include "lz4/lz4_list.cuh"
 
 namespace lz4 {
 
-// The rest of a length whose four bits are 15, 32 bytes at a time; false: not whole before the end.
+// Reads the rest of a length whose four bits are 15, 32 bytes at a time; returns false if it does not end before the
+// input does.
 DEVICE bool rest_of_length(const Walk& walk, u32& at, u32& length) {
   const u32 lane = threadIdx.x % 32;
   while (at < walk.stop && length < 0x40000000u) {
@@ -23,8 +23,8 @@ DEVICE bool rest_of_length(const Walk& walk, u32& at, u32& length) {
   return false;
 }
 
-// Copies a match that starts at `at`, a word a thread. It is made of whole periods before it, so that nothing
-// waits.
+// Copies a match that starts at `at`, one word per thread. Bytes are taken from whole periods before it, so that no
+// thread waits.
 template <u32 THREADS>
 DEVICE void copy_match(u8* dst, u32 at, u32 length, u32 offset) {
   const u32 end = at + length, period = at - offset;
@@ -50,7 +50,7 @@ DEVICE void copy_match(u8* dst, u32 at, u32 length, u32 offset) {
   __syncthreads();
 }
 
-// Takes one token; false for a fault. `ended`: it was the last.
+// Takes one token; returns false for a fault. `ended`: it was the last.
 template <u32 THREADS>
 DEVICE bool take_alone(Walk& walk, bool& ended) {
   if (walk.at >= walk.stop) return false;

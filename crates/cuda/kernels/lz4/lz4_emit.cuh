@@ -1,31 +1,31 @@
-// From a list of sequences to bytes, in steps of a few words a thread.
+// Turns a list of sequences into bytes, in steps of a few words per thread.
 //
-// A byte is a literal or a copy of an earlier byte. A copy from before the step is a load; a copy from inside
-// it is followed to what its source is itself a copy of, by all threads at the same time, each leaving behind
-// what it found. A source is always before its byte, so that there is an end, and any order of reads and
-// writes leads to the same one. Matches that repeat themselves take their first period at once.
+// A byte is a literal or a copy of an earlier byte. A copy from before the step is a load; a copy from inside it is
+// followed to the source of its source, by all threads at the same time, each storing what it found. A source always
+// precedes its byte, so this ends, and any order of reads and writes gives the same result. Matches that repeat
+// themselves refer to their first period at once.
 //
-// The list's offsets lie inside the output and its literals inside the window: nothing here checks them.
+// The list's offsets must lie inside the output and its literals inside the window; this is not checked here.
 #pragma once
 #include "lz4/lz4_window.cuh"
 
 namespace lz4 {
 
-// The source of a byte: with LITERAL a place of the window; with INSIDE where in Shared::source the source of
-// another byte of the step lies, in bytes; else a position of the output, which is below 2^30.
+// The source of a byte. With LITERAL: a place in the window. With INSIDE: the byte offset in Shared::source of the
+// source of another byte of the step. Else: a position of the output, which is below 2^30.
 constexpr u32 LITERAL = 0x80000000u;
 constexpr u32 INSIDE = 0x40000000u;
 
 DEVICE bool is_inside(u32 source) { return (i32)source >= (i32)INSIDE; }
 
-// Where the source of byte `d` of a step lies: those of the first, second, third and fourth bytes of all
-// words apart.
+// Place of the source of byte `d` of a step: the sources of the first, second, third and fourth bytes of all words are
+// stored separately.
 template <u32 STEP>
 DEVICE u32 slot_of(u32 d) {
   return d * (STEP + 1) & (STEP - 1) << 2;
 }
 
-// The last sequence that starts at or before `position`, of `count`.
+// The last of `count` sequences that starts at or before `position`.
 template <class List>
 DEVICE u32 sequence_at(const List& list, u32 count, u32 position) {
   u32 k = 0;
@@ -36,8 +36,8 @@ DEVICE u32 sequence_at(const List& list, u32 count, u32 position) {
   return k;
 }
 
-// Sources of the four bytes from `first` on, which belong to two sequences at most, since the second has four
-// or nothing follows it. Bytes before `from` and after `to` get any literal.
+// Sources of the four bytes from `first` on. They belong to at most two sequences, because the second has at least four
+// bytes or nothing follows it. Bytes before `from` and after `to` get an arbitrary literal.
 template <class List>
 DEVICE void sources_of(const List& list, u32 k, u32 count, u32 first, u32 from, u32 to, u32* source) {
   const u32 start = list.start[k], next = list.start[k + 1];
@@ -45,7 +45,7 @@ DEVICE void sources_of(const List& list, u32 k, u32 count, u32 first, u32 from, 
   const u32 match = start + (one.literals >> 16), next_match = next + (two.literals >> 16);
   const u32 literal = LITERAL + (one.literals & 0xFFFF) - start;
   const u32 next_literal = LITERAL + (two.literals & 0xFFFF) - next;
-  // Where the match repeats itself, back to its first period at once.
+  // If the match repeats itself, go back to its first period at once.
   u32 distance = one.offset;
   if (first >= match + distance) distance = first - match + distance - (first - match) % distance;
 #pragma unroll
@@ -61,8 +61,8 @@ DEVICE void sources_of(const List& list, u32 k, u32 count, u32 first, u32 from, 
   }
 }
 
-// Writes the output of `count` sequences, literals taken from `window` in memory, so that one load serves
-// both kinds of bytes. All threads call it, after a barrier that follows the listing; it ends with one.
+// Writes the output of `count` sequences. Literals are taken from `window` in memory, so that one load serves both
+// kinds of bytes. Called by all threads, after a barrier that follows the listing; ends with one.
 template <u32 THREADS>
 DEVICE void emit(Shared<THREADS>& shared, const u8* window, u8* dst, u32 count) {
   constexpr u32 WORDS = Shared<THREADS>::WORDS, STEP = 4 * WORDS * THREADS;
@@ -74,18 +74,18 @@ DEVICE void emit(Shared<THREADS>& shared, const u8* window, u8* dst, u32 count) 
 #pragma unroll 1
   for (u32 base = from & ~3u; base < to; base += STEP) {
     const u32 written = max(base, from);
-    // Where the warp's part of the step begins; beyond the end there is nothing to do.
+    // Beginning of the warp's part of the step; beyond the end there is nothing to do.
     const u32 part = base + 4 * (mine - lane);
     u32 source[WORDS][4];
     bool pending = false;
     if (part < to) {
-      // Found for every WORDS words, those of a warp side by side; the one of a word is not far behind.
+      // Searched for every WORDS words, with those of a warp adjacent; the sequence of each word is not far behind.
       const u32 line = part + 4 * WORDS * lane;
       const u32 found = sequence_at(shared.list, count, min(max(line, from), to - 1));
       u32 k[WORDS];
 #pragma unroll
       for (u32 w = 0; w < WORDS; ++w) k[w] = __shfl_sync(0xFFFFFFFFu, found, (32 * w + lane) / WORDS);
-      // Not more than a sequence a word after the first.
+      // At most one sequence per word after the first.
 #pragma unroll
       for (u32 i = 1; i < WORDS; ++i) {
 #pragma unroll
@@ -111,7 +111,7 @@ DEVICE void emit(Shared<THREADS>& shared, const u8* window, u8* dst, u32 count) 
 #pragma unroll 1
       while (pending) {
         pending = false;
-        // The loads of some words before their stores: none waits for another.
+        // Loads several words before their stores, so that loads overlap.
 #pragma unroll
         for (u32 w = 0; w < WORDS; w += AT_ONCE) {
           u32 its[AT_ONCE][4];
@@ -131,7 +131,7 @@ DEVICE void emit(Shared<THREADS>& shared, const u8* window, u8* dst, u32 count) 
           }
         }
       }
-      // Lanes that were done before the others wait for them: what follows is for all at once.
+      // Lanes that finished early wait for the others: the rest is done by all at once.
       __syncwarp();
       u32 words[WORDS];
 #pragma unroll

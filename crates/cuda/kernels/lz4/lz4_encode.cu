@@ -1,6 +1,5 @@
-// LZ4 from matches (`portable/spec.md`): `lz4_count` lists the sequences of each part and finds its size,
-// `lz4_layout` makes offsets of the sizes, `lz4_write` writes. A part that would not become shorter is
-// stored.
+// LZ4 from matches (`portable/spec.md`): `lz4_count` lists the sequences of each part and computes its size,
+// `lz4_layout` turns sizes into offsets, `lz4_write` writes. A part that would not shrink is stored.
 #include "copy.cuh"
 #include "lz4/lz4_encode_list.cuh"
 #include "lz4/lz4_frame.cuh"
@@ -17,7 +16,7 @@ DEVICE void put_u32(u8* to, u32 value) {
   for (u32 i = 0; i < 4; ++i) to[i] = u8(value >> 8 * i);
 }
 
-// Blocks of 64 KiB at most, linked; the size, no checksums.
+// Blocks of at most 64 KiB, linked; with content size, without checksums.
 DEVICE void put_header(u8* to, u32 len) {
   put_u32(to, lz4::FRAME_MAGIC);
   to[4] = 0x48;
@@ -27,7 +26,7 @@ DEVICE void put_header(u8* to, u32 len) {
   to[14] = u8(lz4::short_xxh32(to + 4, 10) >> 8);
 }
 
-// What a length has beside its four bits; the byte after it.
+// Writes the part of a length beyond its four bits; returns the address behind it.
 DEVICE u8* put_extra(u8* to, u32 length) {
   if (length < 15) return to;
   for (length -= 15; length >= 255; length -= 255) *to++ = 255;
@@ -58,7 +57,7 @@ DEVICE void put_sequences(const Work& work, const Counts& all, u8* to, u32 size)
   }
 }
 
-// The literals, a warp 32 positions at a time. All that went before is counted anew.
+// Writes the literals, 32 positions per warp at a time. Recomputes all earlier counts.
 DEVICE Counts put_literals(const Work& work, const u8* src, u8* to, u32 size, u32* warp_sums) {
   const u32 lane = threadIdx.x % 32, below = (1u << lane) - 1, words = (work.len + 31) / 32;
   const bool own = threadIdx.x < words;
@@ -78,7 +77,7 @@ DEVICE Counts put_literals(const Work& work, const u8* src, u8* to, u32 size, u3
       const u32 turn = __shfl_sync(0xFFFFFFFFu, heads, int(i + k));
       if ((word >> lane & 1) == 0) continue;
       const u32 number = (before >> 16) + u32(__popc(turn & below));
-      // The last literals end where the LZ4 block does.
+      // The last literals end at the end of the LZ4 block.
       const u32 base = number < all.heads ? work.list[all.heads + number] : size - all.literals;
       to[base + (before & 0xFFFF) + u32(__popc(word & below))] = bytes[k];
     }

@@ -1,12 +1,11 @@
-// The LZ4 encoder (`portable/spec.md`, "LZ4"): the sequences of a part out of its tokens, by a CUDA block, a
-// thread 32 positions.
+// The LZ4 encoder (`portable/spec.md`, "LZ4"): makes the sequences of a part from its tokens with one CUDA block, 32
+// positions per thread.
 //
-// Parts are blocks of LZ4; "block" here is one of the image. When tokens are chosen the chains mean nothing
-// any more: their two bytes a byte hold the list of a part's sequences and after it where the literals of
-// each go. No match is shorter than four bytes and the last twelve bytes begin none, so that there is room
-// for both. The bits of `starts` become those of literals. Behind the scratch of matches: the offset of every
-// part's output and of the end, then a bit a byte for where sequences have their matches; twins of
-// `src/encode/codec/lz4.rs`.
+// Parts are LZ4 blocks; "block" here means an image block. Once tokens are chosen the chains are no longer needed:
+// their two bytes per byte hold the list of a part's sequences, followed by the places of the literals of each. No
+// match is shorter than four bytes and the last twelve bytes begin none, so there is room for both. The bits of
+// `starts` become those of literals. Behind the scratch of matches follow the offset of every part's output and of the
+// end, then one bit per byte for the positions of matches; counterparts of `src/encode/codec/lz4.rs`.
 #pragma once
 #include "block_scan.cuh"
 #include "matches/match_abi.h"
@@ -15,7 +14,7 @@ namespace lz4_encode {
 
 constexpr u32 THREADS = 1024;
 constexpr u32 WARPS = THREADS / 32;
-// No match begins in the last so many bytes of a part, and none goes into the last so many.
+// No match begins in the last NO_START bytes of a part, and none extends into the last NO_MATCH.
 constexpr u32 NO_START = 12, NO_MATCH = 5;
 constexpr u32 LEAST_MATCH = 4;
 
@@ -27,7 +26,7 @@ struct Work {
   u32 start, len;   // of the part
   u32* literals;    // bits of its literal bytes
   u32* heads;       // bits of the first bytes of its matches
-  u32* list;        // of every sequence with a match: where that begins << 16 | literals of the part before
+  u32* list;        // per sequence with a match: its begin << 16 | number of earlier literals of the part
   u32* offsets;     // of all parts
 };
 
@@ -45,14 +44,14 @@ DEVICE Work work_of(const EncodeArgs& args, const EncodeBlock& block, u32 part) 
   return work;
 }
 
-// Bytes that a length takes beside its four bits.
+// Bytes that a length takes beyond its four bits.
 DEVICE u32 extra_bytes(u32 length) { return length < 15 ? 0 : (length - 15) / 255 + 1; }
 
 // A sequence of a part: `literals` bytes and a match.
 struct Sequence {
   u32 literals, length;
   u32 before;  // literals of the part before it
-  u32 at;      // of the match
+  u32 at;      // position of the match
 };
 
 DEVICE u32 sequence_size(const Sequence& sequence) {
@@ -60,7 +59,7 @@ DEVICE u32 sequence_size(const Sequence& sequence) {
   return 1 + extra_bytes(sequence.literals) + sequence.literals + 2 + extra_bytes(length);
 }
 
-// Counts of a part, or of what comes before a thread's positions.
+// Counts of a part, or of everything before a thread's positions.
 struct Counts {
   u32 literals, heads;
 };
@@ -74,8 +73,7 @@ DEVICE Sequence sequence_of(const Work& work, const Counts& all, u32 i) {
   return {literals - before, (next >> 16) - ((next & 0xFFFF) - literals) - at, before, at};
 }
 
-// The starts of a part's tokens, and after them those of nothing: where they are all set, all bytes are
-// literals.
+// The starts of a part's tokens, and the starts behind them: if all bits are set, all bytes are literals.
 struct Starts {
   u32 words[PART / 32 + 1];
 };
@@ -100,7 +98,7 @@ DEVICE void load_starts(Starts& starts, const Work& work) {
   __syncthreads();
 }
 
-// The distance of the match that ends before `at`, 0 where a literal does.
+// The distance of the match that ends before `at`, 0 if a literal ends there.
 DEVICE u32 distance_before(const Starts& starts, const Work& work, u32 at) {
   if (at == 0) return 0;
   u32 word = (at - 1) / 32;
@@ -110,7 +108,7 @@ DEVICE u32 distance_before(const Starts& starts, const Work& work, u32 at) {
   return last + 1 == at ? 0 : match_distance(work.match.matches[work.start + last]);
 }
 
-// Makes the bits of literals and of heads, and the list; how many there are in all. Ends with a barrier.
+// Makes the bits of literals and of heads, and the list; returns their total counts. Ends with a barrier.
 DEVICE Counts list_sequences(const Starts& starts, const Work& work, u32* warp_sums) {
   const u32 first = threadIdx.x * 32;
   u32 literals = 0, heads = 0;
@@ -139,8 +137,8 @@ DEVICE Counts list_sequences(const Starts& starts, const Work& work, u32* warp_s
   return {prefix.total & 0xFFFF, prefix.total >> 16};
 }
 
-// Where the literals of every sequence go: to this and as many bytes on as literals of the part are before.
-// The bytes of the whole LZ4 block, without its size.
+// Stores for every sequence the place of its literals, minus the number of earlier literals of the part. Returns the
+// bytes of the whole LZ4 block, without its size.
 DEVICE u32 place_sequences(const Work& work, const Counts& all, u32* warp_sums) {
   u32 size = 0;
   for (u32 first = 0; first < all.heads; first += THREADS) {

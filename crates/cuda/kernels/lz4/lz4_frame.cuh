@@ -1,5 +1,5 @@
-// The header of an LZ4 frame. Frames with checksums of blocks or of the content and those with a dictionary
-// are left to the host; the checksum of the header is checked.
+// The header of an LZ4 frame. Frames with checksums of blocks or of the content and those with a dictionary are left to
+// the host; the checksum of the header is verified.
 #pragma once
 #include "abi.h"
 
@@ -27,10 +27,10 @@ DEVICE u32 short_xxh32(const u8* p, u32 len) {
 }
 
 struct Frame {
-  u32 body;        // where the first LZ4 block starts
-  u32 block_most;  // most output of an LZ4 block
+  u32 body;        // beginning of the first LZ4 block
+  u32 block_most;  // maximum output of an LZ4 block
   bool independent;
-  bool plain;      // nothing about it is left to the host
+  bool plain;      // no part is left to the host
 };
 
 DEVICE Frame frame_header(const u8* src, u32 src_len, u32 dst_len) {

@@ -1,17 +1,17 @@
-// From the chain of a window to a list of its sequences with their places in the output.
+// Turns the chain of a window into a list of its sequences with their places in the output.
 #pragma once
 #include "lz4/lz4_window.cuh"
 
 namespace lz4 {
 
-// An LZ4 block on its way. All positions are in the block of the image; `output` never exceeds `limit`.
+// An LZ4 block being decoded. All positions are relative to the image block; `output` never exceeds `limit`.
 struct Walk {
   const u8* src;
   u8* dst;
   u32 at;      // next byte of the input
   u32 stop;    // end of the LZ4 block
-  u32 output;  // bytes that are written
-  u32 limit;   // most output of this LZ4 block, as a position
+  u32 output;  // bytes written
+  u32 limit;   // maximum output of this LZ4 block, as a position
   u32 floor;   // matches start here or later
 };
 
@@ -20,9 +20,9 @@ struct Totals {
   u32 bytes;
 };
 
-// Lists the tokens from `own` on in this thread's chunk. All threads call it, when all have followed the
-// chain once they are at its barrier; a barrier is needed before the list is read. Where the output is more
-// than there may be, nothing is listed.
+// Lists the tokens from `own` on in this thread's chunk. Called by all threads; when all are at its barrier, they have
+// followed the chain. A barrier is needed before the list is read. If the output would exceed its limit, nothing is
+// listed.
 template <u32 THREADS>
 DEVICE Totals list_tokens(Shared<THREADS>& shared, const Walk& walk, u32 own, u32 limit, u32 stop) {
   const u8* input = (const u8*)shared.lines;

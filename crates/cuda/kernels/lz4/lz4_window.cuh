@@ -1,46 +1,45 @@
-// A window of an LZ4 block: which of its bytes are tokens.
+// A window of an LZ4 block: finds which of its bytes are tokens.
 //
-// Where the token after a token lies is known for every byte taken as one, but which bytes are tokens only by
-// following them from the first on. So every byte gets an exit: where a chain that comes to it leaves its
-// chunk (one thread each, from the last byte back), then where it leaves its group of 16 chunks. The chain
-// proper is then a step a group, 16 through the chunks of a group, and the tokens of a chunk, by all threads
-// for themselves.
+// The successor of a token can be computed for every byte as if it were one, but which bytes are tokens is only known
+// by following them from the first on. So every byte gets an exit: where a chain through it leaves its chunk (one
+// thread per chunk, from the last byte backwards), then where it leaves its group of 16 chunks. The actual chain then
+// takes one step per group, 16 through the chunks of a group, and one per token of a chunk, done by all threads
+// independently.
 //
-// A token that is not whole in the window, whose lengths have too many bytes or that is wrong leads to
-// itself: there the chain stops. Where it is the first of a window, `lz4_alone.cuh` takes it.
+// A token that does not end in the window, whose lengths have too many bytes or that is invalid leads to itself: the
+// chain stops there. If it is the first of a window, `lz4_alone.cuh` takes it.
 #pragma once
 #include "abi.h"
 #include "lines.cuh"
 
 namespace lz4 {
 
-// Chunks of a group.
+// Chunks per group.
 constexpr u32 CHUNKS = 16;
 // Bytes after the window: a token whose lengths have one more byte each ends there at the latest.
 constexpr u32 MARGIN = 288;
-// Bytes of a length after its four bits that are looked at for every byte of the input.
+// Bytes of a length after its four bits that are examined for every byte of the input.
 constexpr u32 MOST_MORE = 8;
-// Where the LZ4 block ends, if not in this window.
+// The LZ4 block does not end in this window.
 constexpr u32 NOT_HERE = 0xFFFFFFFFu;
 
-// What a token says, without where its output goes. Places are those of the window.
+// A decoded token, without its place in the output. Places are relative to the window.
 struct Token {
   u32 next;      // its own place: it cannot be followed
-  u32 literals;  // place of the first
-  u32 count;     // of literals
+  u32 literals;  // place of the first literal
+  u32 count;     // number of literals
   u32 length;    // of the match; 0: none, this ends the LZ4 block
 };
 
-// Two words a sequence, in shared memory.
+// Two words per sequence, in shared memory.
 struct alignas(8) Sequence {
-  u32 literals;  // place of the first, and their number above 16 bits
-  u32 offset;    // distance back of the match
+  u32 literals;  // place of the first, and above 16 bits their number
+  u32 offset;    // backward distance of the match
 };
 
 template <u32 THREADS>
 struct Shared {
-  // Bytes of the window of a thread, and words of the output that it makes in a step: as many as shared
-  // memory holds.
+  // Bytes of the window per thread, and words of the output per thread and step: as many as shared memory holds.
   static constexpr u32 CHUNK = THREADS < 512 ? 16 : 8;
   static constexpr u32 WORDS = THREADS < 512 ? 4 : 2;
   static constexpr u32 GROUP = CHUNKS * CHUNK;
@@ -49,22 +48,22 @@ struct Shared {
   static_assert(15 + 1 + 255 + 2 + 1 <= MARGIN && STAGED % LINE == 0, "a token of the last byte");
   // Two entries of 16 bits after every chunk keep the threads of a warp in different banks.
   static constexpr u32 PADDED = WINDOW / CHUNK * (CHUNK + 2);
-  // A token with its match takes three bytes, and one without is the last.
+  // A token with its match takes at least three bytes, and one without is the last.
   static constexpr u32 MOST_TOKENS = WINDOW / 3 + 2;
   struct Exits {
     u16 chunk[PADDED];
     u16 group[PADDED];
   };
   struct List {
-    u32 start[MOST_TOKENS + 1];  // positions of the output, and the end of all
+    u32 start[MOST_TOKENS + 1];  // positions in the output, and the end of all
     Sequence each[MOST_TOKENS];
   };
   Line lines[STAGED / LINE];
   union {
-    Exits exits;  // until all have followed the chain
+    Exits exits;  // until all threads have followed the chain
     List list;    // afterwards
   };
-  // Where the bytes of a step come from, the first, second, third and fourth of all words apart.
+  // Sources of the bytes of a step; those of the first, second, third and fourth bytes of all words separately.
   u32 source[4][WORDS * THREADS];
   u32 tokens[THREADS / 32];  // sums of the warps
   u32 bytes[THREADS / 32];
@@ -77,7 +76,8 @@ DEVICE u32 padded(u32 place) {
   return place + 2 * (place / Shared<THREADS>::CHUNK);
 }
 
-// The rest of a length whose four bits are 15. False: not whole before `limit`, or too long for here.
+// Reads the rest of a length whose four bits are 15. Returns false if it does not end before `limit` or is too long for
+// this code.
 DEVICE bool more_length(const u8* bytes, u32& at, u32& length, u32 limit) {
 #pragma unroll 1
   for (u32 i = 0; i < MOST_MORE && at < limit; ++i) {
@@ -88,7 +88,7 @@ DEVICE bool more_length(const u8* bytes, u32& at, u32& length, u32 limit) {
   return false;
 }
 
-// The token at `place`, all of it before `limit`. The LZ4 block ends at `stop`: `limit`, or NOT_HERE.
+// The token at `place`, which must end before `limit`. The LZ4 block ends at `stop`: `limit`, or NOT_HERE.
 DEVICE Token token_at(const u8* bytes, u32 place, u32 limit, u32 stop) {
   const Token none = {place, 0, 0, 0};
   if (place >= limit) return none;
@@ -104,7 +104,7 @@ DEVICE Token token_at(const u8* bytes, u32 place, u32 limit, u32 stop) {
   return Token{at, literals, count, length + 4};
 }
 
-// Loads the lines from `src` (aligned) on of which any byte is among the first `len`; the others become 0.
+// Loads the lines from `src` (aligned) on that hold any of the first `len` bytes; the others become 0.
 template <u32 THREADS>
 DEVICE void stage(Shared<THREADS>& shared, const u8* src, u32 len) {
   constexpr u32 LINES = Shared<THREADS>::STAGED / LINE;
@@ -120,9 +120,9 @@ DEVICE void stage(Shared<THREADS>& shared, const u8* src, u32 len) {
   __syncthreads();
 }
 
-// Where the tokens at all places of this thread's chunk lead, were they tokens. One more byte of each length
-// is what nearly all have: those are looked at without a branch, so that no load waits for another. WHOLE:
-// there is more input than the window and its margin, and such a token never needs more.
+// Finds where the tokens at all places of this thread's chunk would lead. Nearly all have at most one more byte per
+// length: these are examined without a branch, so that loads overlap. WHOLE: there is more input than the window and
+// its margin, which is enough for such a token.
 template <bool WHOLE, u32 THREADS>
 DEVICE void find_next(Shared<THREADS>& shared, u32 limit, u32 stop) {
   constexpr u32 CHUNK = Shared<THREADS>::CHUNK;
@@ -150,8 +150,8 @@ DEVICE void find_next(Shared<THREADS>& shared, u32 limit, u32 stop) {
   }
 }
 
-// Makes exits of what find_next left. Three places at a time, which do not lead to each other: a token takes
-// three bytes, but for the one before the end.
+// Turns the results of find_next into exits. Three places at a time, which do not lead to each other: a token takes at
+// least three bytes, except the one before the end.
 template <u32 THREADS>
 DEVICE void find_exits(Shared<THREADS>& shared, u32 stop) {
   constexpr u32 CHUNK = Shared<THREADS>::CHUNK, GROUP = Shared<THREADS>::GROUP;
@@ -175,7 +175,7 @@ DEVICE void find_exits(Shared<THREADS>& shared, u32 stop) {
     }
   }
   __syncwarp();
-  // A lane takes the same place in all chunks of its group, the last first; lanes may be more than places.
+  // A lane takes the same place in all chunks of its group, the last first; there may be more lanes than places.
   const u32 group_end = (threadIdx.x / CHUNKS + 1) * GROUP, place = group_end - GROUP + threadIdx.x % CHUNK;
   u32 exits[CHUNKS];
 #pragma unroll
@@ -191,11 +191,11 @@ DEVICE void find_exits(Shared<THREADS>& shared, u32 stop) {
 }
 
 struct Chain {
-  u32 own;  // its first place in this thread's chunk, or somewhere after it
+  u32 own;  // its first place in this thread's chunk, or any place after it
   u32 end;  // where it stops or leaves the window
 };
 
-// The chain from `start` on.
+// Follows the chain from `start` on.
 template <u32 THREADS>
 DEVICE Chain follow(const Shared<THREADS>& shared, u32 start) {
   constexpr u32 CHUNK = Shared<THREADS>::CHUNK, GROUP = Shared<THREADS>::GROUP;

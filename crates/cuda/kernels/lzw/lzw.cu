@@ -1,15 +1,13 @@
-// Compression 5, LZW as TIFF 6.0 writes it (section 13): a CUDA block takes a tile or strip, segment by
-// segment.
+// Compression 5, LZW as specified by TIFF 6.0 (section 13): one CUDA block takes a tile or strip, segment by segment.
 //
-// Status 0: the strings fill the block and then comes the end code or the end of the input, perhaps a Clear
-// before, and perhaps one byte more (Photoshop 7). The form with the other order of bits, a table left full
-// without Clear, input that is mostly Clear codes, and whatever else comes after a full block are left to the
-// host.
+// Status 0: the strings fill the block and are followed by the end code or the end of the input, possibly after a
+// Clear, and possibly by one surplus byte (Photoshop 7). Left to the host: the variant with reversed bit order, a full
+// table without Clear, input that is mostly Clear codes, and anything else after a full block.
 #include "lzw/lzw_emit.cuh"
 
 namespace lzw {
 
-// Segments cost time however short they are, and writers clear after thousands of codes.
+// Even short segments cost time, and writers clear after thousands of codes.
 DEVICE u32 most_segments(u32 src_len) { return 8192 + src_len / 512; }
 
 DEVICE u32 decode(Segment& segment, const u8* src, u32 src_len, u8* dst, u32 dst_len) {
@@ -42,7 +40,7 @@ DEVICE u32 decode(Segment& segment, const u8* src, u32 src_len, u8* dst, u32 dst
     emit(segment, window, stop);
     window.segment = filled;
     if (kind != CLEARED) {
-      // What is left fills no line; the surplus byte may be all of it.
+      // The rest does not fill a line; it may consist only of the surplus byte.
       if (threadIdx.x == 0 && window.flushed < dst_len) *(Line*)(dst + window.flushed) = *(Line*)segment.out;
       return FAULT_NONE;
     }
@@ -52,7 +50,7 @@ DEVICE u32 decode(Segment& segment, const u8* src, u32 src_len, u8* dst, u32 dst
 
 }  // namespace lzw
 
-// Five tiles a multiprocessor is what its shared memory holds.
+// The shared memory of a multiprocessor holds five tiles.
 KERNEL_RESIDENT(lzw_decode, 256, 5, DecodeArgs) {
   SHARED(lzw::Segment, segment);
   if (blockIdx.x >= args.count) return;

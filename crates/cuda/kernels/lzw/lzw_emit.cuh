@@ -1,34 +1,33 @@
-// From codes with known offsets to bytes. The output is made in windows that fit into shared memory, each of
-// whole strings; a window goes to memory in coalesced lines of 16 bytes, what does not fill a line waits for
-// the next.
+// Turns codes with known offsets into bytes. The output is made in windows that fit into shared memory, each of whole
+// strings; a window is written to memory in coalesced lines of 16 bytes, and bytes that do not fill a line wait for the
+// next window.
 //
-// A thread writes a string from its end on: the last byte is the first of the code after the parent, the rest
-// is the parent's string. No byte depends on another of the window, and where the parent's string is in
-// memory already the rest of a long string is copied from there.
+// A thread writes a string from its end: the last byte is the first byte of the code after the parent, the rest is the
+// parent's string. No byte depends on another of the window, and if the parent's string is already in memory, the rest
+// of a long string is copied from there.
 #pragma once
 #include "lzw/lzw_segment.cuh"
 
 namespace lzw {
 
-// Where a copy costs less than following the chain to its end.
+// From this length on, a copy costs less than following the chain to its end.
 constexpr u32 LEAST_COPY = 8;
 
-// Where the output of a segment goes.
+// Destination of a segment's output.
 struct Window {
   u8* dst;       // output of the block
-  u32 flushed;   // bytes of it in memory, a multiple of 16; those after it are in `Segment::out`
-  u32 segment;   // where the output of the segment begins
+  u32 flushed;   // bytes already in memory, a multiple of 16; later ones are in `Segment::out`
+  u32 segment;   // offset of the segment's output
 };
 
-// Writes the first `len` of the bytes of a word, three at most.
+// Writes the first `len` bytes of a word, at most three.
 DEVICE void put_bytes(u8* to, u32 bytes, u32 len) {
   if (len > 0) to[0] = u8(bytes);
   if (len > 1) to[1] = u8(bytes >> 8);
   if (len > 2) to[2] = u8(bytes >> 16);
 }
 
-// Copies `len` bytes at `from` of `src`, which is aligned and of which `limit` bytes (a multiple of 4) can be
-// read.
+// Copies `len` bytes at `from` of `src`, which is aligned and has `limit` readable bytes (a multiple of 4).
 DEVICE void copy_string(u8* to, const u8* src, u32 from, u32 len, u32 limit) {
   const u32* words = (const u32*)src;
   const u32 last = limit / 4 - 1;
@@ -41,7 +40,7 @@ DEVICE void copy_string(u8* to, const u8* src, u32 from, u32 len, u32 limit) {
   const u32 shift = 8 * (from & 3);
   word = from / 4;
   u32 low = words[min(word, last)];
-  // Unrolled more, it would take the registers that hold the input of the next segment.
+  // More unrolling would take the registers that hold the input of the next segment.
 #pragma unroll 2
   for (; len >= 4; len -= 4, to += 4) {
     const u32 high = words[min(++word, last)];
@@ -51,9 +50,9 @@ DEVICE void copy_string(u8* to, const u8* src, u32 from, u32 len, u32 limit) {
   put_bytes(to, __funnelshift_r(low, words[min(word + 1, last)], shift), len);
 }
 
-// Writes the strings of every 256th code from `i` up to `end`, while nothing of the segment is in memory. A
-// turn of the loop writes a byte, be it the last of one string or the first of another, so that no lane waits
-// for the long strings of others. `zero` is the place in `out` of offset 0 of the segment, modulo 2^32.
+// Writes the strings of every 256th code from `i` up to `end`, while nothing of the segment is in memory. An iteration
+// writes one byte, either the last of one string or the first of another, so that no lane waits for the long strings of
+// others. `zero` is the place in `out` of offset 0 of the segment, modulo 2^32.
 DEVICE void emit_strings(Segment& segment, u32 i, u32 end, u32 zero) {
   if (i >= end) return;
   const u32* after = segment.link + 1;
@@ -61,11 +60,11 @@ DEVICE void emit_strings(Segment& segment, u32 i, u32 end, u32 zero) {
   i32 parent = segment.parent[i];
   u32 next = parent < 0 ? i += THREADS : u32(parent);
   while (parent >= 0 || next < end) {
-    // The first byte of the code after the parent; or, after the whole string, where the next string ends.
+    // The first byte of the code after the parent; or, after a complete string, where the next string ends.
     const u32 link = after[next];
     const u32 byte = parent < 0 ? u32(parent) : link;
     u8* end_of_string = parent < 0 ? segment.out + (zero + (link >> 8)) : at;
-    // Both loads before the store, which the compiler cannot move them over.
+    // Both loads come before the store, because the compiler cannot move them across it.
     parent = segment.parent[next];
     *at = u8(byte);
     at = end_of_string - 1;
@@ -74,8 +73,7 @@ DEVICE void emit_strings(Segment& segment, u32 i, u32 end, u32 zero) {
   *at = u8(parent);
 }
 
-// Writes the string of code i when the first `in_memory` bytes of the segment's output, some at least, are in
-// memory.
+// Writes the string of code i when the first `in_memory` bytes of the segment's output, at least one, are in memory.
 DEVICE void emit_string(Segment& segment, const Window& window, u32 i, u32 zero, u32 in_memory) {
   const u32 start = zero + (segment.link[i] >> 8);
   u32 at = zero + (segment.link[i + 1] >> 8);
@@ -88,7 +86,7 @@ DEVICE void emit_string(Segment& segment, const Window& window, u32 i, u32 zero,
     source = after >> 8;
     if (source <= in_memory && at - start >= LEAST_COPY) break;
   }
-  // Out of the loop, so that lanes copy at the same time.
+  // Outside the loop, so that lanes copy at the same time.
   if (at == start + 1) {
     segment.out[start] = u8(parent);
   } else {
@@ -110,15 +108,14 @@ DEVICE u32 window_end(const Segment& segment, u32 first, u32 stop, u32 limit) {
   return low;
 }
 
-// Moves the `filled` bytes of `out` to memory, but for those that do not fill a line; these move to its
-// begin.
+// Writes the `filled` bytes of `out` to memory, except those that do not fill a line; these move to its beginning.
 DEVICE void flush(Segment& segment, Window& window, u32 filled) {
   const u32 lines = filled / LINE;
   Line* out = (Line*)segment.out;
   Line* to = (Line*)(window.dst + window.flushed);
 #pragma unroll 1
   for (u32 line = threadIdx.x; line < lines; line += THREADS) to[line] = out[line];
-  // Line 0 is this thread's, and nobody else reads the one after the last whole line.
+  // Line 0 belongs to this thread, and no other thread reads the one after the last whole line.
   if (threadIdx.x == 0 && lines > 0 && filled % LINE != 0) out[0] = out[lines];
   window.flushed += lines * LINE;
   __syncthreads();

@@ -1,5 +1,5 @@
-// LZW of the portable encoders: `lzw_parse` makes the codes of every segment, `lzw_layout` the bit at which
-// each begins, `lzw_emit` the words of the stream. The bytes are those of `portable/spec.md`.
+// LZW of the portable encoders: `lzw_parse` makes the codes of every segment, `lzw_layout` computes the bit at which
+// each begins, `lzw_emit` writes the words of the stream. The bytes are those of `portable/spec.md`.
 #include "lzw/lzw_strings.cuh"
 #include "offsets.cuh"
 
@@ -15,10 +15,10 @@ struct Place {
 struct Stream {
   Scratch scratch;
   u32 segments;
-  u64 bits;  // in all
+  u64 bits;  // in total
 };
 
-// The value of an item and how many bits it has.
+// The value of an item and its number of bits.
 struct Item {
   u32 value, width;
 };
@@ -95,7 +95,7 @@ KERNEL(lzw_emit, 256, EncodeArgs) {
   if (!to_compress(args, block) || segment >= segments) return;
   const Scratch scratch = scratch_of(args, block);
   const Stream stream = {scratch, segments, FIRST_BITS + scratch.bits[segments]};
-  // Words of which the first bit is this segment's; the first of all belongs to the first segment.
+  // Words whose first bit belongs to this segment; the very first word belongs to the first segment.
   const u64 begin = segment == 0 ? 0 : (FIRST_BITS + scratch.bits[segment] + 31) / 32;
   const u64 end = (FIRST_BITS + scratch.bits[segment + 1] + 31) / 32;
   u32* out = (u32*)(args.slab + block.dst);

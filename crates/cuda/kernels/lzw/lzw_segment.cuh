@@ -1,10 +1,9 @@
-// A segment of TIFF's LZW: the codes between two Clear codes. Where code i lies depends on i alone, so all
-// codes of a segment are fetched at once; a code's string is the string of an earlier code, its parent, and
-// one byte more, the first of the code after the parent. Chains of parents are followed by all threads at the
-// same time.
+// A segment of TIFF's LZW: the codes between two Clear codes. The position of code i depends on i alone, so all codes
+// of a segment are fetched at once. A code's string is the string of an earlier code, its parent, plus one byte, the
+// first of the code after the parent. All threads follow chains of parents at the same time.
 //
-// Out of this come, for every code, the offset of its string in the output of the segment and its first byte:
-// all that `lzw_emit.cuh` needs. A segment in which the table stays full without Clear is left to the host.
+// The result, for every code, is the offset of its string in the output of the segment and its first byte: all that
+// `lzw_emit.cuh` needs. A segment in which the table stays full without Clear is left to the host.
 #pragma once
 #include "block_scan.cuh"
 #include "lines.cuh"
@@ -12,17 +11,17 @@
 namespace lzw {
 
 constexpr u32 THREADS = 256;
-// Odd, so that threads that walk their codes side by side touch different banks of shared memory.
+// Odd, so that threads that walk their codes in step use different banks of shared memory.
 constexpr u32 CODES_PER_THREAD = 15;
 // The table is full after code 3838; writers clear it before, or with the code after.
 constexpr u32 MOST_CODES = THREADS * CODES_PER_THREAD;
 constexpr u32 CLEAR = 256;
 constexpr u32 END = 257;
 constexpr u32 FIRST = 258;
-// Put where a code would lie after the last that the input holds.
+// Marks a code behind the last one in the input.
 constexpr u32 NO_CODE = 0xFFFF;
-// Links, of 16 bits: the index of the parent, or ROOT and the byte the code stands for, or, of codes that are
-// no strings, what is left of them modulo 2^16.
+// Links of 16 bits: the index of the parent; or ROOT plus the byte that the code represents; or, for codes without a
+// string, their remainder modulo 2^16.
 constexpr u32 ROOT = 0x8000;
 constexpr u32 INDEX = 0xFFF;
 constexpr u32 CLEARED = u16(CLEAR - FIRST);
@@ -33,21 +32,21 @@ constexpr u32 MOST_BITS = 18670 + 12 * (MOST_CODES - 1790);
 constexpr u32 STAGED_LINES = (15 + (7 + MOST_BITS + 7) / 8 + 4 + 15) / LINE;
 constexpr u32 OUT_BYTES = 16384;
 
-// The memory of a block: of one segment after the other.
+// Memory of a block, used for one segment after the other.
 struct Segment {
-  // While chains are followed: bytes that a string has more than the one the link in the low half leads to.
-  // Afterwards: offset of the string, and its first byte in the low 8 bits.
+  // While chains are followed: the bytes by which a string is longer than that of the link in the low half. Afterwards:
+  // offset of the string, and its first byte in the low 8 bits.
   u32 link[MOST_CODES + 1];
   // The links to the parents; signed, so that ROOT is the sign.
   i16 parent[MOST_CODES];
-  // Output on its way to memory; between two segments, the input of the next.
+  // Pending output; between two segments, the input of the next.
   alignas(16) u8 out[OUT_BYTES];
   u32 warp_sums[THREADS / 32];
-  u32 stop;     // number of codes: index of the first that is no string
-  u32 invalid;  // index of the first code that stands for no string, or none yet
+  u32 stop;     // number of codes: index of the first that has no string
+  u32 invalid;  // index of the first code that has no string, or none yet
 };
 
-// The longest segment's output, 3839 strings of up to 3839 bytes, has 23 bits.
+// The longest segment's output, 3839 strings of up to 3839 bytes, needs 23 bits.
 static_assert(u64(MOST_CODES) * (MOST_CODES + 1) / 2 < 1u << 24, "an offset and a byte in one word");
 static_assert(MOST_CODES <= INDEX + 1, "an index and ROOT in one half");
 static_assert(STAGED_LINES <= 2 * THREADS && LINE + STAGED_LINES * LINE <= OUT_BYTES, "two lines a thread");
@@ -62,12 +61,12 @@ DEVICE u32 bit_of(u32 i) {
                     : 18670 + 12 * (i - 1790);
 }
 
-// The lines of input from which a thread puts a segment together.
+// The lines of input from which a thread assembles a segment.
 struct Staged {
   Line lines[2];
 };
 
-// Loads what may hold the segment at `bit` of `src`. Lines that begin after the input are not read.
+// Loads the lines that may hold the segment at `bit` of `src`. Lines that begin after the input are not read.
 DEVICE Staged load_input(const u8* src, u32 src_len, u64 bit) {
   Staged staged = {};
   const u32 byte = u32(bit >> 3);
@@ -100,14 +99,14 @@ DEVICE void store_input(Segment& segment, const Staged& staged) {
 
 DEVICE u32 big_endian(u32 word) { return __byte_perm(word, 0, 0x0123); }
 
-// Fetches the codes of this thread: `skip` bits of the staged input come before the segment, which has `bits`
-// bits. Codes at and after the first that is no string, or stands for none yet, may have any links.
+// Fetches the codes of this thread: `skip` bits of the staged input precede the segment, which has `bits` bits. From
+// the first code that has no string, or none yet, links may be arbitrary.
 DEVICE void fetch(Segment& segment, u32 skip, u64 bits) {
   const u32 first = threadIdx.x * CODES_PER_THREAD;
-  // Within the codes of a thread the width changes once at most.
+  // The width changes at most once within the codes of a thread.
   const u32 wider_at = first < 254 ? 254 : first < 766 ? 766 : first < 1790 ? 1790 : MOST_CODES;
   u32 width = width_of(first);
-  // Both count from `words` on.
+  // Both are counted from `words` on.
   u32 end = skip + bit_of(first);
   i32 left = i32(skip + u32(min(bits, u64(MOST_BITS)))) - i32(end & ~31u);
   const u32* words = (const u32*)staging(segment) + end / 32;
@@ -116,7 +115,7 @@ DEVICE void fetch(Segment& segment, u32 skip, u64 bits) {
   u32 low = big_endian(words[1]);
   u32 stop = MOST_CODES;
   u32 invalid = MOST_CODES;
-  // Unrolled wholly, much would be kept in registers from segment to segment.
+  // Full unrolling would keep much in registers from segment to segment.
 #pragma unroll 5
   for (u32 i = first; i < first + CODES_PER_THREAD; ++i) {
     if (i == wider_at) ++width;
@@ -143,9 +142,9 @@ DEVICE void fetch(Segment& segment, u32 skip, u64 bits) {
   if (invalid < MOST_CODES) atomicMin(&segment.invalid, invalid);
 }
 
-// Follows the links of this thread's codes before `stop` to their roots. Every link is right at every moment,
-// the shorter ones that other threads write meanwhile as well, so any order of reads and writes leads to the
-// same end; an index always falls, so there is an end.
+// Follows the links of this thread's codes before `stop` to their roots. Every link is correct at all times, including
+// shorter ones that other threads write meanwhile, so any order of reads and writes gives the same result; indices
+// always decrease, so this ends.
 DEVICE void follow(Segment& segment, u32 (&links)[CODES_PER_THREAD], u32 stop) {
   constexpr u32 AT_ONCE = 3;
   const u32 first = threadIdx.x * CODES_PER_THREAD;
@@ -176,7 +175,7 @@ DEVICE void follow(Segment& segment, u32 (&links)[CODES_PER_THREAD], u32 stop) {
   }
 }
 
-// Turns links into offsets; the output of the segment has so many bytes.
+// Turns links into offsets; returns the number of output bytes of the segment.
 DEVICE u32 place_strings(Segment& segment, u32 stop) {
   u32 links[CODES_PER_THREAD];
   follow(segment, links, stop);
@@ -186,7 +185,7 @@ DEVICE u32 place_strings(Segment& segment, u32 stop) {
   for (u32 k = 0; k < CODES_PER_THREAD; ++k) {
     if (first + k < stop) bytes += (links[k] >> 16) + 1;
   }
-  // All threads have followed their links when this returns.
+  // When this returns, all threads have followed their links.
   const Prefix prefix = block_prefix<THREADS / 32>(bytes, segment.warp_sums);
   u32 offset = prefix.before;
 #pragma unroll

@@ -1,10 +1,9 @@
-// The table of strings of an LZW encoder in shared memory, and the walk through a segment by one lane.
+// The string table of an LZW encoder in shared memory, and the walk through a segment by one lane.
 //
-// A string is the code of all its bytes but the last, and that byte. A slot has the two on top of the
-// string's own code, so that one exclusive or tells whether it is the one looked for, and gives its code.
-// Four slots are read at once; where they are full four others follow. Every byte waits for the table's
-// answer to the one before it: what does not depend on that answer is made for all bytes of a window ahead,
-// by all lanes.
+// A string is the code of all its bytes but the last, plus that byte. A slot holds these two above the string's own
+// code, so that one exclusive or tells whether it matches, and yields its code. Four slots are read at once; if they
+// are full, four others follow. Every byte waits for the table's result for the previous one, so everything that does
+// not depend on that result is precomputed by all lanes for all bytes of a window.
 #pragma once
 #include "lzw/lzw_items.cuh"
 
@@ -15,37 +14,36 @@ constexpr u32 EMPTY = 0xFFFFFFFFu;
 // Bits of the place of a bucket, in bytes.
 constexpr u32 PLACES = (BUCKETS - 1) * 16;
 constexpr u32 CODE_MASK = 0xFFF;
-// The sum of the two spreads over buckets what differs little in either.
+// The sum of the two products spreads similar codes and bytes over buckets.
 constexpr u32 BYTE_FACTOR = 113, CODE_FACTOR = 1637;
-// Bytes that are made ready at a time, four a lane.
+// Bytes prepared at a time, four per lane.
 constexpr u32 WINDOW = 128;
 
 static_assert(GROUP < BUCKETS * 4, "there is always an empty slot");
 
-// Thirteen of these, no more than 16896 bytes each, fit on a multiprocessor of 228 KiB.
+// Thirteen of these, at most 16896 bytes each, fit on a multiprocessor of 228 KiB.
 struct Shared {
-  uint4 quads[WINDOW / 4 + BUCKETS];  // the window, then the table: its first is read ahead for nothing
+  uint4 quads[WINDOW / 4 + BUCKETS];  // the window, then the table: its first entry is read ahead but not used
 };
 
 DEVICE uint4* window_of(Shared& shared) { return shared.quads; }
 DEVICE uint4* buckets_of(Shared& shared) { return shared.quads + WINDOW / 4; }
 
-// A byte made ready: its own bits where a slot has them, its share of the place of a bucket below.
+// A prepared byte: its own bits where a slot has them, and below them its share of a bucket's place.
 DEVICE u32 ready(u32 byte) { return byte << 12 | (byte * BYTE_FACTOR & 0xFF) << 4; }
 
 DEVICE uint4 ready_four(u32 bytes) {
   return {ready(bytes & 0xFF), ready(bytes >> 8 & 0xFF), ready(bytes >> 16 & 0xFF), ready(bytes >> 24)};
 }
 
-// What the lane that walks has come to.
+// State of the walking lane.
 struct Walk {
-  u32 code;    // of the bytes since the last code was written
-  u32 next;    // the code of the next new string
-  u16* codes;  // where the next code is written
+  u32 code;    // code of the bytes since the last code was written
+  u32 next;    // code of the next new string
+  u16* codes;  // destination of the next code
 };
 
-// The four slots at a place, and what is the least of them beside the string: its code where it is one of
-// them.
+// The four slots at a place, and the smallest of them XORed with the string: its code if it is one of them.
 struct Probe {
   uint4 slots;
   u32 found;
@@ -56,11 +54,11 @@ DEVICE Probe probe(Shared& shared, u32 place, u32 string) {
   return {slots, min(min(slots.x ^ string, slots.y ^ string), min(slots.z ^ string, slots.w ^ string))};
 }
 
-// A string that was not among the first four: one of the others, or a new one. The code to go on with.
+// Handles a string that was not among the first four: it is in another slot, or new. Returns the code to continue with.
 DEVICE u32 further(Shared& shared, Walk& walk, Probe first, u32 place, u32 string, u32 byte) {
 #pragma unroll 1
   while (first.slots.w != EMPTY) {
-    // An odd number of buckets on, so that all of them come.
+    // Advances by an odd number of buckets, so that all of them are visited.
     place = (place + (byte | 16)) & PLACES;
     first = probe(shared, place, string);
     if (first.found <= CODE_MASK) return (first.found ^ byte) & CODE_MASK;
@@ -77,7 +75,7 @@ DEVICE u32 further(Shared& shared, Walk& walk, Probe first, u32 place, u32 strin
   return byte >> 12;
 }
 
-// Takes a byte that was made ready.
+// Takes a prepared byte.
 DEVICE void take(Shared& shared, Walk& walk, u32 byte) {
   const u32 string = walk.code << 20 | byte, place = (walk.code * (CODE_FACTOR * 16) + byte) & PLACES;
   const Probe first = probe(shared, place, string);
@@ -103,15 +101,15 @@ DEVICE void walk_window(Shared& shared, Walk& walk, u32 count) {
   for (; at < count; ++at) take(shared, walk, ((const u32*)window_of(shared))[at]);
 }
 
-// The four bytes from `at` on of those behind the first, of which there are `count`. Others may be read with
-// them: up to 64 bytes behind a block may.
+// Four bytes from `at` on of the `count` bytes behind the first. Bytes behind them may be read too: up to 64 bytes
+// behind a block are readable.
 DEVICE u32 four_bytes(const u8* src, u32 at, u32 count) {
   if (at >= count) return 0;
   const u32* words = (const u32*)(src + at);
   return __funnelshift_r(words[0], words[1], 8);
 }
 
-// Writes the codes of `len` bytes, by a warp; how many, in lane 0. `src` is aligned to 4 bytes.
+// Writes the codes of `len` bytes, by a warp; returns their number in lane 0. `src` is aligned to 4 bytes.
 DEVICE u32 parse(Shared& shared, const u8* src, u32 len, u16* codes) {
   const u32 lane = threadIdx.x, count = len - 1;
 #pragma unroll 4

@@ -1,4 +1,4 @@
-// First pass of the encoders that look for matches: the chains. A warp a segment of a block.
+// First pass of the encoders that search for matches: the chains. One warp per segment of a block.
 #include "matches/match_chains.cuh"
 
 KERNEL(chains, 32, EncodeArgs) {

@@ -1,4 +1,4 @@
-// Third pass of the encoders that look for matches: which of them become tokens. A CUDA block a part.
+// Third pass of the encoders that search for matches: chooses which matches become tokens. One CUDA block per part.
 #include "matches/match_choice.cuh"
 
 KERNEL_RESIDENT(choose, 512, 4, EncodeArgs) {

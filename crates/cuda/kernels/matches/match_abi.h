@@ -1,17 +1,19 @@
-// Scratch of the encoders that look for matches (`portable/spec.md`, "Matches"), and which share of a block a
-// CUDA block has; twins of `src/encode/codec/matches.rs`. Each array begins at a multiple of 256 bytes:
-//   u16 before[len]      distance to before(p), 0 where there is none
-//   u32 matches[len]     match(p) as distance | length << 20, 0 where there is none
+// Scratch of the encoders that search for matches (`portable/spec.md`, "Matches"), and the share of a block that a CUDA
+// block takes; counterparts of `src/encode/codec/matches.rs`. Each array begins at a multiple of 256 bytes:
+//
+//   u16 before[len]      distance to before(p), 0 if there is none
+//   u32 matches[len]     match(p) as distance | length << 20, 0 if there is none
 //   u32 starts[len/32]   bit p: a token begins at p
-// and then what the codec itself needs.
+//
+// followed by the codec's own data.
 #pragma once
 #include "encode_abi.h"
 #include "matches/match_rules.cuh"
 
 constexpr u32 MATCH_LENGTH_SHIFT = 20;
 
-// Bytes of a block that a CUDA block of `search` and `runs` takes: the threads of one are at work in one
-// window, which the first-level cache holds.
+// Bytes of a block that a CUDA block of `search` and `runs` takes: its threads work in one window, which the
+// first-level cache holds.
 constexpr u32 SEARCHED = 16384;
 
 struct MatchScratch {
@@ -39,15 +41,15 @@ DEVICE MatchScratch match_scratch(const EncodeArgs& args, const EncodeBlock& blo
 DEVICE u32 match_length(u32 match) { return match >> MATCH_LENGTH_SHIFT; }
 DEVICE u32 match_distance(u32 match) { return match & ((1u << MATCH_LENGTH_SHIFT) - 1); }
 
-// Whether a block has bytes to compress: not where it is sparse, or a value did not fit. Relaxed, because the
-// last pass says ENCODE_DONE of a block while other parts of it are still at work.
+// Returns whether a block has bytes to compress: not if it is sparse or a value did not fit. A relaxed load, because
+// the last pass reports ENCODE_DONE for a block while other parts of it are still being processed.
 DEVICE bool has_bytes(const EncodeArgs& args, const EncodeBlock& block) {
   const u32 state = relaxed_load(args.states + block.index);
   return state == ENCODE_PACKED || state == ENCODE_DONE;
 }
 
-// The positions from `start` to `end` of a block: what this CUDA block of a pass that works on `size` bytes
-// has to do, nothing where `start` is `end`.
+// The positions from `start` to `end` of a block: the share of this CUDA block in a pass that works on `size` bytes. It
+// is empty if `start` equals `end`.
 struct Share {
   u32 start, end;
 };

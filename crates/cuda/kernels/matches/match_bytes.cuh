@@ -1,5 +1,5 @@
-// Bytes of a block as words at any position, and how far two places of it agree. Reads up to 8 bytes beyond
-// what is compared.
+// Bytes of a block as words at any position, and the number of equal bytes at two places. Reads up to 8 bytes beyond
+// the compared ones.
 #pragma once
 #include "device.h"
 
@@ -11,18 +11,18 @@ DEVICE u32 word_at(const u32* words, u32 p) {
   return __funnelshift_r(at[0], at[1], (p & 3) * 8);
 }
 
-// The position of a lane, and how long a match there may be at most. Those of a warp come one after the other
-// and are all of one part.
+// The position of a lane, and the maximum length of a match there. The positions of a warp are consecutive and belong
+// to one part.
 struct Spot {
   const u32* words;
   u32 p, most, lane;
 };
 
-// Bytes that every lane compares by itself; at least the lanes of a warp, see `agreed_far`.
+// Bytes that every lane compares by itself; at least the number of lanes of a warp, see `agreed_far`.
 constexpr u32 NEAR = 32;
 
-// How many bytes from the spot and from `c` on are the same, as far as NEAR; up to NEAR + 8 bytes are read.
-// Eight at a time: in most warps some lanes are at it, and it is instructions that count.
+// The number of equal bytes from the spot and from `c` on, up to NEAR; reads up to NEAR + 8 bytes. Compares eight at a
+// time: in most warps some lanes are comparing, and the instruction count dominates.
 DEVICE u32 agreed_near(const Spot& spot, u32 c) {
   const u32* left = spot.words + (spot.p >> 2);
   const u32* right = spot.words + (c >> 2);
@@ -48,9 +48,9 @@ DEVICE u32 agreed_near(const Spot& spot, u32 c) {
   return min(n, spot.most);
 }
 
-// The same without NEAR, for all lanes of a warp at once: `near` is what `agreed_near` said. Lanes that go on
-// and have the same distance end at the same place, since each has seen as many equal bytes as the warp has
-// lanes: the last of them is compared by all lanes, for all.
+// The same beyond NEAR, for all lanes of a warp at once: `near` is the result of `agreed_near`. Lanes that continue
+// with the same distance end at the same place, because each has seen as many equal bytes as the warp has lanes: so all
+// lanes together compare for the last of them.
 DEVICE u32 agreed_far(const Spot& spot, u32 c, u32 near) {
   const bool open = near == NEAR && near < spot.most;
   const u32 until = spot.p + spot.most, distance = spot.p - c;

@@ -1,9 +1,9 @@
-// before(p) of `portable/spec.md`: for every position of a segment the last earlier one with the same key, by
+// before(p) of `portable/spec.md`: finds for every position of a segment the last earlier one with the same key, with
 // one warp.
 //
-// The table holds for each key the last position that had it, counted from 1 at the beginning of the window
-// before the segment; 32 positions are looked up, then entered, at a time. Those of the window before are
-// entered only. Segments know nothing of each other: the window before is all that can be asked for.
+// The table holds the last position of each key, counted from 1 at the beginning of the window before the segment; 32
+// positions at a time are looked up, then entered. Those of the window before are only entered. Segments are
+// independent: no position refers to anything before that window.
 #pragma once
 #include "matches/match_abi.h"
 #include "matches/match_bytes.cuh"
@@ -15,25 +15,25 @@ struct ChainTable {
   u16 last[1u << KEY_BITS];
 };
 
-// Positions 1 to 65535; the last of a segment may be 65536, which nobody asks for any more.
+// Positions 1 to 65535; the last of a segment may be 65536, which is never looked up.
 static_assert(WINDOW % 128 == 0 && SEGMENT % 128 == 0 && WINDOW + SEGMENT <= 65536, "positions in 16 bits");
 static_assert(KEY == 5, "what match_key takes");
 
-// The key of the position with these four bytes and the one behind.
+// The key of the position with these four bytes and the following one.
 DEVICE u32 match_key(u32 word, u32 byte) {
   return (word * 0x9E3779B1u + byte * 0x85EBCA77u) >> (32 - KEY_BITS);
 }
 
-// Groups of 32 positions whose words are loaded at once, a lane one of them.
+// Groups of 32 positions whose words are loaded at once, one per lane.
 constexpr u32 GROUPS = 4;
 constexpr u32 CHUNK = 32 * GROUPS;
 
-// The word of this lane of the chunk at `p`; those past the block are not looked at.
+// This lane's word of the chunk at `p`; words past the block are not used.
 DEVICE u32 chunk_word(const u32* words, u32 p, u32 len, u32 lane) {
   return words[min(p / 4 + lane, len / 4)];
 }
 
-// The key of position `group * 32 + lane` of a chunk with these words, of which `next` come behind.
+// The key of position `group * 32 + lane` of a chunk with these words, which `next` follow.
 DEVICE u32 key_in_chunk(u32 now, u32 next, u32 group, u32 lane) {
   const u32 at = group * 8 + lane / 4, shift = (lane & 3) * 8;
   const u32 low = __shfl_sync(ALL_LANES, now, (int)at);
@@ -45,14 +45,14 @@ DEVICE u32 key_in_chunk(u32 now, u32 next, u32 group, u32 lane) {
   return match_key(__funnelshift_r(low, high, shift), high >> shift & 0xFF);
 }
 
-// A position of a group, a lane's.
+// A lane's position of a group.
 struct Keyed {
   u32 key;
   u32 peers;  // lanes with the same key
-  bool has;   // a key at all
+  bool has;   // whether the position has a key
 };
 
-// Looks up, where that is wanted, and enters the positions of a group, this lane's at `place`: its distance.
+// Looks up (if `wanted`) and enters the positions of a group, this lane's at `place`; returns its distance.
 DEVICE u32 chain_group(ChainTable& table, const Keyed& keyed, u32 place, bool wanted, u32 lane) {
   const u32 nearer = keyed.peers & ((1u << lane) - 1);
   u32 distance = 0;
@@ -68,7 +68,7 @@ DEVICE u32 chain_group(ChainTable& table, const Keyed& keyed, u32 place, bool wa
   return distance;
 }
 
-// The chains of a segment of a block of `len` bytes, by one warp.
+// Makes the chains of a segment of a block of `len` bytes, with one warp.
 DEVICE void chain_segment(ChainTable& table, const u32* words, u32 len, const Share& segment, u16* before) {
   const u32 lane = threadIdx.x & 31, from = segment.start - min(segment.start, WINDOW);
   const u32 keyed = len - min(len, KEY - 1);

@@ -1,10 +1,10 @@
-// Which positions of a part begin a token (`portable/spec.md`, "Choice"), by a CUDA block.
+// Chooses the positions of a part that begin a token (`portable/spec.md`, "Choice"), with a CUDA block.
 //
-// From every position there is one next, so that the starts are a path. Groups of 32 positions: a warp finds
-// for each of them where the path leaves the group if it comes there, and over which positions, by doubling.
-// Then one warp follows the path from group to group, each lane some groups, first from where they begin,
-// then from where the lane before came out, until nothing changes: paths meet soon. Where a group is entered
-// says which of the paths through it is the one.
+// Every position has one successor, so the starts form a path. It is split into groups of 32 positions. For each
+// position a warp finds, by doubling, where a path through it leaves the group and which positions it touches. Then one
+// warp follows the path from group to group, several groups per lane, first from their beginning, then from where the
+// previous lane left, until nothing changes: paths soon merge. The entry into a group selects the actual path among
+// those through it.
 #pragma once
 #include "matches/match_abi.h"
 #include "matches/match_bytes.cuh"
@@ -12,30 +12,30 @@
 constexpr u32 CHOICE_THREADS = 512;
 constexpr u32 CHOICE_WARPS = CHOICE_THREADS / 32;
 constexpr u32 CHOICE_WINDOW = 4096;  // positions at a time
-constexpr u32 CHOICE_TURNS = CHOICE_WINDOW / CHOICE_THREADS;  // groups a warp, at a time
+constexpr u32 CHOICE_TURNS = CHOICE_WINDOW / CHOICE_THREADS;  // groups per warp and window
 constexpr u32 NO_ENTRY = 32;
 
 struct Choice {
-  u16 exits[CHOICE_WINDOW];  // of every position: where its path leaves its group
-  // Of every group: at which of its positions it is entered, or NO_ENTRY.
+  u16 exits[CHOICE_WINDOW];  // per position: where its path leaves its group
+  // Per group: the position at which it is entered, or NO_ENTRY.
   alignas(4) u8 entries[CHOICE_WINDOW / 32];
-  u32 carry;  // where the path enters the next window, from its beginning
+  u32 carry;  // where the path enters the next window, relative to its beginning
 };
 
 static_assert(CHOICE_WINDOW + (1u << (32 - MATCH_LENGTH_SHIFT)) <= 65536, "an exit in 16 bits");
 
-// Where a path leaves its group, from the group's beginning, and which of its positions it touches.
+// Where a path leaves its group, relative to the group's beginning, and the positions that it touches.
 struct GroupPath {
   u32 exit, touched;
 };
 
-// What a match gains; that of nothing is less than any.
+// Gain of a match; that of no match is less than any other.
 DEVICE i32 gain_of(u32 match) {
   if (match == 0) return -(1 << 20);
   return GAIN_A_BYTE * (i32)match_length(match) - (32 - __clz((int)match_distance(match)));
 }
 
-// The path from the position of this lane, of all lanes of a warp at once; `p` may be past `end`.
+// The path from the position of this lane, for all lanes of a warp at once; `p` may be past `end`.
 DEVICE GroupPath group_path(const u32* matches, u32 p, u32 end, bool lazy, u32 lane) {
   const u32 match = p < end ? matches[p] : 0;
   u32 after = __shfl_down_sync(ALL_LANES, match, 1);
@@ -51,12 +51,11 @@ DEVICE GroupPath group_path(const u32* matches, u32 p, u32 end, bool lazy, u32 l
   return path;
 }
 
-// Groups that one lane follows.
+// Groups per lane.
 constexpr u32 CHOICE_SPAN = CHOICE_WINDOW / 32 / 32;
 static_assert(CHOICE_SPAN == 4 && NO_ENTRY == 32, "the entries of a lane are one word");
 
-// Follows the path from `at` through the groups of a lane, up to position `end` of the window: where it comes
-// out.
+// Follows the path from `at` through the groups of a lane, up to position `end` of the window; returns where it leaves.
 DEVICE u32 follow(Choice& choice, u32 at, u32 end, u32 lane) {
   ((u32*)choice.entries)[lane] = NO_ENTRY * 0x01010101u;
 #pragma unroll 1
@@ -67,8 +66,8 @@ DEVICE u32 follow(Choice& choice, u32 at, u32 end, u32 lane) {
   return at;
 }
 
-// Where the path enters each group of a window of `len` positions, by one warp. Every round one more lane at
-// least is right.
+// Finds where the path enters each group of a window of `len` positions, with one warp. Every round makes at least one
+// more lane right.
 DEVICE void enter_groups(Choice& choice, u32 len, u32 lane) {
   const u32 end = min((lane + 1) * CHOICE_SPAN * 32, len);
   u32 entry = lane == 0 ? choice.carry : lane * CHOICE_SPAN * 32;
@@ -87,7 +86,7 @@ DEVICE void enter_groups(Choice& choice, u32 len, u32 lane) {
   if (lane == 31) choice.carry = exit - len;
 }
 
-// Bits of `starts` past the end of the block mean nothing.
+// Bits of `starts` past the end of the block have no meaning.
 DEVICE void choose_part(Choice& choice, const MatchScratch& scratch, const Share& part, bool lazy) {
   const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32;
   if (threadIdx.x == 0) choice.carry = 0;

@@ -1,4 +1,4 @@
-// The numbers of `portable/spec.md`, "Matches"; twins of `portable.rs`.
+// The constants of `portable/spec.md`, "Matches"; counterparts of `portable.rs`.
 #pragma once
 #include "device.h"
 

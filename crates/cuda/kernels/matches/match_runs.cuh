@@ -1,17 +1,17 @@
-// match(p) of `portable/spec.md` for the effort without chains: only two distances, so that a bit a position
-// says whether its byte is the one so far before, and a match is a run of ones. By a CUDA block, its share at
-// once.
+// match(p) of `portable/spec.md` for the effort without chains. There are only two distances, so one bit per position
+// and distance tells whether its byte equals the one that far before, and a match is a run of ones. A CUDA block takes
+// its share at once.
 #pragma once
 #include "matches/match_abi.h"
 #include "matches/match_bytes.cuh"
 
 constexpr u32 RUNS_THREADS = 256;
-// Words of bits of a share, and of what a match at its end may reach.
+// Words of bits of a share, including the reach of a match at its end.
 constexpr u32 RUN_WORDS = (SEARCHED + MOST + 31) / 32;
 
 struct RunBits {
-  u32 near[RUN_WORDS];  // the byte before
-  u32 far[RUN_WORDS];   // that of the pixel before
+  u32 near[RUN_WORDS];  // equal to the previous byte
+  u32 far[RUN_WORDS];   // equal to that of the previous pixel
 };
 
 // Fills the bits of the positions from `start` on; past the block they are 0.
@@ -30,7 +30,7 @@ DEVICE void find_equal(RunBits& bits, const u8* bytes, u32 start, u32 len, u32 u
   }
 }
 
-// How many bits from `at` on are ones, `most` at most.
+// The number of consecutive ones from `at` on, at most `most`.
 DEVICE u32 ones_at(const u32* bits, u32 at, u32 most) {
   u32 word = at / 32, n = 32 - (at & 31);
   u32 zeros = ~bits[word] >> (at & 31);

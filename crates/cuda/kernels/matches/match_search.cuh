@@ -1,15 +1,15 @@
-// match(p) of `portable/spec.md`: the best of the candidates of a position, a lane each, 32 positions one
-// after the other a warp. A warp goes on as long as one of its lanes has candidates, so that its lanes can
-// compare long matches together.
+// match(p) of `portable/spec.md`: the best of a position's candidates, one position per lane, 32 positions at a time
+// per warp. A warp continues as long as one of its lanes has candidates, so that its lanes can compare long matches
+// together.
 #pragma once
 #include "matches/match_abi.h"
 #include "matches/match_bytes.cuh"
 
-// The best match so far of a position. It begins one below the least: a candidate that is not longer need not
-// be known.
+// The best match so far of a position. Its length starts one below the minimum: candidates that are not longer are
+// ignored.
 struct BestMatch {
   u32 length, distance;
-  u32 tail;  // what a longer one has at the place of its last byte but three to one beyond it
+  u32 tail;  // the bytes that a longer match must have from three before this one's end to one behind it
 };
 
 static_assert(LEAST >= 4, "the first tail has four bytes");
@@ -18,7 +18,7 @@ DEVICE BestMatch no_match(const Spot& spot) {
   return {LEAST - 1, 0, word_at(spot.words, spot.p + LEAST - 4)};
 }
 
-// One candidate each for the lanes that have one (`alive`).
+// Tries one candidate for each lane that has one (`alive`).
 DEVICE void try_candidate(const Spot& spot, u32 c, bool alive, BestMatch& best) {
   u32 agreed = 0;
   if (alive && word_at(spot.words, c + best.length - 3) == best.tail) agreed = agreed_near(spot, c);
@@ -30,8 +30,8 @@ DEVICE u32 match_of(const BestMatch& best) {
   return best.length < LEAST ? 0 : best.distance | best.length << MATCH_LENGTH_SHIFT;
 }
 
-// The match of a spot among the candidates of its chain and the row above. Nothing is longer than the spot's
-// `most`, so that a match of so many bytes ends the search, too.
+// The match of a spot among the candidates of its chain and the row above. No match is longer than the spot's `most`,
+// so a match of that length also ends the search.
 DEVICE u32 search_chain(const EncodeArgs& args, const u16* before, u32 row, const Spot& spot) {
   const u32 enough = min(args.nice, spot.most);
   BestMatch best = no_match(spot);
@@ -59,7 +59,7 @@ DEVICE void search_share(const EncodeArgs& args) {
   const Share share = share_of(args, block, SEARCHED);
   const MatchScratch scratch = match_scratch(args, block);
   Spot spot = {packed_words(args, block), share.start + threadIdx.x, 0, threadIdx.x & 31};
-  // Whole warps go on or stop.
+  // Only whole warps continue or stop.
 #pragma unroll 1
   for (; spot.p - spot.lane < share.end; spot.p += THREADS) {
     const u32 part_end = min(block.len, (spot.p / PART + 1) * PART);

@@ -1,5 +1,5 @@
-// Second pass of the encoders that look for matches: the best match of every position, whatever becomes of it.
-// `runs` is the one for the effort without chains.
+// Second pass of the encoders that search for matches: the best match of every position, used or not. `runs` is the
+// variant for the effort without chains.
 #include "matches/match_runs.cuh"
 #include "matches/match_search.cuh"
 

@@ -1,14 +1,14 @@
-// What Deflate and ZSTD by nvCOMP have in common: handing a chunk over, and the part of the verdict that is nvCOMP's.
+// Shared by Deflate and ZSTD with nvCOMP: passing a chunk to it, and checking its result.
 //
-// nvCOMP's behaviour on streams that are not right is undefined, and a batch is one call: a block whose outside is not
-// plainly right is handed over as an empty stream, and is a fault whatever nvCOMP says.
+// nvCOMP's behaviour on invalid streams is undefined, and a batch is one call: a block whose framing is not plainly
+// correct is passed as an empty stream, and is a fault regardless of nvCOMP's result.
 #pragma once
 #include "copy.cuh"
 #include "nvcomp/nvcomp_abi.h"
 
 const u32 NVCOMP_THREADS = 128;
 
-// Hands over `len` bytes at `payload`, or where the block is not `right` the empty stream. All threads call it.
+// Passes `len` bytes at `payload` to nvCOMP, or the empty stream if the block is not `right`. Called by all threads.
 DEVICE void nvcomp_hand_over(const NvcompArgs& args, u32 index, bool right, const u8* payload, u32 len,
                              const u8* empty, u32 empty_len) {
   const DecodeBlock block = args.decode.blocks[index];
@@ -28,7 +28,7 @@ DEVICE void nvcomp_hand_over(const NvcompArgs& args, u32 index, bool right, cons
   if (!right) args.decode.statuses[block.status] = FAULT_CORRUPT;
 }
 
-// Whether nvCOMP decompressed a block that was handed over, to exactly its bytes. What was refused before stays so.
+// Returns whether nvCOMP decompressed a block to exactly its size. A block that was rejected before stays rejected.
 DEVICE bool nvcomp_decoded(const NvcompArgs& args, u32 index, const DecodeBlock& block) {
   if (args.decode.statuses[block.status] != FAULT_PENDING) return false;
   return args.said[index] == 0 && args.written[index] == block.dst_len;

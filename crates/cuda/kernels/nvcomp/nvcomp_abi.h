@@ -1,15 +1,16 @@
-// What the passes before and after nvCOMP's batched decompressors are told; the twin of `src/vendor/nvcomp/queue.rs`. The six
-// lists are nvCOMP's, an entry for each of `decode.blocks`: the first pass writes them all, nvCOMP reads the chunks and
-// reports, the last pass judges. Scratch of a block holds its payload, aligned, and no less than 16 bytes.
+// Arguments of the passes before and after nvCOMP's batched decompressors; the counterpart of
+// `src/vendor/nvcomp/queue.rs`. The six lists are nvCOMP's, one entry per `decode.blocks`: the first pass writes them
+// all, nvCOMP reads the chunks and reports, the last pass checks. The scratch of a block holds its payload, aligned,
+// and at least 16 bytes.
 #pragma once
 #include "abi.h"
 
 struct NvcompArgs {
   DecodeArgs decode;
-  const u8** sources;  // where a chunk's payload is
-  u64* lengths;        // its bytes
-  u64* rooms;          // bytes that shall come out
-  u64* written;        // bytes that came out
+  const u8** sources;  // address of a chunk's payload
+  u64* lengths;        // bytes of the payload
+  u64* rooms;          // expected output bytes
+  u64* written;        // actual output bytes
   u8** targets;
   u32* said;           // nvCOMP's status
 };

@@ -1,9 +1,9 @@
-// Deflate by nvCOMP, which takes raw Deflate: the header of a zlib stream is checked and taken off before, its Adler-32
-// compared with the output after. A CUDA block a block of the image.
+// Deflate with nvCOMP, which takes raw Deflate: the header of a zlib stream is checked and removed first, and its
+// Adler-32 is compared with the output afterwards. One CUDA block per image block.
 #include "deflate/adler.cuh"
 #include "nvcomp/nvcomp.cuh"
 
-// A block of no bytes in fixed codes.
+// An empty block in fixed codes.
 CONSTANT u8 deflate_empty[2] = {0x03, 0x00};
 const u32 ZLIB_HEAD = 2, ZLIB_AROUND = 6;
 
@@ -24,7 +24,7 @@ KERNEL(nvcomp_deflate_verify, 32, NvcompArgs) {
   if (blockIdx.x >= args.decode.count) return;
   const DecodeBlock block = args.decode.blocks[blockIdx.x];
   u32* status = args.decode.statuses + block.status;
-  // The same for all lanes; and all have looked before one of them writes.
+  // The same for all lanes, which have all read it before one of them writes.
   const bool decoded = nvcomp_decoded(args, blockIdx.x, block);
   __syncwarp();
   if (!decoded) {

@@ -1,6 +1,6 @@
-// Deflate and ZSTD by nvCOMP's batched compressors: `nvcomp_encode_prepare` fills the lists that they read,
-// `nvcomp_encode_finish` puts what zlib has around raw Deflate and reports. A CUDA block a block of the image in the
-// second, a thread in the first.
+// Deflate and ZSTD with nvCOMP's batched compressors: `nvcomp_encode_prepare` fills the lists that they read,
+// `nvcomp_encode_finish` adds the zlib framing around raw Deflate and reports. The former uses one thread per image
+// block, the latter one CUDA block.
 #include "deflate/adler.cuh"
 #include "matches/match_abi.h"
 #include "nvcomp/nvcomp_encode_abi.h"
@@ -8,8 +8,8 @@
 const u32 FINISH_THREADS = 256;
 const u32 ZLIB_HEAD = 2, ZLIB_TAIL = 4;
 
-// A block without bytes is handed over as its first byte: the lists have an entry for each, and a compressor may not be
-// made for chunks of none.
+// A block without bytes is passed as its first byte: the lists have one entry per block, and a compressor may not
+// support empty chunks.
 KERNEL(nvcomp_encode_prepare, 128, NvcompEncodeArgs) {
   const u32 i = blockIdx.x * 128 + threadIdx.x;
   if (i >= args.encode.count) return;
@@ -21,7 +21,7 @@ KERNEL(nvcomp_encode_prepare, 128, NvcompEncodeArgs) {
   args.said[i] = NVCOMP_SAID_NOTHING;
 }
 
-// The Adler-32 of a block's packed bytes, in the first thread; called by all.
+// The Adler-32 of a block's packed bytes, in the first thread; called by all threads.
 DEVICE u32 packed_adler(const EncodeArgs& args, const EncodeBlock& block, AdlerPart* parts) {
   const u8* packed = args.packed + block.src;
   AdlerSum sum = {0, 0};

@@ -1,13 +1,14 @@
-// ZSTD by nvCOMP: one frame whose header and chain of blocks end where the block of the image does, and a checksum, where
-// the frame has one, that is compared afterwards. A CUDA block a block of the image.
+// ZSTD with nvCOMP: one frame whose header and chain of blocks end where the image block does. A checksum, if the frame
+// has one, is compared afterwards. One CUDA block per image block.
 #include "nvcomp/nvcomp.cuh"
 #include "zstd/zstd_checksum.cuh"
 
-// A frame of no bytes: a single segment of size 0, in one raw block.
+// An empty frame: a single segment of size 0, in one raw block.
 CONSTANT u8 zstd_empty[9] = {0x28, 0xB5, 0x2F, 0xFD, 0x20, 0x00, 0x01, 0x00, 0x00};
 const u32 ZSTD_HAS_CHECKSUM = 4;
 
-// Whether the outside of a frame is right, all of it, for `dst_len` bytes. Takes no longer than there can be blocks.
+// Returns whether the whole framing of a frame is correct for `dst_len` bytes. Reads at most as many block headers as
+// that many bytes may have.
 DEVICE bool zstd_outside_right(const u8* src, u32 src_len, u32 dst_len) {
   if (src_len < 9 || zstd_u32(src) != ZSTD_MAGIC) return false;
   const u32 descriptor = src[4];
@@ -17,7 +18,7 @@ DEVICE bool zstd_outside_right(const u8* src, u32 src_len, u32 dst_len) {
   if ((descriptor & 11) != 0) return false;
   const u32 size_len = sized == 0 ? (single ? 1 : 0) : 1u << sized;
   u32 at = 5 + (single ? 0 : 1);
-  // An exponent of windows up to 1 GiB.
+  // The exponent of windows up to 1 GiB.
   if (!single && src[5] >> 3 > 20) return false;
   if (src_len - at < size_len + 3) return false;
   u64 content = 0;
@@ -51,7 +52,7 @@ KERNEL(nvcomp_zstd_verify, 32, NvcompArgs) {
   if (blockIdx.x >= args.decode.count) return;
   const DecodeBlock block = args.decode.blocks[blockIdx.x];
   u32* status = args.decode.statuses + block.status;
-  // The same for all lanes; and all have looked before one of them writes.
+  // The same for all lanes, which have all read it before one of them writes.
   const bool decoded = nvcomp_decoded(args, blockIdx.x, block);
   __syncwarp();
   u32 verdict = decoded ? FAULT_NONE : FAULT_CORRUPT;

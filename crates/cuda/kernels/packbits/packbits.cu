@@ -1,14 +1,14 @@
-// Compression 32773, PackBits (TIFF 6.0, section 9): a CUDA block takes a tile or strip, window by window of
-// input. Runs may cross rows: nothing here needs the rows that TIFF wants packed apart.
+// Compression 32773, PackBits (TIFF 6.0, section 9): one CUDA block takes a tile or strip, window by window of input.
+// Runs may cross rows: this decoder does not need the rows that TIFF requires to be packed separately.
 //
-// Status 0: a run ends where the block is full; what comes after it is padding. A run that goes on after the
-// end is left to the host, which knows whether the image has more rows.
+// Status 0: a run ends exactly where the block is full; anything after it is padding. A run that extends past the end
+// is left to the host, which knows whether the image has more rows.
 #include "packbits/packbits_emit.cuh"
 
 namespace packbits {
 
-// Lists the runs of this thread's chunk from `place` on, at most up to `limit`, the end of the input. With
-// `left` bytes of output to make, a run within them must lie within the input and not go beyond them.
+// Lists the runs of this thread's chunk from `place` on, at most up to `limit`, the end of the input. `left` bytes of
+// output remain; a run that begins within them must lie within the input and not extend beyond them.
 DEVICE void list_runs(Shared& shared, u32 place, u32 limit, u32 run, u32 offset, u32 left) {
   const u32 end = min((threadIdx.x + 1) * CHUNK, limit);
   while (place < end) {
@@ -25,7 +25,7 @@ DEVICE void list_runs(Shared& shared, u32 place, u32 limit, u32 run, u32 offset,
   }
 }
 
-// Runs and bytes of output of this thread's chunk, in one number.
+// Runs and output bytes of this thread's chunk, in one number.
 DEVICE u32 count_runs(const Shared& shared, u32 place, u32 limit) {
   const u32 end = min((threadIdx.x + 1) * CHUNK, limit);
   u32 counts = 0;
@@ -42,7 +42,7 @@ static_assert(MOST_TOKENS < 1u << 12 && MOST_TOKENS * 128 < 1u << 20, "both coun
 DEVICE u32 decode(Shared& shared, const u8* src, u32 src_len, u8* dst, u32 dst_len) {
   u32 taken = 0;
   u32 filled = 0;
-  bool few = false;  // runs in the window before, and so perhaps in this one
+  bool few = false;  // few runs in the previous window, and so probably in this one
   for (u32 turn = 0; taken < src_len; turn ^= 1) {
     const u32 start = u32(u64(src + taken) % LINE);
     const u32 limit = start + (src_len - taken);
@@ -53,7 +53,7 @@ DEVICE u32 decode(Shared& shared, const u8* src, u32 src_len, u8* dst, u32 dst_l
       chain = follow(shared, start, limit);
     }
     const u32 counts = count_runs(shared, chain.own, limit);
-    // All threads have followed the chain when this returns: runs take the place of the exits of groups.
+    // When this returns, all threads have followed the chain: runs then reuse the memory of the group exits.
     const Prefix prefix = block_prefix<THREADS / 32>(counts, shared.warp_sums);
     const u32 left = dst_len - filled;
     const Runs runs = {prefix.total & 0xFFF, filled, filled + min(prefix.total >> 12, left)};
@@ -75,8 +75,8 @@ DEVICE u32 decode(Shared& shared, const u8* src, u32 src_len, u8* dst, u32 dst_l
 
 }  // namespace packbits
 
-// As many as a multiprocessor has threads for: 577 GB/s, and 439 without this limit of registers (literals of a
-// DEM, 1024 tiles of 256 x 256, H200).
+// As many as fit the threads of a multiprocessor: 577 GB/s, against 439 without this register limit (literals of a DEM,
+// 1024 tiles of 256 x 256, H200).
 KERNEL_RESIDENT(packbits_decode, 256, 8, DecodeArgs) {
   SHARED(packbits::Shared, shared);
   if (blockIdx.x >= args.count) return;

@@ -1,15 +1,14 @@
-// From a list of runs to bytes: every thread makes whole lines of 16 bytes of output, so that writing is
-// coalesced and even, however long the runs are. A line that a window does not fill waits in shared memory
-// for the next.
+// Turns a list of runs into bytes: every thread makes whole lines of 16 bytes of output, so that writes are coalesced
+// and balanced for any run lengths. A line that a window does not fill waits in shared memory for the next.
 #pragma once
 #include "packbits/packbits_window.cuh"
 
 namespace packbits {
 
-// The runs of a window and where their output goes.
+// The runs of a window and the destination of their output.
 struct Runs {
   u32 count;
-  u32 from;  // of the block's output
+  u32 from;  // offset in the block's output
   u32 to;
 };
 
@@ -25,7 +24,7 @@ DEVICE u32 run_at(const Shared& shared, u32 count, u32 offset) {
   return low;
 }
 
-// Four bytes of a run from `offset` on, which all belong to it.
+// Four bytes from `offset` on, all of one run.
 DEVICE u32 word_of(const Shared& shared, u32 token, u32 offset) {
   if (token & EQUAL) return byte_at(shared, (token & PLACE) + 1) * 0x01010101u;
   const u32 place = (token & PLACE) + 1 + offset - (token >> OFFSET_SHIFT);
@@ -33,7 +32,7 @@ DEVICE u32 word_of(const Shared& shared, u32 token, u32 offset) {
   return __funnelshift_r(words[0], words[1], 8 * (place % 4));
 }
 
-// The line at `at` of the output, as far as it lies in `runs`; what came before it is in `carry`.
+// The line at `at` of the output, limited to `runs`; earlier bytes are in `carry`.
 DEVICE Line line_of(const Shared& shared, const Runs& runs, u32 at, const Line& carry) {
   Line line = {};
   const u32 begin = max(at, runs.from);
@@ -71,7 +70,7 @@ DEVICE Line line_of(const Shared& shared, const Runs& runs, u32 at, const Line& 
   return line;
 }
 
-// Writes the output of `runs`; a last line that is not whole goes to `carry`, or to memory with `last`.
+// Writes the output of `runs`; a partial last line goes to `carry`, or to memory with `last`.
 DEVICE void emit(const Shared& shared, u8* dst, const Runs& runs, const Line& before, Line& carry,
                  bool last) {
   for (u32 at = runs.from / LINE * LINE + threadIdx.x * LINE; at < runs.to; at += THREADS * LINE) {

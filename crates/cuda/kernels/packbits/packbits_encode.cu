@@ -1,6 +1,5 @@
-// PackBits of the portable encoders: `packbits_mark` finds the tokens of a part's rows and counts their
-// bytes, `packbits_layout` makes offsets of the counts, `packbits_emit` writes. The bytes are those of
-// `portable/spec.md`.
+// PackBits of the portable encoders: `packbits_mark` finds the tokens of a part's rows and counts their bytes,
+// `packbits_layout` turns counts into offsets, `packbits_emit` writes. The bytes are those of `portable/spec.md`.
 #include "offsets.cuh"
 #include "packbits/packbits_tokens.cuh"
 
@@ -11,7 +10,7 @@ constexpr u32 WARPS = THREADS / 32;
 // Words that a warp takes at a time, so that their bytes are loaded at once.
 constexpr u32 AT_ONCE = 4;
 
-// The bits of `equal`; the other maps become 0.
+// Makes the bits of `equal`; clears the other maps.
 DEVICE void compare(const Maps& maps, const u8* src, const Rows& rows, u32 row_len) {
   const u32 lane = threadIdx.x % 32, step = THREADS * AT_ONCE % row_len;
   u32 column = (threadIdx.x / 32 * AT_ONCE * 32 + lane) % row_len;
@@ -38,13 +37,13 @@ DEVICE void compare(const Maps& maps, const u8* src, const Rows& rows, u32 row_l
   }
 }
 
-// 32 bytes of a part, one a lane: what they become.
+// 32 bytes of a part, one per lane, and their tokens.
 struct Word {
   u32 starts, literals;
   u8* to;
 };
 
-// Writes what this lane's byte, `at` of the part, becomes.
+// Writes the output of this lane's byte, which is byte `at` of the part.
 DEVICE void write_byte(const Maps& maps, const Word& word, u32 at, u8 byte, u32 len) {
   const u32 lane = at % 32, below = (1u << lane) - 1;
   const bool start = (word.starts >> lane & 1) != 0, literal = (word.literals >> lane & 1) != 0;

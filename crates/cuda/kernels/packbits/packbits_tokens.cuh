@@ -1,23 +1,22 @@
-// PackBits of the portable encoders (`portable/spec.md`): which positions begin a token, as bitmaps.
+// PackBits of the portable encoders (`portable/spec.md`): finds the positions that begin a token, as bitmaps.
 //
-// A run of three or more equal bytes begins a token wherever it begins, and so does a row: from these heads
-// on, tokens are followed one after the other up to the next head, by one thread, all heads at once. What a
-// token is depends on the 128 bytes after it alone, of which one bit each is enough: whether the next byte of
-// the row is equal.
+// A run of three or more equal bytes always begins a token, and so does a row. From each of these heads on, one thread
+// follows the tokens up to the next head; all heads are processed in parallel. A token depends only on the 128 bytes
+// after it, and one bit of each is enough: whether the next byte of the row is equal.
 #pragma once
 #include "encode_abi.h"
 
 namespace packbits_encode {
 
 constexpr u32 THREADS = 256;
-// Bytes of a part; it holds the rows that begin in it.
+// Bytes per part; a part holds the rows that begin in it.
 constexpr u32 PART = 16384;
 constexpr u32 MOST = 128;
 
 DEVICE u32 row_of(const EncodeBlock& block) { return max(block.row_len, 1u); }
 DEVICE u32 parts_of(u32 len) { return (len + PART - 1) / PART; }
 
-// Bytes from `first` on, `len` of them: whole rows; none where no row begins in the part.
+// `len` bytes from `first` on: whole rows; empty if no row begins in the part.
 struct Rows {
   u32 first, len;
 };
@@ -32,7 +31,7 @@ DEVICE Rows rows_of(const EncodeBlock& block, u32 part) {
   return {first, first_row_from(part * PART + PART, block) - first};
 }
 
-// Bitmaps of the rows of a part, a bit a byte, each from a word of its own on.
+// Bitmaps of the rows of a part, one bit per byte, each beginning at its own word.
 struct Maps {
   u32* equal;     // the next byte is of the same row and equal
   u32* starts;    // begins a token
@@ -52,15 +51,14 @@ DEVICE Maps maps_of(const EncodeArgs& args, const EncodeBlock& block, u32 part, 
   return {maps, maps + all, maps + 2 * u64(all), (rows.len + 31) / 32};
 }
 
-// 32 bits of a map from any of its bits on; 0 past its end.
+// 32 bits of a map from any bit on; 0 past its end.
 DEVICE u32 bits_at(const u32* map, u32 words, u32 at) {
   const u32 word = at / 32;
   const u32 low = word < words ? map[word] : 0, high = word + 1 < words ? map[word + 1] : 0;
   return __funnelshift_r(low, high, at % 32);
 }
 
-// Bits of `equal` from a position on, more than MOST: all loaded at once, since a token waits for the one
-// before it.
+// Bits of `equal` from a position on, more than MOST: all loaded at once, because a token waits for the one before it.
 struct Ahead {
   u32 words[MOST / 32 + 1];
 };
@@ -75,7 +73,7 @@ DEVICE Ahead equal_from(const Maps& maps, u32 at) {
   return ahead;
 }
 
-// Bytes from the position on that are equal to it and to each other, MOST at most.
+// Number of bytes from the position on that are equal, at most MOST.
 DEVICE u32 run_length(const Ahead& ahead) {
   u32 length = MOST;
 #pragma unroll
@@ -86,7 +84,7 @@ DEVICE u32 run_length(const Ahead& ahead) {
   return length;
 }
 
-// Bytes from the position on up to three equal ones, MOST at most.
+// Number of bytes from the position up to three equal ones, at most MOST.
 DEVICE u32 literal_length(const Ahead& ahead) {
   u32 length = MOST;
 #pragma unroll
@@ -105,7 +103,7 @@ DEVICE void set_bits(u32* map, u32 at, u32 count) {
   }
 }
 
-// Whether a run of three or more begins at `at`, which is not the first of its row.
+// Returns whether a run of three or more begins at `at`, which is not the first of its row.
 DEVICE bool begins_run(const Maps& maps, u32 at) {
   return (bits_at(maps.equal, maps.words, at - 1) & 7) == 6;
 }
@@ -142,7 +140,7 @@ DEVICE void follow_heads(const Maps& maps, u32 word, u32 row_len, u32 len) {
   }
 }
 
-// Bytes of output that the bytes of a word take: two a run, one more than its bytes a literal.
+// Output bytes for the bytes of a word: two per run; one more than its bytes per literal.
 DEVICE u32 weight(u32 starts, u32 literals) {
   return u32(__popc(literals)) + u32(__popc(starts)) + u32(__popc(starts & ~literals));
 }

@@ -1,10 +1,10 @@
-// A window of packed input: which of its bytes are control bytes, and what they stand for.
+// A window of packed input: finds which of its bytes are control bytes, and their runs.
 //
-// Where a control byte leads is known for every byte taken as one, but which bytes are control bytes only by
-// following them from the first on. So every byte gets an exit: where a chain that comes to it leaves its
-// chunk of 16 bytes (one thread each, from the last byte back), then where it leaves its group of 16 chunks.
-// The chain proper is then 16 steps through the groups, 16 through the chunks of a group, 16 through a chunk,
-// by all threads for themselves. Where runs are long, one warp that follows them from the first on is enough.
+// The successor of a control byte can be computed for every byte as if it were one, but which bytes are control bytes
+// is only known by following them from the first on. So every byte gets an exit: where a chain through it leaves its
+// chunk of 16 bytes (one thread per chunk, from the last byte backwards), then where it leaves its group of 16 chunks.
+// The actual chain then takes 16 steps through the groups, 16 through the chunks of a group and 16 through a chunk, by
+// all threads independently. If runs are long, it is enough that one warp follows them from the first on.
 #pragma once
 #include "block_scan.cuh"
 #include "lines.cuh"
@@ -16,15 +16,14 @@ constexpr u32 CHUNK = 16;
 constexpr u32 GROUP = 16 * CHUNK;
 constexpr u32 WINDOW = THREADS * CHUNK;
 constexpr u32 NO_OPERATION = 128;
-// Runs of a window that are followed one after the other in less time than exits take.
+// Number of runs of a window that can be followed one after the other in less time than exits take.
 constexpr u32 DIRECT = 64;
-// The literal bytes of a run that begins with the last byte, and the word after.
+// Lines for the literal bytes of a run that begins with the last byte, and the word after.
 constexpr u32 STAGED_LINES = (WINDOW + 1 + 128 + 4 + LINE - 1) / LINE;
-// A token takes at least two bytes, so a chunk has eight at most; one more ends the list.
+// A token takes at least two bytes, so a chunk has at most eight; one more ends the list.
 constexpr u32 MOST_TOKENS = THREADS * CHUNK / 2;
 
-// A run: offset of its output in that of the window, whether it is one of equal bytes, place of its control
-// byte.
+// A run: offset of its output within that of the window, whether it repeats one byte, place of its control byte.
 constexpr u32 OFFSET_SHIFT = 13;
 constexpr u32 EQUAL = 1u << 12;
 constexpr u32 PLACE = EQUAL - 1;
@@ -44,8 +43,8 @@ struct Shared {
   Line carry[2];
   u32 warp_sums[THREADS / 32];
   u32 fault;
-  u32 end;           // of the chain, and
-  u16 own[THREADS];  // its first places in chunks, where it is followed directly
+  u32 end;           // end of the chain
+  u16 own[THREADS];  // first places of the chain in chunks, if it is followed directly
 };
 
 DEVICE u8 byte_at(const Shared& shared, u32 place) { return ((const u8*)shared.lines)[place]; }
@@ -58,7 +57,7 @@ DEVICE u32 output_of(u32 control) {
   return control < NO_OPERATION ? control + 1 : control > NO_OPERATION ? 257 - control : 0;
 }
 
-// Loads the lines from `src` (aligned) on of which any byte is among the first `len`; the others become 0.
+// Loads the lines from `src` (aligned) on that hold any of the first `len` bytes; the others become 0.
 DEVICE void stage(Shared& shared, const u8* src, u32 len) {
   for (u32 line = threadIdx.x; line < STAGED_LINES; line += THREADS) {
     Line bytes = {};
@@ -95,8 +94,8 @@ DEVICE void find_exits(Shared& shared) {
 
 // The chain from `start` on, of bytes before `limit`.
 struct Chain {
-  u32 own;  // its first place in this thread's chunk, or somewhere after it
-  u32 end;  // its first place at `limit` or after
+  u32 own;  // its first place in this thread's chunk, or any place after it
+  u32 end;  // its first place at or after `limit`
 };
 
 DEVICE Chain follow(const Shared& shared, u32 start, u32 limit) {
@@ -114,8 +113,8 @@ DEVICE Chain follow(const Shared& shared, u32 start, u32 limit) {
   return chain;
 }
 
-// The same without exits, one run after the other by one warp, while the others wait and cost nothing; false:
-// there are more than DIRECT runs. Needs `own` filled with WINDOW and a barrier after that.
+// The same without exits: one warp follows the runs one after the other, while the others wait at no cost. Returns
+// false if there are more than DIRECT runs. Needs `own` filled with WINDOW, followed by a barrier.
 DEVICE bool follow_directly(Shared& shared, u32 start, u32 limit, Chain& chain) {
   const u32 end = min(WINDOW, limit);
   if (threadIdx.x < 32) {

@@ -1,14 +1,14 @@
-// A sample in memory to a float of the output: nodata to NaN, scaled, rounded. Every step is rounded by
-// itself and every NaN is the one of `strile_engine::Convert`, whose arithmetic this is to the last bit.
+// Converts a sample in memory to a float of the output: nodata to NaN, scaled, rounded. Every step is rounded
+// separately and every NaN is that of `strile_engine::Convert`, which this matches bit for bit.
 #pragma once
 #include "place/place_abi.h"
 #include "place/unpack.cuh"
 
-// The numbers of a conversion, as `tables` holds them: halves of 64 bits, the low one first.
+// The numbers of a conversion, stored in `tables` as halves of 64 bits, the low one first.
 struct Conversion {
   double scale;
   double offset;
-  u64 nodata;  // of integers the value extended to 64 bits, of floats that of a double
+  u64 nodata;  // integers: the value extended to 64 bits; floats: that of a double
 };
 
 DEVICE u64 two_words(const i32* words) { return (u64)(u32)words[1] << 32 | (u32)words[0]; }
@@ -19,7 +19,7 @@ DEVICE Conversion conversion_of(const PlaceLayout& layout, const i32* tables) {
           two_words(words + 4)};
 }
 
-// The value of a sample, of which the low bytes of `bits` count, and whether it is nodata.
+// The value of a sample, given by the low bytes of `bits`, and whether it is nodata.
 DEVICE double value_of(const PlaceLayout& layout, const Conversion& conversion, u64 bits, bool& masked) {
   const u32 unused = 64 - 8 * layout.native;
   const bool masks = (layout.flags & LAYOUT_NODATA) != 0;
@@ -41,13 +41,13 @@ DEVICE double value_of(const PlaceLayout& layout, const Conversion& conversion, 
   return value;
 }
 
-// The bits of the binary16 nearest to a number that is no NaN, of two as near the even one: rounded once.
+// The bits of the binary16 nearest to a number that is not NaN, ties to even: rounded once.
 DEVICE u32 half_of_double(double value) {
   const u64 bits = (u64)__double_as_longlong(value), magnitude = bits & ~(1ull << 63);
   const u32 sign = (u32)(bits >> 48) & 0x8000u;
   if (magnitude >= 0x40EFFE0000000000ull) return sign | 0x7C00u;
   if (magnitude < 0x3F10000000000000ull) {
-    // Below the normal ones: an integer of 2^-24, rounded by the addition that pushes the rest out.
+    // Subnormal: an integer multiple of 2^-24, rounded by the addition that shifts the rest out.
     const double shifted = __dadd_rn(__longlong_as_double((i64)magnitude), 268435456.0);
     return sign | (u32)((u64)__double_as_longlong(shifted) - 0x41B0000000000000ull);
   }
@@ -55,7 +55,7 @@ DEVICE u32 half_of_double(double value) {
   return sign | (u32)((rebased + ((1ull << 41) - 1) + (magnitude >> 42 & 1)) >> 42);
 }
 
-// The bytes of the output's sample.
+// The bytes of the output sample.
 DEVICE u64 converted(const PlaceLayout& layout, const Conversion& conversion, u64 bits) {
   bool masked;
   const double value = value_of(layout, conversion, bits, masked);
@@ -66,7 +66,7 @@ DEVICE u64 converted(const PlaceLayout& layout, const Conversion& conversion, u6
   return nan ? 0x7FF8000000000000ull : (u64)__double_as_longlong(scaled);
 }
 
-// The same for samples of T bytes, at most 4, and an output of floats of 32 bits, in few registers.
+// The same for samples of T bytes, at most 4, and an output of 32-bit floats, in few registers.
 template <u32 T>
 struct Floats {
   double scale;
@@ -74,7 +74,7 @@ struct Floats {
   u32 nodata;  // as the sample extended to 32 bits, or as a float
   u32 number;
   bool masks;
-  bool as_is;  // neither scaled nor moved: a number is rounded once, as it would be by way of a double
+  bool as_is;  // neither scaled nor offset: a number is rounded once, like a conversion through a double
 };
 
 template <u32 T>
@@ -116,8 +116,8 @@ DEVICE u32 number_at(const u8* run, u32 i) {
   return T == 1 ? run[i] : T == 2 ? ((const u16*)run)[i] : ((const u32*)run)[i];
 }
 
-// Converts `count` samples of T bytes from shared memory, and writes them one after the other to `to` at any
-// alignment. Called by a whole warp, after a __syncwarp.
+// Converts `count` samples of T bytes from shared memory and writes them consecutively to `to`, at any alignment.
+// Called by a whole warp, after a __syncwarp.
 template <u32 T>
 DEVICE void write_converted(u8* to, const u8* run, u32 count, const PlaceLayout& layout, const i32* tables,
                             u32 lane) {

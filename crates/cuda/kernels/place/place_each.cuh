@@ -1,14 +1,13 @@
-// Any layout into any output, a sample a lane: what the other ways do not take.
+// Any layout into any output, one sample per lane: handles everything that the other paths do not.
 //
-// A warp takes a row of one band at a time; sums of predictors go along the row by shuffles. Predictor 3 sums
-// each byte of the number by itself, which is the same loop with another addition. An output that converts
-// takes this way too.
+// A warp takes a row of one band at a time; predictor sums propagate along the row by shuffles. Predictor 3 sums each
+// byte of the number separately, which is the same loop with another addition. A converting output takes this path too.
 #pragma once
 #include "place/place_convert.cuh"
 #include "place/place_rows.cuh"
 #include "place/unpack.cuh"
 
-// Byte by byte, with no carry between them.
+// Adds byte by byte, without carries between bytes.
 DEVICE u64 add_bytes(u64 a, u64 b) {
   const u64 tops = 0x8080808080808080ull;
   return ((a & ~tops) + (b & ~tops)) ^ ((a ^ b) & tops);
@@ -16,7 +15,7 @@ DEVICE u64 add_bytes(u64 a, u64 b) {
 
 DEVICE u64 add_stored(u64 a, u64 b, bool bytes) { return bytes ? add_bytes(a, b) : a + b; }
 
-// What each plane begins with: the sum of all planes before it, over the whole row.
+// Start value of each plane: the sum of all planes before it, over the whole row.
 DEVICE u64 starts_of_planes(const PackedRow& row, const PlaceLayout& layout, const i32* tables, u32 sample,
                             u32 lane) {
   u64 totals = 0;

@@ -1,11 +1,11 @@
-// Rectangles of the fill value.
+// Fills rectangles with the fill value.
 #pragma once
 #include "place/place_abi.h"
 #include "place/place_rows.cuh"
 
 const u32 FILL_QUADS = 1024 / 16 + 1;
 
-// Writes `fill`, one sample. `stage` is this warp's own, FILL_QUADS long.
+// Writes `fill`, one sample. `stage` belongs to this warp and has FILL_QUADS entries.
 DEVICE void fill_rows(const PlaceLayout& layout, const u8* fill, const PlaceTask& task, const Share& share,
                       u8* stage) {
   const u32 size = layout.size;

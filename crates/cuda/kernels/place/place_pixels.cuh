@@ -1,22 +1,22 @@
-// Rows of two to four samples a pixel. A lane reads its own 16 bytes of each sample; pixels are put together
-// again in shared memory and written as they lie, 16 bytes a lane.
+// Rows of two to four samples per pixel. A lane reads its own 16 bytes of each sample; pixels are reassembled in shared
+// memory and written in order, 16 bytes per lane.
 #pragma once
 #include "place/place_rows.cuh"
 
-// Where the 16 bytes numbered `unit` lie in shared memory: where they need not lie one after the other, such
-// that lanes that write S of them do not meet in a bank.
+// Place of the 16 bytes numbered `unit` in shared memory. If they need not be consecutive, it is chosen so that lanes
+// that write S of them have no bank conflicts.
 template <int S>
 DEVICE u32 spread(u32 unit, bool apart) {
   return S % 2 == 0 && apart ? unit + unit / 8 : unit;
 }
 
-// Rows of several samples a pixel.
+// Rows of several samples per pixel.
 template <u32 T, int S, bool FLOATS>
 DEVICE void place_pixels(const PlaceLayout& layout, const PlaceTask& task, const u16* selection,
                          const i32* tables, const Share& share, Quad* stage) {
   Rows rows = rows_of(layout, task, T * S, 16 * S);
   const u32 row_len = layout.row_len, lane = share.lane;
-  // Rows that lie one after the other are one run of units; others are taken one by one.
+  // Consecutive rows form one run of units; others are taken one by one.
   if (row_len != rows.lanes * (16 * S) || rows.units * 16 != row_len || layout.row_stride >> 28 != 0) {
     rows.lanes = 32, rows.at_once = 1;
   }
@@ -27,7 +27,7 @@ DEVICE void place_pixels(const PlaceLayout& layout, const PlaceTask& task, const
                      (pixels || layout.band_stride % 16 == 0);
   const u8* end = (const u8*)task.src + (u64)(task.block_y + task.height) * row_len;
   const Undo undo = undo_of(layout, lanes, lane);
-  u32 to[S];  // where the units that this lane reads go
+  u32 to[S];  // destination of the units that this lane reads
 #pragma unroll
   for (u32 c = 0; c < S; c++) {
     const u32 unit = c * 32 + lane, y = unit / lanes / S;
@@ -43,7 +43,7 @@ DEVICE void place_pixels(const PlaceLayout& layout, const PlaceTask& task, const
       const u32 left = at_once > 1 ? (task.height - first) * rows.units : rows.units - chunk;
       u32 packed[4 * S], apart[S][4];
       if (aligned) {
-        // Lanes read what is theirs: the first of S loads brings what the others find in cache.
+        // Lanes read their own bytes: the first of S loads brings the bytes of the others into the cache.
 #pragma unroll
         for (u32 c = 0; c < S; c++) {
           Quad quad = {0, 0, 0, 0};

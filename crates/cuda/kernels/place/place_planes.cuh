@@ -1,13 +1,13 @@
-// Predictor 3 on rows of one sample a pixel, of N bytes: a row is N planes of bytes, the most significant
-// first, and one running sum over all of them.
+// Predictor 3 on rows of one sample per pixel, of N bytes: a row is N planes of bytes, the most significant first, with
+// one running sum over all of them.
 //
-// A lane takes four pixels: a word of each plane. A plane begins with the sum of all planes before it, so
-// these sums must be known first: of short rows all words are in registers, longer ones are read twice, the
-// second time from cache. Needs planes at multiples of 4 bytes.
+// A lane takes four pixels: one word of each plane. A plane begins with the sum of all planes before it, so these sums
+// must be known first: for short rows all words are kept in registers; longer rows are read twice, the second time from
+// the cache. Needs planes at multiples of 4 bytes.
 #pragma once
 #include "place/place_rows.cuh"
 
-// Makes N words of samples, little end first, out of one word of each plane.
+// Makes N words of samples, little-endian, from one word of each plane.
 template <int N>
 DEVICE void weave(const u32 (&planes)[N], u32 (&words)[N]) {
   if constexpr (N == 2) {
@@ -27,7 +27,7 @@ DEVICE void weave(const u32 (&planes)[N], u32 (&words)[N]) {
   }
 }
 
-// From the totals of planes, two in a word, to what each plane begins with.
+// Turns the totals of planes, two per word, into the start value of each plane.
 template <int PAIRS>
 DEVICE void plane_starts(const u32 (&totals)[PAIRS], u32 (&starts)[PAIRS]) {
   u32 before = 0;
@@ -48,7 +48,7 @@ DEVICE void word_totals(const u32 (&words)[N], u32 (&totals)[N / 2]) {
   }
 }
 
-// Sums up what a lane has of each plane after `before`, and weaves it to samples.
+// Sums a lane's share of each plane after `before`, and weaves it into samples.
 template <int N>
 DEVICE void weave_sums(u32 (&words)[N], const u32 (&before)[N / 2], u32 (&woven)[N]) {
 #pragma unroll
@@ -59,7 +59,7 @@ DEVICE void weave_sums(u32 (&words)[N], const u32 (&before)[N / 2], u32 (&woven)
   weave(words, woven);
 }
 
-// What a warp needs of shared memory, and a word that is read past the end.
+// Shared memory of a warp, including a word that is read past the end.
 const u32 PLANE_QUADS = 2048 / 16 + 1;
 
 // The words of the first UPTO planes, of CHUNKS times 128 pixels from `x` on; 0 from `width` on.
@@ -77,7 +77,7 @@ DEVICE void load_planes(const u8* row, u32 width, u32 x, bool there, u32 (&words
   }
 }
 
-// Sums up totals of all lanes.
+// Adds up the totals of all lanes.
 template <int PAIRS>
 DEVICE void add_lanes(u32 (&totals)[PAIRS]) {
 #pragma unroll
@@ -87,7 +87,7 @@ DEVICE void add_lanes(u32 (&totals)[PAIRS]) {
   }
 }
 
-// CHUNKS times 128 pixels at a time, of ROWS rows where that is all they have.
+// Takes CHUNKS times 128 pixels at a time, of ROWS rows if they have no more pixels.
 template <int N, int CHUNKS, int ROWS, bool FLOATS>
 DEVICE void place_planes_words(const PlaceLayout& layout, const PlaceTask& task, const i32* tables,
                                const Share& share, Quad* stage) {
@@ -183,8 +183,8 @@ DEVICE void place_planes_words(const PlaceLayout& layout, const PlaceTask& task,
   }
 }
 
-// Rows whose planes lie at multiples of 4 bytes. Floats are converted to floats of as many bytes where FLOATS
-// says so, which needs N of 4.
+// Rows whose planes lie at multiples of 4 bytes. With FLOATS, floats are converted to floats of the same size, which
+// requires N to be 4.
 template <int N, bool FLOATS>
 DEVICE void place_planes(const PlaceLayout& layout, const PlaceTask& task, const i32* tables,
                          const Share& share, Quad* stage) {

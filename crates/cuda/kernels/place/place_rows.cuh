@@ -1,29 +1,29 @@
-// Whole samples of 1, 2 or 4 bytes, one to four a pixel: what all ways over such rows need. Predictor 2 is
-// undone where there is one, the byte order, and pixels are taken apart where the output holds bands.
+// Whole samples of 1, 2 or 4 bytes, one to four per pixel: shared by all paths for such rows. Undoes predictor 2, if
+// used, and the byte order, and splits pixels if the output holds bands.
 //
-// A lane has 16 bytes of each sample of a chunk, 32 lanes or a segment of them a row, so that short rows are
-// taken several at once; sums go from chunk to chunk. What does not go to multiples of 16 bytes passes
-// through shared memory, which takes any crop and any alignment; so do numbers that are converted. Needs an
-// output that holds pixels as the block does, or, of several samples, bands without gaps between columns.
+// A lane has 16 bytes of each sample of a chunk; 32 lanes, or a segment of them, take a row, so that several short rows
+// are taken at once; sums carry over from chunk to chunk. Output that is not at multiples of 16 bytes passes through
+// shared memory, which handles any crop and any alignment; so do converted numbers. Needs an output that holds pixels
+// like the block or, for several samples, bands without gaps between columns.
 #pragma once
 #include "interleave.cuh"
 #include "place/place_abi.h"
 #include "place/place_convert.cuh"
 #include "words.cuh"
 
-// Which of all the warps that work on a task this is.
+// The number of this warp among all warps that work on a task.
 struct Share {
   u32 warp;
   u32 warps;
   u32 lane;
 };
 
-// What rows go through in registers.
+// How rows are processed in registers.
 struct Undo {
-  u32 low;   // the order of bytes in two words, for __byte_perm: those that the first gets
-  u32 high;  // and the second
+  u32 low;   // byte order of two words for __byte_perm: selector of the first
+  u32 high;  // and of the second
   bool sums;
-  u32 lanes;  // of a segment
+  u32 lanes;  // per segment
   u32 lane;
 };
 
@@ -34,19 +34,19 @@ DEVICE Undo undo_of(const PlaceLayout& layout, u32 lanes, u32 lane) {
   return {low, high, (layout.flags & LAYOUT_SUMS) != 0, lanes, lane};
 }
 
-// Numbers to sum over lanes: two bytes fit in one.
+// Number of values to sum over lanes: two bytes fit in one.
 template <u32 T, int S>
 struct Packed {
   static const int COUNT = T == 1 ? (S + 1) / 2 : S;
 };
 
-// `packed`, pixel after pixel, to `apart`, sample after sample. `carry` is for `more` chunks of a row.
+// Turns `packed`, pixel by pixel, into `apart`, sample by sample. `carry` is for `more` chunks of a row.
 template <u32 T, int S>
 DEVICE void undo_lane(const Undo& undo, u32 (&packed)[4 * S], u32 (&apart)[S][4],
                       u32 (&carry)[Packed<T, S>::COUNT], bool more) {
   const int PACKED = Packed<T, S>::COUNT;
 #pragma unroll
-  for (int k = 0; k < 4 * S && (T > 1 || S == 1); k += 2) {  // several bytes a pixel have no order
+  for (int k = 0; k < 4 * S && (T > 1 || S == 1); k += 2) {  // several samples of one byte have no byte order
     const u32 first = packed[k];
     packed[k] = __byte_perm(first, packed[k + 1], undo.low);
     packed[k + 1] = __byte_perm(first, packed[k + 1], undo.high);
@@ -78,7 +78,7 @@ DEVICE void undo_lane(const Undo& undo, u32 (&packed)[4 * S], u32 (&apart)[S][4]
   }
 }
 
-// Sample `sample` of those a lane has.
+// Sample `sample` of a lane's samples.
 template <int S>
 DEVICE Quad picked(const u32 (&apart)[S][4], u32 sample) {
   Quad quad = {apart[0][0], apart[0][1], apart[0][2], apart[0][3]};
@@ -90,18 +90,18 @@ DEVICE Quad picked(const u32 (&apart)[S][4], u32 sample) {
   return quad;
 }
 
-// The wanted bytes of a row, and how a warp goes over it.
+// The requested bytes of a row, and how a warp covers it.
 struct Rows {
-  u32 wanted;   // first byte wanted
+  u32 wanted;   // first byte requested
   u32 upto;     // the one after the last
-  u32 begin;    // where the first chunk begins
-  u32 units;    // of 16 bytes, from there on
-  u32 lanes;    // of a segment, which has one row
-  u32 at_once;  // rows of a chunk
-  bool plain;   // wanted bytes are whole units, at multiples of 16 in the output
+  u32 begin;    // beginning of the first chunk
+  u32 units;    // units of 16 bytes, from there on
+  u32 lanes;    // per segment, which has one row
+  u32 at_once;  // rows per chunk
+  bool plain;   // requested bytes are whole units, at multiples of 16 in the output
 };
 
-// `pixel` has so many bytes, and chunks begin at multiples of `unit`.
+// `pixel` is the bytes per pixel; chunks begin at multiples of `unit`.
 DEVICE Rows rows_of(const PlaceLayout& layout, const PlaceTask& task, u32 pixel, u32 unit) {
   const u32 wanted = task.block_x * pixel, upto = wanted + task.width * pixel;
   const u32 begin = (layout.flags & LAYOUT_SUMS) != 0 ? 0 : wanted / unit * unit;
@@ -111,16 +111,16 @@ DEVICE Rows rows_of(const PlaceLayout& layout, const PlaceTask& task, u32 pixel,
   return {wanted, upto, begin, units, lanes, 32 / lanes, plain};
 }
 
-// Writes the wanted bytes of a chunk that lies in shared memory: rows of `pitch` bytes, of which at most
-// `count` are there, whose first byte is byte `at` of the row and would go to `out`. A byte there stands
-// for `scale` of the row, where it holds one of so many bands.
+// Writes the requested bytes of a chunk in shared memory: rows of `pitch` bytes, at most `count` of them present, whose
+// first byte is byte `at` of the row and corresponds to `out`. Each byte there represents `scale` bytes of the row, if
+// it holds one of `scale` bands.
 template <u32 T, bool FLOATS>
 DEVICE void write_rows(const PlaceLayout& layout, const Rows& rows, const i32* tables, u8* out, const u8* run,
                        u32 pitch, u32 count, u32 at, u32 scale, u32 lane) {
   const u32 from = max(at, rows.wanted), to = min(at + pitch * scale, rows.upto);
   if (from >= to) return;
   const u32 skip = (from - at) / scale, len = (to - from) / scale;
-  // Of converted numbers as many as bytes, T of which are one.
+  // Converted numbers: one for every T bytes.
   out += FLOATS ? (u64)((from - rows.wanted) / scale / T) * layout.size : (u64)((from - rows.wanted) / scale);
   const u32 n = min(rows.at_once, count);
 #pragma unroll 1
@@ -135,7 +135,7 @@ DEVICE void write_rows(const PlaceLayout& layout, const Rows& rows, const i32* t
   }
 }
 
-// What a warp needs of shared memory, and a word that is read past the end.
+// Shared memory of a warp, including a word that is read past the end.
 template <int S>
 struct StageQuads {
   static const u32 COUNT = S == 1 ? 32 * 4 + 1 : 32 * S + (S % 2 == 0 ? 32 * S / 8 : 0) + 1;

@@ -1,10 +1,10 @@
-// Rows of one sample a pixel; or of bytes that are those of memory, but for their order, which are taken for
+// Rows of one sample per pixel; or of bytes that equal those in memory except for their order, which are treated as
 // samples of one byte.
 #pragma once
 #include "place/place_rows.cuh"
 
-// Rows of one sample a pixel, or of numbers of T bytes one after the other: DEEP chunks under way at a time,
-// of as many rows or of the same.
+// Rows of one sample per pixel, or of consecutive numbers of T bytes: DEEP chunks in flight at a time, of several rows
+// or of one.
 template <u32 T, bool FLOATS>
 DEVICE void place_runs(const PlaceLayout& layout, const PlaceTask& task, const i32* tables,
                        const Share& share, Quad* stage) {
@@ -24,7 +24,7 @@ DEVICE void place_runs(const PlaceLayout& layout, const PlaceTask& task, const i
 #pragma unroll 1
     for (u32 chunk = 0; chunk < rows.units; chunk += 32 * DEEP) {
       u32 words[DEEP][4];
-      // Of a chunk of these: its first row after `first`, its first unit, and whether this lane has one.
+      // For one of these chunks: its first row after `first`, its first unit, and whether this lane has a unit.
       const auto down = [&](u32 i) { return (i >> shift) * at_once; };
       const auto along = [&](u32 i) { return chunk + (i & ((1u << shift) - 1)) * 32; };
       const auto there = [&](u32 i) {

@@ -1,8 +1,8 @@
-// One stored sample to a number, and a number to a sample in memory: every depth from 1 to 64 bits, mixed
-// depths, floats of 24 bits, pairs of integers, planes of bytes, chroma units. The meaning is that of the CPU
-// engine's `samples` and `ycbcr`.
+// Converts one stored sample to a number, and a number to a sample in memory: every depth from 1 to 64 bits, mixed
+// depths, 24-bit floats, pairs of integers, planes of bytes, chroma units. The result equals that of the CPU engine's
+// `samples` and `ycbcr`.
 //
-// Reads no byte outside the packed row. Leaves running sums to `place_each`.
+// Reads no byte outside the packed row. Running sums are left to `place_each`.
 #pragma once
 #include "place/place_abi.h"
 #include "words.cuh"
@@ -10,7 +10,7 @@
 // A row as stored.
 struct PackedRow {
   const u8* bytes;
-  u32 sub_row;  // which row of its chroma units is wanted
+  u32 sub_row;  // requested row within its chroma units
   bool reversed;
 };
 
@@ -19,7 +19,7 @@ DEVICE u32 byte_of(const PackedRow& row, u64 at) {
   return row.reversed ? __brev(byte) >> 24 : byte;
 }
 
-// Little end first, whatever the alignment.
+// Little-endian, at any alignment.
 DEVICE u64 number_of(const PackedRow& row, u64 at, u32 bytes) {
   const u8* from = row.bytes + at;
   if (!row.reversed && bytes != 3 && misalignment(from, bytes) == 0) {
@@ -36,7 +36,7 @@ DEVICE u64 number_of(const PackedRow& row, u64 at, u32 bytes) {
   return number;
 }
 
-// A number with the bytes of each unit reversed.
+// Reverses the bytes of each unit of a number.
 DEVICE u64 swapped(u64 number, u32 unit) {
   u32 low = (u32)number, high = (u32)(number >> 32);
   if (unit == 3) return __byte_perm(low, 0, 0x4012);
@@ -78,7 +78,7 @@ DEVICE u32 chroma_of(const PackedRow& row, const PlaceLayout& layout, const i32*
   return (u32)min(max(luma + colour, 0), 255);
 }
 
-// What is stored for sample `sample` of pixel `x`; `second` asks for the second half of samples of 16 bytes.
+// The stored number of sample `sample` of pixel `x`; `second` selects the second half of samples of 16 bytes.
 DEVICE u64 stored_number(const PackedRow& row, const PlaceLayout& layout, const i32* tables, u32 x,
                          u32 sample, bool second) {
   const u64 index = (u64)x * layout.samples + sample;
@@ -112,7 +112,7 @@ DEVICE u64 widened(u64 number, u32 bits, u32 width) {
   return out;
 }
 
-// 1 sign, 7 exponent (less 63), 16 mantissa to a float of 32 bits.
+// 1 sign, 7 exponent (less 63), 16 mantissa bits to a 32-bit float.
 DEVICE u32 float24(u32 number) {
   const u32 sign = number >> 23 << 31, exponent = number >> 16 & 0x7F, mantissa = number & 0xFFFF;
   if (exponent == 0 && mantissa == 0) return sign;
@@ -126,7 +126,7 @@ DEVICE u32 float24(u32 number) {
 
 DEVICE i64 sign_extended(u64 number, u32 bits) { return (i64)(number << (64 - bits)) >> (64 - bits); }
 
-// A sample in memory, little end first.
+// A sample in memory, little-endian.
 struct Sample {
   u64 low;
   u64 high;

@@ -1,9 +1,9 @@
-// Halves images: parts of reduced images and their masks, as `reduce.md` of the engine crate says, to the
-// last bit.
+// Halves images: makes parts of reduced images and their masks, bit for bit as specified by `reduce.md` of the engine
+// crate.
 //
-// A CUDA block has one tile of one part. The entry points differ in what is known of the samples at compile
-// time: of averages and nearest the size and the kind, of the other methods little or nothing, since they are
-// rare or have much to compute anyway. No product is fused with a sum.
+// A CUDA block takes one tile of one part. The entry points differ in what is known about samples at compile time: size
+// and kind for averages and nearest; little or nothing for the other methods, because they are rare or compute-bound
+// anyway. Products are never fused with sums.
 #include "reduce/reduce_abi.h"
 #include "reduce/reduce_filter.cuh"
 #include "reduce/reduce_four.cuh"
@@ -21,14 +21,14 @@ struct Bits<8> {
   typedef u64 Type;
 };
 
-// The part and the tile in it of this CUDA block.
+// Finds the part of this CUDA block and the tile in it.
 #define PART_AND_TILE()                                    \
   const ReducePart part = part_of_tile(args, blockIdx.x);  \
   const u32 tile = blockIdx.x - part.first_tile;           \
   [[maybe_unused]] const bool aligned = (part.flags & REDUCE_UNALIGNED) == 0;
 
-// Plain parts of the usual types with many loads under way; all the rest, and what had a NaN, in another
-// loop.
+// Plain parts of the usual types take a loop with many loads in flight; everything else, and tiles with a NaN, take
+// another loop.
 template <u32 SIZE, u32 AHEAD>
 DEVICE void mean_tile(const ReducePart& part, u32 kind, u8* dst, u32 tile, bool aligned) {
   typedef typename Bits<SIZE>::Type B;
@@ -60,7 +60,7 @@ DEVICE void mean_tile(const ReducePart& part, u32 kind, u8* dst, u32 tile, bool 
     mean_tile<SIZE, AHEAD>(part, KIND, args.dst, tile, aligned); \
   }
 
-// Integers with or without a sign, and nothing else.
+// Signed or unsigned integers only.
 #define INTEGERS (part.kind & KIND_SIGNED)
 
 MEAN_ENTRY(reduce_mean_1, INTEGERS, 1, 4)
@@ -102,7 +102,7 @@ DEVICE void rank_tile(const ReducePart& part, u32 size, u8* dst, u32 tile, bool 
       });
 }
 
-// Samples of at most 4 bytes, and of 8.
+// Samples of at most 4 bytes, and of 8 bytes.
 KERNEL(reduce_rank_narrow, REDUCE_THREADS, ReduceArgs) {
   PART_AND_TILE()
   rank_tile<u32>(part, part.size, args.dst, tile, aligned, args.method);
@@ -138,7 +138,7 @@ NEAREST_ENTRY(reduce_nearest_4, 4)
 NEAREST_ENTRY(reduce_nearest_8, 8)
 NEAREST_ENTRY(reduce_nearest_16, 16)
 
-// Masks: 255 where the pixel that nearest takes is not 0, and where any of four is not.
+// Masks: 255 if the pixel that nearest takes is not 0, or if any of four is not.
 KERNEL(reduce_nearest_mask, REDUCE_THREADS, ReduceArgs) {
   PART_AND_TILE()
   nearest_mask(part, args.dst, tile);

@@ -1,14 +1,14 @@
-// Gauss, bilinear, cubic and Lanczos over a tile of one band: the samples above it go to shared memory as
-// f64, NaN where they do not count; each row is filtered along itself, then the columns of what came of it.
+// Gauss, bilinear, cubic and Lanczos over a tile of one band: the source samples go to shared memory as f64, invalid
+// ones as NaN. First each row is filtered, then the columns of the result.
 #pragma once
 #include "reduce/reduce_number.cuh"
 #include "reduce/reduce_part.cuh"
 
 const u32 MOST_TAPS = 12;
-// Samples above a tile, across and down.
+// Source samples of a tile, across and down.
 const u32 ABOVE_ACROSS = 2 * FILTER_ACROSS + MOST_TAPS - 2;
 const u32 ABOVE_DOWN = 2 * FILTER_DOWN + MOST_TAPS - 2;
-// Even columns of a row, then the odd ones: neighbours in a row of the result then read neighbours here.
+// A row stores its even columns, then the odd ones, so that neighbours in a result row read neighbours here.
 const u32 ABOVE_HALF = ABOVE_ACROSS / 2;
 
 // Weights by method, Gauss first.
@@ -24,8 +24,8 @@ CONSTANT double FILTER_WEIGHTS[4][MOST_TAPS] = {
 struct Filter {
   u32 which;   // row of FILTER_WEIGHTS
   u32 taps;
-  u32 before;  // how far before the first of the two pixels above a reduced one the taps begin
-  double total;  // of its weights
+  u32 before;  // distance of the first tap before the first of the two source pixels of a reduced one
+  double total;  // sum of its weights
 
   bool divides_rows() const { return which != 0; }
   bool wants_run() const { return which >= 2; }
@@ -41,11 +41,11 @@ DEVICE Filter filter_of(u32 method) {
 
 struct FilterTile {
   double above[ABOVE_DOWN * ABOVE_ACROSS];
-  double along[ABOVE_DOWN * FILTER_ACROSS];  // rows filtered along themselves
-  u8 weights[ABOVE_DOWN * FILTER_ACROSS];    // theirs: 1 where they are divided, 0 where there is no value
+  double along[ABOVE_DOWN * FILTER_ACROSS];  // filtered rows
+  u8 weights[ABOVE_DOWN * FILTER_ACROSS];    // their weights: 1 if divided, 0 if there is no value
 };
 
-// Where a tile lies: its band, and its first column and row in the reduced image.
+// Position of a tile: its band, and its first column and row in the reduced image.
 struct FilterSpot {
   u32 band, x, y;
 };
@@ -57,22 +57,22 @@ DEVICE u32 taps_inside(const Filter& filter, u32 target, u32 size) {
   return min(filter.taps - skipped, size - start);
 }
 
-// sum / weight; by powers of two, the usual ones, the product is rounded as the quotient is.
+// sum / weight; for powers of two, the usual case, the product is rounded like the quotient.
 DEVICE double divided(double sum, double weight) {
   if (weight == 2.0) return __dmul_rn(sum, 0.5);
   return weight == 16.0 ? __dmul_rn(sum, 0.0625) : __ddiv_rn(sum, weight);
 }
 
-// Loads what lies above the tile, numbers of this type; whether all of it counts.
+// Loads the source samples of the tile, numbers of this type; returns whether all of them are valid.
 DEVICE bool load_above(const ReducePart& part, Number number, const FilterSpot& spot, const Filter& filter,
                        bool aligned, FilterTile& tile) {
   const Validity validity = validity_of(part, number);
   const u32 across = 2 * FILTER_ACROSS + filter.taps - 2, down = 2 * FILTER_DOWN + filter.taps - 2;
   const u32 before = filter.before, halo = max(before, 1u), lane = threadIdx.x % 32;
-  // What only pixels outside the part need may not be there.
+  // Pixels needed only outside the part may be absent.
   const u32 end_x = min(2 * (part.target_x + part.width - 1) + 2 + halo, part.image_x);
   const u32 end_y = min(2 * (part.target_y + part.height - 1) + 2 + halo, part.image_y);
-  // Columns lane, lane + 32, lane + 64; what lies before the image has wrapped coordinates and addresses.
+  // Columns lane, lane + 32, lane + 64; before the image, coordinates and addresses wrap.
   const u32 x = 2 * spot.x + lane - before;
   const u64 column = 2 * (u64)spot.x + lane - before - part.origin_x;
   const u64 first = spot.band * part.band_stride + column * part.column_stride;
@@ -105,7 +105,7 @@ DEVICE bool load_above(const ReducePart& part, Number number, const FilterSpot& 
   return all;
 }
 
-// The same by type: the usual ones in code of their own.
+// The same, dispatched by type: the usual types have their own code.
 DEVICE bool load_above(const ReducePart& part, const FilterSpot& spot, const Filter& filter, bool aligned,
                        FilterTile& tile) {
   const u32 kind = part.kind, size = part.size;
@@ -121,13 +121,13 @@ DEVICE bool load_above(const ReducePart& part, const FilterSpot& spot, const Fil
   return load_above(part, {kind, size}, spot, filter, aligned, tile);
 }
 
-// Where tap `t` of a sample lies: of rows in the samples above, of columns in filtered rows.
+// Place of tap `t` of a sample: for rows in the source samples, for columns in the filtered rows.
 template <bool ROWS>
 DEVICE u32 tap_at(u32 t) {
   return ROWS ? (t & 1) * ABOVE_HALF + t / 2 : t * FILTER_ACROSS;
 }
 
-// The weighted sum where all taps count.
+// The weighted sum if all taps are valid.
 template <u32 WHICH, u32 TAPS, bool ROWS>
 DEVICE double sum_of_all(const double* from) {
   double sum = 0;
@@ -146,12 +146,12 @@ DEVICE double sum_of_all(const Filter& filter, const double* from) {
   return sum_of_all<3, 12, ROWS>(from);
 }
 
-// A weighted sum and the weight of what counts, 0 where that gives no value.
+// A weighted sum and the weight of the valid taps, 0 if there is no value.
 struct Sums {
   double value, weight;
 };
 
-// Over taps of which some may not count: of rows NaN, of columns those that have no weight.
+// Sums over taps of which some may be invalid: for rows NaN, for columns those without weight.
 template <bool ROWS>
 DEVICE Sums sums_of_some(const Filter& filter, const double* from, const u8* weights, u32 inside) {
   Sums sums = {0, 0};
@@ -191,7 +191,7 @@ DEVICE void filter_rows(const ReducePart& part, const FilterSpot& spot, const Fi
   }
 }
 
-// Filters the columns of filtered rows and writes what comes of them.
+// Filters the columns of filtered rows and writes the result.
 DEVICE void filter_columns(const ReducePart& part, const FilterSpot& spot, const Filter& filter, bool all,
                            const Validity& validity, const FilterTile& tile, u8* dst) {
   const u32 lane = threadIdx.x % 32, size = part.size, column = spot.x - part.target_x + lane;

@@ -1,25 +1,25 @@
-// Walks a tile of a part of which every sample comes of the two by two pixels above it. A thread has one
-// column of samples and several rows, all of whose loads are under way before the first is used.
+// Walks a tile of a part in which every sample is made from two by two source pixels. A thread takes one column of
+// samples and several rows, and issues all their loads before the first is used.
 #pragma once
 #include "reduce/reduce_number.cuh"
 #include "reduce/reduce_part.cuh"
 
-// The rest of a row or column that an odd image lacks is a copy of the last.
+// In an odd image the missing row or column is a copy of the last.
 struct Columns {
-  u64 left, right;            // offsets of both pixels of the row, of this sample
+  u64 left, right;            // offsets of this sample in both pixels of the row
   u64 mask_left, mask_right;
 };
 
 struct Spot {
-  u32 sample;  // of the reduced row
-  u32 row;     // the first one in the part
+  u32 sample;  // in the reduced row
+  u32 row;     // first row in the part
   u32 group;
   bool inside;
 };
 
 DEVICE Spot spot_of(const ReducePart& part, u32 tile) {
   const u32 across = part.width * part.samples;
-  // Rows of a tile, as a power of two, and tiles down the part.
+  // Rows per tile, as a power of two, and tiles down the part.
   const u32 deep = FOUR_ROWS_LOG + REDUCE_THREADS_LOG - part.shift;
   const u32 rows = (part.height + (1u << deep) - 1) >> deep;
   const u32 rest = tile / part.tiles_across, column = tile - rest * part.tiles_across;
@@ -40,20 +40,20 @@ DEVICE Columns columns_of(const ReducePart& part, const Spot& spot) {
           mask_column(part, right)};
 }
 
-// Four samples of B, and a bit for each that the mask leaves.
+// Four samples of B, and one bit for each that the mask keeps.
 template <class B>
 struct Four {
   B at[4];
   u32 unmasked;
 };
 
-// Reduced rows of a thread.
+// Reduced rows of this thread.
 DEVICE u32 rows_of(const ReducePart& part, const Spot& spot) {
   const u32 shift = REDUCE_THREADS_LOG - part.shift;
   return min(FOUR_ROWS, (part.height - spot.row + (1u << shift) - 1) >> shift);
 }
 
-// Four samples; those that do not lie at multiples of their size one after the other, which is rare.
+// Loads four samples; unaligned ones, which are rare, one after the other.
 template <bool ANY, class B, class Loading>
 DEVICE void load_four(const Loading& loading, const u8* top, const u8* bottom, const Columns& columns,
                       B* at) {
@@ -71,7 +71,7 @@ DEVICE void load_four(const Loading& loading, const u8* top, const u8* bottom, c
   }
 }
 
-// How samples are loaded as a B; of SIZE bytes, or of `size` where that is 0.
+// How samples are loaded as a B: SIZE bytes each, or `size` if SIZE is 0.
 template <class B, u32 SIZE>
 struct Loading {
   bool aligned;
@@ -81,9 +81,8 @@ struct Loading {
   B by_bytes(const u8* at) const { return (B)load_by_bytes(at, SIZE != 0 ? SIZE : size); }
 };
 
-// Computes this thread's samples of a tile, AHEAD of them at a time: `store` writes to an address what comes
-// of four and says whether all is well. Gives whether all was. Only where ANY are there masks and samples
-// that are not aligned.
+// Computes this thread's samples of a tile, AHEAD of them at a time: `store` writes the result of four samples to an
+// address and returns whether it is valid. Returns whether all are. Masks and unaligned samples occur only with ANY.
 template <class B, u32 AHEAD, bool ANY, class Loading, class Store>
 DEVICE bool each_four(const ReducePart& part, u8* dst, u32 size, u32 tile, const Loading& loading,
                       const Store& store) {
@@ -97,7 +96,7 @@ DEVICE bool each_four(const ReducePart& part, u8* dst, u32 size, u32 tile, const
   u8* to = dst + part.dst + ((u64)spot.group * part.height + spot.row) * row_len + (u64)spot.sample * size;
   const u64 step = 2 * down * part.row_stride, mask_step = 2 * down * part.mask_row_stride;
   const u64 step_to = down * row_len;
-  // Rows of this thread, and those whose lower row is not a copy of the upper one.
+  // Rows of this thread, and those whose lower source row is not a copy of the upper one.
   const u32 rows = rows_of(part, spot);
   const u32 whole = upper + 2 * down * (rows - 1) + 1 < part.image_y ? rows : rows - 1;
   bool well = true;
@@ -116,7 +115,7 @@ DEVICE bool each_four(const ReducePart& part, u8* dst, u32 size, u32 tile, const
                         (u32)(below[columns.mask_left] != 0) << 2 |
                         (u32)(below[columns.mask_right] != 0) << 3;
       }
-      // Past the last row that one is loaded again.
+      // Past the last row, the last one is loaded again.
       if (first + i + 1 < rows) {
         top += step;
         mask += mask_step;

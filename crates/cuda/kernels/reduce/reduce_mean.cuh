@@ -1,8 +1,8 @@
-// Averages of four samples, exact in integers; and of pairs of complex ones.
+// Averages of four samples, exact for integers, and of complex pairs.
 #pragma once
 #include "reduce/reduce_four.cuh"
 
-// (|sum| + n / 2) / n of at most 66 bits, high:low, n from 1 to 4.
+// (|sum| + n / 2) / n for at most 66 bits, high:low, n from 1 to 4.
 DEVICE u64 divided_wide(u64 high, u64 low, u32 n) {
   const u64 sum = low + n / 2;
   high += sum < low;
@@ -11,7 +11,7 @@ DEVICE u64 divided_wide(u64 high, u64 low, u32 n) {
   return shift == 0 ? sum : sum >> shift | high << (64 - shift);
 }
 
-// The exact mean of integers of 8 bytes.
+// The exact mean of 8-byte integers.
 DEVICE u64 mean_of_wide(Number number, const u64* at, u32 valid, u32 n) {
   u64 low = 0, high = 0;
 #pragma unroll
@@ -29,7 +29,7 @@ DEVICE u64 mean_of_wide(Number number, const u64* at, u32 valid, u32 n) {
   return negative ? ~mean + 1 : mean;
 }
 
-// The exact mean of integers, of half the bits of W or fewer.
+// The exact mean of integers with at most half the bits of W.
 template <class W, class B>
 DEVICE u64 mean_of_narrow(Number number, const B* at, u32 valid, u32 n) {
   W sum = 0;
@@ -48,17 +48,17 @@ DEVICE u64 mean_of_integers(Number number, const B* at, u32 valid, u32 n) {
   else return mean_of_narrow<i32>(number, at, valid, n);
 }
 
-// value / n, n from 1 to 4; by a power of two the product is rounded as the quotient is.
+// value / n, n from 1 to 4; for powers of two, the product is rounded like the quotient.
 DEVICE double over(double value, u32 n) {
   return n == 3 ? __ddiv_rn(value, 3.0) : __dmul_rn(value, n == 4 ? 0.25 : n == 2 ? 0.5 : 1.0);
 }
 
-// The mean in f64 of valid values; others are 0.
+// The mean of valid values in f64; others are 0.
 DEVICE double mean_of_doubles(double* at, u32 n) {
   const double sum = __dadd_rn(__dadd_rn(at[0], at[1]), __dadd_rn(at[2], at[3]));
   const u64 infinity = 0x7FF0000000000000ull;
   if (((u64)__double_as_longlong(sum) & infinity) != infinity) return over(sum, n);
-  // Where the sum left the range, the mean has not.
+  // The sum overflowed; the mean does not.
 #pragma unroll 1
   for (u32 i = 0; i < 4; i++) {
     const double first = at[0];
@@ -67,7 +67,7 @@ DEVICE double mean_of_doubles(double* at, u32 n) {
   return __dadd_rn(__dadd_rn(at[0], at[1]), __dadd_rn(at[2], at[3]));
 }
 
-// Floats of a job in which all may be valid: in the type itself.
+// Floats of a job in which all may be valid: computed in the type itself.
 DEVICE u64 mean_of_quarters(Number number, const u64* at) {
   if (number.size == 8) {
     double q[4];
@@ -93,15 +93,15 @@ DEVICE u32 valid_of(const Validity& validity, const Four<B>& four) {
   return valid;
 }
 
-// Samples of valid ones as f64, of others 0.
+// Valid samples as f64, others as 0.
 template <class B>
 DEVICE void doubles_of(Number number, const Four<B>& four, u32 valid, double* to) {
 #pragma unroll
   for (u32 i = 0; i < 4; i++) to[i] = valid >> i & 1 ? to_double(number, four.at[i]) : 0.0;
 }
 
-// The mean where nothing but NaN makes samples invalid, and whether it holds: else NaN is among them, or
-// infinities of both signs.
+// The mean if only NaN makes samples invalid, and whether it holds: otherwise they include NaN, or infinities of both
+// signs.
 template <class B>
 DEVICE bool plain_mean_of(Number number, const Four<B>& four, u64& mean) {
   if (number.kind == KIND_FLOAT) {
@@ -133,7 +133,7 @@ DEVICE u64 mean_of(const Validity& validity, bool plain, const Four<B>& four) {
   return settled(validity, mean);
 }
 
-// A complex sample of two numbers of F's bits.
+// A complex sample of two numbers with the bits of F.
 template <class F>
 struct Pair {
   F re, im;

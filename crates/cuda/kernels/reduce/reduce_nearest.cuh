@@ -1,4 +1,4 @@
-// Nearest: of two by two pixels the one at the top left, whatever its type, and its mask.
+// Nearest: takes the top left of two by two pixels, of any type, or of its mask.
 #pragma once
 #include "reduce/reduce_four.cuh"
 
@@ -22,7 +22,7 @@ struct Whole<4> {
 // Rows loaded at a time.
 const u32 NEAREST_AHEAD = 4;
 
-// Copies this thread's samples of a tile, those of 16 bytes by two words.
+// Copies this thread's samples of a tile; those of 16 bytes as two words.
 template <u32 SIZE>
 DEVICE void nearest_tile(const ReducePart& part, u8* dst, u32 tile, bool aligned) {
   typedef typename Whole<SIZE>::Word Word;
@@ -48,7 +48,7 @@ DEVICE void nearest_tile(const ReducePart& part, u8* dst, u32 tile, bool aligned
     for (u32 i = 0; i < NEAREST_AHEAD; i++) {
 #pragma unroll
       for (u32 k = 0; k < words; k++) taken[i][k] = ((const Word*)at)[k];
-      // Past the last row that one is loaded again.
+      // Past the last row, the last one is loaded again.
       if (first + i + 1 < rows) at += step;
     }
 #pragma unroll

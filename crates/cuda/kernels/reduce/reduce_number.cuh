@@ -1,5 +1,5 @@
-// Samples of any type as their bits: what is valid, what stands beside nodata, to and from double. Where the
-// type is known at compile time nothing of the others remains.
+// Samples of any type as bits: validity, the value next to nodata, conversion to and from double. If the type is known
+// at compile time, no code for other types remains.
 #pragma once
 #include "reduce/reduce_abi.h"
 
@@ -18,19 +18,19 @@ DEVICE u64 nan_bits(u32 size) {
   return size == 2 ? 0x7E00ull : size == 4 ? 0x7FC00000ull : 0x7FF8000000000000ull;
 }
 
-// What a pixel becomes with nothing valid under it and no nodata.
+// Value of a pixel without valid source samples if there is no nodata value.
 DEVICE u64 void_bits(Number number) { return number.kind == KIND_FLOAT ? nan_bits(number.size) : 0; }
 
 DEVICE bool is_nan(Number number, u64 bits) {
   return number.kind == KIND_FLOAT && (bits & ~sign_bit(number)) > infinity_bits(number.size);
 }
 
-// Whether two samples, neither of them NaN or both, are the same number.
+// Returns whether two samples, of which none or both are NaN, are the same number.
 DEVICE bool same_number(Number number, u64 a, u64 b) {
   return a == b || (number.kind == KIND_FLOAT && ((a | b) & ~sign_bit(number)) == 0);
 }
 
-// The next number upwards, or downwards from the last of integers, the largest of floats and infinity.
+// The next number upwards; for the last integer, the largest float and infinity, downwards.
 DEVICE u64 beside(Number number, u64 bits) {
   const u64 sign = sign_bit(number);
   if (number.kind != KIND_FLOAT) {
@@ -60,20 +60,20 @@ DEVICE double to_double(Number number, u64 bits) {
   return number.size == 8 ? __longlong_as_double((i64)bits) : (double)as_float(number, bits);
 }
 
-// A float to the bits of the nearest binary16, ties to even.
+// Converts a float to the bits of the nearest binary16, ties to even.
 DEVICE u32 half_of(float value) {
   const u32 bits = __float_as_uint(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
   if (magnitude > 0x7F800000u) return 0x7E00u;
   if (magnitude >= 0x477FF000u) return sign | 0x7C00u;
   if (magnitude < 0x38800000u) {
-    // Below the normal ones: an integer of 2^-24, rounded by the addition that pushes the rest out.
+    // Subnormal: an integer multiple of 2^-24, rounded by the addition that shifts the rest out.
     const float shifted = __fadd_rn(__uint_as_float(magnitude), 0.5f);
     return sign | (__float_as_uint(shifted) - 0x3F000000u);
   }
   return sign | (magnitude - 0x38000000u + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
 }
 
-// The bits of a float of the type; a NaN is always the same one.
+// The bits of a float of the type; there is only one NaN.
 DEVICE u64 float_bits(u32 size, double value) {
   if (value != value) return nan_bits(size);
   if (size == 8) return (u64)__double_as_longlong(value);
@@ -81,7 +81,7 @@ DEVICE u64 float_bits(u32 size, double value) {
   return size == 4 ? __float_as_uint(narrow) : half_of(narrow);
 }
 
-// The nearest number, of integers half away from zero, beyond the range its end.
+// The nearest number, for integers half away from zero, clamped to the range.
 DEVICE u64 of_double(Number number, double value) {
   if (number.kind == KIND_FLOAT) return float_bits(number.size, value);
   const double end = 2.0 * (double)(1ull << (8 * number.size - 1));
@@ -98,14 +98,14 @@ DEVICE u64 of_double(Number number, double value) {
   return (u64)(whole + (rest >= 0.5) - (rest <= -0.5)) & all_bits(number);
 }
 
-// Bytes of a sample at a multiple of its size.
+// Loads the bytes of a sample aligned to its size.
 DEVICE u64 load_aligned(const u8* at, u32 size) {
   if (size == 1) return *at;
   if (size == 2) return *(const u16*)at;
   return size == 4 ? (u64)*(const u32*)at : *(const u64*)at;
 }
 
-// The same wherever it lies.
+// The same at any alignment.
 DEVICE u64 load_by_bytes(const u8* at, u32 size) {
   u64 bits = 0;
 #pragma unroll 1
@@ -120,7 +120,7 @@ DEVICE void store_bits(u8* at, u32 size, u64 bits) {
   else *(u64*)at = bits;
 }
 
-// What makes samples invalid, and what becomes of results.
+// What makes samples invalid, and how results are adjusted.
 struct Validity {
   Number number;
   u64 nodata;
@@ -140,7 +140,7 @@ DEVICE u64 nothing(const Validity& validity) {
   return validity.has_nodata ? validity.nodata : void_bits(validity.number);
 }
 
-// A result of valid samples, which must not be nodata.
+// A result of valid samples, which must not equal nodata.
 DEVICE u64 settled(const Validity& validity, u64 bits) {
   const bool by_accident = validity.has_nodata && !is_nan(validity.number, bits) &&
                            same_number(validity.number, bits, validity.nodata);

@@ -1,8 +1,8 @@
-// Which part a CUDA block works on, and where in its image the tile lies.
+// Finds the part that a CUDA block works on, and the position of the tile in its image.
 #pragma once
 #include "reduce/reduce_abi.h"
 
-// The part whose tile this CUDA block has: the last that does not begin after it.
+// The part of this CUDA block's tile: the last that does not begin after it.
 DEVICE ReducePart part_of_tile(const ReduceArgs& args, u32 tile) {
   u32 low = 0, high = args.count;
 #pragma unroll 1
@@ -14,7 +14,7 @@ DEVICE ReducePart part_of_tile(const ReduceArgs& args, u32 tile) {
   return args.parts[low];
 }
 
-// Addresses of pixels of the image above, by their column and row in it.
+// Addresses of pixels of the source image, by their column and row in it.
 DEVICE const u8* pixel_row(const ReducePart& part, u32 row) {
   return (const u8*)(part.src + (u64)(row - part.origin_y) * part.row_stride);
 }

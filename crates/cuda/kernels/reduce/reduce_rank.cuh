@@ -1,6 +1,5 @@
-// Min, max, median and mode: one of the four samples, told by comparing keys, which are ordered as the
-// numbers are; of a median of two or four the mean of two. Of equal numbers (0 and -0) it matters which is
-// taken.
+// Min, max, median and mode: selects one of the four samples by comparing keys, which are ordered like the numbers; a
+// median of two or four is the mean of two. Among equal numbers (0 and -0) it matters which is taken.
 #pragma once
 #include "reduce/reduce_mean.cuh"
 
@@ -29,7 +28,7 @@ DEVICE Ranked<B> most(Ranked<B> a, Ranked<B> b) {
   return b.key > a.key ? b : a;
 }
 
-// The valid one that `middle` others come before, by number; the first of equals.
+// The valid sample that has `middle` others before it in numeric order; the first of equals.
 template <class B>
 DEVICE B at_rank(const Ranked<B>* at, u32 valid, u32 middle) {
   B found = 0;
@@ -46,7 +45,7 @@ DEVICE B at_rank(const Ranked<B>* at, u32 valid, u32 middle) {
   return found;
 }
 
-// The middle one; of two or four the mean of the two middle ones.
+// The middle sample; of two or four the mean of the two middle ones.
 template <class B>
 DEVICE B median_of(Number number, const Ranked<B>* at, u32 valid, u32 n) {
   const B low = at_rank(at, valid, (n - 1) / 2);
@@ -57,7 +56,7 @@ DEVICE B median_of(Number number, const Ranked<B>* at, u32 valid, u32 n) {
   return (B)float_bits(number.size, mean_of_doubles(values, 2));
 }
 
-// The first to reach the largest count, in the order of the pixels.
+// The first sample to reach the largest count, in pixel order.
 template <class B>
 DEVICE B mode_of(const Ranked<B>* at, u32 valid, u32 n) {
   const B a = at[0].key, b = at[1].key, c = at[2].key, d = at[3].key;

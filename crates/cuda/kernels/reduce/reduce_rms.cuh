@@ -1,9 +1,8 @@
-// The root of the mean of squares of four samples of any real type.
+// The root mean square of four samples of any real type.
 #pragma once
 #include "reduce/reduce_mean.cuh"
 
-// Of the two integers around the root the one whose square is nearer to the mean of squares, the lower of
-// equals.
+// Of the two integers around the root, the one whose square is nearer to the mean of squares; the lower on ties.
 DEVICE u64 rms_of_squares(u64 sum, u32 n) {
   const u64 root = (u64)__dsqrt_rn((double)(sum / n));
   return root + (2 * sum > n * (2 * root * root + 2 * root + 1));
@@ -39,7 +38,7 @@ DEVICE double rms_in_doubles(double* at, u32 n) {
   const double sum = sum_of_squares(at);
   const u32 exponent = (u32)((u64)__double_as_longlong(sum) >> 52) & 0x7FFu;
   if (exponent != 0 && exponent != 0x7FFu) return __dsqrt_rn(over(sum, n));
-  // Squares left the range: of values over the largest they do not.
+  // Squares overflowed; those of values divided by the largest do not.
   double largest = 0;
 #pragma unroll
   for (u32 i = 0; i < 4; i++) largest = max(largest, absolute(at[i]));
@@ -55,7 +54,7 @@ DEVICE u64 rms_of(const Validity& validity, bool plain, const Four<u64>& four) {
   double at[4] = {0, 0, 0, 0};
   u64 squares = 0;
   u32 n = 0;
-  // One copy of the code for all types, not four.
+  // One copy of the code for all types, instead of four.
 #pragma unroll 1
   for (u32 i = 0; i < 4; i++) {
     const bool valid = (four.unmasked >> i & 1) != 0 && is_valid(validity, bits[0]);

@@ -1,15 +1,16 @@
-// Lays a layer of a mosaic upon a rectangle of a band, as `blend.rs` of the engine crate says, to the last bit: a thread a
-// sample, which is read, changed and written. No product is fused with a sum, and a NaN that is written is always the same.
+// Blends a layer of a mosaic onto a rectangle of a band, bit for bit as specified by `blend.rs` of the engine crate.
+// One thread per sample reads, changes and writes it. Products are never fused with sums, and there is only one NaN
+// that is written.
 #include "steps/blend_abi.h"
 #include "reduce/reduce_number.cuh"
 
-// A number as `number.rs` of the engine crate has it.
+// A number like those in `number.rs` of the engine crate.
 enum Form : u32 { FORM_UNSIGNED, FORM_SIGNED, FORM_SINGLE, FORM_DOUBLE };
 
 struct Value {
   u32 form;
-  u64 whole;    // of integers
-  double real;  // of others
+  u64 whole;    // for integers
+  double real;  // for others
 };
 
 DEVICE bool is_whole(const Value& value) { return value.form <= FORM_SIGNED; }
@@ -55,7 +56,7 @@ DEVICE Value value_at(u32 kind, u32 size, const u8* at, bool aligned) {
   return {FORM_SINGLE, 0, (double)as_float(number, bits)};
 }
 
-// The bits of the integer that a whole number becomes.
+// The bits of a whole number converted to an integer.
 DEVICE u64 clamped(const Number& number, const Value& value) {
   const u64 most = number.kind == KIND_SIGNED ? sign_bit(number) - 1 : all_bits(number);
   if (value.form == FORM_UNSIGNED || (i64)value.whole >= 0) return value.whole < most ? value.whole : most;
@@ -64,7 +65,7 @@ DEVICE u64 clamped(const Number& number, const Value& value) {
   return (u64)((i64)value.whole > least ? (i64)value.whole : least) & all_bits(number);
 }
 
-// The bits of the integer that a real becomes, half away from zero in its own precision.
+// The bits of a real converted to an integer, half away from zero in its own precision.
 DEVICE u64 rounded(const Number& number, const Value& value) {
   double real;
   if (value.form == FORM_SINGLE) {
@@ -95,7 +96,7 @@ DEVICE T magnitude(T value) {
   return value < 0 ? -value : value;
 }
 
-// Equal but for the last digits.
+// Equal except for the last digits.
 DEVICE bool is_near(bool is_double, double a, double b) {
   if (a == b) return true;
   if (is_double) {
@@ -111,7 +112,7 @@ DEVICE bool is_nodata(bool is_double, double value, double nodata) {
   return is_near(is_double, value, nodata);
 }
 
-// The entry of a value, or what lies between its neighbours; the ends go on beyond the table.
+// The entry of a value, or an interpolation between its neighbours; beyond the table, its end entries.
 DEVICE double looked_up(const double* table, u32 entries, double value) {
   if (table[0] != table[0]) {
     if (value != value || entries == 1) return table[1];
@@ -134,7 +135,7 @@ DEVICE double looked_up(const double* table, u32 entries, double value) {
   return __dadd_rn(before[1], __dmul_rn(__dsub_rn(value, before[0]), slope));
 }
 
-// Rounded to the precision that is worked in.
+// Rounded to the working precision.
 DEVICE double working(bool is_double, double value) { return is_double ? value : (double)(float)value; }
 
 DEVICE double changed(const BlendArgs& args, double value) {
@@ -145,7 +146,7 @@ DEVICE double changed(const BlendArgs& args, double value) {
   return args.entries == 0 ? value : working(is_double, looked_up(args.table, args.entries, value));
 }
 
-// A number in the precision that is worked in.
+// A number in the working precision.
 DEVICE double taken(const BlendArgs& args, const Value& value) {
   return (args.flags & BLEND_DOUBLE) != 0 ? double_of(value) : (double)single_of(value);
 }

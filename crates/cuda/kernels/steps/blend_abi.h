@@ -1,40 +1,41 @@
-// What the host and `blend.cu` agree on; twins of `src/steps/blend.rs`. The rule is in `blend.rs` of the engine crate.
+// Interface between the host and `blend.cu`; counterparts of `src/steps/blend.rs`. The rules are in `blend.rs` of the
+// engine crate.
 #pragma once
 #include "device.h"
 
 const u32 BLEND_THREADS = 256;
 
-// What is done to each sample.
+// Operation on each sample.
 enum BlendWay : u32 {
   BLEND_COPY = 0,
   BLEND_CONVERT = 1,
-  BLEND_UNLESS = 2,  // left out where its bytes are `sample`
+  BLEND_UNLESS = 2,  // skipped if its bytes equal `sample`
   BLEND_CHANGE = 3,
 };
 
 enum BlendFlag : u32 {
-  BLEND_UNALIGNED = 1,  // numbers do not lie at multiples of their size
-  BLEND_DOUBLE = 2,     // worked in double precision
+  BLEND_UNALIGNED = 1,  // numbers are not aligned to their size
+  BLEND_DOUBLE = 2,     // computed in double precision
   BLEND_HAS_NODATA = 4,
   BLEND_HAS_LARGEST = 8,
   BLEND_SCALED = 16,    // by `ratio` and `offset`
-  BLEND_BYTE = 32,      // results are rounded to singles first
+  BLEND_BYTE = 32,      // results are first rounded to singles
 };
 
 struct BlendArgs {
   const u8* src;        // the first sample of the layer
-  const u8* mask;       // a byte for each pixel of the layer, 0 where what is below shows; or null
+  const u8* mask;       // one byte per pixel of the layer, 0 if the pixel below shows; or null
   u8* dst;              // the first sample of the rectangle
-  const u32* columns;   // the pixel of each column, or null: neighbours
-  const u32* rows;      // the same of rows
-  const double* table;  // values and what they become
-  u64 src_row;          // bytes from row to row
+  const u32* columns;   // the pixel of each column, or null for consecutive ones
+  const u32* rows;      // the same for rows
+  const double* table;  // input values and their results
+  u64 src_row;          // bytes from one row to the next
   u64 src_column;
   u64 mask_row;
   u64 mask_column;
   u64 dst_row;
   u64 dst_column;
-  u64 sample;           // of BLEND_UNLESS
+  u64 sample;           // for BLEND_UNLESS
   double nodata;
   double largest;
   double offset;
@@ -42,7 +43,7 @@ struct BlendArgs {
   u32 width, height;    // of the rectangle: fewer than 2^31 pixels
   u32 entries;          // of the table
   u32 way;
-  u32 kind;             // `ReduceKind` of the layer, and bytes of its samples
+  u32 kind;             // `ReduceKind` of the layer, and bytes per sample
   u32 size;
   u32 to_kind;
   u32 to_size;

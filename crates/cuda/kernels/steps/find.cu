@@ -1,12 +1,12 @@
-// Looks for a value among the samples that `place.cu` has written, as `sought.rs` of the engine crate says. The samples
-// of a batch were written a moment ago, so most of them are read from the cache.
+// Searches for a value among the samples that `place.cu` has written, as specified by `sought.rs` of the engine crate.
+// The samples of a batch were just written, so most reads hit the cache.
 //
-// The grid is (count, parts): the CUDA blocks of a row share the rows of a task, a warp takes one at a time. Rows without
-// gaps at multiples of a sample's size are read 16 bytes at a time; others sample by sample, which may lie anywhere.
+// The grid is (count, parts): the CUDA blocks of a row share the rows of a task, and a warp takes one row at a time.
+// Gap-free, aligned rows are read 16 bytes at a time; others sample by sample, at any alignment.
 #include "steps/find_abi.h"
 #include "words.cuh"
 
-// What is looked for, in a number of T bytes.
+// The sought value, in a number of T bytes.
 template <class T>
 struct Wanted {
   T mask, low, span;
@@ -22,7 +22,7 @@ DEVICE Wanted<T> wanted_of(const FindArgs& args) {
   return {(T)args.mask, (T)args.low, (T)args.span};
 }
 
-// Whether a number of the 16 bytes is sought; of two that are a sample, the first with a second of 0.
+// Returns whether a number of the 16 bytes is sought; if two form a sample, a first one whose second is 0.
 template <class T>
 DEVICE bool in_quad(const Wanted<T>& wanted, u32 parts, const Quad& quad) {
   const u64 words[2] = {(u64)quad.word[1] << 32 | quad.word[0], (u64)quad.word[3] << 32 | quad.word[2]};
@@ -42,7 +42,7 @@ DEVICE bool in_quad(const Wanted<T>& wanted, u32 parts, const Quad& quad) {
   return found;
 }
 
-// A number at any address.
+// Loads a number from any address.
 template <class T>
 DEVICE T number_at(const u8* at) {
   u64 bits = 0;
@@ -60,7 +60,7 @@ DEVICE bool at_sample(const Wanted<T>& wanted, u32 parts, const u8* at) {
   return is_wanted(wanted, first) && (T)(second << 1) == 0;
 }
 
-// Whether this lane finds it in `count` samples, `stride` bytes apart.
+// Returns whether this lane finds it in `count` samples, `stride` bytes apart.
 template <class T>
 DEVICE bool in_row(const Wanted<T>& wanted, u32 parts, const u8* row, u64 count, u64 stride, u32 size, u32 lane) {
   bool found = false;

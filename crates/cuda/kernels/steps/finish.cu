@@ -1,10 +1,11 @@
-// Changes samples and turns the image, as `finish.rs` of the engine crate says. One launch: a CUDA block has a square of the
-// pixels, in one band of the result. It goes through shared memory, so that rows are read and written along their length even
-// if they become columns. Where nothing is turned, a thread writes the sample that it has read: then it may be done in place.
+// Changes samples and turns the image, as specified by `finish.rs` of the engine crate. In a single launch, each CUDA
+// block takes a square of the pixels, in one band of the result. The square passes through shared memory, so that rows
+// are read and written along their length even if they become columns. If nothing is turned, a thread writes the sample
+// that it has read, so this may be done in place.
 #include "steps/finish_abi.h"
 #include "reduce/reduce_number.cuh"
 
-// A sample, its low bytes first; the second half of those of 16 bytes.
+// A sample, its low bytes first; `high` is the second half of 16-byte samples.
 struct Halves {
   u64 low, high;
 };
@@ -27,7 +28,7 @@ DEVICE void store_number(u8* at, u32 size, u64 bits, bool aligned) {
   for (u32 i = 0; i < size; i++) at[i] = (u8)(bits >> (8 * i));
 }
 
-// What becomes of the sample at `at` in the first of its bands.
+// The result for the sample at `at` in the first of its bands.
 DEVICE Halves changed(const FinishArgs& args, const u8* at, bool aligned) {
   if (args.change == FINISH_DIFFERS) {
     bool all = true;

@@ -1,6 +1,6 @@
-// Gives samples a value where a mask is 0, as `mask.rs` of the engine crate says. One launch for all windows: a thread has
-// one pixel of one window, in all its bands. Samples of masks and outputs may lie anywhere, so they are read and written by
-// bytes; most pixels are valid, and then only the mask is read.
+// Sets samples to a value where a mask is 0, as specified by `mask.rs` of the engine crate. One launch for all windows:
+// a thread takes one pixel of one window, in all its bands. Samples of masks and outputs may have any alignment, so
+// they are read and written as bytes; most pixels are valid, and then only the mask is read.
 #include "steps/mask_abi.h"
 
 KERNEL(mask, MASK_THREADS, MaskArgs) {

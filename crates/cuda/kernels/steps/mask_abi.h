@@ -1,15 +1,16 @@
-// What the host and `mask.cu` agree on; twins of `src/steps/mask.rs`. The rule is in `mask.rs` of the engine crate.
+// Interface between the host and `mask.cu`; counterparts of `src/steps/mask.rs`. The rules are in `mask.rs` of the
+// engine crate.
 #pragma once
 #include "device.h"
 
 const u32 MASK_THREADS = 256;
 const u32 MASK_NONE_SPARED = 0xFFFFFFFF;
 
-// The bands of the output that one band of the masks belongs to.
+// The output bands that share one mask band.
 struct MaskWindow {
   u32 first_band;
   u32 bands;
-  u32 spared;  // a band of the output that stays as it is, or MASK_NONE_SPARED
+  u32 spared;  // an output band that is left unchanged, or MASK_NONE_SPARED
   u32 reserved;
 };
 
@@ -17,7 +18,7 @@ struct MaskArgs {
   const MaskWindow* windows;
   const u8* masks;   // the first sample of the first mask
   u8* dst;
-  u64 mask_band;     // bytes from band to band
+  u64 mask_band;     // bytes from one band to the next
   u64 mask_row;
   u64 mask_column;
   u64 dst_band;
@@ -25,9 +26,9 @@ struct MaskArgs {
   u64 dst_column;
   u64 value[2];      // bytes of a sample
   u32 columns, rows; // fewer than 2^31 pixels
-  u32 tiles;         // CUDA blocks of a window, of MASK_THREADS pixels; the grid has those of all windows
-  u32 mask_size;     // bytes of a sample of the masks
-  u32 size;          // bytes of a sample of the output
+  u32 tiles;         // CUDA blocks per window, of MASK_THREADS pixels each; the grid covers all windows
+  u32 mask_size;     // bytes per sample of the masks
+  u32 size;          // bytes per sample of the output
   u32 reserved;
 };
 

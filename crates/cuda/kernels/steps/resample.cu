@@ -1,6 +1,6 @@
-// Makes windows another size, as `resample.rs` of the engine crate says, to the last bit. One launch for all windows
-// and bands: a thread, or a CUDA block, has one pixel of the result, in all bands of its window, so that what of both
-// axes counts is worked out once. No product is fused with a sum.
+// Resizes windows, bit for bit as specified by `resample.rs` of the engine crate. One launch for all windows and bands:
+// a thread, or a CUDA block, takes one pixel of the result in all bands of its window, so that the weights of both axes
+// are computed once. Products are never fused with sums.
 #include "reduce/reduce_number.cuh"
 #include "steps/resample_stretch.cuh"
 
@@ -8,7 +8,7 @@ DEVICE u64 load_sample(const u8* at, u32 size, bool aligned) {
   return aligned ? load_aligned(at, size) : load_by_bytes(at, size);
 }
 
-// The low bytes of `bits`, anywhere.
+// Stores the low bytes of `bits` at any alignment.
 DEVICE void store_anywhere(u8* at, u32 size, u64 bits, bool aligned) {
   if (aligned) {
     store_bits(at, size, bits);
@@ -18,12 +18,12 @@ DEVICE void store_anywhere(u8* at, u32 size, u64 bits, bool aligned) {
   for (u32 i = 0; i < size; i++) at[i] = (u8)(bits >> (8 * i));
 }
 
-// What counts in one piece of a band of a window: its sum and its weights.
+// Valid samples in one piece of a band of a window: their sum and weights.
 struct Piece {
   double sum, weights;
 };
 
-// Pieces of a row of the stretch.
+// Pieces per row of the stretch.
 DEVICE u32 pieces_across(const Stretch& across) {
   return (across.end - across.first + RESAMPLE_PIECE - 1) / RESAMPLE_PIECE;
 }
@@ -53,13 +53,13 @@ DEVICE void add(Piece& total, const Piece& piece) {
   total.weights = __dadd_rn(total.weights, piece.weights);
 }
 
-// The mean, or what stands where nothing counts.
+// The mean, or `fill` if no sample is valid.
 DEVICE u64 mean_of(const Validity& validity, const Piece& total, u64 fill) {
   if (!(total.weights > 0)) return fill;
   return settled(validity, of_double(validity.number, __ddiv_rn(total.sum, total.weights)));
 }
 
-// A pixel of the result, and what counts for it.
+// A pixel of the result, and the source pixels that contribute.
 struct Spot {
   ResampleWindow window;
   Validity validity;
@@ -87,12 +87,12 @@ DEVICE u8* result_at(const ResampleArgs& args, const Spot& spot, u64 band) {
   return args.dst + band * args.dst_band + spot.row * args.dst_row + spot.column * args.dst_column;
 }
 
-// A thread a pixel.
+// One thread per pixel.
 KERNEL(resample, RESAMPLE_THREADS, ResampleArgs) {
   const u32 pixel = blockIdx.x % args.tiles * RESAMPLE_THREADS + threadIdx.x;
   if (pixel >= args.columns * args.rows) return;
   const Spot spot = spot_of(args, blockIdx.x / args.tiles, pixel);
-  // A complex sample has two halves; only nearest takes them.
+  // A complex sample has two halves; only nearest supports them.
   const u32 size = args.size > 8 ? 8 : args.size;
 #pragma unroll 1
   for (u64 band = spot.first_band; band < spot.first_band + args.bands; band++) {
@@ -118,8 +118,8 @@ KERNEL(resample, RESAMPLE_THREADS, ResampleArgs) {
   }
 }
 
-// A CUDA block a pixel, for means of so many that a thread would take long: its threads have a piece each, and the
-// first adds them up in their order.
+// One CUDA block per pixel, for means of so many samples that one thread would take long: each thread takes a piece,
+// and the first adds them up in order.
 KERNEL(resample_wide, RESAMPLE_THREADS, ResampleArgs) {
   SHARED(Piece, pieces[RESAMPLE_THREADS]);
   const Spot spot = spot_of(args, blockIdx.x / args.tiles, blockIdx.x % args.tiles);

@@ -1,9 +1,9 @@
-// What of an axis counts for a result pixel, and by how much: the same steps, each rounded by itself, as those of
-// the CPU engine.
+// The pixels of an axis that contribute to a result pixel, and their weights: the same steps as in the CPU engine, each
+// rounded separately.
 #pragma once
 #include "steps/resample_abi.h"
 
-// From `low` to `high`, in pixels `first` to `end`; none where these are the same.
+// From `low` to `high`, in pixels `first` to `end`; empty if these are equal.
 struct Stretch {
   double low, high;
   u32 first, end;
@@ -13,7 +13,7 @@ DEVICE double place_of(double start, double len, double index, double count) {
   return __dadd_rn(start, __ddiv_rn(__dmul_rn(index, len), count));
 }
 
-// That of result pixel `index` of `count`, over `len` from `start`, in an axis of `size` pixels.
+// The stretch of result pixel `index` of `count`, over `len` from `start`, in an axis of `size` pixels.
 DEVICE Stretch stretch_of(double start, double len, u32 index, u32 count, u32 size, u32 method) {
   const double i = (double)index, n = (double)count, ends = (double)size;
   const double centre = place_of(start, len, i + 0.5, n);
@@ -34,7 +34,7 @@ DEVICE Stretch stretch_of(double start, double len, u32 index, u32 count, u32 si
   return {low, high, (u32)low, (double)whole < high ? whole + 1 : whole};
 }
 
-// The length of a pixel in a stretch.
+// The length of a pixel's part in a stretch.
 DEVICE double weight_in(const Stretch& stretch, u32 pixel) {
   const double from = (double)pixel, to = from + 1;
   return (stretch.high < to ? stretch.high : to) - (stretch.low > from ? stretch.low : from);

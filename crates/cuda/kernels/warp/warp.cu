@@ -1,5 +1,5 @@
-// Puts windows onto a grid, as `warp.md` of the engine crate says, to the last bit. One launch for all windows: a CUDA
-// block has a tile of 32 by 8 pixels, a thread one of them in all bands. No product is fused with a sum.
+// Warps windows onto a grid, bit for bit as specified by `warp.md` of the engine crate. One launch for all windows: a
+// CUDA block takes a tile of 32 by 8 pixels, a thread one of them in all bands. Products are never fused with sums.
 #include "warp/warp_four.cuh"
 #include "warp/warp_under.cuh"
 
@@ -9,7 +9,7 @@ struct Spot {
   bool inside;
 };
 
-// The window that a CUDA block belongs to is the last one that begins at it or before.
+// A CUDA block belongs to the last window that begins at it or before.
 DEVICE Spot spot_of(const WarpArgs& args) {
   u32 low = 0, high = args.count;
 #pragma unroll 1
@@ -36,7 +36,7 @@ DEVICE Place centre_of(const WarpWindow& window, const Spot& spot) {
   return in_source(window, place_of(window, window.map_column + spot.column, window.map_row + spot.row, 0.5, 0.5));
 }
 
-// What a method looks at: two by two, four by four samples or a kernel.
+// The samples that a method uses: two by two, four by four or a kernel.
 enum Rule : u32 { RULE_FOUR, RULE_SIXTEEN, RULE_KERNEL, RULE_ANY };
 
 DEVICE u32 rule_of(const WarpArgs& args, const WarpWindow& window) {
@@ -45,7 +45,7 @@ DEVICE u32 rule_of(const WarpArgs& args, const WarpWindow& window) {
   return args.method == WARP_CUBIC ? RULE_SIXTEEN : RULE_FOUR;
 }
 
-// Makes the pixel in all bands. Where types are constants nothing of the others remains.
+// Makes the pixel in all bands. If types are constants, no code for other types remains.
 template <bool ANY>
 DEVICE void gather(const WarpArgs& args, u32 rule, Number from, Number to, bool aligned) {
   const Spot spot = spot_of(args);
@@ -83,7 +83,7 @@ DEVICE void gather(const WarpArgs& args, u32 rule, Number from, Number to, bool 
   }
 }
 
-// The pixel that holds the place; complex samples as they are.
+// Takes the pixel that contains the place; complex samples unchanged.
 KERNEL(warp_nearest, WARP_THREADS, WarpArgs) {
   const Spot spot = spot_of(args);
   if (!spot.inside) return;
@@ -124,13 +124,13 @@ KERNEL(warp_nearest, WARP_THREADS, WarpArgs) {
   }
 }
 
-// Any types, and methods with a short rule or a kernel.
+// Any types, for methods with a short rule or a kernel.
 KERNEL(warp_gather, WARP_THREADS, WarpArgs) {
   const Number from = {args.from_kind, args.from_size}, to = {args.to_kind, args.to_size};
   gather<true>(args, RULE_ANY, from, to, (args.flags & WARP_UNALIGNED) == 0);
 }
 
-// The short rules for samples of one type, which lie at multiples of their size.
+// The short rules for aligned samples of one type.
 #define WARP_TYPED(name, RULE, KIND, SIZE)               \
   KERNEL(name, WARP_THREADS, WarpArgs) {                 \
     const Number number = {KIND, SIZE};                  \
@@ -181,7 +181,7 @@ DEVICE void footprint(const WarpArgs& args, Number from, Number to, bool aligned
   }
 }
 
-// Any types, and methods that look at all samples under the pixel.
+// Any types, for methods that use all samples under the pixel.
 KERNEL(warp_under, WARP_THREADS, WarpArgs) {
   const Number from = {args.from_kind, args.from_size}, to = {args.to_kind, args.to_size};
   footprint(args, from, to, (args.flags & WARP_UNALIGNED) == 0);

@@ -1,4 +1,4 @@
-// The area of a quadrilateral in a pixel: twin of `warp/area.rs` of the CPU engine.
+// The area of a quadrilateral in a pixel: counterpart of `warp/area.rs` of the CPU engine.
 #pragma once
 #include "warp/warp_real.cuh"
 
@@ -9,7 +9,7 @@ struct Polygon {
   u32 count;
 };
 
-// What of `from` has an x, or a y, on one side of an edge.
+// Cuts `from` to the part whose x, or y, is on one side of an edge.
 DEVICE void cut_polygon(const Polygon& from, Polygon& to, bool by_y, double edge, bool above) {
   to.count = 0;
   const u32 last = from.count == 0 ? 0 : from.count - 1;
@@ -34,7 +34,7 @@ DEVICE void cut_polygon(const Polygon& from, Polygon& to, bool by_y, double edge
   }
 }
 
-// What of it lies between a row and the next.
+// Cuts it to the part between a row and the next.
 DEVICE void strip_of(const Polygon& quad, double row, Polygon& strip) {
   Polygon half;
   cut_polygon(quad, half, true, row, true);

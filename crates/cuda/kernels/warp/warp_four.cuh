@@ -1,18 +1,19 @@
-// Two by two samples whose type is known when the kernel is compiled: as `value_of_four`, with places in 32 bits and no sample
-// loaded twice. A place in the source has its first column and row at most one before the first of the source, so that
-// differences in 32 bits that wrap are beyond every sheet.
+// Two by two samples whose type is known at compile time: like `value_of_four`, with 32-bit places and no sample loaded
+// twice. For a place in the source, the first column and row are at most one before the source's first, so 32-bit
+// differences that wrap are beyond any sheet.
 #pragma once
 #include "warp/warp_gather.cuh"
 #include "warp/warp_store.cuh"
 
 struct FourPlace {
   u32 column, row;  // the first of them in the sheet; may wrap
-  u32 holder;       // which of the four holds the place
-  u32 inside;       // bit i: the sheet has the i-th
+  u32 holder;       // which of the four contains the place
+  u32 inside;       // bit i: sample i lies in the sheet
   Real u, v;
 };
 
-// Where the four lie around a place; false where it is not in the source. The source has more than one column and row.
+// Finds the four samples around a place; returns false if it is not in the source. The source has more than one column
+// and row.
 DEVICE bool four_around(const WarpWindow& window, Place at, FourPlace& four) {
   if (!(at.x.v >= 0 && at.x <= real_of(window.width) && at.y.v >= 0 && at.y <= real_of(window.height))) return false;
   i64 column, row;
@@ -36,7 +37,7 @@ DEVICE bool mask_counts(const WarpArgs& args, const u8* valid, u32 column, u32 r
   return bits != 0;
 }
 
-// The mean of the four in a band; false where the sample that holds the place does not count.
+// The mean of the four in a band; false if the sample that contains the place is invalid.
 DEVICE bool mean_in_band(const WarpArgs& args, const WarpWindow& window, const FourPlace& place, u32 band,
                          Number number, Real& value) {
   const u8* src = window.src + band * args.src_band;

@@ -1,5 +1,5 @@
-// Methods that look at samples around the place under the centre of a pixel: twin of `warp/gather.rs` of the CPU engine.
-// Each says whether there is a value. `ANY` is for samples whose type is not known when the kernel is compiled.
+// Methods that use samples around the place under a pixel's centre: counterpart of `warp/gather.rs` of the CPU engine.
+// Each returns whether there is a value. `ANY` is for samples whose type is not known at compile time.
 #pragma once
 #include "warp/warp_sheet.cuh"
 #include "warp/warp_weights.cuh"
@@ -10,7 +10,7 @@ DEVICE Real between(const Real (&four)[4], Real u, Real v) {
   return upper * v + lower * (1.0 - v);
 }
 
-// The mean of those of two by two samples that count, by their weights.
+// The weighted mean of the valid ones of two by two samples.
 DEVICE bool mean_of_four(const Real (&four)[4], const bool (&counts)[4], Real u, Real v, Real& value) {
   if (counts[0] && counts[1] && counts[2] && counts[3]) {
     value = between(four, u, v);
@@ -45,7 +45,7 @@ DEVICE Real convolved(const Real (&four)[4], const Real (&weights)[4]) {
   return four[0] * weights[0] + four[1] * weights[1] + four[2] * weights[2] + four[3] * weights[3];
 }
 
-// Four by four samples; two by two where one of them is missing.
+// Four by four samples; two by two if one of them is missing.
 template <bool ANY>
 DEVICE bool value_of_sixteen(const Sheet& sheet, Place at, Real& value) {
   i64 column, row;
@@ -67,7 +67,7 @@ DEVICE bool value_of_sixteen(const Sheet& sheet, Place at, Real& value) {
   return all || value_of_four<ANY>(sheet, at, value);
 }
 
-// The first and the last pixel that counts, of those that there are.
+// The first and the last contributing pixel that exist.
 DEVICE void taps_of(i64 middle, Real taps, i64 low, i64 high, i64& first, i64& last) {
   const Real from = real((double)middle) + 1.0 - taps, to = real((double)middle) + taps;
   first = from.v > (double)low ? (i64)from.v : low;

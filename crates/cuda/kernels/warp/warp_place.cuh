@@ -1,4 +1,4 @@
-// Which place of the source lies under a point of a pixel: twin of `WarpMap` of the engine crate.
+// Finds the source place under a point of a pixel: counterpart of `WarpMap` of the engine crate.
 #pragma once
 #include "warp/warp_abi.h"
 #include "warp/warp_real.cuh"
@@ -9,7 +9,7 @@ struct Place {
 
 DEVICE Real nan_real() { return real(__longlong_as_double(0x7FF8000000000000ll)); }
 
-// The place a part of the way across and down a cell.
+// Interpolates the place a given part of the way across and down a cell.
 DEVICE Place between_corners(const double* c, Real u, Real v) {
   const Real x0 = {c[0]}, y0 = {c[1]}, x1 = {c[2]}, y1 = {c[3]}, x2 = {c[4]}, y2 = {c[5]}, x3 = {c[6]}, y3 = {c[7]};
   const Real top_x = x0 + (x1 - x0) * u, top_y = y0 + (y1 - y0) * u;
@@ -17,8 +17,8 @@ DEVICE Place between_corners(const double* c, Real u, Real v) {
   return {top_x + (low_x - top_x) * v, top_y + (low_y - top_y) * v};
 }
 
-// A point of the pixel in a column and row of the map: `right` and `down` are 0 or 1 of corners, in a map that has those,
-// and both a half of centres. NaN where there is no place.
+// The place of a point of the pixel in a column and row of the map. `right` and `down` are 0 or 1 for corners, in a map
+// that has those, and both one half for centres. NaN if there is no place.
 DEVICE Place place_of(const WarpWindow& window, u32 column, u32 row, double right, double down) {
   const bool corners = right != 0.5;
   u32 cell = window.cells[(u64)(row / WARP_LARGE) * window.across + column / WARP_LARGE];
@@ -45,7 +45,7 @@ DEVICE bool lies_in(const WarpWindow& window, Place at) {
   return at.x.v >= 0 && at.x.v < window.width && at.y.v >= 0 && at.y.v < window.height;
 }
 
-// A place that lies beside the source as the one in it, one turn further, if there is one.
+// Moves a place beside the source by one turn if it then lies in the source.
 DEVICE Place in_source(const WarpWindow& window, Place at) {
   if ((window.flags & WARP_HAS_TURN) == 0 || lies_in(window, at)) return at;
   const Place ahead = {at.x + window.turn_x, at.y + window.turn_y};

@@ -1,4 +1,5 @@
-// Numbers whose products and sums are rounded one by one: nothing is fused, so every processor has the same bits.
+// Numbers whose products and sums are rounded individually: nothing is fused, so the bits are the same on every
+// processor.
 #pragma once
 #include "device.h"
 
@@ -19,7 +20,7 @@ DEVICE bool operator>=(Real a, Real b) { return a.v >= b.v; }
 
 DEVICE Real size_of(Real a) { return real(a.v < 0 ? -a.v : a.v); }
 
-// Rounded down; a number that is whole, infinite or none as it is.
+// Rounds down; whole numbers, infinities and NaN are unchanged.
 DEVICE Real floor_of(Real a) {
   if (!(size_of(a).v < 2251799813685248.0)) return a;
   const double cut = (double)(i64)a.v;
@@ -27,12 +28,12 @@ DEVICE Real floor_of(Real a) {
 }
 DEVICE Real ceil_of(Real a) { return real(-floor_of(real(-a.v)).v); }
 
-// A number below 2^51 that is added to 1.5 * 2^52 is rounded to a whole one, which is then in the low bits of the sum. A device
-// adds several times as fast as it converts.
+// Adding this, 1.5 * 2^52, to a number below 2^51 rounds it to a whole number, which is then in the low bits of the
+// sum. Devices add several times as fast as they convert.
 const double WARP_WHOLE = 6755399441055744.0;
 const i64 WARP_WHOLE_BITS = 0x4338000000000000ll;
 
-// Rounded down, as a number and as a whole one, of a number between -2^51 and 2^51.
+// Rounds down a number between -2^51 and 2^51; returns it as a real and as an integer.
 DEVICE Real floor_and_whole(Real a, i64& whole) {
   const double sum = __dadd_rn(a.v, WARP_WHOLE), nearest = __dadd_rn(sum, -WARP_WHOLE);
   const bool above = nearest > a.v;
@@ -45,7 +46,7 @@ DEVICE i64 whole_of(Real a) {
   return whole;
 }
 
-// A whole number, without a conversion: 2^52 with these low bits, less 2^52.
+// Converts a whole number without a conversion instruction: 2^52 with these low bits, minus 2^52.
 DEVICE Real real_of(u32 whole) {
   return real(__dadd_rn(__longlong_as_double(0x4330000000000000ll | (i64)whole), -4503599627370496.0));
 }

@@ -1,4 +1,4 @@
-// One band of the part of a source that a window is made from. Columns and rows are the source's.
+// One band of the part of a source that a window is made from. Columns and rows are those of the source.
 #pragma once
 #include "reduce/reduce_number.cuh"
 #include "warp/warp_place.cuh"
@@ -32,7 +32,7 @@ DEVICE bool has(const Sheet& sheet, i64 x, i64 y) {
   return x >= sheet.left && x < sheet.right && y >= sheet.top && y < sheet.bottom;
 }
 
-// The bits of the sample in a column and row that the sheet has.
+// The bits of the sample at a column and row inside the sheet.
 DEVICE u64 load_at(const Sheet& sheet, i64 x, i64 y) {
   const u8* at = sheet.src + (u64)(y - sheet.top) * sheet.row + (u64)(x - sheet.left) * sheet.column;
   const u32 size = sheet.validity.number.size;
@@ -48,7 +48,7 @@ DEVICE bool mask_has(const Sheet& sheet, i64 x, i64 y) {
   return bits != 0;
 }
 
-// The bits of a sample, and whether it counts.
+// The bits of a sample, and whether it is valid.
 DEVICE bool sample_at(const Sheet& sheet, i64 x, i64 y, u64& bits) {
   bits = 0;
   if (!has(sheet, x, y) || !mask_has(sheet, x, y)) return false;
@@ -66,7 +66,8 @@ DEVICE bool number_at(const Sheet& sheet, i64 x, i64 y, Real& number) {
   return counts;
 }
 
-// The same for samples of any type, as one function that is called: copies of it would make compilers take minutes.
+// The same for samples of any type, as a function that is not inlined: copies of it would make compilation take
+// minutes.
 NOINLINE bool any_number_at(const Sheet& sheet, i64 x, i64 y, Real& number) { return number_at(sheet, x, y, number); }
 
 // Either of them.
@@ -80,7 +81,7 @@ DEVICE i64 index_of(Real place, i64 side) {
   return at >= side ? side - 1 : at;
 }
 
-// The pixel of the source that holds a place.
+// The source pixel that contains a place.
 DEVICE bool pixel_of(const Sheet& sheet, Place at, i64& x, i64& y) {
   const Real width = real_of((u32)sheet.width), height = real_of((u32)sheet.height);
   if (!(at.x.v >= 0 && at.x <= width && at.y.v >= 0 && at.y <= height)) return false;

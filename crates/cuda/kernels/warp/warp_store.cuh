@@ -1,9 +1,9 @@
-// Values written as samples of the output: twin of `warp/store.rs` of the CPU engine.
+// Writes values as samples of the output: counterpart of `warp/store.rs` of the CPU engine.
 #pragma once
 #include "place/place_convert.cuh"
 #include "warp/warp_sheet.cuh"
 
-// The nearest sample: whole ones round halves up and stop at their limits, and there is one NaN.
+// The nearest sample: integers round halves up and are clamped; there is only one NaN.
 DEVICE u64 rounded(Number number, Real value) {
   if (number.kind == KIND_FLOAT) {
     if (value.v != value.v) return nan_bits(number.size);
@@ -21,7 +21,7 @@ DEVICE u64 rounded(Number number, Real value) {
   return whole <= -0.5 * end ? sign_bit(number) : (u64)(i64)whole & all_bits(number);
 }
 
-// What stands for a value that is to be avoided.
+// Replacement for a value that is to be avoided.
 DEVICE u64 avoided(Number number, u64 bits) {
   if (number.kind == KIND_FLOAT) return beside(number, bits);
   const u64 least = number.kind == KIND_SIGNED ? sign_bit(number) : 0;
@@ -37,10 +37,10 @@ DEVICE void store_at(u8* at, u32 size, u64 bits, bool aligned) {
   for (u32 i = 0; i < size; i++) at[i] = (u8)(bits >> (8 * i));
 }
 
-// A sample of the source, which was chosen, as one of the output.
+// Converts a chosen sample of the source to one of the output.
 DEVICE u64 taken(Number from, Number to, u64 bits) {
   if (from.kind == to.kind && from.size == to.size) return bits;
-  // Of 64 bits neither is a number of `double`: what does not fit becomes the end of the range.
+  // 64-bit integers are not exact in `double`: values that do not fit are clamped to the range.
   if (from.size == 8 && to.size == 8 && from.kind != KIND_FLOAT && to.kind != KIND_FLOAT)
     return bits >> 63 == 0 ? bits : to.kind == KIND_SIGNED ? ~0ull >> 1 : 0;
   return rounded(to, real(to_double(from, bits)));

@@ -1,17 +1,17 @@
-// Methods that look at all samples under a pixel: twin of `warp/footprint.rs` of the CPU engine.
+// Methods that use all samples under a pixel: counterpart of `warp/footprint.rs` of the CPU engine.
 #pragma once
 #include "warp/warp_area.cuh"
 #include "warp/warp_sheet.cuh"
 
 const double WARP_HAIR = 1e-10;
 
-// The samples under a pixel; columns may go on from the first one of a source around the Earth.
+// The samples under a pixel; columns may wrap around the Earth to a source's first one.
 struct Footprint {
   Real left, top, right, bottom;
   i64 first, end, first_row, end_row;
 };
 
-// The corner `at`, within half a turn of the first.
+// The corner `at`, moved to within half a turn of the first.
 DEVICE Place near_first(const WarpWindow& window, Place first, Place at) {
   if ((window.flags & WARP_HAS_TURN) == 0) return at;
   const Real x = {window.turn_x}, y = {window.turn_y};
@@ -51,7 +51,7 @@ DEVICE Real margin_of(double scale) {
   return 2.0 * (whole.v > 1 ? whole : real(1));
 }
 
-// The samples under the box between two corners; whether there are any.
+// Finds the samples under the box between two corners; returns whether there are any.
 DEVICE bool footprint_of(const WarpWindow& window, Place one, Place other, Footprint& box) {
   const bool by_x = one.x > other.x, by_y = one.y > other.y;
   box.left = by_x ? other.x : one.x, box.right = by_x ? one.x : other.x;
@@ -75,7 +75,7 @@ DEVICE bool footprint_of(const WarpWindow& window, Place one, Place other, Footp
 
 DEVICE i64 column_of(const Sheet& sheet, i64 at) { return at >= sheet.width ? at - sheet.width : at; }
 
-// The rows that the sheet has.
+// The rows that lie in the sheet.
 DEVICE i64 first_row(const Sheet& sheet, const Footprint& box) {
   return box.first_row > sheet.top ? box.first_row : sheet.top;
 }
@@ -116,7 +116,7 @@ DEVICE bool mean_under(const Sheet& sheet, const Footprint& box, bool squares, R
   return weight.v > 0;
 }
 
-// A number that is larger for larger samples, and the same for equal ones; and back.
+// A key that is larger for larger samples and equal for equal ones; and its inverse.
 DEVICE u64 key_of(Number number, u64 bits) {
   const u64 sign = sign_bit(number);
   if (number.kind == KIND_UNSIGNED) return bits;
@@ -149,7 +149,7 @@ DEVICE bool extreme_under(const Sheet& sheet, const Footprint& box, bool most, u
   return any;
 }
 
-// The sample at so many quarters of the sorted ones: bit by bit, counting those below.
+// The sample at `quarters` quarters of the sorted ones, found bit by bit by counting the samples below.
 DEVICE bool rank_under(const Sheet& sheet, const Footprint& box, u32 quarters, u64& found) {
   u64 count = 0, key;
   FOR_EACH_SAMPLE(sheet, box, x, y) count += key_at(sheet, x, y, key) ? 1 : 0;
@@ -172,7 +172,7 @@ DEVICE float weight_under(const Footprint& box, i64 x, i64 y) {
       .v;
 }
 
-// The sample that covers most. Counts are not kept: what a sample has so far is counted anew.
+// The sample that covers most. Counts are not stored: a sample's count so far is recomputed.
 DEVICE bool mode_under(const Sheet& sheet, const Footprint& box, u64& found) {
   const Number number = sheet.validity.number;
   const bool is_short = number.kind != KIND_FLOAT && number.size <= 2;
@@ -201,7 +201,7 @@ DEVICE bool mode_under(const Sheet& sheet, const Footprint& box, u64& found) {
 DEVICE Real least_of(Real a, Real b) { return b < a ? b : a; }
 DEVICE Real most_of(Real a, Real b) { return b > a ? b : a; }
 
-// The sum of samples by the part of each that the pixel covers; corners one after the other.
+// The sum of samples, weighted by the part of each that the pixel covers; corners are taken in order.
 DEVICE bool sum_under(const Sheet& sheet, const WarpWindow& window, const Place (&corners)[4], Real& value) {
   Place low = corners[0], high = corners[0];
 #pragma unroll

@@ -1,4 +1,4 @@
-// Weights of kernels by the distance from the place: twin of `warp/weights.rs` of the CPU engine.
+// Weights of kernels by the distance from the place: counterpart of `warp/weights.rs` of the CPU engine.
 #pragma once
 #include "warp/warp_abi.h"
 #include "warp/warp_real.cuh"
@@ -41,7 +41,7 @@ DEVICE Real kernel_weight(u32 method, Real distance) {
   return x.v <= 1 ? x * x * (3.0 * x - 6.0) + 4.0 : (2.0 - x) * (2.0 - x) * (2.0 - x);
 }
 
-// Weights of four samples in a row for a place a part of the way from the second to the third.
+// Weights of four samples in a row for a place `x` of the way from the second to the third.
 DEVICE void weights_of_four(Real x, Real (&weights)[4]) {
   const Real half = 0.5 * x, three = 3.0 * x, half_square = half * x;
   weights[0] = half * (real(-1) + x * (2.0 - x));

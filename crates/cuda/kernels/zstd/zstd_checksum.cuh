@@ -1,4 +1,5 @@
-// The checksum of a frame: the low half of XXH64 with seed 0 over its content, by the four lanes that it has lanes for.
+// The checksum of a frame: the low half of XXH64 with seed 0 over its content, computed by four lanes, one per
+// accumulator.
 #pragma once
 #include "zstd/zstd_format.cuh"
 
@@ -19,7 +20,7 @@ DEVICE u64 xxh_shuffle(u64 value, u32 from) {
   return (u64)high << 32 | low;
 }
 
-// All lanes call it and get the same answer.
+// Called by all lanes, which return the same.
 DEVICE u32 zstd_checksum(const u8* data, u32 len, u32 lane) {
   u64 acc = lane == 0 ? XXH_1 + XXH_2 : lane == 1 ? XXH_2 : lane == 2 ? 0 : 0 - XXH_1;
   const u32 stripes = len / 32;

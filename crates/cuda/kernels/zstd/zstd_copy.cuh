@@ -1,24 +1,25 @@
-// Copies into the page of a tile: literals, and matches in an order that has every source written before it is read.
+// Copies literals and matches into the page of a tile, in an order in which every source is written before it is read.
 //
-// Short ones are copied by a thread each, all at the same time; long and odd ones by its whole warp, one after the other.
-// Matches go in rounds: one whose source ends before the first match that is not done is ready, and the first always is.
-// A warp makes as many rounds as it can by itself before it waits for those that have the matches before its own.
+// Short copies are done by one thread each, all at the same time; long and odd ones by its whole warp, one after the
+// other. Matches are copied in rounds: a match is ready if its source ends before the first pending match; the first
+// pending one always is. A warp makes as many rounds as it can on its own before it waits for the warps with earlier
+// matches.
 #pragma once
 #include "zstd/zstd_page.cuh"
 #include "zstd/zstd_supply.cuh"
 
-static const u32 ZSTD_LONG_LITERALS = 32;  // above these, copied by the warp
+static const u32 ZSTD_LONG_LITERALS = 32;  // longer copies are done by the warp
 static const u32 ZSTD_LONG_MATCH = 24;
-static const u32 ZSTD_EARLY = 16;  // bytes of a match whose source may be loaded before its turn
+static const u32 ZSTD_EARLY = 16;  // maximum bytes of a match whose source may be loaded before its turn
 static const u32 ZSTD_STEPS = 4;   // words of a lane that are loaded before any of them is stored
 
-// Where literals come from: a byte each, or the same byte for all of them.
+// Source of literals: consecutive bytes, or the same byte for all of them.
 struct ZstdLiterals {
   const u8* bytes;
   bool one;
 };
 
-// Bytes on their way to `at`, from a place of literals or so far back. None where `len` is 0.
+// Bytes to be copied to `at`, from a place of literals or from a distance back. None if `len` is 0.
 struct ZstdPiece {
   u32 at;
   u32 len;
@@ -30,7 +31,7 @@ DEVICE ZstdPiece zstd_piece_of(const ZstdPiece& piece, u32 lane) {
                    __shfl_sync(ZSTD_WARP, piece.from, lane)};
 }
 
-// Some literals of the supply by one lane.
+// Copies some literals of the supply with one lane.
 template <class Shape>
 DEVICE void zstd_few_literals(const ZstdOutput& out, const ZstdSupply<Shape>& supply, const ZstdPiece& piece) {
   u8* to = zstd_in_page(out, piece.at);
@@ -46,7 +47,7 @@ DEVICE void zstd_few_literals(const ZstdOutput& out, const ZstdSupply<Shape>& su
   }
 }
 
-// Copies the literals of all lanes out of the supply; their places are in `from`.
+// Copies the literals of all lanes from the supply; `from` holds their places.
 template <class Shape>
 DEVICE void zstd_copy_literals(const ZstdOutput& out, const ZstdSupply<Shape>& supply, const ZstdPiece& piece, u32 lane) {
   const bool few = piece.len <= ZSTD_LONG_LITERALS;
@@ -64,8 +65,8 @@ DEVICE void zstd_copy_literals(const ZstdOutput& out, const ZstdSupply<Shape>& s
   }
 }
 
-// Any number of literals out of global memory by all threads, a word of the page each, some at once. Reads up to seven
-// bytes around them.
+// Copies any number of literals from global memory with all threads, one word of the page each, several in flight.
+// Reads up to seven bytes around them.
 template <class Shape>
 DEVICE void zstd_many_literals(const ZstdOutput& out, const ZstdLiterals& literals, const ZstdPiece& piece,
                                u32 thread) {
@@ -96,7 +97,7 @@ DEVICE void zstd_many_literals(const ZstdOutput& out, const ZstdLiterals& litera
   }
 }
 
-// The source of a short match, loaded before its turn because it was in global memory already.
+// The source of a short match, loaded before its turn because it was already in global memory.
 struct ZstdEarly {
   u32 words[5];
   bool loaded;
@@ -125,8 +126,9 @@ DEVICE void zstd_put_early(const ZstdOutput& out, const ZstdEarly& early, const 
   }
 }
 
-// One match by one lane, eight bytes at a time, so that the time of loads is waited for once for all of them. Its source
-// is all in the page or all below it; where it overlaps itself, by at least 16, what is loaded was written.
+// Copies one match with one lane, eight bytes at a time, so that the load latency is paid once for all of them. The
+// source lies entirely in the page or entirely below it; if it overlaps the match (distance at least 16), the loaded
+// bytes have already been written.
 DEVICE void zstd_far(const ZstdOutput& out, const ZstdPiece& match) {
   const u32 from = match.at - match.from, phase = from * 8, last = (from + match.len - 1) & ~3u;
   const bool inside = from >= out.origin;
@@ -157,7 +159,7 @@ DEVICE void zstd_far(const ZstdOutput& out, const ZstdPiece& match) {
   }
 }
 
-// The same where the distance is one, two or three: 48 bits hold every phase of what repeats.
+// The same for a distance of one, two or three: 48 bits hold every phase of the repeated pattern.
 DEVICE void zstd_near(const ZstdOutput& out, const ZstdPiece& match) {
   u32 low = zstd_four(out, match.at - match.from, match.from), high, phase = 0;
   if (match.from == 3) {
@@ -175,7 +177,7 @@ DEVICE void zstd_near(const ZstdOutput& out, const ZstdPiece& match) {
   }
 }
 
-// One match by all lanes, a word of the page each; some at once where none of them repeats another.
+// Copies one match with all lanes, one word of the page each; several in flight if none of them repeats another.
 DEVICE void zstd_together(const ZstdOutput& out, const ZstdPiece& match, u32 lane) {
   const u32 end = match.at + match.len;
   if (match.from >= match.len || match.from >= 128 * ZSTD_STEPS) {
@@ -192,7 +194,7 @@ DEVICE void zstd_together(const ZstdOutput& out, const ZstdPiece& match, u32 lan
         const u32 at = base + 128 * i, first = at < match.at ? match.at - at : 0;
         if (at < end) zstd_put_word(zstd_in_page(out, at), word[i], first, min(end - at, 4u));
       }
-      __syncwarp();  // the next ones may repeat these
+      __syncwarp();  // the next words may repeat these
     }
     return;
   }
@@ -221,7 +223,7 @@ DEVICE void zstd_together(const ZstdOutput& out, const ZstdPiece& match, u32 lan
   }
 }
 
-// Where the first match of each warp that is not done starts, for two rounds in turn; in shared memory.
+// Start of the first pending match of each warp, for two alternating rounds; in shared memory.
 template <class Shape>
 struct ZstdRounds {
   u32 first[2][Shape::WARPS];
@@ -235,7 +237,7 @@ DEVICE void zstd_tell_first(ZstdRounds<Shape>& rounds, u32 turn, const ZstdPiece
 }
 
 // Copies the matches of all threads, which are in order; literals may still be on their way into the page. Ends with a
-// barrier after the last.
+// barrier after the last match.
 template <class Shape>
 DEVICE void zstd_copy_matches(ZstdRounds<Shape>& rounds, const ZstdOutput& out, ZstdPiece match, const ZstdEarly& early,
                               u32 thread) {
@@ -259,7 +261,7 @@ DEVICE void zstd_copy_matches(ZstdRounds<Shape>& rounds, const ZstdOutput& out, 
       if (w < thread >> 5) before = all;
     }
     if (all == ZSTD_NONE) return;
-    // As far as the warp gets by itself.
+    // As far as the warp gets on its own.
 #pragma unroll 1
     for (;;) {
       const u32 pending = __ballot_sync(ZSTD_WARP, match.len != 0);
@@ -285,7 +287,7 @@ DEVICE void zstd_copy_matches(ZstdRounds<Shape>& rounds, const ZstdOutput& out, 
   }
 }
 
-// Appends any number of literals, or the same byte.
+// Appends any number of literals, or repetitions of one byte.
 template <class Shape>
 DEVICE void zstd_append(ZstdOutput& out, const ZstdLiterals& literals, u32 from, u32 len, u32 thread) {
 #pragma unroll 1
@@ -299,7 +301,7 @@ DEVICE void zstd_append(ZstdOutput& out, const ZstdLiterals& literals, u32 from,
   }
 }
 
-// Appends a match of any length, by one warp.
+// Appends a match of any length, with one warp.
 template <class Shape>
 DEVICE void zstd_append_match(ZstdOutput& out, u32 offset, u32 len, u32 thread) {
 #pragma unroll 1

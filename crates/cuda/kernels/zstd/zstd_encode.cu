@@ -1,9 +1,9 @@
-// ZSTD from matches (`portable/spec.md`): `zstd_count` makes the tables of each part and finds its size,
-// `zstd_emit` writes it behind those before it. A CUDA block a part in both.
+// ZSTD from matches (`portable/spec.md`): `zstd_count` makes the tables of each part and computes its size, `zstd_emit`
+// writes it behind the earlier parts. Both use one CUDA block per part.
 #include "zstd/zstd_encode_count.cuh"
 #include "zstd/zstd_encode_emit.cuh"
 
-// As many as there are threads for: states and trees take long and few threads.
+// As many as there are threads for: states and trees take long and use few threads.
 KERNEL_RESIDENT(zstd_count, 256, 8, EncodeArgs) {
   SHARED(ZstdCounting, shared);
   const EncodeBlock block = args.blocks[blockIdx.x];

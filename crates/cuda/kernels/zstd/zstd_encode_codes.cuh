@@ -1,13 +1,13 @@
-// The sequences of a part in numbers as they are written, by a CUDA block: literals, length, offset value,
-// and how often each code comes.
+// Converts the sequences of a part to the numbers that are written, with a CUDA block: literals, length, offset value,
+// and the count of each code.
 //
-// The recent distances before a sequence are the last distinct ones: a list of three for any stretch of
-// sequences, and that of two stretches follows from theirs. So it is a prefix sum with another sum.
+// The recent distances before a sequence are the last three distinct ones. Any stretch of sequences has such a list,
+// and the list of two consecutive stretches follows from theirs; so this is a prefix sum with another operation.
 #pragma once
 #include "zstd/zstd_encode_part.cuh"
 #include "zstd/zstd_encode_table.cuh"
 
-// Codes of literals and of lengths less 3; their extra bits are the lowest of the number.
+// Codes of literals and of lengths minus 3; their extra bits are the lowest bits of the number.
 DEVICE u32 zstd_literals_code(u32 n) {
   if (n < 16) return n;
   if (n < 24) return 16 + (n - 16) / 2;
@@ -24,7 +24,7 @@ DEVICE u32 zstd_match_code(u32 n) {
   return n < 128 ? 42 : zstd_log2(n) + 36;
 }
 
-// Distances below 2^16, the latest first; 0 is none.
+// Distances below 2^16, the latest first; 0 for none.
 struct ZstdRecent {
   u32 first, second, third;
 };
@@ -45,7 +45,7 @@ DEVICE void zstd_recent_add(ZstdRecent& list, u32 distance) {
   }
 }
 
-// That of a stretch and the one after it.
+// Joins the lists of a stretch and the one after it.
 DEVICE u64 zstd_recent_join(u64 before, u64 after) {
   const ZstdRecent older = zstd_recent(before);
   ZstdRecent list = zstd_recent(after);
@@ -59,7 +59,7 @@ struct ZstdLists {
   u64 warps[ZSTD_WARPS];
 };
 
-// The lists before the sequence of each thread; `carry` is that before all of them, and then that after.
+// The lists before the sequence of each thread; `carry` is the list before all of them, and is set to the one after.
 DEVICE ZstdRecent zstd_recent_before(ZstdLists& lists, u32 distance, u64& carry) {
   const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32;
   u64 list = distance;
@@ -90,8 +90,8 @@ DEVICE u32 zstd_offset_value(const ZstdRecent& recent, u32 distance, u32 literal
   return distance + 3;
 }
 
-// Fills `sequences` and the counts of the three tables, which are 0 before. The extra bits of this thread's
-// sequences. All threads call it after a barrier; it ends without one.
+// Fills `sequences` and the counts of the three tables, which must be 0 before. Returns the extra bits of this thread's
+// sequences. Called by all threads after a barrier; ends without one.
 DEVICE u32 zstd_code_sequences(ZstdLists& lists, ZstdCoder* coders, const ZstdWork& work, u32 count,
                                u32 literals) {
   u64 carry = 0;
@@ -109,7 +109,7 @@ DEVICE u32 zstd_code_sequences(ZstdLists& lists, ZstdCoder* coders, const ZstdWo
     const ZstdRecent recent = zstd_recent_before(lists, distance, carry);
     if (i >= count) continue;
     const u32 run = zstd_found_literals(here) - before;
-    // Up to the literals before the next.
+    // Up to the literals before the next sequence.
     const u32 length = next_start - (next_literals - zstd_found_literals(here)) - zstd_found_start(here) - 3;
     const u32 offset = zstd_offset_value(recent, distance, run);
     work.sequences[i] = zstd_sequence(run, length, offset);

@@ -1,11 +1,11 @@
-// What a part becomes, by a CUDA block: its literals and sequences, their tables, what every state writes,
-// and from all that its size and its head and tail.
+// Decides how a part is encoded, with a CUDA block: its literals and sequences, their tables, the bits of all states,
+// and from these its size and its head and tail.
 #pragma once
 #include "zstd/zstd_encode_gather.cuh"
 #include "zstd/zstd_encode_tree.cuh"
 #include "zstd/zstd_encode_walk.cuh"
 
-// The first of the warps that make the tree; those before make the other tables.
+// The first of the warps that make the tree; earlier ones make the other tables.
 constexpr u32 ZSTD_TREE_WARP = 3;
 
 struct ZstdCounting {
@@ -17,14 +17,14 @@ struct ZstdCounting {
   ZstdCoder coders[3];
   ZstdLists lists;
   ZstdSteps steps;
-  u32 sequence_bits;  // but for the states at the end
+  u32 sequence_bits;  // without the final states
   u32 stream_bits[4];
   ZstdWalk walk;
   u32 head[ZSTD_HEAD / 4];
   u32 tail[ZSTD_TAIL / 4];
 };
 
-// Little-endian bytes; by one thread.
+// Writes little-endian bytes; called by one thread.
 DEVICE u32 zstd_set(u8* bytes, u64 value, u32 count) {
   for (u32 k = 0; k < count; ++k) bytes[k] = (u8)(value >> 8 * k);
   return count;
@@ -35,14 +35,14 @@ DEVICE u32 zstd_set(u8* bytes, const u8* from, u32 count) {
   return count;
 }
 
-// The header of a section of literals that is not compressed.
+// The header of an uncompressed literals section.
 DEVICE u32 zstd_plain_header(u8* bytes, u32 kind, u32 count) {
   if (count < 32) return zstd_set(bytes, (u64)(kind | count << 3), 1);
   if (count < 4096) return zstd_set(bytes, (u64)(kind | 1 << 2 | count << 4), 2);
   return zstd_set(bytes, (u64)(kind | 3 << 2 | count << 4), 3);
 }
 
-// The sum of the lengths of the codes of literals, for each stream; by the threads from `first` on.
+// Sums the code lengths of literals for each stream, with the threads from `first` on.
 DEVICE void zstd_count_streams(ZstdCounting& shared, const ZstdWork& work, u32 literals, u32 first) {
   const u32 each = literals < 256 ? literals : (literals + 3) / 4;
   for (u32 s = 0; s * each < literals; ++s) {
@@ -56,7 +56,7 @@ DEVICE void zstd_count_streams(ZstdCounting& shared, const ZstdWork& work, u32 l
   }
 }
 
-// The section of literals but for their bytes or codes, at `bytes`; `part` says what follows. Its whole size.
+// Writes the literals section except its bytes or codes to `bytes`; `part` tells what follows. Returns its total size.
 DEVICE u32 zstd_head_of_literals(ZstdCounting& shared, const ZstdWork& work, u32 literals, bool same,
                                  ZstdPart& part, u8* bytes, u32& len) {
   part.streams = part.raw = part.raw_literals = 0;
@@ -87,7 +87,7 @@ DEVICE u32 zstd_head_of_literals(ZstdCounting& shared, const ZstdWork& work, u32
   return raw;
 }
 
-// The section of sequences but for their stream. Its whole size.
+// Writes the sequences section except its stream. Returns its total size.
 DEVICE u32 zstd_tail_of_sequences(const ZstdCounting& shared, u32 sequences, u8* bytes, u32& len) {
   if (sequences < 128) {
     len = zstd_set(bytes, (u64)sequences, 1);
@@ -101,8 +101,8 @@ DEVICE u32 zstd_tail_of_sequences(const ZstdCounting& shared, u32 sequences, u8*
   return len + (shared.sequence_bits + shared.walk.state_bits) / 8 + 1;
 }
 
-// What is written of the part, by one thread, in shared memory but for `part` itself; its size with the
-// header.
+// Decides what is written for the part, with one thread, in shared memory except for `part` itself; returns its size
+// including the header.
 DEVICE u32 zstd_decide(ZstdCounting& shared, const ZstdWork& work, const ZstdGathered& gathered,
                        bool same_literals, bool last) {
   ZstdPart& part = *work.part;
@@ -147,7 +147,7 @@ DEVICE void zstd_count_part(ZstdCounting& shared, const ZstdWork& work, bool las
   u32 bits = zstd_code_sequences(shared.lists, shared.coders, work, gathered.sequences, gathered.literals);
   __syncthreads();
   const bool has_tree = gathered.literals > 1 && !same_literals;
-  // The states take long, and so does the tree: at the same time.
+  // States and tree both take long, so they are made at the same time.
   if (warp < ZSTD_TREE_WARP) {
     if (gathered.sequences != 0) {
       zstd_make_coder(shared.coders[warp], warp, lane);

@@ -1,28 +1,28 @@
-// The bytes of a part, by a CUDA block: head, literals, tail, sequences, one behind the other. Bits meet in
-// a window of shared memory, from which whole words go out; of the first and the last word, in which
-// neighbours begin and end, bytes do.
+// Writes the bytes of a part with a CUDA block: head, literals, tail, sequences, one after the other. Bits are
+// collected in a window of shared memory, which is written out in whole words; the first and last word, which are
+// shared with neighbours, are written as bytes.
 #pragma once
 #include "block_scan.cuh"
 #include "zstd/zstd_encode_codes.cuh"
 
-// The bits of the sequences of all threads, what was left over, and two words that a put may touch behind.
+// The bits of the sequences of all threads, the remainder of the last turn, and two words behind that a put may touch.
 constexpr u32 ZSTD_WINDOW = ZSTD_THREADS * 74 / 32 + 1 + 2;
 
 struct ZstdEmission {
-  u32 window[2][ZSTD_WINDOW];  // by turns; 0 but for what is on its way
+  u32 window[2][ZSTD_WINDOW];  // alternating; 0 except for pending bits
   u32 sums[ZSTD_WARPS];
   u16 codes[256];
 };
 
-// Where the window stands; the same in all threads.
+// Place of the window; the same in all threads.
 struct ZstdPlace {
-  u32* out;    // the word that the window begins with
+  u32* out;    // output word at which the window begins
   u32 filled;  // bits in the window
-  u32 skip;    // bytes of that word which are a neighbour's
+  u32 skip;    // bytes of that word that belong to a neighbour
   u32 turn;
 };
 
-// Bits, at most 64, behind `at` others that are new in the window.
+// Puts at most 64 bits into the window, behind `at` other new ones.
 DEVICE void zstd_put(ZstdEmission& emission, const ZstdPlace& place, u32 at, u64 bits) {
   at += place.filled;
   const u32 shift = at & 31;
@@ -38,7 +38,7 @@ DEVICE void zstd_out_bytes(u32* out, u32 word, u32 from, u32 to) {
   for (u32 k = from; k < to; ++k) ((u8*)out)[k] = (u8)(word >> 8 * k);
 }
 
-// Takes in `bits` that the threads have put behind what was there, and sends whole words out.
+// Accounts for `bits` that the threads have put behind earlier content, and writes out whole words.
 DEVICE void zstd_flush(ZstdEmission& emission, ZstdPlace& place, u32 bits) {
   __syncthreads();
   u32* window = emission.window[place.turn];
@@ -48,7 +48,7 @@ DEVICE void zstd_flush(ZstdEmission& emission, ZstdPlace& place, u32 bits) {
     const u32 word = window[i];
     window[i] = 0;
     if (i == whole) {
-      // Others may be at work on the next turn already.
+      // Other threads may already be working on the next turn.
       if (word != 0) atomicOr(emission.window[place.turn], word);
     } else if (i == 0 && place.skip != 0) {
       zstd_out_bytes(place.out, word, place.skip, 4);
@@ -61,7 +61,7 @@ DEVICE void zstd_flush(ZstdEmission& emission, ZstdPlace& place, u32 bits) {
   if (whole != 0) place.skip = 0;
 }
 
-// Bytes of words; all threads call it with the same.
+// Emits bytes of words; called by all threads with the same arguments.
 DEVICE void zstd_emit_bytes(ZstdEmission& emission, ZstdPlace& place, const u32* words, u32 len) {
 #pragma unroll 1
   for (u32 base = 0; base < len; base += 4 * ZSTD_THREADS) {
@@ -74,14 +74,14 @@ DEVICE void zstd_emit_bytes(ZstdEmission& emission, ZstdPlace& place, const u32*
   }
 }
 
-// The mark behind a stream, after `bits` more, and zeros to the next byte.
+// The end mark of a stream, after `bits` more, and zeros up to the next byte.
 DEVICE void zstd_emit_mark(ZstdEmission& emission, ZstdPlace& place, u32 value, u32 bits) {
   if (threadIdx.x == 0) zstd_put(emission, place, 0, value | (u64)1 << bits);
   const u32 marked = bits + 1;
   zstd_flush(emission, place, marked + ((0 - (place.filled + marked)) & 7));
 }
 
-// One stream of literals, the last first.
+// Emits one stream of literals, the last first.
 DEVICE void zstd_emit_stream(ZstdEmission& emission, ZstdPlace& place, const u8* literals, u32 count) {
 #pragma unroll 1
   for (u32 base = 0; base < count; base += 4 * ZSTD_THREADS) {
@@ -111,7 +111,7 @@ DEVICE void zstd_add(ZstdBits& all, u32 value, u32 count) {
   all.count += count;
 }
 
-// The stream of sequences, the last first.
+// Emits the stream of sequences, the last first.
 DEVICE void zstd_emit_sequences(ZstdEmission& emission, ZstdPlace& place, const ZstdWork& work,
                                 const ZstdPart& part) {
 #pragma unroll 1
@@ -144,7 +144,7 @@ DEVICE void zstd_emit_sequences(ZstdEmission& emission, ZstdPlace& place, const 
   zstd_emit_mark(emission, place, part.states, part.state_bits);
 }
 
-// A part from `out` on.
+// Emits a part from `out` on.
 DEVICE void zstd_emit_part(ZstdEmission& emission, const ZstdWork& work, u8* out) {
   const ZstdPart& part = *work.part;
   for (u32 i = threadIdx.x; i < 2 * ZSTD_WINDOW; i += ZSTD_THREADS) (&emission.window[0][0])[i] = 0;

@@ -1,10 +1,10 @@
-// Literals and sequences of a part, taken out of its tokens by a CUDA block: 1024 positions at a time, a
-// thread four of them, of which one at most begins a match.
+// Extracts literals and sequences of a part from its tokens with a CUDA block: 1024 positions at a time, four per
+// thread, at most one of which begins a match.
 #pragma once
 #include "block_scan.cuh"
 #include "zstd/zstd_encode_part.cuh"
 
-// Copies of the counts of literals, so that lanes with the same one wait less for each other.
+// Copies of the literal counts, so that lanes with the same literal wait less for each other.
 constexpr u32 ZSTD_COPIES = 4;
 
 struct ZstdGathering {
@@ -14,26 +14,27 @@ struct ZstdGathering {
 
 struct ZstdGathered {
   u32 literals, sequences;
-  bool same;  // all bytes of the part
+  bool same;  // all bytes of the part are equal
 };
 
-// Four positions: their bytes, and which are literals and which begin matches, a bit each.
+// Four positions: their bytes, and one bit each for literals and for begins of matches.
 struct ZstdFour {
   u32 bytes, literals, matches;
 };
 
-// Those from `p` on, which may be past the end. A token is a match where the next position begins none.
+// The four positions from `p` on, which may be past the end. A token is a match if no token begins at the next
+// position.
 DEVICE ZstdFour zstd_four_at(const ZstdWork& work, u32 p) {
   if (p >= work.end) return {0, 0, 0};
   const u32 left = work.end - p, valid = left < 4 ? (1u << left) - 1 : 15, shift = p & 31;
   u32 bits = work.match.starts[p / 32] >> shift;
   if (shift == 28 && left > 4) bits |= (work.match.starts[p / 32 + 1] & 1) << 4;
-  // Past the end a token begins, as it were.
+  // A token is assumed to begin past the end.
   const u32 next = left <= 4 ? (bits & valid) >> 1 | 1u << (left - 1) : bits >> 1;
   return {work.words[p / 4], bits & valid & next, bits & valid & ~next};
 }
 
-// The distance of the match that ends before `p`, 0 where a literal does.
+// The distance of the match that ends before `p`, 0 if a literal ends there.
 DEVICE u32 zstd_distance_before(const ZstdWork& work, u32 p) {
   if (p == work.start) return 0;
   u32 at = (p - 1) / 32, last = p - 1;
@@ -46,7 +47,7 @@ DEVICE u32 zstd_distance_before(const ZstdWork& work, u32 p) {
   return bits == 0 ? 0 : match_distance(work.match.matches[last - (u32)__clz((int)bits)]);
 }
 
-// Fills `literals`, `found` and the counts of literals. All threads call it; it ends with a barrier.
+// Fills `literals`, `found` and the counts of literals. Called by all threads; ends with a barrier.
 DEVICE ZstdGathered zstd_gather(ZstdGathering& shared, const ZstdWork& work) {
   for (u32 i = threadIdx.x; i < 256 * ZSTD_COPIES; i += ZSTD_THREADS) shared.counts[i] = 0;
   __syncthreads();

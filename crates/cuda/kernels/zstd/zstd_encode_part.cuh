@@ -1,11 +1,11 @@
-// The ZSTD encoder (`portable/spec.md`, "ZSTD"): what its passes know of each part, and where they keep
-// what they found. Parts are blocks of ZSTD; "block" here is one of the image.
+// The ZSTD encoder (`portable/spec.md`, "ZSTD"): state of each part between the passes, and its place in memory. Parts
+// are ZSTD blocks; "block" here means an image block.
 //
-// When tokens are chosen, the chains mean nothing any more: their two bytes a byte hold the literals of a
-// part from the front and its sequences from the end, and where the matches were come the sequences as they
-// are written. No match is shorter than 4 bytes, so that there is room for all: 8 bytes a sequence beside
-// the literals, and twice 8 bytes where the matches were. Behind the scratch of matches: the size of each
-// part, then a ZstdPart each; twins of `src/encode/codec/zstd.rs`.
+// Once tokens are chosen, the chains are no longer needed: their two bytes per byte hold the literals of a part from
+// the front and its sequences from the end, and the memory of the matches is reused for the sequences in their written
+// form. No match is shorter than 4 bytes, so there is room for everything: 8 bytes per sequence beside the literals,
+// and twice 8 bytes in the memory of the matches. Behind the scratch of matches follow the size of each part, then one
+// ZstdPart each; counterparts of `src/encode/codec/zstd.rs`.
 #pragma once
 #include "matches/match_abi.h"
 #include "matches/match_rules.cuh"
@@ -14,8 +14,8 @@
 constexpr u32 ZSTD_THREADS = 256;
 constexpr u32 ZSTD_WARPS = ZSTD_THREADS / 32;
 constexpr u32 ZSTD_FRAME_HEADER = 10;
-constexpr u32 ZSTD_TREE = 129;       // bytes of weights at most, with the byte before them
-constexpr u32 ZSTD_DESCRIPTION = 96; // bytes of a description at most: 53 counts of 10 bits and 2 more each
+constexpr u32 ZSTD_TREE = 129;       // maximum bytes of weights, including the byte before them
+constexpr u32 ZSTD_DESCRIPTION = 96; // maximum bytes of a description: 53 counts of 10 bits and 2 more each
 constexpr u32 ZSTD_HEAD = 144;       // headers of the block and of literals, tree, sizes of streams
 constexpr u32 ZSTD_TAIL = 304;       // header of sequences and three descriptions
 
@@ -24,12 +24,12 @@ static_assert(ZSTD_TAIL >= 2 + 1 + 3 * ZSTD_DESCRIPTION, "the longest tail");
 static_assert(LEAST >= 4 && PART <= 65536, "see above");
 
 struct ZstdPart {
-  u32 literals, sequences;  // how many are written by codes
+  u32 literals, sequences;  // numbers of those that are coded
   u32 streams;              // of literals: 0, 1 or 4
   u32 raw;                  // bytes copied behind the head: 0, all literals, or all of the part
-  u32 raw_literals;         // 1: those are the literals
+  u32 raw_literals;         // 1: these bytes are the literals
   u32 head_len, tail_len;
-  u32 states, state_bits;   // at the end of the sequences
+  u32 states, state_bits;   // final states of the sequences
   u32 reserved[3];
   u32 head[ZSTD_HEAD / 4];
   u32 tail[ZSTD_TAIL / 4];
@@ -42,12 +42,12 @@ static_assert(sizeof(ZstdPart) == 1008, "twin of src/encode/codec/zstd.rs");
 struct ZstdWork {
   const u32* words;    // the block's bytes
   MatchScratch match;
-  u32 start, end, len; // of the part, positions in the block
+  u32 start, end, len; // of the part, as positions in the block
   u8* literals;
-  u64* found;          // sequences, the first before it and the others before that, see `zstd_found`
+  u64* found;          // behind the first sequence; the others are before it, in descending order, see `zstd_found`
   u64* sequences;      // literals | length - 3 << 16 | offset value << 32
-  u16* bits;           // four a sequence: `zstd_written` of literals, offset, match
-  u32* sizes;          // of all parts, with their headers
+  u16* bits;           // four per sequence: `zstd_written` of literals, offset, match
+  u32* sizes;          // of all parts, including their headers
   ZstdPart* part;
 };
 
@@ -68,7 +68,7 @@ DEVICE ZstdWork zstd_work(const EncodeArgs& args, const EncodeBlock& block, u32 
   return work;
 }
 
-// Where it begins in the part, all literals before it, and its distance.
+// Packs its position in the part, the number of literals before it, and its distance.
 DEVICE u64 zstd_found(u32 start, u32 literals, u32 distance) {
   return (u64)distance << 32 | literals << 16 | start;
 }

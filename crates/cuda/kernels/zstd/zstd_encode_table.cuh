@@ -1,8 +1,8 @@
-// FSE tables that encode (`portable/spec.md`, "Normalisation", "Cost"), a warp each: counts made cells,
-// cells described, and the states that each symbol goes on to.
+// FSE encoding tables (`portable/spec.md`, "Normalisation", "Cost"), one warp each: normalises counts to cells,
+// describes cells, and makes the state transitions of each symbol.
 //
-// A symbol with k cells takes from a state x of 2^log and above so many bits that k to 2 * k - 1 is left,
-// which says its cell; `bits` gives their number as (x + bits) >> 16.
+// A symbol with k cells removes bits from a state x of 2^log or more until k to 2 * k - 1 is left, which selects its
+// cell; `bits` gives their number as (x + bits) >> 16.
 #pragma once
 #include "zstd/zstd_encode_part.cuh"
 
@@ -13,7 +13,7 @@ struct ZstdCoder {
   u32 steps[ZSTD_SYMBOLS];   // `bits` of a symbol | (ZSTD_STEP_AT + at) << ZSTD_STEP_SHIFT
   u16 states[512];
   i16 cells[ZSTD_SYMBOLS];   // -1 is one cell, "less than one"
-  u16 before[ZSTD_SYMBOLS];  // cells of smaller symbols without those of "less than one"
+  u16 before[ZSTD_SYMBOLS];  // cells of smaller symbols, without those of "less than one"
   u16 next[ZSTD_SYMBOLS];
   u8 symbols[512];
   u8 text[ZSTD_DESCRIPTION];
@@ -36,14 +36,14 @@ DEVICE u32 zstd_most_of_warp(u32 value) {
   return value;
 }
 
-// Bits one behind the other into bytes, by one thread.
+// Writes consecutive bits into bytes, with one thread.
 struct ZstdText {
   u8* bytes;
   u32 len;
   u32 held, count;
 };
 
-// At most 16 bits.
+// Writes at most 16 bits.
 DEVICE void zstd_write(ZstdText& text, u32 value, u32 count) {
   text.held |= (value & ((1u << count) - 1)) << text.count;
   text.count += count;
@@ -54,13 +54,13 @@ DEVICE void zstd_write(ZstdText& text, u32 value, u32 count) {
   }
 }
 
-// Fills the last byte; the length.
+// Fills the last byte; returns the length.
 DEVICE u32 zstd_end(ZstdText& text) {
   if (text.count != 0) text.bytes[text.len++] = (u8)text.held;
   return text.len;
 }
 
-// Cells of 2^log from counts, whose sum is `total`. All lanes call it.
+// Normalises counts, whose sum is `total`, to 2^log cells. Called by all lanes.
 DEVICE void zstd_normalise(ZstdCoder& c, u32 total, u32 log, u32 lane) {
   u32 cells[2];
 #pragma unroll
@@ -71,7 +71,7 @@ DEVICE void zstd_normalise(ZstdCoder& c, u32 total, u32 log, u32 lane) {
   i32 left = (i32)(1u << log) - (i32)zstd_sum_of_warp(cells[0] + cells[1]);
 #pragma unroll 1
   while (left != 0) {
-    // The first of those with the most.
+    // The first of the symbols with the most cells.
     const u32 most = zstd_most_of_warp(max(cells[0] << 6 | (63 - lane), cells[1] << 6 | (31 - lane)));
     const u32 symbol = 63 - (most & 63);
     const i32 change = max(left, -1);
@@ -84,7 +84,7 @@ DEVICE void zstd_normalise(ZstdCoder& c, u32 total, u32 log, u32 lane) {
   __syncwarp();
 }
 
-// The description of cells of 2^log, none of them "less than one"; by one lane.
+// Describes 2^log cells, none of them "less than one"; called by one lane.
 DEVICE void zstd_describe(ZstdCoder& c, u32 log) {
   ZstdText text = {c.text, 0, log - 5, 4};
   u32 remaining = (1u << log) + 1, threshold = 1u << log, width = log + 1;
@@ -97,7 +97,7 @@ DEVICE void zstd_describe(ZstdCoder& c, u32 log) {
     zstd_write(text, value, value < spare ? width - 1 : width);
     while (remaining < threshold) threshold >>= 1, --width;
     if (cells != 0) continue;
-    // How many more follow that are 0.
+    // Number of further zeros.
     u32 more = 0;
     while (s + 1 < ZSTD_SYMBOLS && c.cells[s + 1] == 0) ++s, ++more;
     for (; more >= 3; more -= 3) zstd_write(text, 3, 2);
@@ -106,14 +106,13 @@ DEVICE void zstd_describe(ZstdCoder& c, u32 log) {
   c.text_len = zstd_end(text);
 }
 
-// What a symbol with so many cells of 2^log costs, in 1/256 bit.
+// Cost in 1/256 bit of a symbol with `cells` of 2^log cells.
 DEVICE u32 zstd_cost(i32 cells, u32 log) {
   const u32 n = max(zstd_cells(cells), 1u), whole = zstd_log2(n), part = (n << 8 >> whole) - 256;
   return 256 * log - (256 * whole + part + (11 * part * (256 - part) >> 13));
 }
 
-// What encodes with the cells of 2^log that are there. All lanes call it after a __syncwarp; it ends with
-// one.
+// Makes the encoding table of the current 2^log cells. Called by all lanes after a __syncwarp; ends with one.
 DEVICE void zstd_build_states(ZstdCoder& c, u32 log, u32 lane) {
   const u32 size = 1u << log, below = (1u << lane) - 1;
   u32 total = 0, low = 0;
@@ -122,7 +121,7 @@ DEVICE void zstd_build_states(ZstdCoder& c, u32 log, u32 lane) {
     const u32 rare = __ballot_sync(ZSTD_WARP, cells < 0);
     if (cells < 0) c.symbols[size - 1 - low - (u32)__popc(rare & below)] = (u8)s;
     low += (u32)__popc(rare);
-    // Cells that are spread in the low half, all in the high one.
+    // Cells to spread in the low half, all cells in the high half.
     const u32 count = zstd_cells(cells), own = (cells > 0 ? count : 0) | count << 16;
     u32 sum = own;
     for (u32 step = 1; step < 32; step *= 2) {
@@ -168,19 +167,19 @@ DEVICE void zstd_build_states(ZstdCoder& c, u32 log, u32 lane) {
 }
 
 DEVICE u32 zstd_step_bits(u32 step) { return step & ((1u << ZSTD_STEP_SHIFT) - 1); }
-// Where in `states` those of a symbol are, from the bits of a state that are left.
+// Index in `states` of a symbol's next state, from the remaining bits of the state.
 DEVICE u32 zstd_place(u32 step, u32 left) { return left + (step >> ZSTD_STEP_SHIFT) - ZSTD_STEP_AT; }
 
-// The state that a symbol begins with: its first cell.
+// The initial state of a symbol: its first cell.
 DEVICE u32 zstd_first_state(const ZstdCoder& c, u32 symbol) {
   return c.states[zstd_place(c.steps[symbol], zstd_cells(c.cells[symbol]))];
 }
 
-// What a step writes: the state before it, of which the lowest `count` bits lead back.
+// Packs what a step writes: the state before it, whose lowest `count` bits are written.
 DEVICE u32 zstd_written(u32 state, u32 count) { return state | count << 10; }
 DEVICE u32 zstd_written_count(u32 written) { return written >> 10; }
 
-// Goes on to a state of `symbol`; what it writes.
+// Advances to a state of `symbol`; returns what it writes.
 DEVICE u32 zstd_next_state(const ZstdCoder& c, u32& state, u32 symbol) {
   const u32 step = c.steps[symbol];
   const u32 count = (state + zstd_step_bits(step)) >> 16, written = zstd_written(state, count);
@@ -188,7 +187,7 @@ DEVICE u32 zstd_next_state(const ZstdCoder& c, u32& state, u32 symbol) {
   return written;
 }
 
-// The mode of one of the three tables from its counts, and the table. All lanes call it; it ends with a
+// Chooses the mode of one of the three tables from its counts, and makes the table. Called by all lanes; ends with a
 // __syncwarp.
 DEVICE void zstd_make_coder(ZstdCoder& c, u32 table, u32 lane) {
   const u32 low = c.counts[lane], high = c.counts[lane + 32];
@@ -201,7 +200,7 @@ DEVICE void zstd_make_coder(ZstdCoder& c, u32 table, u32 lane) {
       c.log = 0;
       c.text[0] = (u8)largest;
       c.text_len = 1;
-      // One state, which writes nothing and stays.
+      // A single state, which writes nothing and never changes.
       c.states[0] = 0;
       c.steps[largest] = ZSTD_STEP_AT << ZSTD_STEP_SHIFT;
       c.cells[largest] = 0;

@@ -1,28 +1,27 @@
-// The Huffman tree of the literals of a part: codes from lengths, and the weights that describe it, by a
-// warp.
+// The Huffman tree of a part's literals: makes codes from lengths, and the weights that describe them, with a warp.
 #pragma once
 #include "deflate/deflate_code.cuh"
 #include "zstd/zstd_encode_table.cuh"
 
 constexpr u32 ZSTD_CODE_LIMIT = 11;
 constexpr u32 ZSTD_WEIGHTS_LOG = 6;
-// What FSE can make of 255 weights: 6 bits each, the states, the mark, and a description of 12 counts.
+// Maximum FSE output for 255 weights: 6 bits each, the states, the mark, and a description of 12 counts.
 constexpr u32 ZSTD_WEIGHTS_TEXT = 256;
 
 struct ZstdTree {
   CodeWork<256> work;
-  u32 lengths[256];   // length << 16 of each byte
+  u32 lengths[256];   // length << 16 per byte value
   u16 codes[256];     // code | length << 12
   u8 weights[256];
   u32 next[16];
   ZstdCoder coder;
   u16 written[256];
-  u32 text[ZSTD_WEIGHTS_TEXT / 4];  // bytes as they are written
-  u32 text_len;                     // 0: there is no way to write it
+  u32 text[ZSTD_WEIGHTS_TEXT / 4];  // encoded bytes
+  u32 text_len;                     // 0: it cannot be written
 };
 
-// The longest codes have the smallest numbers, and of one length smaller bytes smaller numbers. How many
-// weights are written.
+// The longest codes have the smallest numbers; for equal lengths, smaller bytes have smaller numbers. Returns the
+// number of weights to write.
 DEVICE u32 zstd_code_literals(ZstdTree& tree, u32 lane) {
   u32 longest = ZSTD_CODE_LIMIT;
   while (longest > 1 && tree.work.per_length[longest] == 0) --longest;
@@ -52,8 +51,8 @@ DEVICE u32 zstd_code_literals(ZstdTree& tree, u32 lane) {
   return last;
 }
 
-// The states of weights, two by turns, from the last weight to the first: what each writes. The states at the
-// end, the second and the first above it.
+// Walks the two alternating states of the weights from the last weight to the first, recording what each writes.
+// Returns the final states, the second with the first above it.
 DEVICE u32 zstd_walk_weights(ZstdTree& tree, u32 count, u32 lane) {
   u32 state = 0;
   if (lane < 2 && count > lane) {
@@ -66,7 +65,7 @@ DEVICE u32 zstd_walk_weights(ZstdTree& tree, u32 count, u32 lane) {
       tree.written[i] = (u16)zstd_next_state(tree.coder, state, tree.weights[i]);
     }
   }
-  // The last weight has the lane 0, and the second state if its place is odd.
+  // Lane 0 has the last weight; that uses the second state if its index is odd.
   const int odd = (int)(count & 1);
   const u32 mask = (1u << ZSTD_WEIGHTS_LOG) - 1;
   const u32 second = __shfl_sync(ZSTD_WARP, state, odd) & mask;
@@ -80,7 +79,7 @@ DEVICE void zstd_or_bits(u32* words, u32 at, u32 bits) {
   if (wide >> 32 != 0) atomicOr(words + at / 32 + 1, (u32)(wide >> 32));
 }
 
-// FSE of `count` weights into `text` behind its first byte; its length.
+// Encodes `count` weights with FSE into `text` behind its first byte; returns the length.
 DEVICE u32 zstd_pack_weights(ZstdTree& tree, u32 count, u32 lane) {
   for (u32 i = lane; i < ZSTD_WEIGHTS_TEXT / 4; i += 32) tree.text[i] = 0;
   const u32 states = zstd_walk_weights(tree, count, lane);
@@ -106,8 +105,7 @@ DEVICE u32 zstd_pack_weights(ZstdTree& tree, u32 count, u32 lane) {
   return (at + 2 * ZSTD_WEIGHTS_LOG) / 8;
 }
 
-// Codes and their description from `lengths` and `work.per_length`. All lanes call it; it ends with a
-// __syncwarp.
+// Makes codes and their description from `lengths` and `work.per_length`. Called by all lanes; ends with a __syncwarp.
 DEVICE void zstd_describe_tree(ZstdTree& tree, u32 lane) {
   const u32 count = zstd_code_literals(tree, lane);
   tree.coder.counts[lane] = tree.coder.counts[lane + 32] = 0;

@@ -1,14 +1,13 @@
-// The states of the three tables over the sequences of a part, from the last to the first, by a warp: one
-// lane a table, because a state follows from the one before. The other lanes find the codes, 32 sequences
-// at a time.
+// Walks the states of the three tables over the sequences of a part, from the last to the first, with a warp: one lane
+// per table, because each state depends on the previous one. All lanes look up the codes, 32 sequences at a time.
 #pragma once
 #include "zstd/zstd_encode_codes.cuh"
 
 struct ZstdWalk {
-  u32 states, state_bits;  // at the end: of match, offset, literals, one above the other
+  u32 states, state_bits;  // final states: of match, offset, literals, packed one above the other
 };
 
-// What the steps of 32 sequences need, of each table: `bits` of the symbol and, above, 2 * `at`.
+// Input of the steps of 32 sequences, per table: `bits` of the symbol and, above, 2 * `at`.
 struct ZstdSteps {
   u64 steps[3][32];
 };
@@ -19,15 +18,15 @@ DEVICE u32 zstd_codes_of(u64 sequence) {
          zstd_match_code(zstd_sequence_length(sequence)) << 16;
 }
 
-// One step of a table; what it writes.
+// One step of a table; returns what it writes.
 DEVICE u32 zstd_walk_step(const u16* states, u32& state, u64 step) {
   const u32 count = (state + (u32)step) >> 16, written = zstd_written(state, count);
   state = *(const u16*)((const u8*)states + (i32)(step >> 32) + 2 * (state >> count));
   return written;
 }
 
-// Fills `bits` of all `count` sequences, at least one. All lanes call it and have the result; those without a
-// table follow the last one.
+// Fills `bits` of all `count` sequences, at least one. Called by all lanes, which return the same result; lanes without
+// a table follow the last one.
 DEVICE ZstdWalk zstd_walk(ZstdSteps& shared, const ZstdCoder* coders, const ZstdWork& work, u32 count,
                           u32 lane) {
   const u32 table = min(lane, 2u);
@@ -75,7 +74,7 @@ DEVICE ZstdWalk zstd_walk(ZstdSteps& shared, const ZstdCoder* coders, const Zstd
   return walk;
 }
 
-// The bits that the states write of the sequences of this thread.
+// The bits that the states write for the sequences of this thread.
 DEVICE u32 zstd_walked_bits(const ZstdWork& work, u32 count) {
   u32 bits = 0;
   for (u32 i = threadIdx.x; i < count; i += ZSTD_THREADS) {

@@ -1,15 +1,16 @@
-// The last pass: writes the output of a tile, block after block, by the threads of a CUDA block, from the literals and
-// sequences that the pass before left in scratch, one a thread at a time. What is checked here is what only the order of
-// blocks tells: offsets against the beginning of the frame, sizes against the frame's and the tile's, the checksum.
+// The last pass: writes the output of a tile, block by block, with the threads of a CUDA block, one sequence per thread
+// at a time, from the literals and sequences that the previous pass left in scratch. Checks everything that depends on
+// the order of blocks: offsets against the beginning of the frame, sizes against those of the frame and the tile, the
+// checksum.
 #pragma once
 #include "zstd/zstd_checksum.cuh"
 #include "zstd/zstd_copy.cuh"
 #include "zstd/zstd_sequences.cuh"
 
-// What goes on from block to block of a frame.
+// State carried from block to block of a frame.
 struct ZstdFrame {
   u32 start;      // position of its first byte
-  u32 recent[3];  // offsets, as before the block
+  u32 recent[3];  // recent offsets before the block
 };
 
 // In shared memory.
@@ -20,11 +21,11 @@ struct ZstdExecution {
   ZstdRounds<Shape> rounds;
   u32 taken[Shape::WARPS];  // sums of warps
   u32 size[Shape::WARPS];
-  u32 fit[Shape::WARPS];    // how many sequences have room, and ZSTD_NONE for one that is not right
-  u32 cut_taken, cut_size, cut_offset;  // of the last sequence that has room, or the first that has none
+  u32 fit[Shape::WARPS];    // number of sequences that fit, or ZSTD_NONE if one is invalid
+  u32 cut_taken, cut_size, cut_offset;  // of the last sequence that fits, or the first that does not
 };
 
-// Sequences, one a thread, and the sums of those up to it and of all.
+// Sequences, one per thread, and their sums up to and including each and in total.
 struct ZstdBatch {
   u32 length, match, offset;
   u32 taken, size;  // literals; bytes of output
@@ -33,8 +34,8 @@ struct ZstdBatch {
   ZstdEarly early;
 };
 
-// Makes a batch of the sequences that start at `head`. Those of threads that are not `real` make nothing. All threads
-// call it; a barrier must come before the next time.
+// Makes a batch of the sequences that start at `head`. Those of threads that are not `real` are empty. Called by all
+// threads; a barrier is needed before the next call.
 template <class Shape>
 DEVICE ZstdBatch zstd_batch(ZstdExecution<Shape>& x, const ZstdOutput& out, const ZstdFrame& frame, u64 packed, bool real,
                             u32 head, u32 thread) {
@@ -63,7 +64,7 @@ DEVICE ZstdBatch zstd_batch(ZstdExecution<Shape>& x, const ZstdOutput& out, cons
   return b;
 }
 
-// How many sequences of a batch have room; ZSTD_NONE where one of the batch is not right. The same for all threads.
+// Number of sequences of a batch that fit; ZSTD_NONE if one of the batch is invalid. The same for all threads.
 template <class Shape>
 DEVICE u32 zstd_fitting(ZstdExecution<Shape>& x, bool fits, bool bad, u32 thread) {
   const u32 number = __popc(__ballot_sync(ZSTD_WARP, fits));
@@ -76,8 +77,8 @@ DEVICE u32 zstd_fitting(ZstdExecution<Shape>& x, bool fits, bool bad, u32 thread
   return fit;
 }
 
-// The sequences of a block; false for a fault, the same for all threads. The pass before made sure of: as many literals
-// as they take, and all of them together the size of the block.
+// Executes the sequences of a block; returns false for a fault, the same for all threads. The previous pass has checked
+// that there are enough literals, and that the total output is the size of the block.
 template <class Shape>
 DEVICE bool zstd_execute_block(ZstdExecution<Shape>& x, ZstdOutput& out, ZstdFrame& frame, const ZstdBlock* block,
                                const ZstdLiterals& literals, const u64* sequences, u32 thread) {
@@ -87,7 +88,7 @@ DEVICE bool zstd_execute_block(ZstdExecution<Shape>& x, ZstdOutput& out, ZstdFra
     const u32 lead = (u32)((u64)literals.bytes & 15);
     ZstdSupplySource source = {literals.bytes - lead, lead, lead + block->literals_len, 0, {}};
     if (literals.one) {
-      // A page of it stands for all.
+      // One page of the byte represents all literals.
       for (u32 i = thread; i < Shape::SUPPLY + 4; i += Shape::THREADS) x.supply.words[i] = *literals.bytes * 0x01010101u;
       group_sync<Shape::THREADS>();
     } else {
@@ -104,7 +105,7 @@ DEVICE bool zstd_execute_block(ZstdExecution<Shape>& x, ZstdOutput& out, ZstdFra
       if (fit == ZSTD_NONE) return false;
       ZstdBatch next = now;
       if (fit == Shape::THREADS) {
-        // The next batch is on its way while this one is copied.
+        // The next batch is loaded while this one is copied.
         const u32 after = k + Shape::THREADS + thread;
         next = zstd_batch(x, out, frame, ahead, after < count, out.head + now.all_size, thread);
         ahead = after + Shape::THREADS < count ? sequences[after + Shape::THREADS] : 0;

@@ -1,8 +1,8 @@
-// ZSTD (RFC 8878) on the device: the words of the format, and what its passes leave for each other in the scratch of a
-// block of the image. "Tile" here is a block of the image, to tell it from ZSTD's own blocks.
+// ZSTD (RFC 8878) on the device: definitions of the format, and the data that its passes leave for each other in the
+// scratch of an image block. "Tile" here means an image block, to distinguish it from ZSTD's own blocks.
 //
-// Scratch of a tile: ZstdTile, an array of ZstdBlock, then the room for decoded literals, a byte each, and sequences, 8
-// bytes each.
+// Scratch of a tile: ZstdTile, an array of ZstdBlock, then the space for decoded literals, one byte each, and
+// sequences, 8 bytes each.
 #pragma once
 #include "abi.h"
 
@@ -15,12 +15,12 @@ static const u32 ZSTD_NONE = 0xFFFFFFFFu;
 // Flags of a ZstdBlock.
 static const u32 ZSTD_TYPE = 3;            // RAW, RLE, COMPRESSED
 static const u32 ZSTD_RAW = 0, ZSTD_RLE = 1, ZSTD_COMPRESSED = 2;
-static const u32 ZSTD_FIRST = 4;           // of its frame
-static const u32 ZSTD_LAST = 8;            // of its frame
-static const u32 ZSTD_CHECKSUM = 16;       // of the frame follows this last block
+static const u32 ZSTD_FIRST = 4;           // first block of its frame
+static const u32 ZSTD_LAST = 8;            // last block of its frame
+static const u32 ZSTD_CHECKSUM = 16;       // the frame's checksum follows this last block
 static const u32 ZSTD_SIZED = 32;          // the frame states its size
 static const u32 ZSTD_FOUR_STREAMS = 64;
-static const u32 ZSTD_LITERALS = 3u << 8;  // the same numbers as types, and 3 for an earlier tree
+static const u32 ZSTD_LITERALS = 3u << 8;  // the same numbers as types, and 3 for reuse of an earlier tree
 static const u32 ZSTD_LITERALS_SHIFT = 8;
 static const u32 ZSTD_TREELESS = 3;
 
@@ -31,40 +31,40 @@ enum ZstdMode : u32 { ZSTD_PREDEFINED = 0, ZSTD_ONE_SYMBOL = 1, ZSTD_DESCRIBED =
 struct ZstdTile {
   u32 blocks;
   u32 fault;
-  u32 next;  // work that no warp has taken
+  u32 next;  // next work item that no warp has taken
   u32 reserved[13];
 };
 
-// Positions are in the encoded tile, `..._at` in its scratch.
+// Positions are in the encoded tile; `..._at` are in its scratch.
 struct ZstdBlock {
   u32 flags;
   u32 src, src_len;       // the content
   u32 literals;           // raw bytes, the one byte of RLE, or the tree or streams
   u32 literals_src_len;
-  u32 literals_len;       // decoded
+  u32 literals_len;       // decoded length
   u32 literals_at;
   u32 tree;               // the ZSTD block that describes the Huffman tree
   u32 sequences;          // after the byte of modes
-  u32 count;              // of sequences
+  u32 count;              // number of sequences
   u32 sequences_at;
   u32 modes;
   u32 tables[3];          // the ZSTD blocks that define them
-  u32 content;            // size of the frame
-  u32 most;               // output of a block of this frame
-  u32 size;               // output of this block: of a compressed one known after the sequences
+  u32 content;            // decoded size of the frame
+  u32 most;               // maximum output of a block of this frame
+  u32 size;               // output of this block; for a compressed one known after its sequences
   u32 recent[3];          // the recent offsets after this block; see zstd_sequences.cuh
   u32 reserved[3];
 };
 
 static_assert(sizeof(ZstdTile) == 64 && sizeof(ZstdBlock) == 96, "twins of src/decode/codec/zstd.rs");
 
-// Tiles of more blocks are left to the host: blocks have 128 KiB, where an encoder splits them some, and 1 KiB at least
-// where the window is so small.
+// Tiles with more blocks are left to the host. Blocks have 128 KiB; encoders split some of them, and if the window is
+// small they have at least 1 KiB.
 DEVICE u32 zstd_most_blocks(u32 dst_len) { return dst_len / 2048 + 32; }
 
-// Where the room for literals and sequences starts, and where it ends, with 16 bytes a block for alignment and padding.
-// No sequence makes less than 3 bytes, but encoders of images make more than 5 a sequence, of 10 bits: so there is room
-// for one in 4 bytes of output and in 4 bits of input, and tiles that need more are left to the host.
+// Beginning and end of the space for literals and sequences, with 16 bytes per block for alignment and padding. A
+// sequence makes at least 3 bytes, but encoders of images make more than 5 per sequence, of 10 bits: so there is room
+// for one sequence per 4 bytes of output and per 4 bits of input, and tiles that need more are left to the host.
 DEVICE u64 zstd_room(u32 dst_len) {
   return sizeof(ZstdTile) + (u64)zstd_most_blocks(dst_len) * sizeof(ZstdBlock);
 }
@@ -73,7 +73,7 @@ DEVICE u64 zstd_room_end(u32 src_len, u32 dst_len) {
   return zstd_room(dst_len) + (u64)zstd_most_blocks(dst_len) * 16 + (by_output < by_input ? by_output : by_input);
 }
 
-// A sequence: literals (17 bits), length of the match less 3 (17 bits), offset (30 bits).
+// Packs a sequence: literals (17 bits), length of the match minus 3 (17 bits), offset (30 bits).
 DEVICE u64 zstd_pack(u32 literals, u32 match, u32 offset) {
   return (u64)literals | (u64)(match - 3) << 17 | (u64)offset << 34;
 }
@@ -82,5 +82,5 @@ DEVICE u32 zstd_u16(const u8* p) { return (u32)p[0] | (u32)p[1] << 8; }
 DEVICE u32 zstd_u24(const u8* p) { return zstd_u16(p) | (u32)p[2] << 16; }
 DEVICE u32 zstd_u32(const u8* p) { return zstd_u24(p) | (u32)p[3] << 24; }
 
-// The highest set bit of a number that is not 0.
+// The highest set bit of a nonzero number.
 DEVICE u32 zstd_log2(u32 x) { return 31 - __clz((i32)x); }

@@ -1,22 +1,24 @@
-// FSE tables (RFC 8878, 4.1): counts from their description, by one lane, and the decoding table from counts, by a warp.
+// FSE tables (RFC 8878, 4.1): reads counts from their description, with one lane, and makes the decoding table from
+// counts, with a warp.
 //
-// An entry holds the bits of the next state (5 bits), its base in words (13), the symbol (7) and on top all its bits, those
-// of the next state and the extra bits of the symbol: the sum of three entries has the bits of a sequence.
+// An entry holds the number of bits of the next state (5 bits), its base in words (13), the symbol (7), and on top the
+// total of the next state's bits and the symbol's extra bits, so that the sum of three entries contains the bits of a
+// sequence.
 //
-// Which symbol a cell has follows from the order of cells alone, so every lane finds its own; which of a symbol's cells it
-// is, from counting equal symbols in 32 cells at once.
+// The symbol of a cell follows from the order of cells alone, so every lane finds its own; its rank among the symbol's
+// cells follows from counting equal symbols in 32 cells at once.
 #pragma once
 #include "zstd/zstd_format.cuh"
 
-static const u32 ZSTD_SYMBOLS = 64;  // room for the 53 that matches have
+static const u32 ZSTD_SYMBOLS = 64;  // room for the 53 symbols of matches
 
-// What a warp builds tables with, in shared memory: forgotten when they are built.
+// Working memory of a warp for building tables, in shared memory: not needed afterwards.
 struct ZstdBuild {
   i16 counts[ZSTD_SYMBOLS];
   u16 before[ZSTD_SYMBOLS];  // cells of smaller symbols
   u16 next[ZSTD_SYMBOLS];
   u8 weights[256];
-  u32 text[36];  // a description, as far as it can go
+  u32 text[36];  // a description, up to its maximum length
 };
 
 DEVICE u32 zstd_table_at(u32 table) { return table == ZSTD_LENGTHS ? 0 : table == ZSTD_OFFSETS ? 512 : 768; }
@@ -46,7 +48,7 @@ CONSTANT i8 zstd_predefined[3][53] = {
      1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1},
 };
 
-// The bits of a stream that is read from its end, without the end mark; negative where it has none.
+// Number of bits of a stream that is read from its end, without the end mark; negative if there is none.
 DEVICE i32 zstd_bit_length(const u8* src, u32 len) {
   const u32 mark = len != 0 ? src[len - 1] : 0;
   return mark != 0 ? (i32)((len - 1) * 8 + zstd_log2(mark)) : -1;
@@ -59,10 +61,10 @@ struct ZstdCounts {
   u32 log;
 };
 
-// No description of counts is longer: 53 of 10 bits, and 2 bits for those that follow a 0.
+// Maximum length of a description of counts: 53 of 10 bits, and 2 bits for those that follow a 0.
 static const u32 ZSTD_TEXT = 128;
 
-// Brings a description into shared memory. All lanes call it; it starts and ends with a __syncwarp.
+// Loads a description into shared memory. Called by all lanes; starts and ends with a __syncwarp.
 DEVICE void zstd_take_text(ZstdBuild& b, const u8* src, u32 len, u32 lane) {
   __syncwarp();
   const u32 lead = (u32)(u64)src & 3;
@@ -77,7 +79,7 @@ DEVICE u32 zstd_text_at(const u32* text, u32 bit) {
   return __funnelshift_r(words[0], words[1], bit);
 }
 
-// 32 bits from a bit on; those after the description are 0, as in libzstd.
+// The 32 bits from a bit on; bits after the description are 0, as in libzstd.
 DEVICE u32 zstd_forward(const u32* text, u32 len, u32 bit) {
   const i32 left = (i32)(8 * len - bit);
   if (left <= 0) return 0;
@@ -85,8 +87,8 @@ DEVICE u32 zstd_forward(const u32* text, u32 len, u32 bit) {
   return left < 32 ? value & ((1u << left) - 1) : value;
 }
 
-// Reads counts as one lane, of a description of `len` bytes or more than it can have. Symbols that it does not name have
-// 0. -1 is "less than one".
+// Reads counts with one lane, from a description in `len` bytes, at most ZSTD_TEXT of which are used. Symbols that it
+// does not name get 0. -1 is "less than one".
 DEVICE ZstdCounts zstd_read_counts(ZstdBuild& b, u32 len, u32 table) {
   const ZstdCounts fault = {0, 0};
   const u32* src = b.text;
@@ -144,15 +146,15 @@ DEVICE u32 zstd_entry_offset(u32 entry) { return entry >> 5 & 0x7FC; }  // the b
 DEVICE u32 zstd_entry_symbol(u32 entry) { return entry >> 18 & 127; }
 DEVICE u32 zstd_entry_both(u32 entry) { return entry >> 25; }
 
-// Fills the table of 2^log cells, 5 <= log <= 9, from `t.counts`, whose sum with each -1 as 1 is 2^log. All lanes call it
-// after a __syncwarp; it ends with one.
+// Fills the table of 2^log cells, 5 <= log <= 9, from `t.counts`, whose sum, with each -1 counted as 1, is 2^log.
+// Called by all lanes after a __syncwarp; ends with one.
 DEVICE void zstd_build(ZstdBuild& t, u32* cells, u32 log, u32 table, u32 lane) {
   const u32 size = 1u << log, below = (1u << lane) - 1;
   u32 total = 0, low = 0;
   for (u32 s = lane; s < ZSTD_SYMBOLS; s += 32) {
     const i32 count = t.counts[s];
     const u32 rare = __ballot_sync(ZSTD_WARP, count < 0);
-    // Those of "less than one" have a cell each, from the last on.
+    // Symbols with "less than one" get one cell each, from the last on.
     if (count < 0) cells[size - 1 - low - __popc(rare & below)] = s;
     low += __popc(rare);
     u32 sum = count > 0 ? (u32)count : 0;
@@ -175,7 +177,7 @@ DEVICE void zstd_build(ZstdBuild& t, u32* cells, u32 log, u32 table, u32 lane) {
     const u32 number = placed + __popc(mask & below);
     placed += __popc(mask);
     if (!free) continue;
-    // The largest symbol with no more cells before it: those without cells have as many before as the next.
+    // The largest symbol with no more cells before it: symbols without cells have as many before them as the next one.
     u32 symbol = 0;
     for (u32 d = 32; d != 0; d >>= 1) {
       if (t.before[symbol + d] <= number) symbol += d;

@@ -1,7 +1,7 @@
-// The tree of Huffman-coded literals (RFC 8878, 4.2): from its weights to the table, by a warp.
+// The tree of Huffman-coded literals (RFC 8878, 4.2): makes the table from its weights, with a warp.
 //
-// An entry of the table holds the symbol (8 bits) and the bits of its code. Codes go by weight, then by symbol, so the
-// table is filled without sorting: a symbol's place follows from counting equal weights before it.
+// An entry of the table holds the symbol (8 bits) and the number of bits of its code. Codes are ordered by weight, then
+// by symbol, so the table is filled without sorting: a symbol's place follows from counting equal weights before it.
 #pragma once
 #include "zstd/zstd_fse.cuh"
 
@@ -13,9 +13,9 @@ struct ZstdTree {
   u32 log;
 };
 
-// Weights coded by FSE with two states in turn, as one lane, from the `stop - start` bytes of the text; their number, 0
-// for a fault. The end of the bits ends it: the state that could not be updated gave its symbol, the other one gives the
-// last.
+// Reads weights coded by FSE with two alternating states, with one lane, from the `stop - start` bytes of the text;
+// returns their number, 0 for a fault. Reading ends with the bits: the state that could not be updated has yielded its
+// symbol, and the other one yields the last.
 DEVICE u32 zstd_read_weights(ZstdBuild& b, const u32* cells, u32 start, u32 stop, u32 log) {
   const i32 length = zstd_bit_length((const u8*)b.text + start, stop - start);
   if (length < (i32)(2 * log)) return 0;
@@ -37,8 +37,8 @@ DEVICE u32 zstd_read_weights(ZstdBuild& b, const u32* cells, u32 start, u32 stop
   return 0;
 }
 
-// Reads the description at `src` and fills the table: ZSTD_HUFFMAN_WORDS, and as many cells as the
-// weights need behind them. All lanes call it and get the same answer.
+// Reads the description at `src` and fills the table: ZSTD_HUFFMAN_WORDS, and behind them as many cells as the weights
+// need. Called by all lanes, which return the same.
 DEVICE ZstdTree zstd_tree(ZstdBuild& t, u32* table, const u8* src, u32 len, u32 lane) {
   const ZstdTree fault = {0, 0};
   const u32 below = (1u << lane) - 1;
@@ -70,7 +70,7 @@ DEVICE ZstdTree zstd_tree(ZstdBuild& t, u32* table, const u8* src, u32 len, u32 
     if (number == 0) return fault;
   }
   __syncwarp();
-  // How many symbols have the weight of this lane, and the sum of all.
+  // Number of symbols with the weight of this lane, and the sum over all.
   u32 count = 0, total = 0;
   bool bad = false;
   for (u32 i = lane; i < 256; i += 32) {
@@ -90,7 +90,7 @@ DEVICE ZstdTree zstd_tree(ZstdBuild& t, u32* table, const u8* src, u32 len, u32 
   if (lane == 0) t.weights[number] = (u8)last;
   const u32 ones = __shfl_sync(ZSTD_WARP, count, 1);
   if (ones < 2 || (ones & 1) != 0) return fault;
-  // Where the codes of each weight start.
+  // Start of the codes of each weight.
   const u32 own = lane >= 1 && lane <= ZSTD_HUFFMAN_MOST ? count << (lane - 1) : 0;
   u32 sum = own;
   for (u32 d = 1; d < 16; d <<= 1) {
@@ -113,7 +113,7 @@ DEVICE ZstdTree zstd_tree(ZstdBuild& t, u32* table, const u8* src, u32 len, u32 
     if (length <= 8) {
       for (u32 j = 0; j < length; ++j) entries[start + j] = (u16)entry;
     }
-    // Long ones by all lanes.
+    // Long ranges are filled by all lanes.
     for (u32 mask = __ballot_sync(ZSTD_WARP, length > 8); mask != 0; mask &= mask - 1) {
       const u32 from = (u32)__ffs((i32)mask) - 1;
       const u32 whole = __shfl_sync(ZSTD_WARP, entry, from), at = __shfl_sync(ZSTD_WARP, start, from);

@@ -1,21 +1,21 @@
-// A stream a lane, read from its end, with the bits that are needed next in shared memory.
+// One stream per lane, read from its end, with the bits that are needed next in shared memory.
 //
-// Lanes go on at their own pace, but every load of global memory is waited for by the whole warp. So a lane's bits come
-// in pieces of 32 bytes: the one where it reads and the one below lie in shared memory, the next is on its way in
-// registers, and lanes look all at once, after so many codes that it has come, whether they need it.
+// Lanes advance at their own pace, but the whole warp waits for every load from global memory. So a lane's bits come in
+// pieces of 32 bytes: the piece being read and the one below it lie in shared memory, and the next is on its way in
+// registers. All lanes check at the same time, after enough codes that the load has completed, whether they need it.
 //
 // Word k of the two pieces of lane i is word 32 k + i: no two lanes use the same bank.
 #pragma once
 #include "zstd/zstd_ring.cuh"
 
-static const u32 ZSTD_LANE_WORDS = 16;  // of a lane
+static const u32 ZSTD_LANE_WORDS = 16;  // per lane
 
 struct ZstdLane {
   const u8* base;       // aligned to 16
   u32 last;             // from there to the last byte of the stream
-  i32 piece;            // the upper one in shared memory
-  i32 bit;              // the bits below it are not read; counted from `base`
-  SharedAddress words;  // the lane's first
+  i32 piece;            // the upper piece in shared memory
+  i32 bit;              // bits below it have not been read; counted from `base`
+  SharedAddress words;  // the lane's first word
   ZstdQuad ahead[2];
 };
 
@@ -24,7 +24,7 @@ DEVICE ZstdLane zstd_lane_of(const u8* src, u32 len, SharedAddress words) {
   return ZstdLane{src - lead, lead + len - 1, 0, 0, words, {}};
 }
 
-// Reads no bytes but of the quads that hold a byte of the stream.
+// Reads only the quads that hold a byte of the stream.
 DEVICE void zstd_lane_load(ZstdLane& lane, i32 piece) {
 #pragma unroll
   for (u32 i = 0; i < 2; ++i) {
@@ -40,7 +40,7 @@ DEVICE void zstd_lane_put(const ZstdLane& lane, i32 piece) {
   for (u32 i = 0; i < 8; ++i) shared_store(at + i * 128, lane.ahead[i / 4].words[i % 4]);
 }
 
-// Goes to `bit`.
+// Moves to `bit`.
 DEVICE void zstd_lane_seek(ZstdLane& lane, i32 bit) {
   lane.bit = bit;
   lane.piece = bit >> 8;
@@ -51,7 +51,7 @@ DEVICE void zstd_lane_seek(ZstdLane& lane, i32 bit) {
   zstd_lane_load(lane, lane.piece - 2);
 }
 
-// Makes sure of the 256 bits below `bit`; no more than so many were read since the last time.
+// Makes the 256 bits below `bit` available; at most that many may have been read since the last call.
 DEVICE void zstd_lane_advance(ZstdLane& lane) {
   if (lane.bit >> 8 == lane.piece) return;
   --lane.piece;

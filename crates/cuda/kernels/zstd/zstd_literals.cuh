@@ -1,26 +1,25 @@
-// Huffman-coded literals (RFC 8878, 3.1.1.3.1 and 4.2): one stream or four, by a warp.
+// Decodes Huffman-coded literals (RFC 8878, 3.1.1.3.1 and 4.2): one stream or four, with a warp.
 //
-// A stream is cut into parts, a lane each. A lane does not know where the first code of its part begins: it starts some
-// bits early, since a decoder that starts anywhere soon falls into step with the right one, and counts the symbols of
-// its part. Then the end of each part must be the start of the next; where it is not, that lane counts again from the
-// right start, up to where it comes to a place where it was before, until all agree. The counts say where each lane's
-// literals go, and they are decoded once more to be written. Lane 0 of a stream starts right, so no more rounds than
-// parts are needed.
+// A stream is cut into parts, one per lane. A lane does not know where the first code of its part begins: it starts
+// some bits early, because a decoder that starts anywhere soon synchronises with the right one, and counts the symbols
+// of its part. Then the end of each part must be the start of the next; otherwise that lane counts again from the right
+// start, up to a place where it was before, until all agree. The counts give the places of each lane's literals, and
+// they are decoded again to be written. Lane 0 of a stream starts right, so at most as many rounds as parts are needed.
 #pragma once
 #include "zstd/zstd_huffman.cuh"
 #include "zstd/zstd_lane.cuh"
 
-static const u32 ZSTD_PART_LEAST = 256;  // bits of a part, or it is not worth a lane
+static const u32 ZSTD_PART_LEAST = 256;  // minimum bits of a part for a lane to be worthwhile
 static const u32 ZSTD_RUN_IN = 1024;
 static const i32 ZSTD_MARKS = 4;
 static const i32 ZSTD_NO_MARK = -1 << 30;
 
-// Passes over codes while more than `limit` bits are left; how many. All lanes call it together.
+// Skips codes while more than `limit` bits are left; returns their number. Called by all lanes together.
 DEVICE u32 zstd_pass(ZstdLane& lane, const u16* entries, u32 log, i32 limit) {
   u32 count = 0;
   while (__any_sync(ZSTD_WARP, lane.bit > limit)) {
     zstd_lane_advance(lane);
-    // Two codes of 32 bits, no more than 230 of the 256 that are there.
+    // Two codes per 32 bits, using at most 230 of the 256 available bits.
 #pragma unroll
     for (u32 i = 0; i < 10; ++i) {
       u32 bits = zstd_lane_top(lane);
@@ -36,7 +35,7 @@ DEVICE u32 zstd_pass(ZstdLane& lane, const u16* entries, u32 log, i32 limit) {
   return count;
 }
 
-// Writes the next `len` literals, mostly sixteen at a time. All lanes call it together.
+// Writes the next `len` literals, mostly sixteen at a time. Called by all lanes together.
 DEVICE void zstd_write(ZstdLane& lane, const u16* entries, u32 log, u8* dst, u32 len) {
   u32 part = min(len, (u32)(0 - (u64)dst) & 15u);
   for (bool first = true; __any_sync(ZSTD_WARP, len != 0); first = false) {
@@ -79,8 +78,8 @@ DEVICE i32 zstd_mark(i32 from, i32 limit, i32 number) {
   return limit + (i32)((u32)(from - limit) / (u32)ZSTD_MARKS * (u32)(ZSTD_MARKS - 1 - number));
 }
 
-// The streams, each by `lanes` lanes, a power of two; false for a fault, the same for all lanes. `words` are
-// ZSTD_LANE_WORDS of every lane.
+// Decodes the streams, each with `lanes` lanes, a power of two; returns false for a fault, the same for all lanes.
+// `words` holds ZSTD_LANE_WORDS of every lane.
 DEVICE bool zstd_streams(u32* words, const u16* entries, u32 log, ZstdStream stream, u32 lanes, u32 lane) {
   const u32 part = lane & (lanes - 1);
   const i32 length = zstd_bit_length(stream.src, stream.src_len);
@@ -90,7 +89,7 @@ DEVICE bool zstd_streams(u32* words, const u16* entries, u32 log, ZstdStream str
   const i32 span = (i32)max(((u32)length + lanes - 1) / lanes, ZSTD_PART_LEAST);
   const i32 from = max(top - (i32)part * span, bottom), limit = max(from - span, bottom);
   zstd_lane_seek(bits, part == 0 || from == bottom ? from : min(top, from + (i32)ZSTD_RUN_IN));
-  // Where the lane was on its way, and how many codes it passed from there to the end.
+  // Places that the lane passed, and the number of codes from each to the end.
   i32 marks[ZSTD_MARKS] = {}, start = 0;
   u32 rest[ZSTD_MARKS] = {}, count = 0;
 #pragma unroll 1
@@ -114,7 +113,7 @@ DEVICE bool zstd_streams(u32* words, const u16* entries, u32 log, ZstdStream str
       start = right;
       count = 0;
     }
-    // Mostly it soon comes to where it was before.
+    // It mostly soon reaches a place where it was before.
 #pragma unroll 1
     for (i32 i = 0; i < ZSTD_MARKS && __any_sync(ZSTD_WARP, again); ++i) {
       count += zstd_pass(bits, entries, log, again ? zstd_mark(from, limit, i) : bits.bit);
@@ -144,8 +143,8 @@ DEVICE bool zstd_streams(u32* words, const u16* entries, u32 log, ZstdStream str
   return true;
 }
 
-// The literals of a block; false for a fault, the same for all lanes. The tree is described at the head of the section
-// of `described`: the block itself or an earlier one.
+// Decodes the literals of a block; returns false for a fault, the same for all lanes. The tree is described at the head
+// of the literals section of `described`: the block itself or an earlier one.
 DEVICE bool zstd_literals(ZstdBuild& b, u32* table, u32* words, const u8* src, const ZstdBlock& block,
                           const ZstdBlock& described, u8* dst, u32 lane) {
   const ZstdTree tree = zstd_tree(b, table, src + described.literals, described.literals_src_len, lane);
@@ -159,7 +158,7 @@ DEVICE bool zstd_literals(ZstdBuild& b, u32* table, u32* words, const u8* src, c
   u32 lanes = 32;
   ZstdStream stream = {streams, space, dst, len};
   if ((block.flags & ZSTD_FOUR_STREAMS) != 0) {
-    // Three sizes of 16 bits, the fourth is the rest; libzstd wants ten bytes and 6 literals at least.
+    // Three sizes of 16 bits, the fourth is the rest; libzstd requires at least ten bytes and 6 literals.
     if (space < 10) return false;
     const u32 one = zstd_u16(streams), two = zstd_u16(streams + 2), three = zstd_u16(streams + 4);
     const u32 quarter = (len + 3) / 4;

@@ -1,22 +1,22 @@
-// The output of a tile, by the threads of a CUDA block: what is newest in a page of shared memory, everything older in
+// Output of a tile, with the threads of a CUDA block: the newest bytes in a page of shared memory, all older ones in
 // global memory.
 //
-// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to PAGE bytes from `origin` on;
-// whole groups of lines are then written out, a line a thread, and the rest moves to the begin of the page.
+// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to PAGE bytes from `origin` on. Then
+// whole groups of lines are written out, one line per thread, and the rest moves to the beginning of the page.
 #pragma once
 #include "group.cuh"
 #include "lines.cuh"
 #include "zstd/zstd_format.cuh"
 
-// By how many warps a tile is written, and what follows.
+// The number of warps that write a tile, and derived constants.
 template <u32 W>
 struct ZstdShape {
   static constexpr u32 WARPS = W, THREADS = 32 * W;
   static constexpr u32 GROUP = THREADS * LINE;       // bytes that are written out at once
   static constexpr u32 GROUPS = W == 1 ? 8 : 4;
-  static constexpr u32 PAGE = GROUPS * GROUP - 1;    // what a flush moves is then in the page
+  static constexpr u32 PAGE = GROUPS * GROUP - 1;    // so that the bytes that a flush moves lie in the page
   static constexpr u32 SUPPLY = 16 * THREADS;        // words of literals; a power of two
-  static constexpr u32 PIECE = 2 * SUPPLY;           // bytes of them that come at once: two lines a thread
+  static constexpr u32 PIECE = 2 * SUPPLY;           // bytes of literals loaded at once: two lines per thread
 };
 
 // In shared memory. A word may be read behind the page.
@@ -28,20 +28,20 @@ struct ZstdPage {
 struct ZstdOutput {
   u8* dst;     // in global memory, aligned to 16
   u8* page;    // in shared memory
-  u32 head;    // bytes that are complete
-  u32 origin;  // bytes that are in global memory, a multiple of GROUP
+  u32 head;    // complete bytes
+  u32 origin;  // bytes in global memory, a multiple of GROUP
 };
 
 DEVICE u8* zstd_in_page(const ZstdOutput& out, u32 position) { return out.page + (position - out.origin); }
 
-// Says which bytes of words that are loaded are used.
+// Declares which bytes of loaded words are used.
 DEVICE void zstd_uses(const ZstdOutput& out, u32 position, u32 count) {
   const u32 below = position < out.origin ? out.origin - position : 0;
   if (below < count) uses(zstd_in_page(out, position + below), count - below);
 }
 
-// The four bytes at a multiple of four. Some of them may be written at the same time, or not yet: the caller takes those
-// that are complete.
+// The four bytes at a multiple of four. Some of them may be written concurrently or later: the caller uses only the
+// complete ones.
 DEVICE u32 zstd_word(const ZstdOutput& out, u32 position) {
   if (position >= out.origin) return partial_load((const u32*)zstd_in_page(out, position));
   return *(const u32*)(out.dst + position);
@@ -58,7 +58,7 @@ DEVICE u32 zstd_byte(const ZstdOutput& out, u32 position) {
   return position >= out.origin ? *zstd_in_page(out, position) : out.dst[position];
 }
 
-// Stores the first `count` bytes of `word`, at least one; more than four are four.
+// Stores the first `count` bytes of `word`, at least one; more than four count as four.
 DEVICE void zstd_put(u8* to, u32 word, u32 count) {
   to[0] = (u8)word;
   if (count > 1) to[1] = (u8)(word >> 8);
@@ -78,7 +78,7 @@ DEVICE void zstd_put_word(u8* to, u32 word, u32 first, u32 stop) {
   }
 }
 
-// Writes out the lines that are complete. All threads, after they put bytes into the page and `head` counts them.
+// Writes out the complete lines. Called by all threads, after they have put bytes into the page and `head` counts them.
 template <class Shape>
 DEVICE void zstd_flush(ZstdOutput& out, u32 thread) {
   group_sync<Shape::THREADS>();
@@ -96,7 +96,7 @@ DEVICE void zstd_flush(ZstdOutput& out, u32 thread) {
   group_sync<Shape::THREADS>();
 }
 
-// Writes out the rest as well, which stays in the page; zeros behind it up to a whole line.
+// Also writes out the rest, which stays in the page, padded with zeros to a whole line.
 template <class Shape>
 DEVICE void zstd_settle(ZstdOutput& out, u32 thread) {
   zstd_flush<Shape>(out, thread);

@@ -1,4 +1,4 @@
-// The three passes of ZSTD over a tile, for kernels that decode it alone or what is inside of it too.
+// The three passes of ZSTD over a tile, for kernels that decode only ZSTD and those that also decode its content.
 #pragma once
 #include "zstd/zstd_execute.cuh"
 #include "zstd/zstd_literals.cuh"
@@ -6,7 +6,7 @@
 
 static const u32 ENTROPY_WARPS = 2;
 
-// What a warp decodes with, in shared memory: tables are built, then what they are built with is forgotten.
+// Decoding tables of a warp, in shared memory: the working memory for building them is not needed afterwards.
 struct ZstdTables {
   u32 cells[ZSTD_CELLS];  // the tables of sequences, or the one of literals and that of its weights
   union {
@@ -23,7 +23,7 @@ union ZstdSpace {
   ZstdParts parts;
 };
 
-// The work of a tile: the sequences of every block, the longer work, then the literals of every block.
+// Takes the work of a tile: first the sequences of every block, which take longer, then the literals of every block.
 DEVICE bool decode_entropy(ZstdSpace& s, const ZstdBases& bases, const u8* src, u8* scratch, ZstdBlock* blocks,
                            u32 work, u32 count, u32 lane) {
   ZstdTables& t = s.tables;
@@ -42,7 +42,7 @@ DEVICE bool decode_entropy(ZstdSpace& s, const ZstdBases& bases, const u8* src, 
   return zstd_literals(t.build, t.cells, s.parts.words, src, *block, blocks[block->tree], out, lane);
 }
 
-// The first pass. One thread.
+// The first pass. Called by one thread.
 DEVICE void zstd_scan_pass(const u8* src, u32 src_len, u32 dst_len, u8* scratch) {
   ZstdTile* tile = (ZstdTile*)scratch;
   ZstdScan scan = {src,
@@ -60,13 +60,13 @@ DEVICE void zstd_scan_pass(const u8* src, u32 src_len, u32 dst_len, u8* scratch)
   tile->next = 0;
 }
 
-// What the second pass has in shared memory.
+// Shared memory of the second pass.
 struct ZstdEntropy {
   ZstdSpace spaces[ENTROPY_WARPS];
   ZstdBases bases;
 };
 
-// The second pass. One or more CUDA blocks a tile: as many as the grid has for each. Their warps take what is next.
+// The second pass. One or more CUDA blocks per tile, depending on the grid. Their warps take the next work item.
 DEVICE void zstd_entropy_pass(ZstdEntropy& shared, const u8* src, u8* scratch) {
   const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   ZstdTile* tile = (ZstdTile*)scratch;

@@ -1,8 +1,8 @@
-// A stream that is read from its end, in shared memory as far as it is needed next, by a warp: any of its bits can be read
-// by any lane.
+// A stream that is read from its end by a warp; the part needed next is in shared memory, where any lane can read any
+// of its bits.
 //
-// Invariant: of pieces of 512 bytes of the stream, from an aligned address on, the ring holds the one where reading is
-// and the one below it; the piece below those is on its way in registers. Bits outside the stream mean nothing.
+// Invariant: of the stream's pieces of 512 bytes, from an aligned address on, the ring holds the one being read and the
+// one below it; the piece below those is on its way in registers. Bits outside the stream have no meaning.
 #pragma once
 #include "zstd/zstd_fse.cuh"
 
@@ -19,9 +19,9 @@ struct alignas(16) ZstdQuad {
 struct ZstdRingSource {
   const u8* base;  // aligned to 16
   u32 lead;        // bytes from there to the stream
-  u32 last;        // and to its last byte
-  i32 piece;       // the upper one in the ring
-  ZstdQuad ahead;  // this lane's share of the one two below it
+  u32 last;        // bytes from there to its last byte
+  i32 piece;       // the upper piece in the ring
+  ZstdQuad ahead;  // this lane's share of the piece two below it
 };
 
 DEVICE ZstdRingSource zstd_ring_source(const u8* src, u32 len) {
@@ -29,7 +29,7 @@ DEVICE ZstdRingSource zstd_ring_source(const u8* src, u32 len) {
   return ZstdRingSource{src - lead, lead, lead + len - 1, 0, {{0, 0, 0, 0}}};
 }
 
-// Reads no bytes but of the quads that hold a byte of the stream.
+// Reads only the quads that hold a byte of the stream.
 DEVICE ZstdQuad zstd_ring_piece(const ZstdRingSource& source, i32 piece, u32 lane) {
   const u32 at = (u32)piece * 512 + lane * 16;
   if (piece < 0 || at > source.last) return ZstdQuad{{0, 0, 0, 0}};
@@ -42,7 +42,8 @@ DEVICE void zstd_ring_put(ZstdRing& ring, const ZstdQuad& quad, i32 piece, u32 l
   if (at == 0) *(ZstdQuad*)(ring.words + ZSTD_RING) = quad;
 }
 
-// Fills the ring for reading below `bit`, counted from `base`. A __syncwarp must follow, as after the next.
+// Fills the ring for reading below `bit`, counted from `base`. A __syncwarp must follow; the same holds for
+// zstd_ring_advance.
 DEVICE void zstd_ring_open(ZstdRing& ring, ZstdRingSource& source, i32 bit, u32 lane) {
   source.piece = bit >> 12;
   zstd_ring_put(ring, zstd_ring_piece(source, source.piece, lane), source.piece, lane);
@@ -50,16 +51,16 @@ DEVICE void zstd_ring_open(ZstdRing& ring, ZstdRingSource& source, i32 bit, u32 
   source.ahead = zstd_ring_piece(source, source.piece - 2, lane);
 }
 
-// Goes on to `bit`, not negative and less than 4096 below where reading was. The 4064 bits below it can then be read.
+// Moves to `bit`, not negative and less than 4096 below the previous position. The 4064 bits below it can then be read.
 DEVICE void zstd_ring_advance(ZstdRing& ring, ZstdRingSource& source, i32 bit, u32 lane) {
   if (bit >> 12 == source.piece) return;
-  __syncwarp();  // others may still read the piece that this one replaces
+  __syncwarp();  // other lanes may still read the piece that this one replaces
   --source.piece;
   zstd_ring_put(ring, source.ahead, source.piece - 1, lane);
   source.ahead = zstd_ring_piece(source, source.piece - 2, lane);
 }
 
-// 32 bits from `bit` on.
+// The 32 bits from `bit` on.
 DEVICE u32 zstd_ring_at(const ZstdRing& ring, i32 bit) {
   const u32* words = ring.words + ((u32)(bit >> 5) & (ZSTD_RING - 1));
   return __funnelshift_r(words[0], words[1], (u32)bit);

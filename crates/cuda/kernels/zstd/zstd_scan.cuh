@@ -1,5 +1,5 @@
-// The first pass: finds the blocks of a tile, what each of them holds and where it will go, by headers alone. One lane a
-// tile. Afterwards every position and every size of an entry lies inside the input and the scratch.
+// The first pass: finds the blocks of a tile, their content and its destination, from headers alone. One lane per tile.
+// Afterwards every position and every size of an entry lies inside the input and the scratch.
 #pragma once
 #include "zstd/zstd_format.cuh"
 
@@ -22,7 +22,7 @@ DEVICE bool zstd_take(ZstdScan& scan, u32 bytes, u32* at) {
   return true;
 }
 
-// The literals section at [at, stop); its length, or 0 for a fault.
+// Scans the literals section at [at, stop); returns its length, or 0 for a fault.
 DEVICE u32 zstd_scan_literals(ZstdScan& scan, ZstdBlock& block, u32 at, u32 stop) {
   const u8* p = scan.src + at;
   const u32 space = stop - at;
@@ -55,7 +55,7 @@ DEVICE u32 zstd_scan_literals(ZstdScan& scan, ZstdBlock& block, u32 at, u32 stop
   return header + encoded;
 }
 
-// A compressed block, up to the modes of its tables.
+// Scans a compressed block, up to the modes of its tables.
 DEVICE bool zstd_scan_compressed(ZstdScan& scan, ZstdBlock& block) {
   const u32 stop = block.src + block.src_len;
   const u32 literals = zstd_scan_literals(scan, block, block.src, stop);
@@ -88,7 +88,7 @@ DEVICE bool zstd_scan_compressed(ZstdScan& scan, ZstdBlock& block) {
   return zstd_take(scan, count * 8, &block.sequences_at);
 }
 
-// What the header of a frame says.
+// Content of a frame header.
 struct ZstdHead {
   u32 len;              // of the header
   u64 window, content;
@@ -96,7 +96,7 @@ struct ZstdHead {
   bool checksum;
 };
 
-// The header of a frame, behind its magic number; false for a fault.
+// Reads the header of a frame, behind its magic number; returns false for a fault.
 DEVICE bool zstd_head(const u8* p, u32 space, ZstdHead& head) {
   if (space < 9) return false;
   const u32 descriptor = p[4];
@@ -120,7 +120,7 @@ DEVICE bool zstd_head(const u8* p, u32 space, ZstdHead& head) {
   return true;
 }
 
-// The frame at `at`; the position after it, or 0 for a fault.
+// Scans the frame at `at`; returns the position after it, or 0 for a fault.
 DEVICE u32 zstd_scan_frame(ZstdScan& scan, u32 at) {
   ZstdHead frame;
   if (!zstd_head(scan.src + at, scan.src_len - at, frame) || frame.content > scan.dst_len) return 0;
@@ -157,10 +157,11 @@ DEVICE u32 zstd_scan_frame(ZstdScan& scan, u32 at) {
   }
 }
 
-// More skippable frames in a tile are left to the host: they make no output, so nothing else bounds the time they take.
+// Tiles with more skippable frames are left to the host: these make no output, so nothing else bounds their time.
 static const u32 ZSTD_MOST_SKIPPED = 64;
 
-// All frames; false for a fault. Bytes after the last frame are one: the host knows which are padding.
+// Scans all frames; returns false for a fault. Bytes after the last frame are a fault: the host knows which are
+// padding.
 DEVICE bool zstd_scan_tile(ZstdScan& scan) {
   u32 at = 0, skippable = 0;
   while (at < scan.src_len) {

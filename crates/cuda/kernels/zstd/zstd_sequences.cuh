@@ -1,10 +1,11 @@
-// The sequences of a block (RFC 8878, 3.1.1.3.2), by a warp: their three tables, then the sequences. The states of FSE are
-// serial, so one lane follows them, and only them; everything else is done by all lanes for 32 sequences at a time.
+// Decodes the sequences of a block (RFC 8878, 3.1.1.3.2), with a warp: first their three tables, then the sequences.
+// FSE states are serial, so one lane does nothing but follow them; everything else is done by all lanes for 32
+// sequences at a time.
 //
-// Recent offsets go on from block to block, but blocks are decoded at the same time. So an offset that depends on what
-// came before the block is written as such: bit 29 set, which of the three recent offsets in bits 26 and 27, and below
-// 2^25 less what is to be subtracted from it; subtracting 1 from an offset is then the same for both forms. Offsets that
-// are plain are below 2^29.
+// Recent offsets carry over from block to block, but blocks are decoded in parallel. So an offset that depends on an
+// earlier block is stored symbolically: bit 29 set, the index of one of the three recent offsets in bits 26 and 27, and
+// below these 2^25 minus the amount to subtract from it; subtracting 1 from an offset is then the same for both forms.
+// Plain offsets are below 2^29.
 #pragma once
 #include "zstd/zstd_ring.cuh"
 
@@ -13,7 +14,7 @@ static const u32 ZSTD_INHERITED_BIAS = 1u << 25;
 
 DEVICE u32 zstd_inherit(u32 which) { return ZSTD_INHERITED | which << 26 | ZSTD_INHERITED_BIAS; }
 
-// The offset meant, 0 for one that is not valid.
+// The actual offset, 0 if it is invalid.
 DEVICE u32 zstd_resolve(u32 offset, u32 first, u32 second, u32 third) {
   if ((offset & ZSTD_INHERITED) == 0) return offset;
   const u32 which = offset >> 26 & 3, less = ZSTD_INHERITED_BIAS - (offset & 0x3FFFFFFu);
@@ -27,15 +28,15 @@ struct ZstdTableSet {
   bool good;
 };
 
-// What the description of one table says.
+// The description of one table.
 struct ZstdDescription {
   u32 mode;
-  u32 log;     // where it has counts, which are then in ZstdBuild
-  u32 symbol;  // where it has one
+  u32 log;     // if it has counts, which are then in ZstdBuild
+  u32 symbol;  // if it has one
   u32 used;    // bytes
 };
 
-// Reads the description at [at, stop); false for a fault. All lanes call it and get the same answer.
+// Reads the description at [at, stop); returns false for a fault. Called by all lanes, which return the same.
 DEVICE bool zstd_describe(ZstdBuild& b, const u8* src, u32 at, u32 stop, u32 table, ZstdDescription& found,
                           u32 lane) {
   found.log = table == ZSTD_OFFSETS ? 5 : 6;
@@ -56,8 +57,8 @@ DEVICE bool zstd_describe(ZstdBuild& b, const u8* src, u32 at, u32 stop, u32 tab
   return found.used != 0;
 }
 
-// Builds the tables of a block. A table that is repeated is found by going through the descriptions of the block that
-// defined it, up to its own. All lanes call it and get the same answer.
+// Builds the tables of a block. A repeated table is found by walking the descriptions of the block that defined it, up
+// to its own. Called by all lanes, which return the same.
 DEVICE ZstdTableSet zstd_table_set(ZstdBuild& b, u32* cells, const u8* src, const ZstdBlock* blocks, u32 index,
                                    u32 lane) {
   ZstdTableSet set = {{0, 0, 0}, blocks[index].sequences, false};
@@ -74,7 +75,7 @@ DEVICE ZstdTableSet zstd_table_set(ZstdBuild& b, u32* cells, const u8* src, cons
       if (!zstd_describe(b, src, at, stop, i, found, lane)) return set;
       at += found.used;
     }
-    // A block's own descriptions follow one another; a repeated table has none there.
+    // A block's own descriptions are consecutive; a repeated table has none there.
     if (definer == index) set.bits = at;
     if (table == ZSTD_LENGTHS) set.log[ZSTD_LENGTHS] = found.log;
     if (table == ZSTD_OFFSETS) set.log[ZSTD_OFFSETS] = found.log;
@@ -96,25 +97,26 @@ DEVICE ZstdTableSet zstd_table_set(ZstdBuild& b, u32* cells, const u8* src, cons
   return set;
 }
 
-// A sequence on its way: where its bits end, and the entries of its three states.
+// A sequence being decoded: the end of its bits, and the entries of its three states.
 struct alignas(16) ZstdStep {
   i32 bit;
   u32 length, match, offset;
 };
 
-// What a warp decodes sequences with, in shared memory.
+// Working memory of a warp for decoding sequences, in shared memory.
 struct ZstdWork {
   ZstdRing ring;
   ZstdStep steps[32];
 };
 
-// The values that the codes of lengths (from 0 on) and matches (from 64 on, less 3) start from, as far as they are no
-// powers of two, in shared memory.
+// Base values of the codes of lengths (from 0 on) and matches (from 64 on, minus 3) that are not powers of two, in
+// shared memory.
 struct ZstdBases {
   u8 of[128];
 };
 
-static const u32 ZSTD_LENGTH_POWERS = 25, ZSTD_MATCH_POWERS = 43;  // the codes of 2^6 and 2^7, and on from there
+// the codes of 2^6 and 2^7, from which powers of two begin
+static const u32 ZSTD_LENGTH_POWERS = 25, ZSTD_MATCH_POWERS = 43;
 
 DEVICE void zstd_fill_bases(ZstdBases& bases, u32 thread) {
   if (thread < ZSTD_LENGTH_POWERS) bases.of[thread] = zstd_length_base[thread];
@@ -134,8 +136,8 @@ struct ZstdStates {
   SharedAddress length, match, offset;
 };
 
-// Follows the states over `number` sequences from `bit` on, as one lane: what has to be done one after the other, and no
-// more. The last three numbers of a sequence are the low bits of the next states.
+// Follows the states over `number` sequences from `bit` on, with one lane: only the strictly serial work. The last
+// three numbers of a sequence are the low bits of the next states.
 DEVICE i32 zstd_follow(ZstdWork& work, const u32* cells, ZstdStates& states, i32 bit, u32 number) {
   const SharedAddress lengths = shared_address(cells + zstd_table_at(ZSTD_LENGTHS));
   const SharedAddress offsets = shared_address(cells + zstd_table_at(ZSTD_OFFSETS));
@@ -162,7 +164,7 @@ DEVICE i32 zstd_follow(ZstdWork& work, const u32* cells, ZstdStates& states, i32
   return bit;
 }
 
-// The recent offsets after some sequences, each plain or by those before.
+// The recent offsets after some sequences, each plain or in terms of the earlier ones.
 struct ZstdRecent {
   u32 first, second, third;
 };
@@ -184,8 +186,8 @@ DEVICE ZstdRecent zstd_recent_of(const ZstdRecent& recent, u32 lane) {
                     __shfl_sync(ZSTD_WARP, recent.third, lane)};
 }
 
-// What the sequence of this lane makes of the recent offsets. `repeated` is 0 for a plain offset, else 1 to 4: one of
-// them, or the first less one. The first of them is afterwards the sequence's own.
+// Effect of this lane's sequence on the recent offsets. `repeated` is 0 for a plain offset, else 1 to 4: one of them,
+// or the first minus one. Afterwards the first of them is the sequence's own offset.
 DEVICE ZstdRecent zstd_recent_by(u32 offset, u32 repeated) {
   const u32 first = zstd_inherit(0), second = zstd_inherit(1), third = zstd_inherit(2);
   const u32 own = repeated == 0 ? offset : repeated == 2 ? second : repeated == 3 ? third
@@ -193,8 +195,8 @@ DEVICE ZstdRecent zstd_recent_by(u32 offset, u32 repeated) {
   return ZstdRecent{own, repeated == 1 ? second : first, repeated == 1 || repeated == 2 ? third : second};
 }
 
-// Decodes the sequences into `out`; false for a fault, the same for all lanes. Sets the block's size and recent offsets.
-// One lane follows the states of 32 sequences, then all lanes read the values of one each.
+// Decodes the sequences into `out`; returns false for a fault, the same for all lanes. Sets the block's size and recent
+// offsets. One lane follows the states of 32 sequences, then all lanes read the values of one each.
 DEVICE bool zstd_sequences(ZstdWork& work, const ZstdBases& bases, const u32* cells, const ZstdTableSet& set,
                            const u8* src, ZstdBlock* block, u64* out, u32 lane) {
   const u8* stream = src + set.bits;
@@ -245,7 +247,7 @@ DEVICE bool zstd_sequences(ZstdWork& work, const ZstdBases& bases, const u32* ce
       repeated = code > 1 ? 0 : 1 + code + extra + (own_length == 0 ? 1 : 0);
       literals += own_length;
       output += own_match;
-      // The last sequence is followed by no states.
+      // No states follow the last sequence.
       if (done + lane + 1 == count) bad |= third != start;
     }
     ZstdRecent after = zstd_recent_by(offset, repeated);

@@ -1,8 +1,8 @@
-// The literals of a block in shared memory, as far as they are needed next, by the threads of a CUDA block: they come one
-// after the other, and global memory takes far longer to answer than a batch of sequences to be copied.
+// The literals of a block that are needed next, in shared memory, with the threads of a CUDA block. Literals are used
+// in order, and global memory latency is far longer than the time to copy a batch of sequences.
 //
-// Invariant: of pieces of two lines a thread, from an aligned address on, the ring holds the one where reading is and the one after
-// it; the piece after those is on its way in registers.
+// Invariant: of pieces of two lines per thread, from an aligned address on, the ring holds the one being read and the
+// one after it; the piece after those is on its way in registers.
 #pragma once
 #include "zstd/zstd_page.cuh"
 
@@ -14,12 +14,12 @@ struct ZstdSupply {
 struct ZstdSupplySource {
   const u8* base;  // aligned to 16
   u32 lead;        // bytes from there to the literals
-  u32 stop;        // and to their end
-  u32 piece;       // the lower one in the ring
-  Line ahead[2];   // this thread's share of the one after the next
+  u32 stop;        // bytes from there to their end
+  u32 piece;       // the lower piece in the ring
+  Line ahead[2];   // this thread's share of the piece after the next
 };
 
-// The first or last line of the literals, of which other bytes than theirs may never have been written: zeros there.
+// The first or last line of the literals. Other bytes in it may never have been written; they are set to zero.
 NOINLINE Line zstd_supply_edge(const u8* from, u32 begin, u32 end) {
   Line line = {{0, 0, 0, 0}};
 #pragma unroll
@@ -50,10 +50,10 @@ DEVICE void zstd_supply_put(ZstdSupply<Shape>& supply, const ZstdSupplySource& s
   if (to == supply.words) *(Line*)(supply.words + Shape::SUPPLY) = source.ahead[0];
 }
 
-// Where the literal of an index stands in the pieces.
+// Position of a literal in the pieces.
 DEVICE u32 zstd_supply_at(const ZstdSupplySource& source, u32 literal) { return source.lead + literal; }
 
-// Fills the ring from a literal on. All threads call it, when nobody reads any more; it ends with a barrier.
+// Fills the ring from a literal on. Called by all threads, when none of them reads any more; ends with a barrier.
 template <class Shape>
 DEVICE void zstd_supply_open(ZstdSupply<Shape>& supply, ZstdSupplySource& source, u32 literal, u32 thread) {
   source.piece = zstd_supply_at(source, literal) / Shape::PIECE;
@@ -66,7 +66,7 @@ DEVICE void zstd_supply_open(ZstdSupply<Shape>& supply, ZstdSupplySource& source
   group_sync<Shape::THREADS>();
 }
 
-// Goes on to a literal. As the one before.
+// Moves to a literal; otherwise like zstd_supply_open.
 template <class Shape>
 DEVICE void zstd_supply_advance(ZstdSupply<Shape>& supply, ZstdSupplySource& source, u32 literal, u32 thread) {
 #pragma unroll 1
@@ -78,13 +78,13 @@ DEVICE void zstd_supply_advance(ZstdSupply<Shape>& supply, ZstdSupplySource& sou
   group_sync<Shape::THREADS>();
 }
 
-// How many literals from there on are in the ring: more than PIECE, or all.
+// Number of literals from there on that are in the ring: more than PIECE, or all.
 template <class Shape>
 DEVICE u32 zstd_supply_left(const ZstdSupplySource& source, u32 literal) {
   return (source.piece + 2) * Shape::PIECE - zstd_supply_at(source, literal);
 }
 
-// Four bytes from a place in the pieces on.
+// The four bytes from a position in the pieces on.
 template <class Shape>
 DEVICE u32 zstd_supply_four(const ZstdSupply<Shape>& supply, u32 at) {
   const u32* words = supply.words + (at >> 2 & (Shape::SUPPLY - 1));
