@@ -16,12 +16,15 @@
 
 use super::inflate_tables::{
     DISTANCE_BITS, END, EXCEPTIONAL, LITERAL, LITLEN_BITS, ORDER, SUBTABLE, Tables, base, code_bits,
-    share_of_matches, total_bits,
+    share_of_matches, share_of_pairs, total_bits,
 };
 use crate::stop::Stop;
 
 /// Streams with a larger share of matches among their symbols are declined.
 const MOST_MATCHES: f32 = 0.04;
+/// Streams with a smaller share of pairs among their literals are declined: bytes that hardly compress have codes of about
+/// eight bits, of which two do not fit an entry, and larger tables than libdeflate's are made for nothing.
+const LEAST_PAIRS: f32 = 0.4;
 /// Output that one iteration of the fast loop may write: four pairs, or a match, rounded up.
 const MARGIN: usize = 8 + 258 + 16;
 
@@ -38,8 +41,7 @@ pub(crate) fn inflate(src: &[u8], dst: &mut [u8], tables: &mut Tables, stop: &St
         if stream.take(2)? != 2 {
             return None;
         }
-        let most_matches = if std::mem::take(&mut first) { MOST_MATCHES } else { 1.0 };
-        stream.read_codes(tables, most_matches)?;
+        stream.read_codes(tables, std::mem::take(&mut first))?;
         while !stream.symbol(dst, tables)? {
             stream.fast(dst, tables);
         }
@@ -83,8 +85,8 @@ impl Stream<'_> {
         Some(value)
     }
 
-    /// Reads the codes of a dynamic block, unless they imply a larger share of matches than `most_matches`.
-    fn read_codes(&mut self, tables: &mut Tables, most_matches: f32) -> Option<()> {
+    /// Reads the codes of a dynamic block. If they decide on the stream, data for which this is slower is declined.
+    fn read_codes(&mut self, tables: &mut Tables, decides: bool) -> Option<()> {
         let literals = self.take(5)? as usize + 257;
         let distances = self.take(5)? as usize + 1;
         let stored = self.take(4)? as usize + 4;
@@ -116,7 +118,10 @@ impl Stream<'_> {
             return None;
         }
         let (literal_lengths, rest) = lengths.split_at(literals);
-        if share_of_matches(literal_lengths) > most_matches {
+        if decides
+            && (share_of_matches(literal_lengths) > MOST_MATCHES
+                || share_of_pairs(literal_lengths) < LEAST_PAIRS)
+        {
             return None;
         }
         tables.set(literal_lengths, rest.get(..distances)?)
@@ -306,6 +311,17 @@ mod tests {
         );
         let runs: Vec<u8> = (0..20_000u32).map(|i| (i / 100) as u8).collect();
         assert_eq!(inflate(&pack(&runs, 6), &mut vec![0; 20_000], &mut tables, &Stop::default()), None);
+    }
+
+    /// Bytes of about seven bits hardly ever share an entry of twelve.
+    #[test]
+    fn declines_bytes_that_hardly_compress() {
+        let mut random = Random::new(14);
+        let mut tables = Tables::boxed();
+        let data: Vec<u8> = (0..20_000).map(|_| random.below(150) as u8).collect();
+        let packed = pack(&data, 6);
+        assert!(packed.len() < 19_000, "a dynamic block, not a stored one");
+        assert_eq!(inflate(&packed, &mut vec![0; 20_000], &mut tables, &Stop::default()), None);
     }
 
     /// Whatever was done to the data, accepted data decodes to the same bytes as in libdeflate.

@@ -71,6 +71,19 @@ pub(crate) fn share_of_matches(literals: &[u8]) -> f32 {
     lengths.map(|&length| 0.5f32.powi(i32::from(length))).sum()
 }
 
+/// Estimates how often two literals follow each other whose codes fit the table index together, from 0 to 1.
+pub(crate) fn share_of_pairs(literals: &[u8]) -> f32 {
+    let mut shares = [0f32; MOST_BITS + 1];
+    for &length in literals.iter().take(256).filter(|&&length| length > 0) {
+        shares[usize::from(length & 15)] += 0.5f32.powi(i32::from(length));
+    }
+    let fit = |(first, share): (usize, &f32)| {
+        let second = (LITLEN_BITS as usize).checked_sub(first).and_then(|most| shares.get(..=most));
+        share * second.map_or(0.0, |second| second.iter().sum::<f32>())
+    };
+    shares.iter().enumerate().map(fit).sum()
+}
+
 /// Tables of a block.
 pub(crate) struct Tables {
     litlen: [u32; LITLEN_SIZE],
