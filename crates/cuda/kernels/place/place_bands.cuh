@@ -1,15 +1,20 @@
 // Rows of many interleaved samples: whole numbers of 1, 2 or 4 bytes, any number a pixel, into any output.
 //
-// A warp takes a row. A lane has neighbouring pixels, as many as their samples of one band fill a word, and goes over the
-// bands: its loads of one pixel hit the same lines, and an output without gaps between columns gets whole words. Sums of
-// predictor 2 go over the lanes by shuffles; what they carry from one run of pixels to the next is kept by the lane with
-// the number of the band, so at most 32 bands are done at once.
+// A warp takes a row. A lane has neighbouring pixels, as many as their samples of one band fill a word, or one if they are
+// converted, and goes over the bands: its loads of one pixel hit the same lines, and an output without gaps between columns
+// gets whole words. Sums of predictor 2 go over the lanes by shuffles. The lane with the number of the band keeps the sum
+// that one run of pixels hands to the next, so at most 32 bands are done at once.
 #pragma once
 #include "place/place_convert.cuh"
 #include "place/place_rows.cuh"
 
-// Bands whose samples are loaded before the first of them is used.
-const u32 BANDS_AHEAD = 4;
+// Pixels of a lane, and bands whose samples are loaded before the first of them is used. A conversion is long, so the code
+// has it once.
+template <u32 T, bool FLOATS>
+struct BandShape {
+  static const u32 PIXELS = FLOATS ? 1 : 4 / T;
+  static const u32 AHEAD = FLOATS ? 1 : 4;
+};
 
 // The number of T bytes at a place, its bytes in the order of memory.
 template <u32 T>
@@ -52,7 +57,7 @@ DEVICE void write_band(const PlaceLayout& layout, const Conversion& conversion, 
 template <u32 T, bool FLOATS>
 DEVICE void place_bands(const PlaceLayout& layout, const PlaceTask& task, const u16* selection, const i32* tables,
                         const Share& share) {
-  const u32 PIXELS = 4 / T, lane = share.lane;
+  const u32 PIXELS = BandShape<T, FLOATS>::PIXELS, AHEAD = BandShape<T, FLOATS>::AHEAD, lane = share.lane;
   const bool sums = (layout.flags & LAYOUT_SUMS) != 0, swap = layout.swap != 0;
   const u32 from = task.block_x, upto = from + task.width, pixel = layout.samples * T;
   const Conversion conversion = FLOATS ? conversion_of(layout, tables) : Conversion{};
@@ -68,10 +73,10 @@ DEVICE void place_bands(const PlaceLayout& layout, const PlaceTask& task, const 
         const u32 x = begin + lane * PIXELS;
         u8* out = (u8*)task.dst + y * layout.row_stride + base * layout.band_stride;
 #pragma unroll 1
-        for (u32 band = 0; band < count; band += BANDS_AHEAD) {
-          u32 numbers[BANDS_AHEAD][PIXELS];
+        for (u32 band = 0; band < count; band += AHEAD) {
+          u32 numbers[AHEAD][PIXELS];
 #pragma unroll
-          for (u32 k = 0; k < BANDS_AHEAD; k++) {
+          for (u32 k = 0; k < AHEAD; k++) {
             const u32 at = __shfl_sync(0xFFFFFFFFu, sample, min(band + k, count - 1)) * T;
 #pragma unroll
             for (u32 p = 0; p < PIXELS; p++) {
@@ -79,7 +84,7 @@ DEVICE void place_bands(const PlaceLayout& layout, const PlaceTask& task, const 
             }
           }
 #pragma unroll
-          for (u32 k = 0; k < BANDS_AHEAD; k++) {
+          for (u32 k = 0; k < AHEAD; k++) {
             if (band + k >= count) break;
             if (sums) {
 #pragma unroll
