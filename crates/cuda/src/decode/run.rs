@@ -240,6 +240,8 @@ impl Run {
         let feed = &Feed::new(bytes, &self.plan.batches, self.piece_len(readers));
         let readers = readers.min(feed.len());
         std::thread::scope(|scope| {
+            // At the end of this in any way, so that no thread waits for what does not come any more.
+            let _ends = Ends { feed, always: true };
             let (filled, taken) = mpsc::channel();
             if readers > 0 {
                 // Without a reader this thread would wait forever.
@@ -258,8 +260,6 @@ impl Run {
             thread_builder("strile-cuda-send")
                 .and_then(|new| new.spawn_scoped(scope, send))
                 .map_err(|error| self.no_thread(&error))?;
-            // At the end of this in any way, so that no thread waits for what does not come any more.
-            let _ends = Ends { feed, always: true };
             self.launch_all(lane, memory, Some(feed), tally, left)
         })?;
         tally.times.read += feed.reading() / u32::try_from(readers.max(1)).unwrap_or(1);
