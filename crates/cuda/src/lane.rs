@@ -1,4 +1,5 @@
-//! What jobs need every time and is costly to make: streams, pinned memory, and memory to read into. Kept between jobs.
+//! Resources that every job needs and that are costly to create, kept between jobs: streams, pinned memory, and memory
+//! to read into.
 
 #![expect(unsafe_code, reason = "pinned memory as an arena")]
 
@@ -11,14 +12,14 @@ use crate::stream::Stream;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::Arena;
 
-/// The streams of one job: one for copies, one for each batch in flight.
+/// Streams of one job: one for copies, and one per flight.
 pub(crate) struct Lane {
     pub(crate) copies: Stream,
     pub(crate) flights: Vec<Stream>,
 }
 
 impl Lane {
-    /// Waits for all that is queued on any of its streams; the first error of them.
+    /// Waits for all work queued on its streams and returns the first error.
     pub(crate) fn synchronize(&self) -> Result<(), DriverError> {
         let mut ended = Ok(());
         for stream in self.flights.iter().chain([&self.copies]) {
@@ -29,7 +30,7 @@ impl Lane {
     }
 }
 
-/// Lanes and memory that no job has.
+/// Lanes and memory that no job is using.
 #[derive(Default)]
 pub(crate) struct Spare {
     lanes: Mutex<Vec<Lane>>,
@@ -37,14 +38,14 @@ pub(crate) struct Spare {
     buffers: Arc<Buffers>,
 }
 
-/// Pieces of pinned memory kept, and the bytes of all together.
+/// Most pieces of pinned memory that are kept, and their total bytes.
 const KEPT_PIECES: usize = 64;
 const KEPT_BYTES: usize = 512 << 20;
-/// From here on no more is pinned than was asked for.
+/// Pieces larger than this are rounded up to whole MiB, others to a power of two.
 const LARGE: usize = 16 << 20;
 
 impl Spare {
-    /// A lane, new where none is spare.
+    /// Returns a spare lane, or creates one.
     pub(crate) fn lane(&self, device: &Device) -> Result<Lane, DriverError> {
         let spare = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match spare {
@@ -56,17 +57,17 @@ impl Spare {
         }
     }
 
-    /// Ordinary memory to read into.
+    /// Returns pageable memory to read into.
     pub(crate) fn buffers(&self) -> Arc<Buffers> {
         Arc::clone(&self.buffers)
     }
 
-    /// Takes a lane back; nothing may be queued on it.
+    /// Takes a lane back. Nothing may be queued on it.
     pub(crate) fn give_lane(&self, lane: Lane) {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
     }
 
-    /// Pinned memory of at least `len` bytes.
+    /// Returns pinned memory of at least `len` bytes.
     pub(crate) fn pinned(&self, device: &Device, len: usize) -> Result<Pinned, DriverError> {
         let mut kept = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |memory: &Pinned| memory.len() >= len && memory.len() / 8 <= len.max(4096);
@@ -81,11 +82,11 @@ impl Spare {
         }
     }
 
-    /// The first `len` bytes of pinned memory as an arena, which gives the memory back.
+    /// Returns the first `len` bytes of pinned memory as an arena, which returns the memory when dropped.
     pub(crate) fn arena(self: &Arc<Self>, mut memory: Pinned, len: usize) -> Arena {
         let (start, len) = (memory.as_mut_ptr(), len.min(memory.len()));
         let owner = Borrowed { memory: Some(memory), spare: Arc::clone(self) };
-        // SAFETY: the owner keeps the memory, which is initialised, and touches it only when the arena is gone.
+        // SAFETY: the owner keeps the memory, which is initialised, and does not touch it while the arena exists.
         unsafe { Arena::from_raw(start, len, Box::new(owner)) }
     }
 

@@ -25,16 +25,16 @@ pub struct BlockTask {
 }
 
 impl BlockTask {
-    /// Returns whether both tasks place parts of one stored block: consecutive tasks of one block decode it once.
+    /// Returns whether both tasks place parts of one stored block. Consecutive tasks of one block decode it once.
     #[inline]
     pub fn is_of_same_block(&self, other: &Self) -> bool {
-        // Neighbours are mostly different blocks, which differ in their spans.
+        // Neighbours are mostly different blocks, with different spans.
         let key = |task: &Self| (task.source, task.layout, task.placement.rows, task.placement.image_rows);
         self.span.is_some() && self.span == other.span && key(self) == key(other)
     }
 }
 
-/// Blocks of any number of files, with any number of layouts, into any number of outputs.
+/// Blocks of any number of files and layouts, decoded into any number of outputs.
 #[derive(Debug, Clone)]
 pub struct DecodeJob {
     layouts: Vec<Arc<BlockLayout>>,
@@ -101,8 +101,8 @@ impl DecodeJob {
         };
         // The output of the preceding tasks, which most tasks share, and the bounding box of its writes.
         let mut last: Option<(u32, OutputBox)> = None;
-        // Whether boxes follow each other as words of a text do, all with the same bands: then none overlaps another, and the
-        // list of them is not needed.
+        // Whether boxes are in reading order and all have the same bands: then none overlaps another, and their list is
+        // not needed.
         let (mut before, mut ordered): (Option<(u32, OutputBox)>, bool) = (None, true);
         for (task, block) in tasks.iter().enumerate() {
             let target = checked_target(&layouts, &selections, task, block)?;
@@ -143,7 +143,7 @@ impl DecodeJob {
             placed.push((0, target.ok_or(JobError::OutsideBlock { task })?));
             tasks.push(task);
         }
-        // Band ranges may overlap partially between outputs: they are cut where others begin or end.
+        // Band ranges may overlap partially between outputs, so they are cut where others begin or end.
         let mut cuts: Vec<u32> = placed.iter().flat_map(|(_, b)| [b.bands.0, b.bands.1]).collect();
         cuts.sort_unstable();
         cuts.dedup();
@@ -188,7 +188,7 @@ impl DecodeJob {
     }
 }
 
-/// Returns what a task writes, if its indices exist, its bytes are some and its crop lies in its block.
+/// Returns what a task writes. Checks that its indices exist, its span is not empty and its crop lies in its block.
 fn checked_target(
     layouts: &[Arc<BlockLayout>],
     selections: &[Vec<u16>],
@@ -221,7 +221,7 @@ fn target_box(layout: &BlockLayout, bands: usize, p: &Placement) -> Option<Outpu
     })
 }
 
-/// Checks that band ranges of each output are equal or disjoint; `check_disjoint` relies on it.
+/// Checks that band ranges of each output are equal or disjoint. `check_disjoint` relies on it.
 fn check_bands(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
     let mut ranges: BTreeMap<(u32, u32), (u32, usize)> = BTreeMap::new();
     let mut before = None;
@@ -244,18 +244,19 @@ fn check_bands(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Whether the second box lies in the same output right of the first in the same rows, or below it.
+/// Returns whether the second box lies in the same output, and either right of the first in the same rows or below it.
 fn follows((output, before): &(u32, OutputBox), (next, after): &(u32, OutputBox)) -> bool {
     let beside = after.rows == before.rows && after.columns.0 >= before.columns.1;
     output == next && (beside || after.rows.0 >= before.rows.1)
 }
 
-/// Whether boxes follow each other as words of a text do. Blocks of one plane nearly always do, and then none overlaps another.
+/// Returns whether boxes are in reading order: left to right, then down. Blocks of one plane nearly always are, and
+/// then none overlaps another.
 fn in_reading_order(placed: &[(u32, OutputBox)]) -> bool {
     placed.iter().zip(placed.iter().skip(1)).all(|(before, after)| follows(before, after))
 }
 
-/// Sweeps down the rows and tracks the open boxes; in a row, boxes of one band range are neighbours in x.
+/// Sweeps down the rows and tracks the open boxes. In a row, boxes of one band range are neighbours in x.
 fn check_disjoint(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
     if in_reading_order(placed) {
         return Ok(());
@@ -355,7 +356,7 @@ mod tests {
         };
         let job =
             |tasks| DecodeJob::new(vec![Arc::clone(&layout)], vec![vec![0], vec![0, 1, 2]], tasks).unwrap();
-        // One band of a plane beside a part that fills three.
+        // One band of a plane beside a block of three bands.
         let beside = job(vec![task(0, 0, 1, 0), task(0, 0, 2, 0), task(1, 1, 0, 4)]);
         assert_eq!(beside.check_together(&[0, 1]), Ok(()));
         let upon = job(vec![task(0, 0, 1, 0), task(0, 0, 2, 0), task(1, 1, 0, 3)]);

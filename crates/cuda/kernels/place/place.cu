@@ -1,11 +1,10 @@
-// From decompressed rows to pixels in their place: undoes predictors, byte order and bit depths, picks
-// samples, crops, converts to floats where the output does, and writes with any strides; or writes the fill
-// value. One pass, read once and written once.
+// Turns decompressed rows into pixels in their place: undoes predictors, byte order and bit depths, selects samples,
+// crops, converts to floats if the output does, and writes with any strides; or writes the fill value. One pass: data
+// is read once and written once.
 //
-// Every way has an entry point of its own, so that each has the registers it needs and no more; the host
-// says which one takes a task. The grid is (tasks, parts): the warps of all parts of a task share its rows. A
-// task whose block has a fault is left alone. Bytes of the output that belong to no sample of the task are
-// never written.
+// Each path has its own entry point, so that it uses only the registers it needs; the host selects the entry point of a
+// task. The grid is (tasks, parts): the warps of all parts of a task share its rows. Tasks whose block has a fault are
+// skipped. Output bytes that belong to no sample of the task are never written.
 #include "place/place_abi.h"
 #include "place/place_bands.cuh"
 #include "place/place_each.cuh"
@@ -17,7 +16,7 @@
 const u32 PLACE_THREADS = 128;
 const u32 PLACE_WARPS = PLACE_THREADS / 32;
 
-// Whether this CUDA block has work; then `task` is what it works on.
+// Returns whether this CUDA block has work and sets `task` to it.
 DEVICE bool place_begins(const PlaceArgs& args, PlaceTask& task) {
   if (blockIdx.x >= args.count) return false;
   task = args.tasks[blockIdx.x];
@@ -28,8 +27,8 @@ DEVICE Share place_share() {
   return {blockIdx.y * PLACE_WARPS + threadIdx.x / 32, gridDim.y * PLACE_WARPS, threadIdx.x % 32};
 }
 
-// Rows of whole pixels of T times S bytes, or, where S is 1, of numbers of T bytes, or, where both are, of
-// any bytes; converted to floats where FLOATS says so.
+// Places rows of whole pixels of T times S bytes. If S is 1: of numbers of T bytes; if T is 1 as well: of any bytes.
+// FLOATS: converts to floats.
 template <u32 T, int S, bool FLOATS>
 DEVICE void place_rows(const PlaceLayout& layout, const PlaceTask& task, const u16* selection,
                        const i32* tables, const Share& share, Quad* stage) {
@@ -40,8 +39,8 @@ DEVICE void place_rows(const PlaceLayout& layout, const PlaceTask& task, const u
   }
 }
 
-// An entry point whose warps have QUADS times 16 bytes of shared memory each, at `stage`. BLOCKS is how many
-// CUDA blocks must fit a multiprocessor at once.
+// Defines an entry point whose warps have QUADS times 16 bytes of shared memory each, at `stage`. BLOCKS is the number
+// of CUDA blocks that must fit on a multiprocessor at once.
 #define PLACE_ENTRY(name, BLOCKS, QUADS, WORK)              \
   KERNEL_RESIDENT(name, PLACE_THREADS, BLOCKS, PlaceArgs) { \
     SHARED(Quad, stages[PLACE_WARPS * (QUADS)]);            \

@@ -1,22 +1,22 @@
-// Rows of many interleaved samples: whole numbers of 1, 2 or 4 bytes, any number a pixel, into any output.
+// Rows of many interleaved samples: whole numbers of 1, 2 or 4 bytes, any number per pixel, into any output.
 //
-// A warp takes a row. A lane has neighbouring pixels, as many as their samples of one band fill a word, or one if they are
-// converted, and goes over the bands: its loads of one pixel hit the same lines, and an output without gaps between columns
-// gets whole words. Sums of predictor 2 go over the lanes by shuffles. The lane with the number of the band keeps the sum
-// that one run of pixels hands to the next, so at most 32 bands are done at once.
+// A warp processes a row. Each lane has neighbouring pixels: as many as fill a word with their samples of one band, or
+// one if they are converted. It loops over the bands: loads of one pixel hit the same cache lines, and an output
+// without gaps between columns gets whole words. Sums of predictor 2 cross the lanes by shuffles. The lane with a
+// band's number keeps the sum that one run of pixels passes to the next, so at most 32 bands are processed at once.
 #pragma once
 #include "place/place_convert.cuh"
 #include "place/place_rows.cuh"
 
-// Pixels of a lane, and bands whose samples are loaded before the first of them is used. A conversion is long, so the code
-// has it once.
+// Pixels per lane, and bands whose samples are loaded before the first of them is used. A conversion is long code, so
+// it appears only once.
 template <u32 T, bool FLOATS>
 struct BandShape {
   static const u32 PIXELS = FLOATS ? 1 : 4 / T;
   static const u32 AHEAD = FLOATS ? 1 : 4;
 };
 
-// The number of T bytes at a place, its bytes in the order of memory.
+// Returns the number of T bytes at `at`; `swap` reverses its bytes.
 template <u32 T>
 DEVICE u32 number_at(const u8* at, bool swap) {
   if constexpr (T == 1) return *at;
@@ -24,7 +24,7 @@ DEVICE u32 number_at(const u8* at, bool swap) {
   return __byte_perm(*(const u32*)at, 0, swap ? 0x0123 : 0x3210);
 }
 
-// Sums over the lanes up to each.
+// Returns the sum over the lanes up to and including this one.
 DEVICE u32 sum_of_lanes(u32 own, u32 lane) {
 #pragma unroll
   for (u32 step = 1; step < 32; step *= 2) {
@@ -34,7 +34,7 @@ DEVICE u32 sum_of_lanes(u32 own, u32 lane) {
   return own;
 }
 
-// Writes the samples of a lane's pixels that are wanted: of the PIXELS from `x` on those from `from` up to `upto`.
+// Writes a lane's requested pixels: of the PIXELS from `x` on, those from `from` up to, but excluding, `upto`.
 template <u32 T, u32 PIXELS, bool FLOATS>
 DEVICE void write_band(const PlaceLayout& layout, const Conversion& conversion, const u32 (&numbers)[PIXELS], u8* out,
                        u32 x, u32 from, u32 upto) {

@@ -1,6 +1,6 @@
-// ZSTD, three passes. `zstd_scan`: a lane a tile finds its blocks. `zstd_entropy`: warps decode literals and sequences,
-// all blocks of a tile at once. `zstd_execute` and `zstd_execute_alone`:
-// a CUDA block per tile writes the output, of four warps or of one.
+// ZSTD in three passes. `zstd_scan`: one lane per tile finds its blocks. `zstd_entropy`: warps decode literals and
+// sequences, all blocks of a tile at once. `zstd_execute` and `zstd_execute_alone`: one CUDA block per tile, of four
+// warps or of one, writes the output.
 #include "zstd/zstd_passes.cuh"
 
 KERNEL(zstd_scan, 32, DecodeArgs) {
@@ -15,7 +15,7 @@ KERNEL_RESIDENT(zstd_entropy, 64, 16, DecodeArgs) {
   zstd_entropy_pass(shared, args.encoded + entry.src, args.scratch + entry.scratch);
 }
 
-// Streams that shrank so much are written by one warp: their matches are long and come from what was just written, so
+// Compression ratio from which one warp writes a stream: its matches are long and copy bytes written just before, so
 // several warps would wait for each other.
 static const u32 ZSTD_ALONE = 8;
 

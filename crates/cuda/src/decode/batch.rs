@@ -1,5 +1,5 @@
-//! A job cut into batches: which blocks a launch decodes, where their bytes lie in its arenas, and which bytes are read.
-//! Pure arithmetic; every offset is a prefix sum, so an arena is one allocation whatever the number of blocks.
+//! Cuts a job into batches: the blocks of each launch, their offsets in the arenas, and the bytes to read. Pure
+//! arithmetic; every offset is a prefix sum, so an arena is one allocation whatever the number of blocks.
 
 use crate::decode::codec::{self, Form, Kernel, kernel};
 use crate::decode::picture::Which;
@@ -7,33 +7,34 @@ use crate::decode::place;
 use strile_engine::{BlockLayout, BlockTask, DecodeJob, Span};
 use strile_tiff::Compression;
 
-/// What may be read past the last byte of a block, and what every arena is aligned to; as `abi.h` says.
+/// Bytes that may be read past the end of a block, and the alignment of every arena; as in `abi.h`.
 const SLACK: u64 = 64;
 pub(crate) const ALIGNMENT: u64 = 256;
-/// Kernels count bytes in 32 bits with room to spare.
+/// Largest block: kernels count bytes in 32 bits, with room to spare.
 const LARGEST_BLOCK: u64 = 1 << 30;
-/// Blocks this close together in a file are read as one range.
+/// Blocks at most this far apart in a file are read as one range.
 const MERGE_GAP: u64 = 16 << 10;
 
-/// How much a batch may hold; a single block that is larger makes a batch of its own.
+/// Capacity of a batch. A single block that is larger becomes a batch of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Encoded bytes.
     pub(crate) encoded: u64,
-    /// Decoded bytes, scratch and pixels on their way to the host.
+    /// Decoded bytes, scratch, and pixels to be copied to the host.
     pub(crate) working: u64,
     /// Whether the first batches are smaller, so that the first kernels start soon after the first read.
     pub(crate) ramp: bool,
 }
 
 impl Limits {
-    /// Several are under way at once, so that one alone need not fill the device. Measured over rasters of 256 to 512 MiB
-    /// in docs/bench/gpu.md: halves of it cost up to a fifth in launches, twice as much gains nothing.
+    /// The usual limits. Several batches are in flight at once, so one need not fill the device. Measured over rasters
+    /// of 256 to 512 MiB in docs/bench/gpu.md: half of these limits costs up to a fifth in launches, twice as much
+    /// gains nothing.
     pub(crate) const USUAL: Self = Self { encoded: 64 << 20, working: 128 << 20, ramp: true };
 
-    /// A batch of large blocks holds as many as give every multiprocessor work, where `most` bytes allow it: what decodes
-    /// them takes long for one and fills the device with many. For blocks that take `each` bytes. Measured in
-    /// docs/bench/batch.md.
+    /// Returns the limits for blocks that take `each` bytes. A batch of large blocks holds enough to occupy every
+    /// multiprocessor, if `most` bytes allow it: one large block takes long to decode, and many fill the device.
+    /// Measured in docs/bench/batch.md.
     pub(crate) fn for_blocks(self, each: u64, most: u64) -> Self {
         const BLOCKS: u64 = 384;
         let factor = each.saturating_mul(BLOCKS).min(most) / self.working.max(1);
@@ -41,27 +42,27 @@ impl Limits {
         Self { encoded: self.encoded * factor, working: self.working * factor, ..self }
     }
 
-    /// Those of a batch by its number.
+    /// Returns the limits of a batch by its number.
     fn of(self, batch: usize) -> Self {
         let shift = if self.ramp { 2usize.saturating_sub(batch) } else { 0 };
         Self { encoded: self.encoded >> shift, working: self.working >> shift, ..self }
     }
 
-    /// Half of it; `None` where that would leave launches of a handful of blocks.
+    /// Returns half of these limits; `None` if launches would then have only a handful of blocks.
     pub(crate) fn halved(self) -> Option<Self> {
         let half = Self { encoded: self.encoded / 2, working: self.working / 2, ..self };
         (half.working >= 4 << 20).then_some(half)
     }
 }
 
-/// What becomes of a task.
+/// How a task is processed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Route {
-    /// A sparse block: filled on the device.
+    /// Filled on the device (a sparse block).
     Fill,
-    /// Decompressed by this kernel and placed; `None`: placed from where it was read.
+    /// Decompressed by this kernel and placed; `None`: placed directly from the encoded bytes.
     Device(Option<&'static Kernel>),
-    /// Decoded by the decoder of pictures of its layout and placed.
+    /// Decoded by the picture decoder of its layout and placed.
     Picture,
     /// Left to the host engine.
     Host(Why),
@@ -70,11 +71,11 @@ pub(crate) enum Route {
 /// Why a block is left to the host engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// There is no kernel for its layout.
+    /// No kernel supports its layout.
     NoKernel,
-    /// Its bytes are fewer or more than kernels take, or lie outside what is there.
+    /// It has fewer or more bytes than kernels accept, or lies outside the available bytes.
     Size,
-    /// It is longer than this and would hold the device for long.
+    /// It is longer than this and would occupy the device for long.
     Long(u64),
     /// The device has too little memory for it.
     Memory,
@@ -83,13 +84,13 @@ pub(crate) enum Why {
 /// How blocks of a layout are decoded on the device.
 #[derive(Debug, Clone)]
 pub(crate) enum How {
-    /// By this kernel; `None`: they are stored as they are.
+    /// By this kernel; `None`: they are stored uncompressed.
     Kernel(Option<&'static Kernel>),
-    /// By this decoder of pictures.
+    /// By this picture decoder.
     Picture(Which),
 }
 
-/// Whether blocks of a layout are decoded on the device and how, or why not.
+/// Returns how blocks of a layout are decoded on the device, or why they are not.
 pub(crate) fn on_device(layout: &BlockLayout) -> Result<How, String> {
     let name = layout.compression.name();
     if layout.extras.reduce > 0 && !layout.compression.is_jpeg2000() {
@@ -113,7 +114,7 @@ pub(crate) fn on_device(layout: &BlockLayout) -> Result<How, String> {
     Ok(how)
 }
 
-/// Decoded bytes of the blocks of a job. Most have as many as the one before, which is computed once.
+/// Decoded sizes of a job's blocks. Most blocks have the size of the preceding one, which is computed once.
 pub(crate) struct Lens<'a> {
     job: &'a DecodeJob,
     known: Option<((u32, u32), Option<u64>)>,
@@ -124,7 +125,7 @@ impl<'a> Lens<'a> {
         Self { job, known: None }
     }
 
-    /// Those of a task's block; `None` where they are more than memory can address.
+    /// Returns the decoded bytes of a task's block; `None` if they are more than memory can address.
     pub(crate) fn of(&mut self, task: &BlockTask) -> Option<u64> {
         let kind = (task.layout, task.placement.rows);
         match self.known {
@@ -140,7 +141,7 @@ impl<'a> Lens<'a> {
     }
 }
 
-/// The route of a task of so many decoded bytes, `how` being the answer of `on_device` for its layout.
+/// Returns the route of a task with this many decoded bytes. `how` is the result of `on_device` for its layout.
 pub(crate) fn route(task: &BlockTask, decoded: Option<u64>, how: &Result<How, String>) -> Route {
     let Some(span) = task.span else {
         return if how.is_ok() { Route::Fill } else { Route::Host(Why::NoKernel) };
@@ -152,7 +153,7 @@ pub(crate) fn route(task: &BlockTask, decoded: Option<u64>, how: &Result<How, St
         {
             match how {
                 How::Picture(_) => Route::Picture,
-                // A stored block that is short of bytes is for the host to judge.
+                // The host reports stored blocks that have too few bytes.
                 How::Kernel(None) if span.len < decoded => Route::Host(Why::Size),
                 How::Kernel(kernel) => Route::Device(*kernel),
             }
@@ -176,19 +177,19 @@ pub(crate) struct Item {
     pub(crate) dst: u64,
     /// Offset in the arena of scratch.
     pub(crate) scratch: u64,
-    /// Offset among the pixels that go to the host.
+    /// Offset among the pixels copied to the host.
     pub(crate) pixels: u64,
     /// Decoded bytes.
     pub(crate) dst_len: u32,
-    /// Bytes of a packed row.
+    /// Bytes per packed row.
     pub(crate) row_len: u32,
-    /// What its samples are.
+    /// Form of its samples.
     pub(crate) form: Form,
-    /// Whether its block is that of the item before, which decodes it.
+    /// Whether it has the same block as the preceding item, which decodes it.
     pub(crate) shares: bool,
 }
 
-/// One range of a source, and where it lies in the arena of encoded bytes.
+/// One range of a source, and its offset in the arena of encoded bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) source: u32,
@@ -216,7 +217,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// The larger of each.
+    /// Returns the larger of each size.
     pub(crate) fn max(self, other: Self) -> Self {
         Self {
             encoded: self.encoded.max(other.encoded),
@@ -232,13 +233,14 @@ impl Size {
     }
 }
 
-/// `len` rounded up to the alignment of arenas.
+/// Rounds `len` up to the alignment of arenas.
 pub(crate) fn aligned(len: u64) -> u64 {
     len.div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT)
 }
 
-/// Cuts the tasks that `routes` sends to the device into batches. `pixels` says how many bytes of a task's pixels go to
-/// the host; `merge` whether ranges of a source are read together (bytes on a device are gathered one by one).
+/// Cuts the tasks that `routes` sends to the device into batches. `pixels` returns how many bytes of a task's pixels go
+/// to the host. `merge` says whether nearby ranges of a source are read together (bytes on a device are gathered
+/// separately).
 pub(crate) fn batches(
     job: &DecodeJob,
     routes: &[Route],
@@ -256,7 +258,7 @@ pub(crate) fn batches(
     let order = by_kernel(routes);
     let mixed = order.is_some();
     let mut most = limits.of(0);
-    // Sizes and form of the tasks before, which most tasks share.
+    // Sizes and form for the preceding tasks, which most tasks share.
     let (mut known, mut facts) = (None, (0, 0, Form::default()));
     for at in 0..routes.len() {
         let index = order.as_ref().and_then(|order| order.get(at)).copied().unwrap_or(at);
@@ -305,7 +307,7 @@ pub(crate) fn batches(
         (item.dst, item.scratch) = before.unwrap_or(own);
         item.pixels = batch.size.pixels;
         if batch.items.is_empty() {
-            // As many as fit if all are like the first, so that the list does not move while it grows.
+            // As many as fit if all are like the first, so that the list is not reallocated while it grows.
             let fit = usize::try_from(most.working / size.working().max(1)).unwrap_or(usize::MAX);
             batch.items.reserve(fit.saturating_add(1).min(routes.len() - at));
         }
@@ -318,8 +320,8 @@ pub(crate) fn batches(
     done
 }
 
-/// The order of tasks by the kernels that decode them, if there are several kernels: launches of a batch follow each other,
-/// and those of several batches run side by side.
+/// Returns the tasks in the order of the kernels that decode them; `None` unless there are several kernels. Launches of
+/// one batch run in sequence, those of several batches concurrently.
 fn by_kernel(routes: &[Route]) -> Option<Vec<usize>> {
     let kernel = |route: &Route| match route {
         Route::Device(kernel) => *kernel,
@@ -336,7 +338,7 @@ fn by_kernel(routes: &[Route]) -> Option<Vec<usize>> {
     Some(order)
 }
 
-/// Decoded bytes and scratch of a block, on average of those that kernels decode.
+/// Returns the mean of decoded bytes and scratch per block, over the blocks that kernels decode.
 pub(crate) fn mean_working(job: &DecodeJob, routes: &[Route]) -> u64 {
     let (mut sum, mut blocks) = (0u64, 0u64);
     let mut lens = Lens::new(job);
@@ -350,7 +352,7 @@ pub(crate) fn mean_working(job: &DecodeJob, routes: &[Route]) -> u64 {
     sum / blocks.max(1)
 }
 
-/// The sizes with one block more; encoded bytes as if each block were read by itself.
+/// Returns the sizes with one more block; encoded bytes as if each block were read separately.
 fn grown(size: Size, item: &Item, pixels: u64) -> Size {
     let placed = Size { pixels: size.pixels.saturating_add(aligned(pixels)), items: size.items + 1, ..size };
     if item.shares {
@@ -368,12 +370,12 @@ fn grown(size: Size, item: &Item, pixels: u64) -> Size {
     }
 }
 
-/// Lays out what is read: ranges one after the other, each with its slack.
+/// Lays out the reads of a batch: ranges in sequence, each with its slack.
 fn finished(mut batch: Batch, merge: bool, job: &DecodeJob) -> Batch {
     let source_of = |item: &Item| job.tasks().get(item.task).map_or(0, |task| task.source);
     let mut wanted: Vec<(u32, Span)> = Vec::with_capacity(batch.items.len());
     wanted.extend(batch.items.iter().filter_map(|item| Some((source_of(item), item.span?))));
-    // Blocks mostly lie in the order of the file.
+    // Blocks are mostly in file order.
     wanted.sort_by_key(|(source, span)| (*source, span.offset));
     let gap = if merge { MERGE_GAP } else { 0 };
     let mut reads: Vec<Read> = Vec::new();
@@ -511,7 +513,7 @@ mod tests {
         assert!(made.iter().all(|batch| batch.size.working() == 6 * 1024 && batch.items.len() == 2));
         let tasks: Vec<usize> = made.iter().flat_map(|batch| &batch.items).map(|item| item.task).collect();
         assert_eq!(tasks, (0..40).collect::<Vec<_>>());
-        // One block is more than a batch may hold: it is a batch of its own.
+        // One block exceeds the limits: it becomes a batch of its own.
         let small = Limits { encoded: 1, working: 1, ramp: false };
         assert_eq!(batches(&job, &routes, small, |_| 0, true).len(), 40);
     }
@@ -526,7 +528,7 @@ mod tests {
             made.iter().map(|batch| batch.items.iter().map(|item| item.task).collect()).collect()
         };
         assert_eq!(tasks(&[one, other, Route::Fill, one, other]), [vec![2], vec![1, 4], vec![0, 3]]);
-        // What is filled goes with the blocks around it where one kernel does the rest.
+        // Filled blocks stay with the blocks around them if one kernel decodes those.
         assert_eq!(tasks(&[one, one, Route::Fill, one, one]), [vec![0, 1, 2, 3, 4]]);
     }
 
@@ -554,11 +556,11 @@ mod tests {
             [(false, 0, 0), (false, 1024, 512), (true, 1024, 1024), (true, 1024, 1536), (false, 2048, 2048)];
         assert_eq!(items, wanted);
         assert_eq!((batch.size.decoded, batch.size.items, batch.size.pixels), (3072, 5, 2560));
-        // In a batch of its own it is decoded again.
+        // In a separate batch it is decoded again.
         let small = Limits { encoded: 1, working: 1, ramp: false };
         let made = batches(&job, &routes, small, |_| 500, true);
         assert!(made.len() == 5 && made.iter().all(|batch| !batch.items[0].shares));
-        // Stored blocks are placed from where they were read.
+        // Stored blocks are placed directly from the encoded bytes.
         let stored = batches(&job, &[Route::Device(None); 5], Limits::USUAL, |_| 0, true);
         assert!(stored[0].items.iter().all(|item| !item.shares));
     }

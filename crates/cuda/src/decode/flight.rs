@@ -1,5 +1,5 @@
-//! The end of a batch, whatever decodes it: its kernels and `place` queued behind its tables, what comes back, the one
-//! wait for it, and what is made of its statuses.
+//! End of a batch, however it is decoded: queues its kernels and `place` behind its tables and the copies back, waits
+//! once, and evaluates the statuses.
 
 use crate::decode::batch::Item;
 use crate::decode::run::{Run, Stop, Tally};
@@ -9,26 +9,26 @@ use crate::lane::Spare;
 use crate::memory::{DeviceBuffer, InFlight, Pinned};
 use crate::stream::{Event, Stream};
 
-/// What comes back of a batch.
+/// Results of a batch that are copied back.
 pub(crate) struct Back<'a> {
-    /// Offset of its statuses in the job's memory, and how many there are.
+    /// Offset of the statuses in the job's memory, and their number.
     pub(crate) statuses: (u64, u32),
     /// Offset of the pixels that go to the host, and their bytes.
     pub(crate) pixels: (u64, u64),
     pub(crate) place: &'a PlaceBytes,
 }
 
-/// What the kernels of a batch leave.
+/// A batch whose kernels are queued.
 pub(crate) struct Launched {
-    /// Until its copy is done.
+    /// Held until its copy is done.
     tables: Option<InFlight>,
-    /// The table of the gather, where bytes were on the device.
+    /// Table of the gather, if the bytes were on the device.
     gathered: Option<InFlight>,
     statuses: Option<InFlight>,
-    /// Which word, after the statuses, says if a value was found.
+    /// Index of the word after the statuses that tells if a value was found.
     finds: Option<u32>,
     landing: Option<InFlight>,
-    /// Before and after decompressing, and after placing.
+    /// Events before and after decompressing, and after placing.
     marks: [Event; 3],
     /// The end of each pass of decompressing, if a trace is kept.
     passes: Passes,
@@ -37,14 +37,14 @@ pub(crate) struct Launched {
 /// Passes of kernels with an event after each.
 pub(crate) type Passes = Vec<(&'static str, Event)>;
 
-/// The same, waited for.
+/// A launched batch after the wait.
 pub(crate) struct Landed {
     statuses: Option<Pinned>,
     finds: Option<u32>,
     landing: Option<InFlight>,
 }
 
-/// Which batch it is, and before and after its bytes were copied.
+/// Number and flight of a batch, and the events before and after the copy of its bytes.
 pub(crate) struct Numbered {
     pub(crate) batch: usize,
     pub(crate) flight: usize,
@@ -52,12 +52,12 @@ pub(crate) struct Numbered {
 }
 
 impl Launched {
-    /// Whether there is nothing left to wait for but what is on its way to the host.
+    /// Returns whether all work except copies to the host is done.
     pub(crate) fn is_placed(&self) -> Result<bool, DriverError> {
         self.marks[2].happened()
     }
 
-    /// Gives the pinned memory of the tables back where they have been copied.
+    /// Returns the pinned memory of the tables to `spare` once they have been copied.
     pub(crate) fn give_tables(&mut self, spare: &Spare) -> Result<(), DriverError> {
         if let Some(tables) = self.tables.take_if(|tables| matches!(tables.is_done(), Ok(true))) {
             spare.give_pinned(tables.wait()?);
@@ -67,8 +67,8 @@ impl Launched {
 }
 
 impl Run {
-    /// Queues a batch on its stream, which waits for the tables already: what `decode` queues, then placing and what comes
-    /// back.
+    /// Queues a batch on its stream, which already waits for the tables: the work that `decode` queues, then placing
+    /// and the copies back.
     pub(crate) fn queue(
         &self,
         stream: &Stream,
@@ -86,7 +86,7 @@ impl Run {
             }
         };
         if pixels > 0 {
-            // What lies between crops, and crops that are left alone, go to the host with the rest.
+            // Zero the gaps between crops, and crops that are not written: they go to the host, too.
             memory.fill(stream, pixels_at, pixels, 0)?;
         }
         let start = stream.record_timed()?;
@@ -101,7 +101,7 @@ impl Run {
         Ok(Launched { tables, gathered, statuses, finds, landing, marks: [start, decoded, placed], passes })
     }
 
-    /// Waits for a batch, and keeps how long it took.
+    /// Waits for a batch and records its times.
     pub(crate) fn landed(
         &self,
         launched: Launched,
@@ -110,7 +110,7 @@ impl Run {
     ) -> Result<Landed, Stop> {
         let Launched { tables, gathered, statuses, finds, landing, marks: [start, decoded, placed], passes } =
             launched;
-        // They come last on the stream, but for pixels that go to the host.
+        // The statuses come last on the stream, except for pixels that go to the host.
         let statuses = statuses.map(InFlight::wait).transpose()?;
         if statuses.is_none() {
             placed.synchronize()?;
@@ -139,9 +139,9 @@ impl Run {
         Ok(Landed { statuses, finds, landing })
     }
 
-    /// Reads the statuses of a batch, which are those of the items that `reports` names, in order, one for all that share
-    /// a block; hands over what goes to the host, and counts. Tasks in `refused`, in any order, were not decoded; they and
-    /// those that a kernel refused are added to `left`, once each.
+    /// Reads the statuses of a batch, hands over pixels that go to the host, and counts blocks. There is one status per
+    /// block, in the order of the items that `reports` selects; items that share a block share its status. Tasks in
+    /// `refused`, in any order, were not decoded. They and those that a kernel refused are added to `left`, once each.
     pub(crate) fn settle(
         &self,
         Landed { statuses, finds, landing }: Landed,

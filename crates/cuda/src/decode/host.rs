@@ -1,6 +1,6 @@
-//! What the host engine does for the device: it places pixels that were asked for in host memory, and decodes blocks
-//! without a kernel and blocks whose kernel found something odd. Its verdict on those counts, so a fault is the same
-//! whatever the device.
+//! Work of the host engine for the device. It places pixels requested in host memory, and decodes blocks without a
+//! kernel and blocks whose kernel reported a problem. Its verdict on those counts, so a fault is the same on every
+//! device.
 
 #![expect(unsafe_code, reason = "outputs in parts of pinned memory")]
 
@@ -21,7 +21,7 @@ use strile_engine::{
 };
 use strile_tiff::DataType;
 
-/// Pinned memory as a source: whoever places from it reads it where it is.
+/// Pinned memory as a source that is read in place.
 struct Landed(Pinned);
 
 impl ReadAt for Landed {
@@ -33,7 +33,7 @@ impl ReadAt for Landed {
     }
 }
 
-/// Whether crops for an output land band by band: where the output's rows of a band are without gaps.
+/// Returns whether crops for an output land band by band: they do if the output's rows of a band have no gaps.
 pub(crate) fn lands_by_band(spec: &OutputSpec) -> bool {
     spec.strides.column == spec.data_type.size()
 }
@@ -43,8 +43,8 @@ impl Run {
         is_host(&self.outputs, task)
     }
 
-    /// The job's outputs for the host engine: what this job has claimed of each, by `Claim::delegate` for blocks, by
-    /// `Claim::delegate_converted` for pixels.
+    /// Returns the job's outputs for the host engine: what this job has claimed of each, by `Claim::delegate` for
+    /// blocks and by `Claim::delegate_converted` for pixels.
     fn delegates(&self, delegate: fn(&Arc<Claim>) -> Output) -> Result<Vec<Output>, EngineError> {
         let count = self.claims.keys().next_back().map_or(0, |&last| last as usize + 1);
         let any = delegate(self.claims.values().next().ok_or(EngineError::Abandoned)?);
@@ -56,8 +56,8 @@ impl Run {
             .collect())
     }
 
-    /// A task's wanted pixels, as the output has them, as stored blocks: one, or several where rows are longer than a
-    /// kernel takes.
+    /// Returns a task's requested pixels, in the output's type, as stored blocks: one, or several if rows are longer
+    /// than a kernel accepts.
     fn crop_blocks(&self, task: &BlockTask) -> Vec<Crop> {
         let data_type = self.claims.get(&task.output).map_or(DataType::U8, |claim| claim.spec().data_type);
         let bands = self.job.selections().get(task.selection as usize).map_or(0, Vec::len);
@@ -90,13 +90,13 @@ impl Run {
         blocks
     }
 
-    /// Context of the host's part of the work; `counts` where it tells the progress of it.
+    /// Returns the context for the host's part of the work; `counts` says whether it reports progress.
     fn host_context(&self, counts: bool) -> Context {
         let progress = self.context.progress.clone().filter(|_| counts);
         Context { progress, ..self.context.clone() }
     }
 
-    /// Puts pixels that came back from the device into their host outputs.
+    /// Puts pixels copied from the device into their host outputs.
     pub(crate) fn land(&self, pixels: Pinned, items: &[&Item], tally: &mut Tally) -> Result<(), Stop> {
         let start = Instant::now();
         let mut layouts: Vec<Arc<BlockLayout>> = Vec::new();
@@ -116,7 +116,7 @@ impl Run {
                 (layout.data_type, layout.width, layout.height, layout.samples)
                     == (spec.data_type, width, height, samples)
             };
-            // A handful: a whole block, and those that edges and windows cut.
+            // There are few: a whole block, and those cut by edges and windows.
             let layout = layouts.iter().position(same).unwrap_or_else(|| {
                 layouts.push(Arc::new(BlockLayout::stored(spec.data_type, (width, height), samples)));
                 selections.push((0..samples).collect());
@@ -153,18 +153,18 @@ impl Run {
     }
 }
 
-/// The longest row of a stored block; kernels take rows of twice as many bytes.
+/// Longest row of a stored block. Kernels accept rows twice as long.
 const LONGEST_ROW: u64 = 512 << 20;
 
-/// A part of a task's wanted pixels as a stored block.
+/// A part of a task's requested pixels as a stored block.
 struct Crop {
     layout: BlockLayout,
     placement: Placement,
-    /// Where it begins among the task's pixels.
+    /// Offset among the task's pixels.
     at: u64,
 }
 
-/// A crop that is a block of its own, at its place.
+/// Returns the placement of a crop that is a block of its own.
 fn whole(placement: &Placement, first_band: u32) -> Placement {
     Placement {
         rows: placement.height,
@@ -176,16 +176,16 @@ fn whole(placement: &Placement, first_band: u32) -> Placement {
     }
 }
 
-/// Blocks that are decoded by the host.
+/// Blocks that the host decodes.
 pub(crate) struct Leftover<'a> {
     pub(crate) run: &'a Run,
     pub(crate) stream: &'a Stream,
-    /// The job's memory, which nothing else uses any more.
+    /// The job's memory, no longer used by anything else.
     pub(crate) memory: &'a DeviceBuffer,
 }
 
 impl Leftover<'_> {
-    /// Decodes them into host outputs directly, and for device outputs group by group with one copy each.
+    /// Decodes tasks: directly into host outputs, and in groups with one copy each for device outputs.
     pub(crate) fn decode(&self, tasks: &[usize], tally: &mut Tally) -> Result<(), Stop> {
         if tasks.is_empty() {
             return Ok(());
@@ -219,12 +219,12 @@ impl Leftover<'_> {
         Ok(())
     }
 
-    /// Bytes of pixels that fit beside the tables of so many blocks.
+    /// Returns the bytes of pixels that fit beside the tables of this many blocks.
     fn room(&self, blocks: usize) -> u64 {
         self.memory.len().saturating_sub(self.run.plan.upload_tables(blocks))
     }
 
-    /// Encoded bytes where the host can read them: those on a device come back by one gather and one copy.
+    /// Returns encoded bytes that the host can read. Bytes on a device come back by one gather and one copy.
     fn on_host(
         &self,
         mut tasks: Vec<(usize, BlockTask)>,
@@ -245,7 +245,7 @@ impl Leftover<'_> {
         Ok((Encoded::Staged(Arc::new(arena)), tasks))
     }
 
-    /// One job of the host engine; its faults by the tasks they belong to.
+    /// Runs one job of the host engine and assigns its faults to their tasks.
     fn submit(
         &self,
         tasks: &[(usize, BlockTask)],
@@ -262,7 +262,7 @@ impl Leftover<'_> {
         tally.blocks += report.blocks;
         tally.encoded_bytes += report.encoded_bytes;
         tally.found = tally.found.max(report.found);
-        // Faults come in the order of tasks: each belongs to the next task of its address.
+        // Faults are in task order: each belongs to the next task of its address.
         let mut tasks = tasks.iter();
         for fault in report.faults {
             let LocatedFault { source, address, .. } = fault;
@@ -288,7 +288,7 @@ impl Leftover<'_> {
         let mut tables = PlaceTables::default();
         let (mut outputs, mut decoding) = (Vec::new(), Vec::new());
         let pinned = Landing::new(run.spare.pinned(&run.device, bytes)?);
-        // All of them before the tables, which know a layout by where it lies.
+        // All blocks before the tables, which identify a layout by its address.
         let blocks: Vec<Vec<Crop>> = group.iter().map(|(_, task)| run.crop_blocks(task)).collect();
         let tables_len = run.plan.upload_tables(blocks.iter().map(Vec::len).sum());
         let pixels = self.memory.part(tables_len, len)?;
@@ -306,7 +306,7 @@ impl Leftover<'_> {
             // SAFETY: parts follow each other, each as long as its crop.
             let part = unsafe { pinned.output(crop, at) };
             let part = part.ok_or(EngineError::Abandoned)?;
-            // What goes up is what the output will hold.
+            // Pixels are uploaded with the output's final values.
             let part = match claim.output().convert() {
                 None => part,
                 Some(convert) => part.converting(*convert).map_err(|_| EngineError::Abandoned)?,

@@ -1,4 +1,4 @@
-//! What a job will do and take, known before anything is allocated.
+//! Plans a job's batches, memory and launches before anything is allocated.
 
 use crate::abi::DecodeBlock;
 use crate::decode::batch::{
@@ -12,68 +12,69 @@ use crate::device::Device;
 use crate::vendor::{Decoders, NVCOMP};
 use strile_engine::{BlockLayout, BlockTask, DecodeJob, Location, OutputKind, Supply};
 
-/// Batches under way at most: some are read and copied while others are decoded, and kernels of several fill the device
-/// together.
+/// Most batches in flight: some are read and copied while others are decoded, and kernels of several together fill the
+/// device.
 pub(crate) const FLIGHTS: usize = 4;
-/// The part of the device's memory that a batch of large blocks may take.
+/// A batch of large blocks may take the device's memory divided by this.
 const PART_OF_DEVICE: u64 = 256;
-/// What the tables of a batch take, at most or nearly so.
+/// Bytes of a batch's tables, at most or nearly so.
 const TABLES: u64 = 8 << 20;
-/// Pixels that go up or down in one copy where the host decodes.
+/// Bytes of pixels per copy for blocks that the host decodes.
 const HOST_GROUP: u64 = 64 << 20;
 
-/// Parts that a block with very long rows may be cut into: its tables have room for as many.
+/// Parts into which a block with very long rows may be cut; its tables have room for this many.
 const PARTS: usize = 512;
 
-/// Bytes of the numbers of a conversion.
+/// Bytes of a conversion's numbers.
 const CONVERSION: usize = 6 * 4;
 
-/// What tables need besides their rows: their alignment, selections, and the tables of chroma and of mixed depths.
+/// Returns the bytes that tables need besides their rows: alignment, selections, and the tables of chroma and of mixed
+/// depths.
 fn tables_extra(job: &DecodeJob) -> u64 {
     const ALIGNMENT: u64 = 64 << 10;
     const CHROMA: u64 = 5 * 256 * 4;
-    // A crop that comes from the host is selected whole: as many numbers again.
+    // A crop that comes from the host is selected whole, which takes as many numbers again.
     let selections: u64 = job.selections().iter().map(|bands| bands.len() as u64 * 4).sum();
     let layouts: u64 = job.layouts().iter().map(|layout| CHROMA + u64::from(layout.samples) * 8).sum();
     aligned(ALIGNMENT + selections + layouts)
 }
 
-/// What a job does on the device: batches, memory and launches.
+/// Batches, memory and launches of a job on the device.
 pub(crate) struct Plan {
     pub(crate) routes: Vec<Route>,
     pub(crate) batches: Vec<Batch>,
     pub(crate) flights: usize,
-    /// Of each flight, the largest of its batches.
+    /// Per flight: the largest sizes of its batches.
     sizes: Vec<Size>,
     /// Bytes of tables besides their rows.
     tables_extra: u64,
-    /// Bytes that libraries take of each flight.
+    /// Bytes that libraries take per flight.
     room: u64,
-    /// Device memory, all of it.
+    /// All device memory of the job.
     pub(crate) memory: u64,
-    /// Pinned memory that pixels land in on their way to the host, of each flight.
+    /// Pinned memory per flight for pixels copied to the host.
     landing: u64,
-    /// Pictures, by decoder; they have the memory after the batches.
+    /// Pictures, by decoder; they use the memory after the batches.
     pub(crate) pictures: Vec<Pictures>,
 }
 
-/// Libraries that may decode, where they were asked for.
+/// Libraries that may decode, if requested.
 #[derive(Clone, Copy)]
 pub(crate) struct Libraries<'a> {
     pub(crate) decoders: Option<(&'a Decoders, &'a Device)>,
 }
 
-/// Which of the libraries that were asked for takes a layout.
+/// The requested library that decodes a layout, if any.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chosen {
-    /// Its name, and why; `None` leaves the layout to kernels.
+    /// Its name and the reason; `None` leaves the layout to kernels.
     pub(crate) library: Option<(&'static str, String)>,
-    /// Why others do not.
+    /// Why other libraries do not decode it.
     pub(crate) declined: Vec<String>,
 }
 
 impl Libraries<'_> {
-    /// How blocks of a layout are decoded on the device and by which library, or why not.
+    /// Returns how blocks of a layout are decoded on the device and by which library, or why they are not.
     pub(crate) fn how(&self, layout: &BlockLayout) -> Result<(How, Chosen), String> {
         let mut how = on_device(layout)?;
         let mut chosen = Chosen::default();
@@ -88,16 +89,16 @@ impl Libraries<'_> {
     }
 }
 
-/// What a job may take.
+/// Resources that a job may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowed {
-    /// Of a batch.
+    /// Limits of a batch.
     pub(crate) limits: Limits,
-    /// Device memory that is free.
+    /// Free device memory.
     pub(crate) free: u64,
-    /// Device memory that there is at most.
+    /// Most device memory that can be available.
     pub(crate) most: u64,
-    /// Host memory that there is at most.
+    /// Most host memory that can be available.
     pub(crate) host: u64,
     /// Threads that read and parse.
     pub(crate) threads: usize,
@@ -120,7 +121,7 @@ pub(crate) struct Arenas {
     pub(crate) room_end: u64,
 }
 
-/// Bytes of a task's wanted pixels as the output has them.
+/// Returns the bytes of a task's requested pixels in the output's type.
 pub(crate) fn crop_len(job: &DecodeJob, outputs: &[OutputKind], task: &BlockTask) -> u64 {
     let bands = job.selections().get(task.selection as usize).map_or(0, |bands| bands.len() as u64);
     let size = outputs.get(task.output as usize).map_or(0, |output| output.data_type.size() as u64);
@@ -128,35 +129,35 @@ pub(crate) fn crop_len(job: &DecodeJob, outputs: &[OutputKind], task: &BlockTask
     pixels.saturating_mul(bands).saturating_mul(size)
 }
 
-/// Whether a task's pixels are wanted in host memory.
+/// Returns whether a task's pixels are requested in host memory.
 pub(crate) fn is_host(outputs: &[OutputKind], task: &BlockTask) -> bool {
     outputs.get(task.output as usize).is_some_and(|output| output.location == Location::Host)
 }
 
-/// Bytes of a task's pixels that go to the host.
+/// Returns how many bytes of a task's pixels go to the host.
 pub(crate) fn landing_len(job: &DecodeJob, outputs: &[OutputKind], task: &BlockTask) -> u64 {
     if is_host(outputs, task) { crop_len(job, outputs, task) } else { 0 }
 }
 
-/// The most bytes that tables take which place so many blocks, with `extra` besides their rows.
+/// Returns an upper bound of the bytes of tables that place this many blocks, with `extra` besides their rows.
 fn tables_len(items: u64, extra: u64) -> u64 {
     let row = size_of::<DecodeBlock>() + size_of::<PlaceTask>() + size_of::<PlaceLayout>() + 2 * 4;
     let row = row + CONVERSION;
     aligned(items.saturating_mul(row as u64)).saturating_add(extra)
 }
 
-/// Pictures of one decoder: their tasks, what is expected of each, and the bytes of all their streams.
+/// Pictures of one decoder: their tasks, the expected sizes of each, and the bytes of all their streams.
 #[derive(Default)]
 struct Found {
     tasks: Vec<usize>,
     sizes: Vec<Sizes>,
     streams: u64,
-    /// The most that parsing one of them takes besides its stream.
+    /// The most memory that parsing one of them takes besides its stream.
     parsing: u64,
 }
 
-/// What the pictures among the tasks take, by decoder; `how` says which decodes a layout. Those that would not fit the
-/// device alone, or hold it for too long, become the host's.
+/// Plans the pictures among the tasks, by decoder; `how` holds the decoder of each layout. Pictures that would not fit
+/// the device alone, or would occupy it for too long, are left to the host.
 fn pictures(
     job: &DecodeJob,
     outputs: &[OutputKind],
@@ -212,7 +213,8 @@ fn pictures(
     all.into_iter().map(plan).collect()
 }
 
-/// The routes with streams split that are too few or too large to fill the device; `None` where there are none.
+/// Returns the routes with those streams split that are too few or too large to fill the device; `None` if there are
+/// none.
 fn split(job: &DecodeJob, routes: &[Route], allowed: Allowed) -> Option<Vec<Route>> {
     let mut lens = Lens::new(job);
     let mut decoded = |task: &BlockTask| lens.of(task).unwrap_or(0);
@@ -248,7 +250,8 @@ fn split(job: &DecodeJob, routes: &[Route], allowed: Allowed) -> Option<Vec<Rout
 }
 
 impl Plan {
-    /// The plan with the most and largest batches that free device memory allows, or the smallest there are.
+    /// Returns the plan with the most flights and the largest batches that free device memory allows, or the smallest
+    /// plan.
     pub(crate) fn new(
         job: &DecodeJob,
         outputs: &[OutputKind],
@@ -295,8 +298,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Returns the batches of these routes with the most and largest that `free` bytes allow, or the smallest there are; without
-    /// the routes themselves and without pictures.
+    /// Returns the plan for these routes with the most flights and the largest batches that `free` bytes allow, or the
+    /// smallest one. It lacks the routes themselves and pictures.
     fn fitting(
         job: &DecodeJob,
         outputs: &[OutputKind],
@@ -309,7 +312,7 @@ impl Plan {
         loop {
             let plan = Self::with(job, outputs, merge, routes, limits, most, decoders)?;
             let halved = limits.halved();
-            // Fewer at once before smaller ones, which leave the device idle.
+            // Reduce flights before batches: smaller batches leave the device idle.
             match halved {
                 _ if plan.memory <= free => {}
                 _ if most > 2 => {
@@ -326,7 +329,7 @@ impl Plan {
         }
     }
 
-    /// Host memory that pixels take on their way to the host, and pictures on their way to the device.
+    /// Returns the host memory for pixels copied to the host and for pictures copied to the device.
     pub(crate) fn host(&self) -> u64 {
         let landing = self.landing.saturating_mul(self.flights as u64);
         self.pictures.iter().map(Pictures::host).fold(landing, u64::max)
@@ -361,11 +364,11 @@ impl Plan {
             landing: size.pixels,
             pictures: Vec::new(),
         };
-        // What the host decodes for the device is uploaded through the same memory: one block of it must fit.
+        // Pixels that the host decodes for the device are uploaded through the same memory: one block of them must fit.
         let (mut largest, mut all) = (0, 0u64);
         let kind =
             |task: &BlockTask| (task.output, task.selection, task.placement.width, task.placement.height);
-        // The crop of the tasks before, which most tasks share.
+        // Crop of the preceding tasks, which most tasks share.
         let mut known = None;
         for (task, route) in job.tasks().iter().zip(routes) {
             if is_host(outputs, task) || matches!(route, Route::Fill) {
@@ -385,7 +388,7 @@ impl Plan {
             0 => 0,
             _ => all.min(HOST_GROUP).max(largest).saturating_add(plan.upload_tables(PARTS)),
         };
-        // Blocks that are larger than a batch may be: no more than two of them at once.
+        // If blocks exceed the limits of a batch, at most two batches are in flight.
         let usual = (limits.encoded + limits.working + TABLES).saturating_mul(FLIGHTS as u64);
         let fit = usize::try_from(usual / plan.flight_len(size).max(1)).unwrap_or(usize::MAX);
         plan.flights = plan.flights.min(fit.max(2));
@@ -400,12 +403,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The most bytes that tables take which place so many blocks.
+    /// Returns an upper bound of the bytes of tables that place this many blocks.
     pub(crate) fn tables_len(&self, items: u64) -> u64 {
         tables_len(items, self.tables_extra)
     }
 
-    /// The most bytes that tables take which place so many blocks from the host.
+    /// Returns an upper bound of the bytes of tables that place this many blocks from the host.
     pub(crate) fn upload_tables(&self, blocks: usize) -> u64 {
         let row = size_of::<PlaceTask>() + size_of::<PlaceLayout>();
         aligned((blocks as u64).saturating_mul(row as u64)).saturating_add(self.tables_extra)
@@ -418,7 +421,7 @@ impl Plan {
             .fold(0, u64::saturating_add)
     }
 
-    /// Where the arenas of a flight are.
+    /// Returns the offsets of a flight's arenas.
     pub(crate) fn arenas(&self, flight: usize) -> Arenas {
         let size = self.sizes.get(flight).copied().unwrap_or_default();
         let tables_len = self.tables_len(size.items);

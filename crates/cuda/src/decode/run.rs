@@ -1,8 +1,8 @@
-//! One job on the device, from its first read to its report: what the thread behind a ticket does.
+//! Runs one job on the device, from its first read to its report, on the thread behind a ticket.
 //!
-//! Batches go through flights. While some are decoded, reader threads fill the arenas of others; a flight is finished (its
-//! statuses read, its pixels handed to the host where they go there) before it is used again. Blocks that a kernel did not
-//! take, and those without a kernel, are decoded by the host engine at the end. Jobs of one small batch have no use for
+//! Batches go through flights. While some are decoded, reader threads fill the arenas of others. A flight is finished
+//! before it is reused: its statuses are read, and its pixels handed to the host if they go there. At the end the host
+//! engine decodes blocks without a kernel and those that a kernel did not accept. Jobs of one small batch need no
 //! flights and threads (`small`).
 
 use crate::clock::Clock;
@@ -32,18 +32,18 @@ use strile_engine::{
     StageTimes, Trace, thread_builder,
 };
 
-/// Threads that read for one job: as many as fill the bus from a page cache.
+/// Reader threads per job: as many as saturate the bus from the page cache.
 const READERS: usize = 10;
 
-/// Threads that make tables for one job: a launch of many small blocks takes less time than its tables.
+/// Threads per job that make tables: a launch of many small blocks takes less time than its tables.
 const TABLE_MAKERS: usize = 2;
 
-/// What ends a job.
+/// Why a job ended early.
 #[derive(Debug)]
 pub enum Stop {
-    /// The engine's word.
+    /// An error of the engine.
     Engine(EngineError),
-    /// The driver's.
+    /// An error of the driver.
     Driver(DriverError),
 }
 
@@ -71,7 +71,7 @@ impl Stop {
     }
 }
 
-/// What a job owns while it runs.
+/// State that a job owns while it runs.
 pub(crate) struct Run {
     pub(crate) device: Arc<Device>,
     pub(crate) host: Arc<dyn Engine>,
@@ -82,47 +82,47 @@ pub(crate) struct Run {
     pub(crate) outputs: Vec<OutputKind>,
     pub(crate) context: Context,
     pub(crate) plan: Plan,
-    /// Reads files by itself, where that was asked for.
+    /// cuFile, which reads files itself, if requested.
     pub(crate) direct: Option<Direct>,
-    /// Decodes what the plan gives it, where that was asked for.
+    /// Libraries that decode what the plan assigns to them, if requested.
     pub(crate) decoders: Option<Decoders>,
 }
 
 /// A batch whose work is queued.
 pub(crate) struct Flying {
     pub(crate) batch: usize,
-    /// Before and after copying.
+    /// Events before and after the copy.
     pub(crate) copied: Option<(Event, Event)>,
     /// Tasks whose bytes could not be read, sorted.
     pub(crate) unread: Vec<usize>,
     pub(crate) launched: Launched,
 }
 
-/// What a batch launches, and its tables under way.
+/// Launches of a batch, and its tables being copied.
 struct Tables {
     launches: Launches,
     sent: InFlight,
-    /// The table of the gather, where bytes are on the device.
+    /// Table of the gather, if the bytes are on the device.
     gathered: Option<InFlight>,
 }
 
-/// What is known so far.
+/// Results so far.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) blocks: u64,
     pub(crate) encoded_bytes: u64,
     pub(crate) host_blocks: u64,
-    /// Whether a value was found that outputs look for.
+    /// Whether a value that outputs look for was found.
     pub(crate) found: Option<bool>,
-    /// By index of the task.
+    /// Faults, by task index.
     pub(crate) faults: Vec<(usize, LocatedFault)>,
     pub(crate) times: StageTimes,
-    /// Where a trace is kept.
+    /// Set if a trace is kept.
     pub(crate) clock: Option<Clock>,
 }
 
 impl Run {
-    /// Does all of it.
+    /// Runs the job.
     pub(crate) fn run(self) -> Result<Report, EngineError> {
         let device = Arc::clone(&self.device);
         self.fly().map_err(|stop| stop.on(&device))
@@ -133,7 +133,7 @@ impl Run {
         let cancel = &self.context.cancel;
         let trace = self.context.trace.as_deref();
         let lane = Trace::time(trace, ("job", "streams"), || self.spare.lane(&self.device))?;
-        // Before the job has its memory: what comes back from the device takes some for a while.
+        // Before the job takes its memory: copying streams back from the device needs some for a while.
         let pictures = self.plan.pictures.iter().map(|plan| self.streams(&lane.copies, plan));
         let pictures = pictures.collect::<Result<Vec<_>, Stop>>()?;
         let _lease =
@@ -147,7 +147,8 @@ impl Run {
             let ready = lane.copies.record()?;
             lane.flights.iter().try_for_each(|stream| stream.wait_on(&ready))?;
         }
-        // Whatever happens, a panic too: nothing may run in the memory that is given back, nor in what the job was lent.
+        // Whatever happens, including a panic, nothing may still run in the memory that is returned or in memory lent
+        // to the job.
         let result =
             std::panic::catch_unwind(AssertUnwindSafe(|| self.fly_with(&lane, &memory, pictures, small)));
         let ended = if is_small { lane.copies.synchronize() } else { lane.synchronize() };
@@ -194,11 +195,11 @@ impl Run {
         })
     }
 
-    /// Sources that cuFile reads, where it was asked for and all of them are files.
+    /// Returns the sources for cuFile, if it was requested and all sources are files.
     fn direct(&self, sources: &[Arc<dyn ReadAt>]) -> Result<Option<HostBytes>, Stop> {
         let Some(Direct { library, required }) = self.direct else { return Ok(None) };
         match HostBytes::direct(library, sources) {
-            // `CudaEngine::reads_directly` said so before.
+            // `CudaEngine::reads_directly` already reported this.
             Err(_) if !required => Ok(None),
             other => other.map_err(|error| {
                 let device = format!("cuda:{}", self.device.facts().index);
@@ -207,7 +208,7 @@ impl Run {
         }
     }
 
-    /// How much a thread reads at a time: a slab, or less where that would leave threads without work.
+    /// Returns how much a thread reads at a time: a slab, or less if threads would otherwise have no work.
     fn piece_len(&self, readers: usize) -> usize {
         const LEAST: usize = 256 << 10;
         let all: u64 = self.plan.batches.iter().map(|batch| batch.size.encoded).sum();
@@ -220,7 +221,7 @@ impl Run {
         EngineError::Device { device, problem: format!("no thread could be started: {error}") }.into()
     }
 
-    /// Decodes what the device can, and adds to `left` what it would not take.
+    /// Decodes what the device can, and adds refused tasks to `left`.
     fn on_device(
         &self,
         lane: &Lane,
@@ -240,16 +241,16 @@ impl Run {
         let feed = &Feed::new(bytes, &self.plan.batches, self.piece_len(readers));
         let readers = readers.min(feed.len());
         std::thread::scope(|scope| {
-            // At the end of this in any way, so that no thread waits for what does not come any more.
+            // Dropped on every path, so that no thread waits for pieces that never come.
             let _ends = Ends { feed, always: true };
             let (filled, taken) = mpsc::channel();
             if readers > 0 {
-                // Without a reader this thread would wait forever.
+                // Without any reader this thread would wait forever.
                 self.start_reader(scope, 0, (feed, &filled), memory)
                     .map_err(|error| self.no_thread(&error))?;
             }
-            // The sender has nothing to do before the first slab is full, so it starts the other readers, while this thread
-            // makes tables. One reader less is slower, and no error.
+            // The sender is idle until the first slab is full, so it starts the other readers while this thread makes
+            // tables. A reader that cannot be started costs speed, but is not an error.
             let send = move || {
                 let mut others = 1..readers;
                 let _ =
@@ -292,7 +293,8 @@ impl Run {
         })
     }
 
-    /// Starts threads that make the tables of batches ahead of this one, in turn; none if there is one batch.
+    /// Starts threads that make tables ahead of the launching thread, taking batches in turn; none if there is one
+    /// batch.
     fn make_tables<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -303,12 +305,13 @@ impl Run {
             let (done, made) = mpsc::sync_channel(1);
             let make = move || {
                 let mut batches = (first..self.plan.batches.len()).step_by(count);
-                // Ends with the job, which may be over before all tables are asked for.
+                // Ends with the job, which may be over before all tables are requested.
                 let _ = batches.try_for_each(|batch| done.send(self.launches(batch, &[], memory)));
             };
             thread_builder("strile-cuda-tables").and_then(|new| new.spawn_scoped(scope, make)).map(|_| made)
         };
-        // Batches go to makers by turns, so there are all of them or none: then tables are made when they are needed.
+        // Makers take batches in turn, so either all are started or none; without them, tables are made when they are
+        // needed.
         (0..count).map(start).collect::<io::Result<_>>().unwrap_or_default()
     }
 
@@ -332,7 +335,7 @@ impl Run {
             };
             self.send_tables(launches, batch, lane, memory)
         };
-        // Those that are there by now.
+        // Sends the tables of a batch; `None` if their maker has not finished them.
         let tables_by_now = |batch: usize| {
             let launches = match maker(batch).map(Receiver::try_recv) {
                 Some(Err(TryRecvError::Empty)) => return Ok(None),
@@ -345,7 +348,7 @@ impl Run {
             if self.context.cancel.is_cancelled() {
                 return Err(EngineError::Cancelled.into());
             }
-            // What has landed makes room for reading further ahead; where all flights are under way, one has to.
+            // Finished batches make room for reading ahead; if all flights are in use, wait for one.
             while let Some(first) = flying.front() {
                 if flying.len() < self.plan.flights && !first.launched.is_placed()? {
                     break;
@@ -365,8 +368,8 @@ impl Run {
                 Some(tables) => tables,
                 None => tables(index)?,
             };
-            // If bytes are waited for, the next tables are sent meanwhile, ahead of slabs that follow. If they are there, as of
-            // many small blocks, the device is not kept waiting for tables of another batch.
+            // While bytes are awaited, send the next tables ahead of the slabs that follow. If the bytes are there
+            // already, as with many small blocks, do not keep the device waiting for another batch's tables.
             if index + 1 < room && !feed.is_some_and(|feed| feed.has_arrived(index)) {
                 ahead = tables_by_now(index + 1)?;
             }
@@ -397,16 +400,16 @@ impl Run {
         Ok(())
     }
 
-    /// The flight of a batch.
+    /// Returns the flight of a batch.
     fn flight(&self, batch: usize) -> usize {
         batch % self.plan.flights.max(1)
     }
 
-    /// Lets a batch be read into the arena of its flight, which nothing uses any more.
+    /// Lets a batch be read into the arena of its flight, which is no longer in use.
     fn open(&self, feed: &Feed, batch: usize, lane: &Lane, memory: &DeviceBuffer) -> Result<(), Stop> {
         let arena = self.plan.arenas(self.flight(batch)).encoded;
         if feed.is_direct() {
-            // cuFile writes ranges and nothing between them, and knows no streams.
+            // cuFile writes only the ranges, not the gaps between them, and is not ordered by streams.
             let len = self.plan.batches.get(batch).map_or(0, |batch| batch.size.encoded);
             memory.fill(&lane.copies, arena, len, 0)?;
             lane.copies.synchronize()?;
@@ -415,7 +418,7 @@ impl Run {
         Ok(())
     }
 
-    /// Tasks with bytes in ranges that could not be read.
+    /// Returns the tasks with bytes in ranges that could not be read.
     pub(crate) fn unread(&self, batch: &Batch, failed: &[Gap]) -> Vec<usize> {
         if failed.is_empty() {
             return Vec::new();
@@ -437,9 +440,9 @@ impl Run {
         })
     }
 
-    /// Sends the tables of a batch to its flight, on the stream of copies: tables for which another stream has to wait would be
-    /// sent behind all slabs that are queued. So they go ahead of the batch's own slabs; if encoded bytes are on the device,
-    /// behind the gather of them, whose table lies in the same place.
+    /// Sends the tables of a batch to its flight, on the stream of copies: tables that another stream waits for would
+    /// be sent behind all queued slabs. So they precede the batch's own slabs. If encoded bytes are on the device, they
+    /// follow the gather of those bytes, whose table lies in the same place.
     fn send_tables(
         &self,
         launches: Launches,
@@ -479,7 +482,7 @@ impl Run {
         self.queue(stream, memory, (sent, gathered), &back, || launches.decode(self, stream, load))
     }
 
-    /// Waits for a batch, reads what its kernels said, and hands over what goes to the host.
+    /// Waits for a batch, reads the statuses of its kernels, and hands over pixels that go to the host.
     pub(crate) fn finish(
         &self,
         flying: Flying,

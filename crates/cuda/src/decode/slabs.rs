@@ -1,8 +1,8 @@
-//! Encoded bytes on their way to the device: pieces of a batch's arena are read into pinned slabs by several threads, and
-//! one more thread sends each slab by one copy.
+//! Moves encoded bytes to the device: several threads read pieces of a batch's arena into pinned slabs, and one more
+//! thread sends each slab by one copy.
 //!
-//! Pieces are taken in order; those of a batch wait until the arena of that batch is free (`open`). What cannot be read is
-//! noted: its blocks are left to the host, which says what is wrong with each.
+//! Pieces are taken in order; those of a batch wait until its arena is free (`open`). Read failures are recorded: the
+//! affected blocks are left to the host, which reports what is wrong with each.
 
 use crate::cufile::{CuFile, CuFileError, DeviceFile};
 use crate::decode::batch::{Batch, Read};
@@ -18,17 +18,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use strile_engine::{Arena, Cancel, Context, ReadAt, Slice, thread_builder};
 
-/// Where encoded bytes are on the host.
+/// Encoded bytes on the host.
 #[derive(Clone)]
 pub(crate) enum HostBytes {
     Staged(Arc<Arena>),
     Pulled(Vec<Arc<dyn ReadAt>>),
-    /// Files that cuFile reads into the arena itself, past the slabs.
+    /// Files that cuFile reads directly into the arena, without slabs.
     Direct(Arc<Vec<DeviceFile>>),
 }
 
 impl HostBytes {
-    /// Files that cuFile can read, where all sources are files.
+    /// Registers files for cuFile; `None` unless all sources are files.
     pub(crate) fn direct(
         cufile: &'static CuFile,
         sources: &[Arc<dyn ReadAt>],
@@ -57,7 +57,7 @@ impl HostBytes {
         }
     }
 
-    /// Fills the arena of a small batch, with the help of so many threads; which ranges failed.
+    /// Fills the arena of a small batch with this many helper threads. Returns the ranges that failed.
     pub(crate) fn fill_all(
         &self,
         batch: &Batch,
@@ -80,7 +80,7 @@ impl HostBytes {
         };
         std::thread::scope(|scope| {
             for _ in 0..helpers {
-                // Without a thread more, there is one helper less.
+                // If a thread cannot be started, there is one helper less.
                 let started =
                     thread_builder("strile-cuda-read").and_then(|new| new.spawn_scoped(scope, take_part));
                 if started.is_err() {
@@ -92,7 +92,7 @@ impl HostBytes {
         failed.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fills a slab with a piece; how many bytes are to be copied, and which ranges failed.
+    /// Fills a slab with a piece. Returns how many bytes to copy, and the ranges that failed.
     fn fill(&self, piece: &Piece, slab: &mut [u8]) -> (usize, Vec<Gap>) {
         let mut failed = Vec::new();
         let mut end = 0;
@@ -119,7 +119,7 @@ impl HostBytes {
     }
 }
 
-/// A slab's worth of a batch's arena.
+/// A part of a batch's arena that fits a slab.
 #[derive(Debug, PartialEq, Eq)]
 struct Piece {
     batch: usize,
@@ -129,7 +129,7 @@ struct Piece {
     parts: Vec<Part>,
 }
 
-/// Bytes of one range in a piece; those between parts are slack, and zeroed.
+/// Bytes of one range in a piece. Bytes between parts are slack and zeroed.
 #[derive(Debug, PartialEq, Eq)]
 struct Part {
     source: u32,
@@ -174,7 +174,7 @@ pub(crate) struct Gap {
     pub(crate) end: u64,
 }
 
-/// What readers, sender and coordinator share.
+/// State shared by readers, sender and coordinator.
 pub(crate) struct Feed {
     bytes: HostBytes,
     pieces: Vec<Piece>,
@@ -184,29 +184,29 @@ pub(crate) struct Feed {
 
 struct State {
     next: usize,
-    /// Batches whose arena may be written: those below; and at which offset each begins.
+    /// Arena offsets of the batches whose arena may be written, by batch number.
     open: Vec<u64>,
-    /// What became of each batch whose copies are all queued.
+    /// Result per batch, once all its copies are queued.
     arrived: Vec<Option<Arrived>>,
     error: Option<DriverError>,
     stop: bool,
     reading: Duration,
 }
 
-/// What became of the reads of a batch.
+/// Result of the reads of a batch.
 #[derive(Default)]
 pub(crate) struct Arrived {
-    /// What could not be read.
+    /// Ranges that could not be read.
     pub(crate) failed: Vec<Gap>,
-    /// Recorded before the first and after the last copy, where there was one.
+    /// Events before the first and after the last copy, if there was one.
     pub(crate) copied: Option<(Event, Event)>,
 }
 
-/// A piece that was read, in a slab unless cuFile brought it.
+/// A piece that was read, in a slab unless cuFile read it.
 pub(crate) struct Filled<'a> {
     piece: &'a Piece,
     arena: u64,
-    /// And how much of it counts.
+    /// The slab and the length of its valid bytes.
     slab: Option<(Slab, usize)>,
     failed: Vec<Gap>,
 }
@@ -219,7 +219,8 @@ struct Coming {
     began: Option<Event>,
 }
 
-/// Ends all reading when it is dropped: always, or when its thread panics. A thread that is gone would be waited for.
+/// Ends all reading when dropped, either always or only if its thread panics: otherwise others would wait for that
+/// thread.
 pub(crate) struct Ends<'a> {
     pub(crate) feed: &'a Feed,
     pub(crate) always: bool,
@@ -233,16 +234,16 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Parts that the pieces of the first and of the last batch are cut into.
+/// Pieces of the first and last batch are smaller by this factor.
 const ENDS: usize = 4;
 
-/// How long the sender waits for the next slab before it looks which copies are done.
+/// How long the sender waits for the next slab before it checks which copies are done.
 const LOOKS_EVERY: Duration = Duration::from_micros(20);
 
 impl Feed {
     pub(crate) fn new(bytes: HostBytes, batches: &[Batch], slab: usize) -> Self {
         let last = batches.len().saturating_sub(1);
-        // Small pieces at both ends: the first copy starts sooner, and no thread is busy long after the others.
+        // Small pieces at both ends: the first copy starts sooner, and no thread works long after the others.
         let len = |index: usize| if index == 0 || index == last { (slab / ENDS).max(1) } else { slab };
         let cut = |(index, batch)| pieces(index, batch, len(index));
         let all: Vec<Piece> = batches.iter().enumerate().flat_map(cut).collect();
@@ -257,12 +258,12 @@ impl Feed {
         Self { bytes, pieces: all, state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Whether cuFile reads them.
+    /// Returns whether cuFile reads the pieces.
     pub(crate) fn is_direct(&self) -> bool {
         matches!(self.bytes, HostBytes::Direct(_))
     }
 
-    /// How many pieces there are.
+    /// Returns the number of pieces.
     pub(crate) fn len(&self) -> usize {
         self.pieces.len()
     }
@@ -271,7 +272,7 @@ impl Feed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the next batch be copied, to the arena at this offset.
+    /// Lets the next batch be copied to the arena at this offset.
     pub(crate) fn open(&self, arena: u64) {
         self.lock().open.push(arena);
         self.changed.notify_all();
@@ -289,12 +290,12 @@ impl Feed {
         self.changed.notify_all();
     }
 
-    /// Whether all copies of a batch are queued.
+    /// Returns whether all copies of a batch are queued.
     pub(crate) fn has_arrived(&self, batch: usize) -> bool {
         matches!(self.lock().arrived.get(batch), Some(Some(_)))
     }
 
-    /// Waits until all copies of a batch are queued; `None` where reading was ended.
+    /// Waits until all copies of a batch are queued; `None` if reading was ended.
     pub(crate) fn arrived(&self, batch: usize) -> Result<Option<Arrived>, DriverError> {
         let mut state = self.lock();
         loop {
@@ -312,12 +313,12 @@ impl Feed {
         }
     }
 
-    /// Time spent reading, of all threads together.
+    /// Returns the time spent reading, summed over all threads.
     pub(crate) fn reading(&self) -> Duration {
         self.lock().reading
     }
 
-    /// The next piece whose arena is free, and the offset of that.
+    /// Waits for the next piece whose arena is free. Returns it with the arena's offset, or `None` at the end.
     fn take(&self, cancel: &Cancel) -> Option<(&Piece, u64)> {
         let mut state = self.lock();
         loop {
@@ -335,7 +336,7 @@ impl Feed {
         }
     }
 
-    /// Reads pieces until none is left: what each reader thread does.
+    /// Reads pieces until none is left. Runs on each reader thread.
     pub(crate) fn read<'a>(
         &'a self,
         reader: usize,
@@ -367,14 +368,14 @@ impl Feed {
                 trace.add(Slice { track, name: "read", batch: piece.batch, start, end });
             }
             self.lock().reading += reading;
-            // Where the sender is gone, something went wrong, and it said so.
+            // If the sender is gone, something failed, and the sender has reported it.
             if filled.send(Filled { piece, arena, slab: slab.map(|slab| (slab, used)), failed }).is_err() {
                 return;
             }
         }
     }
 
-    /// Sends what the readers fill until all of them are gone: what one thread does.
+    /// Sends filled pieces until all readers are gone. Runs on one thread.
     pub(crate) fn send(&self, filled: &Receiver<Filled<'_>>, memory: &DeviceBuffer, copies: &Stream) {
         let _ends = Ends { feed: self, always: false };
         if let Err(error) = self.send_all(filled, memory, copies) {
@@ -395,7 +396,7 @@ impl Feed {
                 batch.left += 1;
             }
         }
-        // Copies end in the order they were sent.
+        // Copies end in the order in which they were sent.
         let mut sent: VecDeque<SentSlab> = VecDeque::new();
         loop {
             while let Some(first) = sent.front()
@@ -433,7 +434,7 @@ impl Feed {
     }
 }
 
-/// Reads a piece into the arena at `arena` by cuFile; what could not be read. The slack was zeroed before.
+/// Reads a piece into the arena at `arena` by cuFile and returns the ranges that failed. The slack was zeroed before.
 fn direct(files: &[DeviceFile], piece: &Piece, memory: &DeviceBuffer, arena: u64) -> Vec<Gap> {
     let read = |part: &&Part| {
         let Some(file) = files.get(part.source as usize) else { return false };

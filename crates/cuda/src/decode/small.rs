@@ -1,8 +1,8 @@
-//! Jobs of one small batch: one thread and one stream, without readers, sender and flights.
+//! Runs jobs of one small batch on one thread and one stream, without readers, sender and flights.
 //!
-//! The thread that runs the job reads the encoded bytes into pinned memory, behind room for the tables, with helpers where
-//! there are some MiB of them, and sends both by one copy. Kernels follow on the same stream, then the statuses, which are the
-//! only thing that is waited for.
+//! The thread that runs the job reads the encoded bytes into pinned memory, after room for the tables, with helper
+//! threads if there are several MiB. One copy sends both. Kernels follow on the same stream, then the statuses, which
+//! are the only thing waited for.
 
 use crate::decode::flight::Back;
 use crate::decode::run::{Flying, Run, Stop, Tally};
@@ -14,15 +14,15 @@ use std::sync::Arc;
 use std::time::Instant;
 use strile_engine::{Encoded, EngineError, Slice, Trace};
 
-/// Encoded bytes that are read before the first is sent, as fast as if they were sent while they are read: starting threads
-/// for that takes as long.
+/// Most encoded bytes that are read before any is sent. This is as fast as sending while reading, because starting
+/// threads for that takes as long.
 const SMALL: u64 = 8 << 20;
 
-/// Encoded bytes that one thread reads in the time that it takes to start another.
+/// Encoded bytes that one thread reads in the time it takes to start another.
 const PER_READER: u64 = 2 << 20;
 
 impl Run {
-    /// The bytes of a job of one small batch; `None` for other jobs.
+    /// Returns the bytes of a job of one small batch; `None` for other jobs.
     pub(crate) fn small(&self) -> Option<HostBytes> {
         let [batch] = self.plan.batches.as_slice() else { return None };
         if batch.size.encoded > SMALL || !self.plan.pictures.is_empty() {
@@ -31,12 +31,12 @@ impl Run {
         match &self.encoded {
             Encoded::Staged(arena) => Some(HostBytes::Staged(Arc::clone(arena))),
             Encoded::Pulled(sources) if self.direct.is_none() => Some(HostBytes::Pulled(sources.clone())),
-            // cuFile reads into device memory, and bytes that are there are gathered.
+            // cuFile reads into device memory, and bytes already there are gathered.
             Encoded::Pulled(_) | Encoded::Device(_) => None,
         }
     }
 
-    /// Decodes the only batch, and adds to `left` what the device would not take.
+    /// Decodes the only batch, and adds tasks that the device refused to `left`.
     pub(crate) fn at_once(
         &self,
         bytes: &HostBytes,

@@ -1,4 +1,4 @@
-//! What the kernels of a batch are told: tables of blocks, tasks and layouts in one piece of memory, uploaded by one copy.
+//! Tables for the kernels of a batch: blocks, tasks and layouts in one piece of memory, uploaded by one copy.
 
 #![expect(unsafe_code, reason = "kernels are launched with the addresses of what was made here")]
 
@@ -22,48 +22,47 @@ use strile_engine::{
     BlockLayout, BlockTask, Convert, EngineError, Location, Output, OutputSpec, Placement, Strides,
 };
 
-/// Tasks that place blocks, and what they name.
+/// Tasks that place blocks, and the tables they refer to.
 #[derive(Default)]
 pub(crate) struct PlaceTables {
     tasks: Vec<PlaceTask>,
     layouts: Vec<PlaceLayout>,
     selections: Vec<u16>,
     tables: Vec<i32>,
-    /// Layouts by all that makes them, selections by theirs.
+    /// Index of each layout, by everything that determines it; selections likewise.
     known_layouts: BTreeMap<LayoutKey, u32>,
-    /// The first of those that differ in their strides alone, which share its numbers in `tables`.
+    /// First of the layouts that differ only in strides, which share its numbers in `tables`.
     with_tables: BTreeMap<(usize, Option<ConvertKey>), u32>,
     known_selections: BTreeMap<Vec<u16>, u32>,
-    /// Those of the task before, which most tasks share.
+    /// Layout and selection of the preceding task, which most tasks share.
     last_layout: Option<(LayoutKey, u32)>,
     last_selection: Option<u32>,
     sought: Values,
 }
 
-/// The block layout's address, the strides of the output, and its conversion as bits: bytes of a float, scale, offset,
+/// Address of the block layout, strides of the output, and its conversion as bits: bytes of a float, scale, offset,
 /// nodata.
 type LayoutKey = (usize, [usize; 3], Option<ConvertKey>);
 type ConvertKey = (usize, [u64; 2], Option<[u8; 16]>);
 
-/// Tables as bytes, for one address.
+/// Tables as bytes for one address.
 pub(crate) struct PlaceBytes {
     pub(crate) bytes: Vec<u8>,
     launches: Vec<(TaskLaunch, PlaceArgs)>,
-    /// Those that look for a value in what was placed, which report by one word after the statuses.
+    /// Arguments of the searches for a value in placed pixels, which report by one word after the statuses.
     finds: Vec<FindArgs>,
 }
 
-/// Bytes of a batch's tables besides those of its blocks, mostly.
+/// Usual bytes of a batch's tables besides those of its blocks.
 const PACKED_BESIDES: usize = 4096;
 
 impl PlaceTables {
-    /// Tables with room for so many tasks.
+    /// Creates tables with room for this many tasks.
     fn for_tasks(count: usize) -> Self {
         Self { tasks: Vec::with_capacity(count), ..Self::default() }
     }
 
-    /// Adds a task that places a block of `layout` found at `src` (`None`: filled) into `output`, which converts by
-    /// `convert`.
+    /// Adds a task that places a block of `layout` at `src` (`None`: filled) into `output`, converting by `convert`.
     #[expect(clippy::too_many_arguments, reason = "what a task is made of")]
     pub(crate) fn add(
         &mut self,
@@ -80,8 +79,8 @@ impl PlaceTables {
         self.add_to(layout, selection, &task.placement, to, src, status)
     }
 
-    /// Adds the task of an item of a batch, whose block lies at `src`. Where the output is the host's, its crop goes among
-    /// the pixels at `pixels` that are on their way there; where it ends among them.
+    /// Adds the task of a batch item, whose block lies at `src`. For a host output, its crop goes among the pixels at
+    /// `pixels` that are copied there. Returns the offset of its end among them.
     pub(crate) fn add_item(
         &mut self,
         run: &Run,
@@ -111,7 +110,7 @@ impl PlaceTables {
         Ok(end)
     }
 
-    /// Whether a task looks for a value: there must be a word for it after the statuses, which is 0 at first.
+    /// Returns whether a task looks for a value. This needs a word after the statuses, initially 0.
     pub(crate) fn finds(&self) -> bool {
         !self.sought.is_empty()
     }
@@ -180,7 +179,7 @@ impl PlaceTables {
         Ok(())
     }
 
-    /// All of it as bytes to lie at `address`, for as many blocks as have statuses at `statuses`.
+    /// Returns the tables as bytes for `address`. `statuses` holds the address of the statuses and their number.
     pub(crate) fn bytes(self, address: u64, statuses: (u64, u32)) -> PlaceBytes {
         let mut packer = Packer { address, bytes: Vec::new() };
         let place = self.pack(&mut packer, statuses);
@@ -211,48 +210,48 @@ impl PlaceTables {
 }
 
 impl PlaceBytes {
-    /// Queues the kernels; the bytes must lie at their address.
+    /// Queues the kernels. The bytes must already lie at their address.
     pub(crate) fn launch(&self, device: &Device, stream: &Stream) -> Result<(), DriverError> {
         for (launched, args) in &self.launches {
             let function = device.function(place::MODULE, launched.entry)?;
             let grid = launched.grid(device.facts().multiprocessors);
-            // SAFETY: the tables name blocks and outputs that the job holds until the stream has been waited for, and
-            // crops that `DecodeJob` and `claim_outputs` found to lie inside them.
+            // SAFETY: the tables refer to blocks and outputs that the job holds until the stream has been waited for,
+            // and to crops that `DecodeJob` and `claim_outputs` checked to lie inside them.
             unsafe { launch(stream, &function, grid, place::THREADS, args) }?;
         }
         let launched: Vec<TaskLaunch> = self.launches.iter().map(|(launched, _)| launched.clone()).collect();
         for args in &self.finds {
             let function = device.function(find::MODULE, find::MODULE)?;
             let grid = TaskLaunch::grid_of_all(&launched, device.facts().multiprocessors);
-            // SAFETY: as above; the word for what is found lies after the statuses.
+            // SAFETY: as above; the result word lies after the statuses.
             unsafe { launch(stream, &function, grid, find::THREADS, args) }?;
         }
         Ok(())
     }
 
-    /// Whether a word after the statuses says if a value was found.
+    /// Returns whether a word after the statuses tells if a value was found.
     pub(crate) fn finds(&self) -> bool {
         !self.finds.is_empty()
     }
 }
 
-/// Everything a batch launches.
+/// All launches of a batch.
 pub(crate) struct Launches {
     /// All tables; statuses come first.
     pub(crate) bytes: Vec<u8>,
     pub(crate) arenas: Arenas,
-    /// How many statuses there are.
+    /// Number of statuses.
     pub(crate) statuses: u32,
     /// Bytes of pixels that go to the host.
     pub(crate) landing: u64,
     decode: Vec<(&'static Kernel, DecodeArgs)>,
-    /// Those of libraries.
+    /// Calls of libraries.
     calls: Vec<Call>,
     pub(crate) place: PlaceBytes,
 }
 
 impl Launches {
-    /// The tables of a batch without the tasks in `unread`, which is sorted.
+    /// Makes the tables of a batch without the tasks in `unread`, which is sorted.
     pub(crate) fn new(
         run: &Run,
         batch: &Batch,
@@ -341,8 +340,8 @@ impl Launches {
         Ok(Self { bytes: packer.bytes, arenas: *arenas, statuses, landing, decode, calls, place })
     }
 
-    /// Queues the decompressors. `load` is how many blocks are under way with these: each launch has its share of the
-    /// device, and is shaped for that. Returns the end of each pass if a trace is kept.
+    /// Queues the decompressors. `load` is how many blocks are in flight including these; each launch is shaped for its
+    /// share of the device. Returns the end of each pass if a trace is kept.
     pub(crate) fn decode(&self, run: &Run, stream: &Stream, load: usize) -> Result<Passes, Stop> {
         let (device, mut passes) = (&run.device, Passes::new());
         for call in &self.calls {
@@ -367,7 +366,7 @@ impl Launches {
     }
 }
 
-/// How a crop lies on its way to the host, and how long it is.
+/// Returns the layout of a crop copied to the host, and its length.
 fn crop_spec(
     output: &OutputSpec,
     bands: usize,

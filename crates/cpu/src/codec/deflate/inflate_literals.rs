@@ -1,12 +1,12 @@
 //! Decodes Deflate data that is nearly all literals (RFC 1951) faster than libdeflate.
 //!
-//! Photographs after predictor 2 leave short codes and hardly any matches, so sequential table lookups take most of the
-//! time. Here a table entry holds two literals wherever both codes fit its 12 bits. On such data this is 1.3 to 1.4
-//! times as fast as libdeflate; other data would be slower and is declined.
+//! Photographs after predictor 2 have short codes and hardly any matches, so sequential table lookups take most of the
+//! time. Here a table entry holds two literals if both codes fit its 12 bits. On such data this is 1.3 to 1.4 times as
+//! fast as libdeflate. Other data would be slower and is declined.
 //!
 //! The decoder either decodes everything correctly or declines: after `None` the output is unspecified and the caller
-//! decodes again with libdeflate, which also reports what is wrong. Nothing here reads or writes out of bounds on any
-//! input; work is bounded by the length of the output.
+//! decodes again with libdeflate, which also reports errors. Nothing here reads or writes out of bounds on any input;
+//! work is bounded by the length of the output.
 
 #![expect(
     clippy::indexing_slicing,
@@ -22,8 +22,8 @@ use crate::stop::Stop;
 
 /// Streams with a larger share of matches among their symbols are declined.
 const MOST_MATCHES: f32 = 0.04;
-/// Streams with a smaller share of pairs among their literals are declined: bytes that hardly compress have codes of about
-/// eight bits, of which two do not fit an entry, and larger tables than libdeflate's are made for nothing.
+/// Streams with a smaller share of pairs among their literals are declined. Bytes that hardly compress have codes of
+/// about eight bits, two of which do not fit an entry; making tables larger than libdeflate's then gains nothing.
 const LEAST_PAIRS: f32 = 0.4;
 /// Output that one iteration of the fast loop may write: four pairs, or a match, rounded up.
 const MARGIN: usize = 8 + 258 + 16;
@@ -173,7 +173,7 @@ impl Stream<'_> {
     fn fast(&mut self, dst: &mut [u8], tables: &Tables) {
         let Self { src, mut at, mut buffer, mut bits, mut out } = *self;
         let mut kept = (at, buffer, bits, out);
-        // Each iteration begins with 56 bits or more and takes at most 48: four lookups of 12, or one of 20 for a
+        // Each iteration begins with at least 56 bits and takes at most 48: four lookups of 12, or one of 20 for a
         // length and one of 28 for a distance after a second refill.
         while let Some(bytes) = src.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
             if out + MARGIN > dst.len() {
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(inflate(&pack(&runs, 6), &mut vec![0; 20_000], &mut tables, &Stop::default()), None);
     }
 
-    /// Bytes of about seven bits hardly ever share an entry of twelve.
+    /// Bytes with codes of about seven bits hardly ever share an entry of twelve bits.
     #[test]
     fn declines_bytes_that_hardly_compress() {
         let mut random = Random::new(14);
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(inflate(&packed, &mut vec![0; 20_000], &mut tables, &Stop::default()), None);
     }
 
-    /// Whatever was done to the data, accepted data decodes to the same bytes as in libdeflate.
+    /// Accepted data decodes to the same bytes as in libdeflate, however the data was altered.
     #[test]
     fn mutants_agree_with_libdeflate_or_are_declined() {
         let mut random = Random::new(13);

@@ -84,7 +84,7 @@ impl PlaceLayout {
         }
     }
 
-    /// Returns the entry point for whole numbers, any number of them a pixel, that are aligned where they are read.
+    /// Returns the entry point for whole numbers that are aligned in memory, with any number of samples per pixel.
     fn bands(&self, task: &PlaceTask, converts: bool) -> &'static str {
         match (self.native, converts) {
             _ if !task.src.is_multiple_of(u64::from(self.native)) => EACH,
