@@ -98,6 +98,9 @@ pub(crate) struct Flying {
     pub(crate) launched: Launched,
 }
 
+/// Tables of a batch from the thread that made them.
+type Made = Result<Box<Launches>, Stop>;
+
 /// Launches of a batch, and its tables being copied.
 struct Tables {
     launches: Launches,
@@ -299,14 +302,15 @@ impl Run {
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         memory: &'scope DeviceBuffer,
-    ) -> Vec<Receiver<Result<Launches, Stop>>> {
+    ) -> Vec<Receiver<Made>> {
         let count = TABLE_MAKERS.min(self.plan.batches.len().saturating_sub(1));
         let start = |first: usize| {
             let (done, made) = mpsc::sync_channel(1);
             let make = move || {
                 let mut batches = (first..self.plan.batches.len()).step_by(count);
                 // Ends with the job, which may be over before all tables are requested.
-                let _ = batches.try_for_each(|batch| done.send(self.launches(batch, &[], memory)));
+                let _ =
+                    batches.try_for_each(|batch| done.send(self.launches(batch, &[], memory).map(Box::new)));
             };
             thread_builder("strile-cuda-tables").and_then(|new| new.spawn_scoped(scope, make)).map(|_| made)
         };
@@ -319,7 +323,7 @@ impl Run {
         &self,
         lane: &Lane,
         memory: &DeviceBuffer,
-        (feed, made): (Option<&Feed>, &[Receiver<Result<Launches, Stop>>]),
+        (feed, made): (Option<&Feed>, &[Receiver<Made>]),
         tally: &mut Tally,
         left: &mut Vec<usize>,
     ) -> Result<(), Stop> {
@@ -330,7 +334,7 @@ impl Run {
         let maker = |batch: usize| made.get(batch % made.len().max(1));
         let tables = |batch: usize| {
             let launches = match maker(batch) {
-                Some(made) => made.recv().map_err(|_| gone())??,
+                Some(made) => *made.recv().map_err(|_| gone())??,
                 None => self.launches(batch, &[], memory)?,
             };
             self.send_tables(launches, batch, lane, memory)
@@ -339,7 +343,7 @@ impl Run {
         let tables_by_now = |batch: usize| {
             let launches = match maker(batch).map(Receiver::try_recv) {
                 Some(Err(TryRecvError::Empty)) => return Ok(None),
-                Some(made) => made.map_err(|_| gone())??,
+                Some(made) => *made.map_err(|_| gone())??,
                 None => self.launches(batch, &[], memory)?,
             };
             self.send_tables(launches, batch, lane, memory).map(Some)
