@@ -26,7 +26,7 @@ from .pixels import Decoding, PixelArray, float_type
 from .reading import opened
 from .reading import sidecars as beside
 from .reading.arguments import halvings, pixel_limit
-from .reading.description import check_coordinates
+from .reading.description import check_coordinates, labels_of
 from .reading.source import Source
 
 KEPT = "strile"
@@ -136,11 +136,14 @@ class StrileBackend(BackendEntrypoint):
         else:
             variable = xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs, encoding)
         lie = conventions.Lie.of_level(facts, shown) if onto is None else conventions.Lie.of_grid(onto.grid)
-        coords: dict[str, Any] = {"band": (("band",), np.arange(1, shown.bands + 1))}
+        labels = {"band": np.arange(1, shown.bands + 1)}
         if parse_coordinates:
-            coords |= lie.coordinates() | ({} if onto is None else over.coordinates())
+            labels |= lie.coordinates() | ({} if onto is None else over.coordinates())
+        # xarray would make each index several times.
+        known = {name: labels_of(name, numbers) for name, numbers in labels.items() if numbers.ndim == 1}
+        coords = {name: known[name][1] if name in known else xr.Variable(("y", "x"), numbers) for name, numbers in labels.items()}
         coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), lie.spatial_ref())
-        result = xr.Dataset({default_name: variable}, coords)
+        result = xr.Dataset({default_name: variable}, xr.Coordinates(coords, {name: index for name, (index, _) in known.items()}))
         result = over.cut(result, dataset, level, reduce, lie.transform)
         if band_as_variable:
             result = _bands_apart(result, default_name, facts)

@@ -70,9 +70,9 @@ class Over:
         return onto_of(self.grid, resampling=_method(resampling, dataset), **given)
 
     def coordinates(self) -> dict[str, Any]:
-        """Those of the array, to the last bit."""
+        """Returns the coordinates of the array, to the last bit."""
         stated = getattr(self.like, "coords", {})
-        return {name: ((name,), stated[name].to_numpy()) for name in ("y", "x") if name in stated and stated[name].ndim == 1}
+        return {name: stated[name].to_numpy() for name in ("y", "x") if name in stated and stated[name].ndim == 1}
 
     def cut(self, result: Any, dataset: Any, level: int, reduce: int, transform: Transform) -> Any:
         """The part within the bounds; `transform` is that of the result."""

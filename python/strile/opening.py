@@ -7,7 +7,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from . import progress as bars
+from .errors import GeoTIFFFallbackWarning
+from .onto import refuse_without_grid
+from .reading import cuda, eager, lazy, onto, opened, sidecars, vrt
 from .reading.arguments import UNSET, Arguments, check
+from .reading.description import Description, describe
+from .reading.mask import FileMask, ends_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -194,9 +200,6 @@ def open_geotiff(
         Pixel-centre coordinates, or pixel numbers without georeferencing; what the file says in `attrs`.
     """
     given = dict(locals())
-    from .onto import refuse_without_grid
-    from .reading import onto
-
     if onto.is_wanted(given):
         return onto.open_onto(source, given)
     refuse_without_grid(given, "grid=, like= or crs=", target_aligned=False, resampling="nearest")
@@ -204,11 +207,6 @@ def open_geotiff(
 
 
 def _opened(call: Arguments) -> xr.DataArray:
-    from . import progress as bars
-    from .reading import cuda, eager, lazy, opened, sidecars, vrt
-    from .reading.description import describe
-    from .reading.mask import FileMask, ends_of
-
     if call.gpu:
         cuda.require()
     mosaic = vrt.inspect(call.source, call.band, call.band_nodata) if call.source.is_vrt else None
@@ -239,10 +237,8 @@ def _opened(call: Arguments) -> xr.DataArray:
     return array
 
 
-def _warn_of_holes(call: Arguments, description: Any) -> None:
+def _warn_of_holes(call: Arguments, description: Description) -> None:
     """At build, since tasks warn in other processes; an eager read warns when it reads."""
-    from .errors import GeoTIFFFallbackWarning
-
     for hole in description.holes:
         warnings.warn(
             f"{call.source}: the source {hole['source']} leaves a hole ({hole['error']}); see "

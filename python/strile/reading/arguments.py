@@ -35,7 +35,7 @@ class _Unset:
 UNSET: Any = _Unset()
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Arguments:
     """A call that can be served as far as anyone can tell without the file."""
 
@@ -221,7 +221,8 @@ def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
 def _cloud_bytes(limit: Any, gpu: bool, chunks: Any, source: Source) -> int | None:
     if limit is UNSET:
         # Without a word about it, a lazy read is not limited: each chunk is small, or the caller's choice.
-        return environment.max_cloud_bytes() if not gpu and chunks is None else None
+        limited = not gpu and chunks is None and (source.is_remote or source.is_vrt)
+        return environment.max_cloud_bytes() if limited else None
     for route, taken in (("gpu=True", gpu), ("a VRT", source.is_vrt)):
         if taken:
             raise StrileError(f"max_cloud_bytes limits reads by the CPU from remote stores, not {route}: drop it")

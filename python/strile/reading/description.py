@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,19 +23,23 @@ from .request import Request, Window
 
 if TYPE_CHECKING:
     import xarray
+    from xarray.indexes import Index, PandasIndex
+
+    Labels = tuple[PandasIndex, xarray.Variable]
+    """The index of an axis and its variable, which arrays share and copy."""
 
 _SHORT = 1 << 20
 """Sides that are shorter together have coordinates of at most 8 MiB, which no limit refuses."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Description:
     """The result of a call before its pixels."""
 
     window: Window
     dims: tuple[str, ...]
     shape: tuple[int, ...]
-    coords: dict[str, Any]
+    coords: dict[str, Labels]
     attrs: dict[str, Any]
     name: str | None
     request: Request
@@ -93,11 +98,12 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     if call.reduce > 0:
         _reducible(request, window, dataset)
 
-    coords: dict[str, Any] = {}
+    coords: dict[str, Labels] = {}
     if call.parse_coordinates:
-        coords = {"y": _labels(known.grid, row, row1, "y"), "x": _labels(known.grid, column, column1, "x")}
+        height, width = known.size
+        coords = {"y": _labels(known.grid, row, row1, height, "y"), "x": _labels(known.grid, column, column1, width, "x")}
     if not flat:
-        coords["band"] = np.arange(len(request.bands), dtype=np.int64)
+        coords["band"] = labels_of("band", np.arange(len(request.bands), dtype=np.int64))
     shape = (row1 - row, column1 - column)
     return Description(
         window=window,
@@ -109,9 +115,9 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         request=request,
         holes=holes,
         sources=sources,
-        original_shape=_whole_shape(Facts.of(dataset).level()),
+        original_shape=known.original_shape,
         level=level,
-        bits=None if mosaic is not None else level.fewer_bits,
+        bits=known.bits,
         tables=known.tables,
         unmasked=known.unmasked,
     )
@@ -128,11 +134,15 @@ class Known:
     request: Request
     unmasked: np.dtype | None
     attrs: dict[str, Any]
+    original_shape: tuple[int, ...]
+    bits: int | None
     tables: sidecars.Tables | None
     problems: list[str]
     """What is ignored of a sidecar: warned about in every call."""
 
 
+MOST_SHARED = 1 << 15
+"""The longest axis, in pixels, whose labels are kept: at most 256 KiB."""
 MOST_KNOWN = 64
 """Kinds of calls that are kept for an open file."""
 
@@ -178,6 +188,8 @@ def _found(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None) -> Known:
         request=request,
         unmasked=unmasked,
         attrs=attrs | added | categories,
+        original_shape=_whole_shape(facts.level()),
+        bits=None if mosaic is not None else level.fewer_bits,
         tables=None if text is None else sidecars.Tables(text, dict(categories)),
         problems=problems,
     )
@@ -191,28 +203,54 @@ def _placed(call: Arguments, dataset: Any, grid: _core.Placement, row: int, colu
 
 
 def labelled(array: Any, description: Description, attrs: dict[str, Any]) -> xarray.DataArray:
-    """The result as a DataArray. Its indexes are made here and passed as they are: xarray would make each of them several times, which takes
-    longer than a small read."""
-    import pandas  # type: ignore[import-untyped]
+    """Returns the result as a DataArray. xarray takes the indexes as they are: it would make each of them several times, which takes longer
+    than a small read."""
     import xarray
-    from xarray.indexes import Index, PandasIndex
 
-    indexes: dict[Hashable, Index] = {}
-    coords: dict[Hashable, xarray.Variable] = {}
-    for name, labels in description.coords.items():
-        # With its name and type known, xarray copies nothing and asks nothing.
-        indexes[name] = PandasIndex(pandas.Index(labels, copy=False, name=name), name, labels.dtype)
-        coords |= indexes[name].create_variables()
+    coords: dict[Hashable, xarray.Variable] = {name: variable.copy(deep=False) for name, (_, variable) in description.coords.items()}
+    indexes: dict[Hashable, Index] = {name: index for name, (index, _) in description.coords.items()}
     variable = xarray.Variable(description.dims, array, attrs, fastpath=True)
     return xarray.DataArray(variable, coords, name=description.name, indexes=indexes, fastpath=True)
 
 
-def _labels(grid: Any, first: int, stop: int, axis: str) -> np.ndarray:
-    """The labels of pixels `first` to `stop`: of a window, exactly those that the whole raster has there."""
-    if grid.transform is None:
+def labels_of(name: str, numbers: np.ndarray) -> Labels:
+    """Returns the labels of an axis. With their name and type known, xarray copies nothing."""
+    import pandas  # type: ignore[import-untyped]
+    from xarray.indexes import PandasIndex
+
+    index = PandasIndex(pandas.Index(numbers, copy=False, name=name), name, numbers.dtype)
+    return index, index.create_variables()[name]
+
+
+def _labels(grid: Any, first: int, stop: int, length: int, axis: str) -> Labels:
+    """Returns the labels of pixels `first` to `stop` of an axis with `length` pixels: exactly those that the whole raster has there."""
+    transform = grid.transform
+    along = None if transform is None else transform[0:3:2] if axis == "x" else transform[4:]
+    if length > MOST_SHARED:
+        return labels_of(axis, _numbers(first, stop, along, grid.point))
+    return _shared(axis, first, stop, length, along, grid.point)
+
+
+@lru_cache(maxsize=128)
+def _shared(axis: str, first: int, stop: int, length: int, along: tuple[float, float] | None, point: bool) -> Labels:
+    """Returns labels of a part of an axis: kept, since the windows of a file often share rows or columns."""
+    index = _axis(axis, length, along, point).isel({axis: slice(first, stop)})
+    assert index is not None
+    return index, index.create_variables()[axis]
+
+
+@lru_cache(maxsize=32)
+def _axis(axis: str, length: int, along: tuple[float, float] | None, point: bool) -> PandasIndex:
+    """Returns the index of a whole axis: to slice it takes less time than to make an index."""
+    numbers = _numbers(0, length, along, point)
+    numbers.flags.writeable = False
+    return labels_of(axis, numbers)[0]
+
+
+def _numbers(first: int, stop: int, along: tuple[float, float] | None, point: bool) -> np.ndarray:
+    if along is None:
         return np.arange(first, stop, dtype=np.int64)
-    along = grid.transform[0:3:2] if axis == "x" else grid.transform[4:]
-    return np.frombuffer(_core.labels((first, stop), along, grid.point))
+    return np.frombuffer(_core.labels((first, stop), along, point))
 
 
 def _whole_shape(full: Level) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from ..facts import Facts
 from ..onto import PLACED, grid_of, onto_of, told
 from . import cuda, eager, lazy, opened, vrt
 from .arguments import Arguments, check
-from .description import Description, band_numbers, made_type, result_type
+from .description import Description, band_numbers, labels_of, made_type, result_type
 from .request import Request
 
 if TYPE_CHECKING:
@@ -120,15 +120,15 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     if call.chunks is None:
         request.check(datasets[0], (0, 0, height, width))
     datasets[0].check_size(height + width, 8 * (height + width), max_pixels=None)
-    coords = _coordinates(grid, given["like"]) if call.parse_coordinates else {}
+    labels = _coordinates(grid, given["like"]) if call.parse_coordinates else {}
     if not flat:
-        coords["band"] = np.arange(len(bands), dtype=np.int64)
+        labels["band"] = np.arange(len(bands), dtype=np.int64)
     full = first.level()
     return Description(
         window=(0, 0, height, width),
         dims=("y", "x") if flat else ("y", "x", "band"),
         shape=(height, width) if flat else (height, width, len(bands)),
-        coords=coords,
+        coords={name: labels_of(name, numbers) for name, numbers in labels.items()},
         attrs=attrs,
         name=call.default_name if call.default_name is not None else call.source.stem,
         request=request,

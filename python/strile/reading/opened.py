@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-from .. import environment
+from .. import _core, environment
 from ..errors import StrileError
 from .remote import Ranges
 from .source import OpenFile, Source
@@ -46,8 +46,6 @@ def dataset(
     """The open core dataset of a source. `level` is the overview that will be asked for, `dtype` what the
     bands of a mosaic are given in. With the `version` of an earlier
     opening a remote source that is still open is not asked again, and another file than that is an error."""
-    from .. import _core
-
     found = _found(source, level, missing, dtype, version)
     if version is not None and not _core.same_version(found.version, (version[0], version[1])):
         raise StrileError(f"{source} has changed since it was opened: open it again")
@@ -67,8 +65,6 @@ def datasets(paths: Any, places: dict[str, Any]) -> list[Any]:
 def _found(
     source: Source, level: int, missing: str, dtype: str | None, version: tuple[int, str] | None
 ) -> Any:
-    from .. import _core
-
     if source.is_object:
         reader = OpenFile(source.file)
         return _core.Dataset.open_ranges(reader, str(source), reader.size)
@@ -139,15 +135,11 @@ def _known(store: Any) -> Any:
 
 
 def _open_url(source: Source, overviews: bool) -> Any:
-    from .. import _core
-
     return _core.Dataset.open_remote(source.location, sidecars=source.sidecars, overviews=overviews, remote=source.for_core())
 
 
 def _open_ranges(ranges: Ranges, overviews: bool, sidecars: str) -> Any:
     """Opens an object of a store. Beside it overviews are looked for if they are asked for, and metadata with `always`."""
-    from .. import _core
-
     ovr = ranges.beside(".ovr") if sidecars == "always" or (overviews and sidecars == "auto") else None
     aux = ranges.beside(".aux.xml") if sidecars == "always" else None
     text = None
@@ -188,8 +180,6 @@ def _vrt_roots(source: Source) -> list[str]:
 
 
 def _open_vrt(source: Source, missing: Any, dtype: str | None) -> Any:
-    from .. import _core
-
     return _core.Dataset.open_vrt(
         source.location,
         missing=missing,
