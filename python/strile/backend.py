@@ -135,16 +135,16 @@ class StrileBackend(BackendEntrypoint):
             variable = on_device.variable(array, dims, attrs, encoding)
         else:
             variable = xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs, encoding)
-        lie = conventions.Lie.of_level(facts, shown) if onto is None else conventions.Lie.of_grid(onto.grid)
+        georeference = conventions.Georeference.of_level(facts, shown) if onto is None else conventions.Georeference.of_grid(onto.grid)
         labels = {"band": np.arange(1, shown.bands + 1)}
         if parse_coordinates:
-            labels |= lie.coordinates() | ({} if onto is None else over.coordinates())
+            labels |= georeference.coordinates() | ({} if onto is None else over.coordinates())
         # xarray would make each index several times.
         known = {name: labels_of(name, numbers) for name, numbers in labels.items() if numbers.ndim == 1}
         coords = {name: known[name][1] if name in known else xr.Variable(("y", "x"), numbers) for name, numbers in labels.items()}
-        coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), lie.spatial_ref())
+        coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), georeference.spatial_ref())
         result = xr.Dataset({default_name: variable}, xr.Coordinates(coords, {name: index for name, (index, _) in known.items()}))
-        result = over.cut(result, dataset, level, reduce, lie.transform)
+        result = over.cut(result, dataset, level, reduce, georeference.transform)
         if band_as_variable:
             result = _bands_apart(result, default_name, facts)
         if drop_variables is not None:

@@ -56,7 +56,7 @@ class Values:
         if xs.shape != ys.shape:
             raise StrileError(f"x has shape {xs.shape} and y {ys.shape}: expected as many of both")
         # Those far away are as far as whole numbers reach.
-        found = np.floor(np.clip(conventions.places(self.transform, xs, ys, inverse=True), -(2.0**40), 2.0**40)).astype(np.int64)
+        found = np.floor(np.clip(conventions.map_points(self.transform, xs, ys, inverse=True), -(2.0**40), 2.0**40)).astype(np.int64)
         columns, rows = found.tolist()
         return rows, columns
 
@@ -69,7 +69,7 @@ class Values:
         if rows.shape != columns.shape:
             raise StrileError(f"row has shape {rows.shape} and col {columns.shape}: expected as many of both")
         down, across = rows + corners[offset][0], columns + corners[offset][1]
-        xs, ys = conventions.places(self.transform, across, down)
+        xs, ys = conventions.map_points(self.transform, across, down)
         return (xs, ys) if rows.ndim else (float(xs), float(ys))
 
     def sample(self, xy: Iterable[Any], indexes: Any = None, masked: bool = False, *, crs: Any = None) -> Iterator[Any]:
