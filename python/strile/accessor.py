@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from .asked import sides_of
+from .checks import sides_of
 from .errors import StrileError
 
 if TYPE_CHECKING:

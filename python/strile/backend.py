@@ -17,7 +17,7 @@ from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
 from . import _core, accessor, conventions, coregistered, on_device
-from .asked import level_of_overview, text_of
+from .checks import level_of_overview, text_of
 from .constants import NO_GEOREF
 from .errors import StrileError
 from .facts import Facts, Level

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .asked import bands_of, count_of, device_of, flag_of, index_of, number_of, sides_of, text_of, truth_of, window_of
+from .checks import bands_of, count_of, device_of, flag_of, index_of, number_of, sides_of, text_of, truth_of, window_of
 from .errors import StrileError
 
 if TYPE_CHECKING:

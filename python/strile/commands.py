@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .asked import bands_of, count_of, flag_of, index_of, level_of, number_of, path_of, text_of, window_of
+from .checks import bands_of, count_of, flag_of, index_of, level_of, number_of, path_of, text_of, window_of
 from .dataset import Dataset
 from .dataset import open as open_dataset
 from .errors import StrileError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import Grid, Onto
-from .asked import flag_of, is_bool, text_of
+from .checks import flag_of, is_bool, text_of
 from .conventions import geo_transform
 from .errors import StrileError
 from .facts import Facts, Transform

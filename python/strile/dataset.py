@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _core, notebook, onto
 from ._core import Meaning, Place, ReadOptions
-from .asked import (
+from .checks import (
     bands_of,
     count_of,
     device_of,

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from .asked import flag_of, is_listed, number_of, path_of
+from .checks import flag_of, is_listed, number_of, path_of
 from .errors import StrileError
 from .reading.arguments import UNSET
 

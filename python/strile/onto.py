@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _core
 from ._core import Grid, Onto
-from .asked import flag_of, index_of, method_of, number_of, text_of, whole
+from .checks import flag_of, index_of, method_of, number_of, text_of, whole
 from .errors import StrileError
 from .facts import Facts
 from .grid import like as grid_like

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _core, onto
 from ._core import Execution, Meaning, Place, ReadOptions
-from .asked import bands_of, device_of, flag_of, index_of, level_of, text_of, window_of
+from .checks import bands_of, device_of, flag_of, index_of, level_of, text_of, window_of
 from .origin import Origin
 from .reading import opened
 from .reading.arguments import halvings, pixel_limit

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core, conventions
 from ._core import Execution, Place, ReadOptions
-from .asked import flag_of, is_listed, level_of_overview, method_of, whole, window_of
+from .checks import flag_of, is_listed, level_of_overview, method_of, whole, window_of
 from .errors import StrileError
 from .facts import Facts, Transform
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from .asked import count_of, path_of, text_of
+from .checks import count_of, path_of, text_of
 from .errors import StrileError
 from .reading.shown import is_uri, shown
 from .widget import embedded_page

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..asked import sides_of
+from ..checks import sides_of
 from ..errors import StrileError
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import environment
-from ..asked import dtype_of, flag_of, truth_of, whole
+from ..checks import dtype_of, flag_of, truth_of, whole
 from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, StrileError, VRTStableSourcesOnlyError
 from ..pixel_window import Window
 from .source import PLACES, Source

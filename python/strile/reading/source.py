@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from ..asked import is_listed, path_of, truth_of
+from ..checks import is_listed, path_of, truth_of
 from ..errors import ForkedError, StrileError, VRTUnsupportedError
 from .process import process
 from .remote import is_store

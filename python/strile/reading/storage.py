@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .. import environment
-from ..asked import truth_of
+from ..checks import truth_of
 from ..errors import StrileError
 from .shown import redacted
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _core
-from ..asked import choice_of, is_bool, storage_options_of, truth_of, whole
+from ..checks import choice_of, is_bool, storage_options_of, truth_of, whole
 from ..errors import StrileError
 
 CODECS = ("none", "deflate", "lzw", "packbits", "zstd", "lz4", "lzma", "lerc", "jpeg", "jpeg2000", "j2k", "webp")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from ..asked import is_bool, whole
+from ..checks import is_bool, whole
 from ..errors import (
     ConflictingCRSError,
     InvalidCRSCodeError,

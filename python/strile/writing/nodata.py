@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..asked import is_bool, whole
+from ..checks import is_bool, whole
 from ..constants import CONTRACT
 from ..errors import ConflictingNodataError, StrileError
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..asked import is_listed, number_of
+from ..checks import is_listed, number_of
 from ..constants import CONTRACT
 from ..errors import StrileError
 from .layout import BAND_NAMES
