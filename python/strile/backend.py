@@ -30,7 +30,7 @@ from .reading.description import check_coordinates, labels_of
 from .reading.source import Source
 
 KEPT = "strile"
-"""Key of `encoding`; see `writing.said`."""
+"""Key of `encoding`; see `writing.array_metadata`."""
 
 
 class StrileBackend(BackendEntrypoint):

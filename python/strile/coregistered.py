@@ -147,8 +147,8 @@ def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
 
     from .opening import open_geotiff
     from .write import to_geotiff
+    from .writing.array_metadata import KEPT, ORIGINAL
     from .writing.layout import X_NAMES, Y_NAMES
-    from .writing.said import KEPT, ORIGINAL
 
     if all(given[name] is None for name in ("crs", "grid", "like", "resolution", "bounds", "shape")):
         raise StrileError("expected one grid: a crs, grid=, like=, or resolution, bounds and shape")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import StrileError
+from .array_metadata import Encoding
 from .missing import Missing
 from .nodata import Number, fits, number_of
-from .said import Encoding
 
 
 @dataclass(frozen=True, slots=True)
