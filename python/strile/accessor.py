@@ -32,7 +32,7 @@ class DataArrayAccessor:
 
     def plan(self, **request: Any) -> Plan:
         """What a read of the file that this array was opened from would do; the keywords of `strile.plan`."""
-        from .requested import plan
+        from .prepared import plan
 
         return plan(self._source(), **request)
 

@@ -36,12 +36,12 @@ from .checks import (
 from .errors import ClosedError, StrileError
 from .facts import BoundingBox, Facts, Level, Transform
 from .origin import Origin
+from .prepared import execution_of, prepare
 from .progress import resolve
 from .reading import opened
 from .reading import sidecars as beside
 from .reading.arguments import halvings
 from .reading.source import PLACES, Source
-from .requested import execution_of, requested
 from .values import Values, on_cpu
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def read(
     reference system of the result. Without a grid the result is the part of the file that the polygon's box touches."""
     given = dict(locals())
     if size is None or grid is not None or polygon is not None:
-        return requested(path, given).read(out=out, stream=count_of(stream, "stream", 0), progress=resolve(progress, "read"))
+        return prepare(path, given).read(out=out, stream=count_of(stream, "stream", 0), progress=resolve(progress, "read"))
     onto.refuse_without_grid(given)
     if halvings(reduce) or out is not None or (progress is not None and progress is not False):
         raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")

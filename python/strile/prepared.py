@@ -1,4 +1,4 @@
-"""What `strile.read` and `strile.plan` are asked for: open files, and the options of the core. `plan` is here."""
+"""Prepares `strile.read` and `strile.plan`: open files, and the options of the core."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .reading.source import PLACES, Source
 
 
 @dataclass(frozen=True)
-class Requested:
-    """Pixels of one file, or of files on a grid. `origin` gives the attributes of the result."""
+class PreparedRead:
+    """A read of one file, or of files onto a grid. `origin` makes the attributes of the result."""
 
     files: list[Any]
     options: ReadOptions
@@ -37,7 +37,7 @@ class Requested:
 
 
 def execution_of(given: Mapping[str, Any]) -> Execution:
-    """How a read is carried out, by keywords of readers."""
+    """Returns how a read is carried out, by keywords of readers."""
     return Execution(
         decode_on=text_of(given["decode_on"], "decode_on"),
         max_pixels=pixel_limit(given["max_pixels"]),
@@ -45,8 +45,8 @@ def execution_of(given: Mapping[str, Any]) -> Execution:
     )
 
 
-def requested(path: Any, given: Mapping[str, Any]) -> Requested:
-    """The request of the keywords of `strile.read`, of which `strile.plan` has most."""
+def prepare(path: Any, given: Mapping[str, Any]) -> PreparedRead:
+    """Prepares a read by the keywords of `strile.read`, of which `strile.plan` has most."""
     masked, unpack = flag_of(given["masked"], "masked"), flag_of(given["unpack"], "unpack")
     page, reduce, level = index_of(given["page"], "page"), halvings(given["reduce"]), given["level"]
     places = {name: given[name] for name in PLACES}
@@ -78,7 +78,7 @@ def requested(path: Any, given: Mapping[str, Any]) -> Requested:
     else:
         assert source is not None
         origin = Origin(files[0], source, page, level, reduce, window, bands, masked, unpack)
-    return Requested(files, options, origin)
+    return PreparedRead(files, options, origin)
 
 
 def plan(
@@ -118,8 +118,8 @@ def plan(
     rpc_height: float | None = None,
     rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 ) -> _core.Plan:
-    """The plan of a read: engine and reason, blocks, byte ranges, memory; `print(plan.explain())`.
+    """Returns the plan of a read without reading pixels: engine and reason, blocks, byte ranges, memory. `print(plan.explain())` shows it.
 
-    The keywords are those of `strile.read`. With `grid` the plan also says which level of each file is read, and the operation between
+    The keywords are those of `strile.read`. With `grid` the plan also has the level that each file is read at, and the operation between
     the datums."""
-    return requested(source, locals()).plan()
+    return prepare(source, locals()).plan()
