@@ -21,7 +21,7 @@ from .checks import level_of_overview, text_of
 from .constants import NO_GEOREF
 from .errors import StrileError
 from .facts import Facts, Level
-from .onto import told
+from .grid_options import operation_attrs
 from .pixels import Decoding, PixelArray, float_type
 from .reading import opened
 from .reading import sidecars as beside
@@ -126,7 +126,7 @@ class StrileBackend(BackendEntrypoint):
         if onto is None:
             encoding[KEPT] = _kept(dataset, facts, level, attrs, array.shape)
         else:
-            attrs |= told([dataset], onto)
+            attrs |= operation_attrs([dataset], onto)
             side = conventions.square_chunk(dtype.itemsize * shown.bands)
             encoding["preferred_chunks"] = {"y": min(side, height), "x": min(side, width), "band": shown.bands}
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))

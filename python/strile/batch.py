@@ -183,7 +183,7 @@ def _onto(
 ) -> Onto | None:
     """The grid that windows are put onto, as the core takes it; None where they are pixels of their files."""
     from ._core import Grid
-    from .onto import onto_of, refuse_without_grid
+    from .grid_options import onto_of, refuse_without_grid
 
     if grid is None and crs is None:
         refuse_without_grid({name: value for name, value in given.items() if name != "resampling"})
@@ -208,7 +208,7 @@ def _system_of_bounds(crs: Any, kind: str) -> Any:
 
 def _polygons(polygons: Any, crs: Any) -> list[tuple[str | None, str | None] | None]:
     """The polygons as the core takes them: none, one for all windows, or one per window."""
-    from .onto import polygon_of
+    from .grid_options import polygon_of
 
     if polygons is None or not isinstance(polygons, list | tuple):
         text, own = polygon_of(polygons, crs)

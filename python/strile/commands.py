@@ -190,7 +190,7 @@ def convert_many(
 def _convert_options(given: Mapping[str, Any]) -> ConvertOptions:
     """The core's options, from arguments of `convert`."""
     from ._core import ConvertOptions
-    from .onto import polygon_of
+    from .grid_options import polygon_of
     from .writing.georef import checked_transform
 
     for name in ("creation_options", "metadata"):
@@ -374,7 +374,7 @@ def info(
     under it are read. Of an open file `Dataset.profile`, `Dataset.facts` and their neighbours tell the same. `storage_options` are
     those of `open_geotiff`. This is `strile info`."""
     from . import _core
-    from .onto import polygon_of
+    from .grid_options import polygon_of
     from .progress import resolve
 
     core = _core_of(source, storage_options)

@@ -20,7 +20,7 @@ from .errors import StrileError
 from .facts import Facts, Transform
 from .grid import check_raster
 from .grid import like as grid_like
-from .onto import OF_GRIDS, PLACED, is_usual, onto_of, placing_of, refuse_without_grid
+from .grid_options import OF_GRIDS, PLACED, is_usual, onto_of, placing_of, refuse_without_grid
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, notebook, onto
+from . import _core, grid_options, notebook
 from ._core import Meaning, Place, ReadOptions
 from .checks import (
     bands_of,
@@ -157,7 +157,7 @@ def read(
     given = dict(locals())
     if size is None or grid is not None or polygon is not None:
         return prepare(path, given).read(out=out, stream=count_of(stream, "stream", 0), progress=resolve(progress, "read"))
-    onto.refuse_without_grid(given)
+    grid_options.refuse_without_grid(given)
     if halvings(reduce) or out is not None or (progress is not None and progress is not False):
         raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
     count_of(stream, "stream", 0)
@@ -403,7 +403,7 @@ class Dataset(Values):
         of_grid = {"tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata}
         of_grid |= {"order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height, "rpc_dem": rpc_dem}
         if grid is None:
-            onto.refuse_without_grid(of_grid)
+            grid_options.refuse_without_grid(of_grid)
         if stays and masked:
             raise StrileError("masked=True makes a masked array of numpy: drop device, or use strile.read(…, masked=True), which makes NaN")
         if wanted is not None and (stays or out is not None):
@@ -416,9 +416,9 @@ class Dataset(Values):
         execution = execution_of({"decode_on": decode_on, "max_pixels": max_pixels, "cache": cache})
         target = {"out": out, "stream": count_of(stream, "stream", 0), "progress": resolve(progress, "read")}
         if grid is not None:
-            onto.refuse_with_grid({"out_shape": out_shape, "boundless": boundless, "reduce": reduce})
+            grid_options.refuse_with_grid({"out_shape": out_shape, "boundless": boundless, "reduce": reduce})
             level = None if overview_level is None else level_of_overview(overview_level)
-            onto_grid = onto.onto_of(grid, resampling=resampling, level=level, fill=None if masked else fill, **of_grid)
+            onto_grid = grid_options.onto_of(grid, resampling=resampling, level=level, fill=None if masked else fill, **of_grid)
             where = Place(window=place, bands=numbers, onto=onto_grid)
         elif resized:
             if out is not None or reduce:
@@ -438,7 +438,7 @@ class Dataset(Values):
             pixels = core.read(options, **target)
             masks = core.read_masks(options) if masked else None
         if stays and grid is not None and out is None:
-            pixels.set_origin(onto.OntoOrigin([core], onto_grid, place, numbers, False, False))
+            pixels.set_origin(grid_options.GridOrigin([core], onto_grid, place, numbers, False, False))
         if stays or (out is not None and not masked):
             return pixels
         if wanted is not None and wanted.kind != "b":

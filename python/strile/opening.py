@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import progress as bars
 from .errors import GeoTIFFFallbackWarning
-from .onto import refuse_without_grid
-from .reading import cuda, eager, lazy, onto, opened, sidecars, vrt
+from .grid_options import refuse_without_grid
+from .reading import cuda, eager, lazy, on_grid, opened, sidecars, vrt
 from .reading.arguments import UNSET, Arguments, check
 from .reading.description import Description, describe
 from .reading.mask import FileMask, ends_of
@@ -200,8 +200,8 @@ def open_geotiff(
         Pixel-centre coordinates, or pixel numbers without georeferencing; what the file says in `attrs`.
     """
     given = dict(locals())
-    if onto.is_wanted(given):
-        return onto.open_onto(source, given)
+    if on_grid.is_wanted(given):
+        return on_grid.open_onto(source, given)
     refuse_without_grid(given, "grid=, like= or crs=", target_aligned=False, resampling="nearest")
     return _opened(check(source, given))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core, onto
+from . import _core, grid_options
 from ._core import Execution, Meaning, Place, ReadOptions
 from .checks import bands_of, device_of, flag_of, index_of, level_of, text_of, window_of
 from .origin import Origin
@@ -53,17 +53,17 @@ def prepare(path: Any, given: Mapping[str, Any]) -> PreparedRead:
     has_grid = given["grid"] is not None or given["polygon"] is not None
     wanted = None
     if has_grid:
-        onto.refuse_with_grid({"size": given.get("size"), "reduce": reduce})
+        grid_options.refuse_with_grid({"size": given.get("size"), "reduce": reduce})
         files, source = opened.datasets(path, places), None
         grid = given["grid"]
         if grid is None:
-            onto.refuse_with_polygon({"window": given["window"], "level": level})
-            grid = onto.own_grid(files[0], given["polygon"], given["polygon_crs"], given["datum_shift"])
-        keywords = {name: given[name] for name in (*onto.OF_GRIDS, "polygon")}
-        wanted = onto.onto_of(grid, resampling=given["resampling"], level=level, **keywords)
+            grid_options.refuse_with_polygon({"window": given["window"], "level": level})
+            grid = grid_options.own_grid(files[0], given["polygon"], given["polygon_crs"], given["datum_shift"])
+        keywords = {name: given[name] for name in (*grid_options.OF_GRIDS, "polygon")}
+        wanted = grid_options.onto_of(grid, resampling=given["resampling"], level=level, **keywords)
         level = 0
     else:
-        onto.refuse_without_grid(given)
+        grid_options.refuse_without_grid(given)
         level = level_of(level)
         is_open = hasattr(path, "_opened")
         source = path._source if is_open else Source.of(path, **places)
@@ -74,7 +74,7 @@ def prepare(path: Any, given: Mapping[str, Any]) -> PreparedRead:
     options = ReadOptions(place, Meaning(masked=masked, unpack=unpack), execution=execution_of(given), device=device)
     origin: Callable[[], dict[str, Any]]
     if wanted is not None:
-        origin = onto.OntoOrigin(files, wanted, window, bands, masked, unpack)
+        origin = grid_options.GridOrigin(files, wanted, window, bands, masked, unpack)
     else:
         assert source is not None
         origin = Origin(files[0], source, page, level, reduce, window, bands, masked, unpack)

@@ -115,7 +115,7 @@ class Values:
         gives a value. `window` is then in pixels of the grid, and `overview_level` None takes the coarsest overview that suffices."""
         onto = None
         if grid is not None:
-            from .onto import onto_of
+            from .grid_options import onto_of
 
             number = None if overview_level is None else level_of_overview(overview_level)
             onto, overview_level = onto_of(grid, resampling=resampling, tolerance=tolerance, level=number), None

@@ -1,6 +1,6 @@
-"""`open_geotiff` onto a grid: one file or several, eager, lazy and on a GPU.
+"""Opens files on a grid for `open_geotiff`: one or several, eager, lazy and on a GPU.
 
-The result is described by the grid and by what the files say of their values. Tags and metadata of the files are not carried over: they
+The result follows from the grid, and from type, nodata and scaling of the files. Tags and metadata of the files are not carried over: they
 describe other pixels."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from ..errors import StrileError
 from ..facts import Facts
-from ..onto import PLACED, grid_of, onto_of, told
+from ..grid_options import PLACED, grid_of, onto_of, operation_attrs
 from . import cuda, eager, lazy, opened, vrt
 from .arguments import Arguments, check
 from .description import Description, band_numbers, labels_of, made_type, result_type
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from .._core import Grid
 
 KEYWORDS = ("grid", "like", "crs", "resolution", "bounds", "shape", "polygon")
-"""Any of them makes a read onto a grid."""
+"""Keywords that ask for a read onto a grid."""
 
 
 def is_wanted(given: dict[str, Any]) -> bool:
-    """Whether keywords ask for a read onto a grid."""
+    """Returns whether keywords ask for a read onto a grid."""
     return any(given[name] is not None for name in KEYWORDS)
 
 
 def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
-    """The call of `open_geotiff`; `source` may be a list."""
+    """Serves a call of `open_geotiff` with a grid. `source` may be a list."""
     from .. import progress as bars
 
     several = isinstance(source, list | tuple)
@@ -95,7 +95,7 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
         attrs["mask_and_scale_dtype"] = stored.name
     if call.band is not None and count > 1:
         attrs["source_band"] = call.band
-    attrs |= told(datasets, onto)
+    attrs |= operation_attrs(datasets, onto)
     request = Request(
         sources=tuple(one.source if one.chunks is None else one.source.anywhere() for one in calls),
         versions=tuple(tuple(dataset.version) for dataset in datasets),
@@ -140,7 +140,7 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
 
 
 def _coordinates(grid: Grid, like: Any) -> dict[str, Any]:
-    """Pixel centres: those of the array that the grid is like, to the last bit, so that the two align. A turned grid has none."""
+    """Returns pixel centres: those of the array that the grid is like, to the last bit, so that the two align. A turned grid has none."""
     a, b, c, d, e, f = grid.transform
     if b or d:
         return {}
