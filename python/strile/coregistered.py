@@ -31,7 +31,7 @@ SPARSE = 0.1
 
 @dataclass(frozen=True)
 class Over:
-    """What the xarray engine reads a file over: a grid, or the part of the file within bounds."""
+    """The target of a read of the xarray engine: a grid, or the part of the file within bounds."""
 
     grid: Grid | None = None
     bounds: tuple[float, float, float, float] | None = None
@@ -60,7 +60,7 @@ class Over:
         return Over(file.in_system())
 
     def onto(self, dataset: Any, *, resampling: Any, **given: Any) -> Onto | None:
-        """The request of the core; None for the pixels of the file."""
+        """Returns the request of the core; None for the pixels of the file."""
         if self.grid is None:
             if not self.is_reprojected:
                 refuse_without_grid(given | {"resampling": resampling}, "grid=, like= or coregister= (the target grid)", resampling="auto")
@@ -75,7 +75,7 @@ class Over:
         return {name: stated[name].to_numpy() for name in ("y", "x") if name in stated and stated[name].ndim == 1}
 
     def cut(self, result: Any, dataset: Any, level: int, reduce: int, transform: Transform) -> Any:
-        """The part within the bounds; `transform` is that of the result."""
+        """Returns the part within the bounds; `transform` is that of the result."""
         if self.bounds is None:
             return result
         place = _core.placement(dataset, level, reduce, oriented=False)
@@ -112,7 +112,7 @@ def target_of(like: Any, var: Any, coregister: Any, auto_reproject: Any) -> tupl
 def open_over(
     array: xr.DataArray, source: Any, *, coregister: Any = False, auto_reproject: Any = False, resampling: Any = "auto", **options: Any
 ) -> xr.DataArray:
-    """The part of a file that an array covers."""
+    """Opens the part of a file that an array covers."""
     from .opening import open_geotiff
 
     coregister, auto_reproject = flag_of(coregister, "coregister"), flag_of(auto_reproject, "auto_reproject")
@@ -142,7 +142,7 @@ def open_over(
 
 
 def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
-    """An array on another grid: written as an uncompressed file in memory, and read onto the grid like any other."""
+    """Reprojects an array: writes it as an uncompressed file in memory, and reads that onto the grid."""
     import xarray
 
     from .opening import open_geotiff
@@ -220,7 +220,7 @@ class File:
         return File(here, there, here.crs if crs is None else None, _same_system(here, there), shift)
 
     def in_system(self) -> Grid:
-        """The extent of the array in its system, at about the resolution of the file."""
+        """Returns the extent of the array in its system, at about the resolution of the file."""
         try:
             suggested = self._in_system_of(self.here, self.there)
         except StrileError:
@@ -262,12 +262,12 @@ class File:
             )
 
     def _in_system_of(self, one: Grid, other: Grid) -> Grid:
-        """The second grid in the system of the first."""
+        """Returns the second grid in the system of the first."""
         return other if _same_system(one, other) else Grid.suggest(other, one.crs, datum_shift=self.datum_shift)
 
 
 def _share(file: Grid, array: Grid) -> float:
-    """The part of an array that a file in its system covers. Longitudes may be a turn apart."""
+    """Returns the part of an array that a file in its system covers. Longitudes may be a turn apart."""
     west, south, east, north = array.bounds
     left, bottom, right, top = file.bounds
     turns = (-360.0, 0.0, 360.0) if array.system()["kind"] == "geographic" else (0.0,)
@@ -308,8 +308,8 @@ def _named(grid: Grid) -> str:
 
 
 def _method(resampling: Any, dataset: Any) -> Any:
-    """'auto' takes the nearest pixel of classes (palettes, integers without scale and offset), and interpolates other values. Integers may be
-    heights, too: that is told."""
+    """Returns the resampling method. 'auto' takes the nearest pixel of classes (palettes, integers without scale and offset), and interpolates other values. Integers may be
+    heights, too, so that is a warning."""
     if not is_usual(resampling, "auto"):
         return resampling
     facts = Facts.of(dataset)

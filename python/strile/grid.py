@@ -14,7 +14,7 @@ from .errors import StrileError
 
 
 def like(other: Any) -> Grid:
-    """The grid of the pixels of another raster."""
+    """Returns the grid of the pixels of another raster."""
     if isinstance(other, Grid):
         return other
     if isinstance(other, str | os.PathLike):
@@ -55,7 +55,7 @@ def raster_of(other: Any) -> Any:
 
 
 def to_geobox(grid: Grid) -> Any:
-    """The same grid for odc-geo."""
+    """Returns the same grid for odc-geo."""
     try:
         from odc.geo.geobox import GeoBox
     except ModuleNotFoundError as problem:
@@ -74,7 +74,7 @@ def _made(other: Any, transform: Any, shape: Any) -> Grid:
 
 
 def _raster(data: Any) -> Any:
-    """A DataArray; of a Dataset its only raster."""
+    """Returns a DataArray; of a Dataset its only raster."""
     if hasattr(data, "data_vars"):
         return data.strile._raster(None)
     return data

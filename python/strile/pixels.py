@@ -21,7 +21,7 @@ from .reading.source import Source
 
 
 def float_type(stored: np.dtype[Any]) -> np.dtype[Any]:
-    """The smallest float that holds every stored value as far as a float of 32 bits reaches; floats stay."""
+    """Returns the smallest float that holds every stored value as far as a float of 32 bits reaches; floats stay."""
     if stored.kind in "fc":
         return stored if stored.itemsize > 2 else np.dtype(np.float32)
     return np.dtype(np.float32 if stored.itemsize <= 2 else np.float64)
@@ -66,7 +66,7 @@ class PixelArray(BackendArray):
         dataset.plan(ReadOptions(place, Meaning(masked=self.decoding.masked), execution=Execution(decode_on="cpu")))
 
     def read(self, key: tuple[Any, ...]) -> Any:
-        """The pixels of an index an axis: slices, numbers or lists."""
+        """Returns the pixels of an index an axis: slices, numbers or lists."""
         spans = [Span.of(index, length) for index, length in zip(key, self.shape, strict=True)]
         bands, rows, columns = spans
         if any(span.count == 0 for span in spans):

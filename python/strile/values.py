@@ -61,7 +61,7 @@ class Values:
         return rows, columns
 
     def xy(self, row: Any, col: Any, offset: str = "center") -> tuple[Any, Any]:
-        """The place of a pixel's centre, or of a corner: "ul", "ur", "ll", "lr"; of each pixel of two sequences."""
+        """Returns the place of a pixel's centre, or of a corner: "ul", "ur", "ll", "lr"; of each pixel of two sequences."""
         corners = {"center": (0.5, 0.5), "ul": (0.0, 0.0), "ur": (0.0, 1.0), "ll": (1.0, 0.0), "lr": (1.0, 1.0)}
         if not isinstance(offset, str) or offset not in corners:
             raise StrileError(f"offset is {offset!r}: expected one of {', '.join(corners)}")
@@ -92,7 +92,7 @@ class Values:
                 yield np.ma.MaskedArray(value, ~is_valid) if masked else value
 
     def colormap(self, bidx: int = 1) -> dict[int, tuple[int, int, int, int]]:
-        """The colours of a palette: (red, green, blue, alpha) from 0 to 255, by value."""
+        """Returns the colours of a palette: (red, green, blue, alpha) from 0 to 255, by value."""
         table = self._opened().colour_table(self._band(bidx))
         if not table:
             raise StrileError(f"{self.name}: band {bidx} has no colour table")
@@ -133,13 +133,13 @@ class Values:
         return Statistics(found["minimum"], found["maximum"], found["mean"], found["standard_deviation"])
 
     def checksum(self, bidx: int = 1, window: Any = None) -> int:
-        """The checksum of a band that GDAL and rasterio compute, from 0 to 65535."""
+        """Returns the checksum of a band that GDAL and rasterio compute, from 0 to 65535."""
         (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], window=window_of(window), checksum=True)
         return int(band["checksum"])
 
 
 def on_cpu(**place: Any) -> ReadOptions:
-    """The options of a read that the CPU decodes into host memory."""
+    """Returns the options of a read that the CPU decodes into host memory."""
     return ReadOptions(Place(**place), execution=Execution(decode_on="cpu"))
 
 
@@ -150,7 +150,7 @@ def _batched(values: Iterable[Any], count: int) -> Iterator[list[Any]]:
 
 
 def _coordinates(values: Any, name: str) -> Any:
-    """A number, or a sequence of them."""
+    """Returns a number, or a sequence of them."""
     try:
         found = np.asarray(values)
         numbers = found.astype(np.float64) if found.dtype.kind in "iuf" else None

@@ -41,7 +41,7 @@ class BegunUpload:
 def computed(
     client: Any, graph: Graph, upload: uploading.Upload, token: str, progress: output.Progress | None
 ) -> dict[str, Any]:
-    """The report of the completing task. Whatever stops this stops the tasks too."""
+    """Returns the report of the completing task. Whatever stops this stops the tasks too."""
     from distributed import as_completed
 
     total = sum(graph.blocks.values())

@@ -19,12 +19,12 @@ class PartFolder:
 
     @staticmethod
     def has_parent(target: str) -> bool:
-        """Whether the folder of the target is there."""
+        """Returns whether the folder of the target is there."""
         return Path(target).absolute().parent.is_dir()
 
     @staticmethod
     def possible(target: str) -> bool:
-        """Whether it can be made beside the target."""
+        """Returns whether it can be made beside the target."""
         return os.access(Path(target).absolute().parent, os.W_OK | os.X_OK)
 
     def __enter__(self) -> PartFolder:

@@ -92,7 +92,7 @@ def _held(
 def _given(
     graph: dict[Hashable, Any], at: Address, windows: dict[str, Any], source: Source, token: str
 ) -> tuple[list[Hashable], list[tuple[int, int, Any]]]:
-    """What a part is encoded of: keys of chunks and of edges, which are added, and where each lies."""
+    """Adds the edges that a part is encoded from, and returns keys of its chunks and edges with their places."""
     left, top, width, height = windows["need"]
     keys: list[Hashable] = []
     places: list[tuple[int, int, Any]] = []
@@ -120,7 +120,7 @@ def _given(
 
 
 def _handed_on(token: str, number: int, tier: dict[str, Any]) -> Source:
-    """What the parts of a tier hand on, as chunks of the level above those that they encode."""
+    """Returns the pixels that the parts of a tier hand on, as chunks of the level above those that they encode."""
     halvings = tier["levels"]
 
     def starts(count: int, size: int, whole: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""What runs on workers: a part is encoded, a file is made of parts. Every task is a pure function of its
+"""Tasks for workers: one encodes a part, one joins parts to a file. Every task is a pure function of its
 arguments, so that one which is lost with its worker is run again elsewhere and gives the same bytes.
 
 A part in files is two of them, its records and then its index. Each gets its name when it is complete, in one
@@ -126,12 +126,12 @@ def _own(job: Job, at: Address, piece: Any, start: tuple[int, int]) -> tuple[sli
 
 
 def pixels_of(given: Any) -> Any:
-    """The pixels that a task gave: a chunk of the caller's is an array, a part has them beside its blocks."""
+    """Returns the pixels of the result of a task: a chunk is an array, a part has them beside its blocks."""
     return given[1] if isinstance(given, tuple) else given
 
 
 def edge(given: Any, cut: Cut) -> Any:
-    """A few rows or columns for a neighbour. A copy: a view would keep all of the chunk, and send it."""
+    """Returns a few rows or columns for a neighbour. A copy: a view would keep all of the chunk, and send it."""
     return pixels_of(given)[cut].copy()
 
 
@@ -157,7 +157,7 @@ def finish(job: Job, encoded: list[Encoded]) -> dict[str, Any]:
 
 
 def check_missing(job: Job, counted: Iterable[Counts]) -> None:
-    """What all parts counted together; see `Missing.check`."""
+    """Checks the sum of the counts of all parts by `Missing.check`."""
     if job.steps.missing is None:
         return
     total = job.steps.missing.fresh()
@@ -167,7 +167,7 @@ def check_missing(job: Job, counted: Iterable[Counts]) -> None:
 
 
 def _counted(job: Job, parts: Any, encoded: list[Encoded]) -> Iterator[Counts]:
-    """What the parts of the full image counted, or all of them."""
+    """Returns the counts of the parts of the full image, or of all parts."""
     if not job.in_files:
         yield from (counts for _, _, counts in encoded)
         return
@@ -180,7 +180,7 @@ def _counted(job: Job, parts: Any, encoded: list[Encoded]) -> Iterator[Counts]:
 
 
 def _stored(job: Job, parts: Any, encoded: list[Encoded]) -> Iterator[tuple[Address, bytes, bytes | str]]:
-    """Every part: its index, and its records or the file that has them."""
+    """Returns every part: its index, and its records or the file that has them."""
     if not job.in_files:
         yield from (blocks for blocks, _, _ in encoded if blocks is not None)
         return
@@ -205,7 +205,7 @@ def _handed_on(beyond: Any, job: Job) -> Any:
 
 @dataclass(frozen=True)
 class Key:
-    """What something is known by in a cache, a token that no other has, and the thing itself."""
+    """A value with its key in a cache, which is unique."""
 
     token: Any
     of: Any = field(compare=False)
@@ -223,7 +223,7 @@ def _planned(key: Key) -> Any:
 
 
 def _device(job: Job, arrays: list[Any]) -> str:
-    """The engine of this worker: of the device that holds the pixels, or its current one; the CPU where it
+    """Returns the engine of this worker: of the device that holds the pixels, or its current one; the CPU where it
     has none that works, with the same encoder."""
     if not job.gpu:
         return "cpu"

@@ -41,7 +41,7 @@ def write(
     target: output.Target,
     progress: output.Progress | None,
 ) -> bool:
-    """Whether it was written by the cluster."""
+    """Writes by the cluster if there is one, and returns whether it did."""
     client = workers.active_client(raster.array) if raster.is_lazy else None
     reason = _refusal(raster, arguments, target, client)
     if reason is None and client is not None:
@@ -82,7 +82,7 @@ def _to_folder(
 def _to_bucket(
     client: Any, raster: RasterToWrite, arguments: WriteArguments, target: output.Target, progress: output.Progress | None
 ) -> str | None:
-    """The same for an object of a bucket: there is no folder that workers would have to share."""
+    """Writes an object of a bucket: workers need no shared folder."""
     found = workers.ask(client, None)
     reason = _unfit(found, redacted(target.opened))
     if reason is None:
@@ -130,7 +130,7 @@ def _planned(
     target: output.Target,
     folder: str | None,
 ) -> tuple[Job, Any, Any]:
-    """What the tasks know, the parts, and the array that they are made of. `folder`: of part files, where there may be some."""
+    """Returns the job of the tasks, the parts, and the array that they encode. `folder`: of part files, if there may be some."""
     gpu = _on_gpu(raster, arguments, found, client)
     array = whole_bands(raster)
     layout = raster.layout
@@ -209,7 +209,7 @@ def _check_memory(part: tuple[int, int], block: tuple[int, int], pixel: int, roo
 
 
 def _computed(client: Any, graph: Graph, progress: output.Progress | None) -> dict[str, Any]:
-    """The report of the finishing task. Whatever stops this stops the tasks too."""
+    """Returns the report of the finishing task. Whatever stops this stops the tasks too."""
     from distributed import as_completed, wait
 
     total = sum(graph.blocks.values())
@@ -257,7 +257,7 @@ def _optimized(array: Any) -> dict[Hashable, Any]:
 
 
 def _on_gpu(raster: RasterToWrite, arguments: WriteArguments, found: workers.Workers, client: Any) -> bool:
-    """Whether workers encode on their devices, where they have one."""
+    """Returns whether workers encode on their devices, where they have one."""
     if not (arguments.gpu or (arguments.gpu is None and raster.device is not None)):
         return False
     workers.share_cards(client, found.shares)

@@ -51,7 +51,7 @@ class GridWindows:
         return len(self._windows)
 
     def windows(self, epoch: int = 0) -> np.ndarray:
-        """The windows, which are those of every epoch."""
+        """Returns the windows, which are those of every epoch."""
         return self._windows
 
 
@@ -86,7 +86,7 @@ class RandomWindows:
         return self.count
 
     def windows(self, epoch: int = 0) -> np.ndarray:
-        """The windows of an epoch."""
+        """Returns the windows of an epoch."""
         random = np.random.default_rng((self.seed, epoch))
         file = random.choice(len(self._chances), self.count, p=self._chances)
         places = (random.random((self.count, 2)) * self._places[file]).astype(np.int64)
@@ -115,7 +115,7 @@ class WeightedWindows:
         return self.count
 
     def windows(self, epoch: int = 0) -> np.ndarray:
-        """The windows of an epoch."""
+        """Returns the windows of an epoch."""
         random = np.random.default_rng((self.seed, epoch))
         chosen = self._windows[random.choice(len(self._chances), self.count, p=self._chances)].copy()
         if self.jitter > 0:

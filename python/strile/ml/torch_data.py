@@ -113,7 +113,7 @@ class BatchDataset(IterableDataset):
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next iteration; they count up by themselves."""
+        """Returns the epoch of the next iteration; they count up by themselves."""
         self.epoch = int(epoch)
 
     def _rows(self) -> np.ndarray:
@@ -168,5 +168,5 @@ class WindowDataset(Dataset):
 
 
 def collate(batch: Any) -> Any:
-    """The tensor that windows of a `WindowDataset` are parts of; other lists are stacked."""
+    """Returns the tensor that windows of a `WindowDataset` are parts of; other lists are stacked."""
     return batch.tensor if isinstance(batch, _Batch) else torch.stack(list(batch))

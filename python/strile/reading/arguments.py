@@ -64,7 +64,7 @@ class Arguments:
 
 
 def check(source: Any, given: dict[str, Any]) -> Arguments:
-    """The call, or the error it deserves. `given` holds every keyword of `open_geotiff`."""
+    """Returns the call, or the error it deserves. `given` holds every keyword of `open_geotiff`."""
     level = _level(given["overview_level"])
     reduce = halvings(given["reduce"])
     gpu = flag_of(given["gpu"], "gpu")
@@ -143,7 +143,7 @@ def halvings(reduce: Any) -> int:
 
 
 def _renamed(given: dict[str, Any], new: str, old: str, default: Any) -> Any:
-    """The value of an argument that had another name before."""
+    """Returns the value of an argument that had another name before."""
     if given[old] is UNSET:
         return given[new]
     if given[new] is not default:
@@ -204,7 +204,7 @@ def _band_chunk(size: Any, problem: StrileError) -> None:
 
 
 def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
-    """Whether the GPU must do all of the work."""
+    """Returns whether the GPU must do all of the work."""
     if policy is UNSET:
         return gpu and environment.strict()
     if not isinstance(policy, str) or policy not in ("auto", "strict"):
@@ -337,7 +337,7 @@ def _band(band: Any, source: Source) -> int | None:
 
 
 def pixel_limit(limit: Any) -> int | None:
-    """A `max_pixels`, checked; None leaves it to the core what is plausible."""
+    """Returns a `max_pixels`, checked; None leaves it to the core what is plausible."""
     if limit is None:
         return None
     number = whole(int(limit) if isinstance(limit, float | np.floating) and float(limit).is_integer() else limit)

@@ -64,21 +64,21 @@ def report(reason: str | None, source: str, strict: bool, stacklevel: int) -> No
 
 
 def array(raster: Any) -> Any:
-    """A raster of the core as a CuPy array on the same memory, which is a device's."""
+    """Returns a raster of the core as a CuPy array on the same memory, which is a device's."""
     import cupy
 
     return cupy.from_dlpack(raster)
 
 
 def meta(dimensions: int, dtype: Any) -> Any:
-    """An empty array: what dask shows its blocks to be."""
+    """Returns an empty array: what dask shows its blocks to be."""
     import cupy
 
     return cupy.empty((0,) * dimensions, dtype=dtype)
 
 
 def like(array: Any, host: Any) -> Any:
-    """A numpy array on the device of a CuPy array."""
+    """Returns a numpy array on the device of a CuPy array."""
     import cupy
 
     with array.device:

@@ -68,7 +68,7 @@ class Description:
 
 
 def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) -> Description:
-    """The result of a call on an open source; `mosaic` is what a VRT says of its bands."""
+    """Returns the result of a call on an open source; `mosaic` is what a VRT says of its bands."""
     known = _known(call, dataset, mosaic)
     level, request = known.level, known.request
     flat = request.flat
@@ -294,7 +294,7 @@ def _level(facts: Facts, number: int, name: str) -> Level:
 
 
 def band_numbers(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, ...]:
-    """The core's numbers, from 1, of the bands that are read."""
+    """Returns the core's numbers, from 1, of the bands that are read."""
     if band is None:
         return tuple(range(1, count + 1))
     if not 0 <= band < count:
@@ -304,14 +304,14 @@ def band_numbers(band: int | None, count: int, mosaic: bool, name: str) -> tuple
 
 
 def made_type(stored: np.dtype, converted: bool) -> np.dtype:
-    """The type that stored pixels are read as, `converted` to values that may be missing or scaled. Halves become float32."""
+    """Returns the type that stored pixels are read as, `converted` to values that may be missing or scaled. Halves become float32."""
     if converted and stored.kind in "iu":
         return np.dtype(np.float64)
     return np.dtype(np.float32) if stored == np.float16 else stored
 
 
 def result_type(call: Arguments, made: np.dtype) -> np.dtype:
-    """The type of a result whose pixels are read as `made`."""
+    """Returns the type of a result whose pixels are read as `made`."""
     dtype = call.dtype or made
     if (made.kind == "f" and dtype.kind in "iu") or (made.kind == "c" and dtype.kind not in "c"):
         lost = "fractions" if made.kind == "f" else "imaginary parts"
@@ -343,7 +343,7 @@ def _pixels(
     stored: np.dtype,
     mosaic: vrt.Mosaic | None,
 ) -> tuple[Request, np.dtype | None, dict[str, Any]]:
-    """The request of the pixels, the integers of a mosaic that stay such where none is missing, and the attributes about nodata and
+    """Returns the request of the pixels, the integers of a mosaic that stay such where none is missing, and the attributes about nodata and
     scaling."""
     name = str(call.source)
     stated = (dataset.facts["stated_nodata"],) if mosaic is None else mosaic.nodata(call.band)

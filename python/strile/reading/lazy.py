@@ -37,7 +37,7 @@ def sizes(description: Description, chunks: tuple[int | None, int | None]) -> tu
 
 
 def array(description: Description, chunks: tuple[int, int]) -> Any:
-    """The dask array of a described result."""
+    """Returns the dask array of a described result."""
     require("dask", "chunks", "dask")
     import dask.array
     from dask.base import tokenize
@@ -75,7 +75,7 @@ def array(description: Description, chunks: tuple[int, int]) -> Any:
 
 
 def read_chunk(request: Request, window: Window) -> Any:
-    """The work of one task."""
+    """Returns the work of one task."""
     return request.read(window)
 
 
@@ -85,7 +85,7 @@ def _split(length: int, size: int) -> tuple[int, ...]:
 
 
 def _larger(height: int, width: int, chunks: tuple[int, int]) -> tuple[int, int]:
-    """The smallest doubling of the chunks that makes few enough tasks."""
+    """Returns the smallest doubling of the chunks that makes few enough tasks."""
     rows, columns = chunks
     while math.ceil(height / rows) * math.ceil(width / columns) > MAX_TASKS:
         rows, columns = rows * 2, columns * 2

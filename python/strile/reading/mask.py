@@ -29,7 +29,7 @@ class FileMask:
         return dataset.read(on_cpu(layer="mask", window=place)).numpy()[0]
 
     def fits(self, data: Any, height: int, width: int) -> bool:
-        """Whether an array still holds the pixels that it was read with, in their order."""
+        """Returns whether an array still holds the pixels that it was read with, in their order."""
         row, column, row1, column1 = self.window
         if (row1 - row, column1 - column) != (height, width):
             return False
@@ -37,7 +37,7 @@ class FileMask:
 
 
 def ends_of(data: Any) -> Ends | None:
-    """The first and last coordinates of the rows and columns of a DataArray."""
+    """Returns the first and last coordinates of the rows and columns of a DataArray."""
     if "y" not in data.coords or "x" not in data.coords:
         return None
     y, x = data.coords["y"].values, data.coords["x"].values

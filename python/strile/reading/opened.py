@@ -43,7 +43,7 @@ def dataset(
     dtype: str | None = None,
     version: tuple[int, str] | None = None,
 ) -> Any:
-    """The open core dataset of a source. `level` is the overview that will be asked for, `dtype` what the
+    """Returns the open core dataset of a source. `level` is the overview that will be asked for, `dtype` what the
     bands of a mosaic are given in. With the `version` of an earlier
     opening a remote source that is still open is not asked again, and another file than that is an error."""
     found = _found(source, level, missing, dtype, version)
@@ -53,7 +53,7 @@ def dataset(
 
 
 def datasets(paths: Any, places: dict[str, Any]) -> list[Any]:
-    """The open files of a path, an open `Dataset`, or a list of them, whose overviews may be needed."""
+    """Returns the open files of a path, an open `Dataset`, or a list of them, whose overviews may be needed."""
     given = list(paths) if isinstance(paths, list | tuple) else [paths]
     found = []
     for path in given:
@@ -162,7 +162,7 @@ def _vrt_rules(source: Source, missing: str, dtype: str | None) -> tuple[Any, ..
 
 
 def _remote_vrt(source: Source, missing: str, dtype: str | None, version: tuple[int, str] | None) -> Any:
-    """A mosaic at a URL: asked for anew unless one of this version is kept."""
+    """Returns a mosaic at a URL: asked for anew unless one of this version is kept."""
     place = ("vrt", source.location, *_vrt_rules(source, missing, dtype))
     with _lock:
         if version is not None and (*place, *version) in _kept:

@@ -22,7 +22,7 @@ _MARKS = ("ETag", "etag", "e_tag", "mtime", "LastModified", "last_modified", "La
 
 
 def beside(location: str, suffix: str) -> str:
-    """The location of a file beside another; a query stays where it is."""
+    """Returns the location of a file beside another; a query stays where it is."""
     head, mark, query = location.partition("?")
     return f"{head}{suffix}{mark}{query}"
 
@@ -64,7 +64,7 @@ class _Obspec:
 
 
 def is_store(store: Any) -> bool:
-    """Whether objects can be read from it."""
+    """Returns whether objects can be read from it."""
     return _is_fsspec(store) or (hasattr(store, "head") and hasattr(store, "get_ranges"))
 
 
@@ -97,7 +97,7 @@ class Ranges:
         self.mark = _mark(info)
 
     def beside(self, suffix: str) -> Ranges | None:
-        """The object beside this one; None if there is none."""
+        """Returns the object beside this one; None if there is none."""
         location = self.location + suffix if self.store is not None else beside(self.location, suffix)
         try:
             return Ranges(location, self.storage, self.store)
@@ -140,7 +140,7 @@ class Ranges:
 
 
 def _again(store: Any) -> Any:
-    """A store of the caller for a child of a fork."""
+    """Returns a store of the caller for a child of a fork."""
     try:
         return None if store is None else pickle.loads(pickle.dumps(store))  # noqa: S301
     except Exception:

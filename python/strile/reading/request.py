@@ -63,7 +63,7 @@ class Request:
         return (places, grid, *facts)
 
     def datasets(self) -> list[Any]:
-        """The open sources; an error where one is another file than the one that was described."""
+        """Returns the open sources; an error where one is another file than the one that was described."""
         return [
             opened.dataset(source, level=self.level, missing=self.missing if source.is_vrt else "raise", dtype=dtype, version=version)
             for source, dtype, version in zip(self.sources, self.types, self.versions, strict=True)
@@ -99,7 +99,7 @@ class Request:
         return ReadOptions(place, meaning, layout, cuda.execution(self, alone), device=cuda.place(self.gpu))
 
     def fallback(self, dataset: Any, window: Window) -> str | None:
-        """Why the GPU will not do all of the work; None where it will. That depends on the layout of the file and on the request, not on the
+        """Returns why the GPU will not do all of the work; None where it will. That depends on the layout of the file and on the request, not on the
         number of pixels: one pixel is planned, and only once for equal requests of a file. Mosaics have other sources elsewhere."""
         memo = {} if self.source.is_vrt else dataset.memo
         key = ("fallback", cuda.current(), self.level, self.reduce, self.bands, self.masked, self.scaling, self.made)
@@ -110,7 +110,7 @@ class Request:
         return reason
 
     def read(self, window: Window) -> Any:
-        """The pixels of a window, as the result has them: the work of one dask task."""
+        """Returns the pixels of a window, as the result has them: the work of one dask task."""
         datasets = self.datasets()
         if self.onto is None:
             self.check(datasets[0], window)
@@ -125,7 +125,7 @@ class Request:
         holes: dict[str, str] | None = None,
         look: bool = False,
     ) -> tuple[Any, bool | None]:
-        """The pixels of open sources as the core gives them, before they are cast, and with `look` whether they hold nodata, masked or not.
+        """Returns the pixels of open sources as the core gives them, before they are cast, and with `look` whether they hold nodata, masked or not.
         `holes` takes the names of sources that a mosaic went on without, and why."""
         options = self.options(window, self.looked_for if look else None)
         first, *others = datasets

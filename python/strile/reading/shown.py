@@ -13,7 +13,7 @@ def is_uri(location: str) -> bool:
 
 
 def shown(location: str) -> str:
-    """A location; of a URL no user info, query or fragment, where credentials and signatures are."""
+    """Returns a location; of a URL no user info, query or fragment, where credentials and signatures are."""
     return redacted(re.split(r"[?#]", location, maxsplit=1)[0]) if is_uri(location) else location
 
 

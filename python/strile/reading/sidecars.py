@@ -52,5 +52,5 @@ def warn(name: str, place: str, messages: list[str], stacklevel: int) -> None:
 
 
 def _printable(text: str) -> str:
-    """The text without characters that steer a terminal."""
+    """Returns the text without characters that steer a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

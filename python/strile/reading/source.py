@@ -86,7 +86,7 @@ class Source:
         return replace(found, allow_outside=anywhere, allowed_roots=roots, allowed_hosts=hosts)
 
     def _in(self, store: Any) -> Source:
-        """The same path in a store of the caller."""
+        """Returns the same path in a store of the caller."""
         if self.is_object or self.store is not None or is_uri(self.location):
             raise StrileError(f"store says where a path is, got {self}: pass the path in the store")
         if not is_store(store):
@@ -118,7 +118,7 @@ class Source:
         )
 
     def anywhere(self) -> Source:
-        """The same for a process that works in another folder."""
+        """Returns the same for a process that works in another folder."""
         if self.is_object or self.is_remote:
             return self
         return replace(self, location=os.path.abspath(self.location))
@@ -132,7 +132,7 @@ class Source:
 
     @property
     def shown(self) -> str:
-        """The location without credentials: of a local file its path."""
+        """Returns the location without credentials: of a local file its path."""
         return shown(self.location) if isinstance(self.location, str) else repr(self.location)
 
     @property
@@ -145,7 +145,7 @@ class Source:
 
     @cached_property
     def by_core(self) -> bool:
-        """Whether it is a URL that the core reads; other remote sources are read through a store."""
+        """Returns whether it is a URL that the core reads; other remote sources are read through a store."""
         return self.is_remote and self.store is None and service_of(self.location) is not None
 
     @cached_property
@@ -159,7 +159,7 @@ class Source:
 
     @property
     def stem(self) -> str | None:
-        """The name of the array: that of the file without its folder and suffix."""
+        """Returns the name of the array: that of the file without its folder and suffix."""
         if self.is_object:
             return None
         if self.is_remote:
@@ -189,7 +189,7 @@ _locks: weakref.WeakKeyDictionary[Any, dict[tuple[int, int], threading.Lock]] = 
 
 
 def _locks_of(file: Any) -> dict[tuple[int, int], threading.Lock]:
-    """The locks of a file object by process, the same for all who read it."""
+    """Returns the locks of a file object by process, the same for all who read it."""
     try:
         return _locks.setdefault(file, {})
     except TypeError:

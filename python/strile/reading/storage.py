@@ -129,18 +129,18 @@ class Storage:
 
 
 def service_of(location: str) -> str | None:
-    """The service of a URL that the core reads."""
+    """Returns the service of a URL that the core reads."""
     scheme, mark, _ = location.partition("://")
     return _SERVICES.get(scheme.lower()) if mark else None
 
 
 def is_bucket(location: str) -> bool:
-    """Whether the core writes there: to an object of a bucket."""
+    """Returns whether the core writes there: to an object of a bucket."""
     return service_of(location) in ("s3", "gs", "az")
 
 
 def storage_of(location: str, given: Any, anonymous: Any = False) -> Storage:
-    """The options of a URL, checked and translated."""
+    """Returns the options of a URL, checked and translated."""
     if given is None and anonymous is False:
         return Storage()
     if given is not None and not isinstance(given, Mapping):
@@ -241,7 +241,7 @@ def _number(given: str, value: Any, kind: Callable[[Any], Any]) -> Any:
 
 
 def _text(given: str, value: Any) -> str:
-    """A value that may be a secret: a wrong one is not shown."""
+    """Returns a value that may be a secret: a wrong one is not shown."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | os.PathLike):
@@ -250,7 +250,7 @@ def _text(given: str, value: Any) -> str:
 
 
 def _frozen(value: Any) -> Any:
-    """A value that can be part of a key."""
+    """Returns a value that can be part of a key."""
     if isinstance(value, Mapping):
         return _Dict(tuple((key, _frozen(inner)) for key, inner in value.items()))
     return tuple(_frozen(inner) for inner in value) if isinstance(value, list) else value

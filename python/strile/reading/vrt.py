@@ -27,7 +27,7 @@ class Mosaic(NamedTuple):
     apart: bool
 
     def nodata(self, band: int | None) -> tuple[int | float | None, ...]:
-        """The nodata value of all bands that are read, or one for each where they differ."""
+        """Returns the nodata value of all bands that are read, or one for each where they differ."""
         if band is not None:
             return (self.values[band],)
         return tuple(self.values if self.apart else self.values[:1])
@@ -46,7 +46,7 @@ def inspect(source: Source, band: int | None, band_nodata: str | None) -> Mosaic
 def needed(
     dataset: Any, call: Arguments, bands: tuple[int, ...], window: tuple[int, ...]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The holes that a window of some bands will have, as `vrt_holes` lists them, and the sources it will be
+    """Returns the holes that a window of some bands will have, as `vrt_holes` lists them, and the sources it will be
     made of. A source that must not be opened, is placed in a way no mosaic can follow, or is of another reference
     system, is an error: headers are looked at, pixels are not."""
     path = str(call.source)
@@ -92,7 +92,7 @@ def needed(
 
 
 def damaged(sources: list[dict[str, Any]], problems: dict[str, str], path: str) -> list[dict[str, Any]]:
-    """The holes of sources that a read was to be made of and went on without, by name."""
+    """Returns the holes of sources that a read was to be made of and went on without, by name."""
     return [
         _hole(entry, path, f"StrileError: {problems[entry['name']]}")
         for entry in sources
@@ -112,7 +112,7 @@ def _hole(entry: dict[str, Any], path: str, error: str) -> dict[str, Any]:
 
 
 def _opened(dataset: Any, path: str, call: Arguments) -> Any:
-    """A source, or the problem of one that cannot be opened and may be gone on without."""
+    """Returns a source, or the problem of one that cannot be opened and may be gone on without."""
     try:
         return dataset.open_source(path)
     except (StrileError, OSError) as problem:
@@ -122,7 +122,7 @@ def _opened(dataset: Any, path: str, call: Arguments) -> Any:
 
 
 def _look(dataset: Any, path: str, call: Arguments, warped: bool) -> str | None:
-    """The reference system of a source; the rules for files hold for it too, but one that is warped may be rotated."""
+    """Returns the reference system of a source; the rules for files hold for it too, but one that is warped may be rotated."""
     _core.placement(dataset, allow_rotated=call.allow_rotated or warped, oriented=False)
     if (value := dataset.facts["stated_nodata"]) is not None:
         _core.check_nodata(value, Facts.of(dataset).dtype.name, path, allow_invalid=call.allow_invalid_nodata)

@@ -69,7 +69,7 @@ class WriteArguments:
 
 
 def check(given: dict[str, Any]) -> WriteArguments:
-    """The keywords of `to_geotiff` by name, checked."""
+    """Returns the keywords of `to_geotiff` by name, checked."""
     from .georef import checked_transform
 
     gpu = choice_of(given["gpu"], "gpu")
@@ -250,7 +250,7 @@ def _max_error(value: Any, compression: str) -> float:
 
 
 def _photometric(value: Any) -> tuple[int | None, bool]:
-    """The number (None: chosen by the data) and whether the fourth band is alpha."""
+    """Returns the number (None: chosen by the data) and whether the fourth band is alpha."""
     if isinstance(value, str):
         name = value.lower()
         if name not in PHOTOMETRICS:

@@ -62,7 +62,7 @@ def layout_of(shape: tuple[int, ...], dims: tuple[Hashable, ...] | None) -> Layo
 
 
 def _bare(shape: tuple[int, ...]) -> Axes:
-    """The axes of an array without names: (y, x, band), where the shape cannot mean (band, y, x)."""
+    """Returns the axes of an array without names: (y, x, band), where the shape cannot mean (band, y, x)."""
     if len(shape) == 2:
         return "yx"
     if shape[2] <= SURELY_BANDS or shape[2] < min(shape[:2]):

@@ -53,7 +53,7 @@ class Missing:
         self.equal += equal
 
     def fresh(self) -> Missing:
-        """The same question, with nothing counted yet."""
+        """Returns the same question, with nothing counted yet."""
         return Missing(self.value, self.by_value, self.masked, self.changed)
 
     def check(self, target: Any) -> None:

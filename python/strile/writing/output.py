@@ -117,7 +117,7 @@ class _Url:
 
 
 def device_for(raster: RasterToWrite, arguments: WriteArguments) -> str:
-    """The engine: that of the device which holds the pixels, or the one that was asked for; else the CPU."""
+    """Returns the engine: that of the device which holds the pixels, or the one that was asked for; else the CPU."""
     if arguments.gpu is False:
         return "cpu"
     if raster.device is not None:

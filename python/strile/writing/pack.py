@@ -31,7 +31,7 @@ class Packing:
     why: str = "pack=True"
 
     def apply(self, values: Any, xp: Any, missing: Missing | None = None, own: tuple[slice, ...] | None = None) -> Any:
-        """A new array of `dtype`; the given one stays as it is. `missing` counts, in `own`, what becomes nodata."""
+        """Returns a new array of `dtype`; the given one stays as it is. `missing` counts, in `own`, what becomes nodata."""
         if self.dtype.kind in "fc":
             stored = self._numbers(values, xp)
             lost = xp.isnan(values)
@@ -89,7 +89,7 @@ def _count(missing: Missing | None, stored: Any, lost: Any, own: tuple[slice, ..
 
 
 def packing_encoded(encoded: Encoding, sentinel: Number | None, axes: str, current: np.dtype[Any]) -> Packing | None:
-    """The packing that an array's encoding asks for; None where values are stored as they are."""
+    """Returns the packing that an array's encoding asks for; None where values are stored as they are."""
     dtype = current if encoded.dtype is None else encoded.dtype
     shape = [-1 if axis == "b" else 1 for axis in axes]
     scale, offset = (

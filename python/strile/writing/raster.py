@@ -148,7 +148,7 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
 
 
 def _mask(metadata: ArrayMetadata, named: Any, layout: Layout, packing: Packing | None) -> Mask | None:
-    """The mask image that is written: that of the file which the array was read from."""
+    """Returns the mask image that is written: that of the file which the array was read from."""
     if metadata.mask == "image" and packing is not None and packing.dtype.kind in "iu":
         return Mask(None, layout.axes)
     if "mask_dropped" not in metadata.attrs:
@@ -165,7 +165,7 @@ def _mask(metadata: ArrayMetadata, named: Any, layout: Layout, packing: Packing 
 
 
 def _holds(dtype: np.dtype[Any], bits: int | None) -> bool:
-    """Whether samples of a type are what so few bits are read as."""
+    """Returns whether samples of a type are what so few bits are read as."""
     return bits is not None and dtype.kind == "u" and dtype.itemsize * 4 < max(bits, 5) < dtype.itemsize * 8
 
 
@@ -198,7 +198,7 @@ def is_dask(array: Any) -> bool:
 def _taken_apart(
     data: Any, given: tuple[str, ...] | None
 ) -> tuple[Any, Any, Mapping[Any, Any], tuple[Any, ...] | None]:
-    """The DataArray if it is one, its array, its attrs and the names of its axes, where these are known. `given` names of
+    """Returns the DataArray if it is one, its array, its attrs and the names of its axes, where these are known. `given` names of
     axes stand before those of the array."""
     if hasattr(data, "data_vars"):
         raise TypeError("cannot write an xarray.Dataset: choose one of its variables, or use dataset.strile.to_geotiff")

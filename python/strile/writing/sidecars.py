@@ -32,7 +32,7 @@ def aux_xml(
     bounds: Range | None,
     tables: tuple[str, tuple[int, ...]] | None = None,
 ) -> bytes | None:
-    """The text of `.aux.xml`; None where there is nothing to say. `bounds` replace statistics that were
+    """Returns the text of `.aux.xml`; None where there is nothing to say. `bounds` replace statistics that were
     not gathered; `tables` is the text of tables that say what colours would, and which of its bands each band is."""
     figures = _figures(statistics, bounds)
     items = [(f"STATISTICS_{key}", number_text(value)) for key, value in figures.items()]
