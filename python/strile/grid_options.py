@@ -102,7 +102,7 @@ def dem_of(dem: Any) -> tuple[str, str, float | None] | None:
 
 
 def polygon_of(polygon: Any, crs: Any) -> tuple[str | None, str | None]:
-    """Returns a polygon as the core takes it: a text, and its reference system (None: as the text says, empty: that of the result)."""
+    """Returns a polygon as text, and its reference system (None: that of the text, empty: that of the result)."""
     if polygon is None:
         if crs is not None:
             raise StrileError("polygon_crs is the reference system of a polygon: pass polygon with it, or drop it")

@@ -73,7 +73,7 @@ def vrt(
 
 
 def _sides(values: Any, name: str, expected: str) -> Any:
-    """As many numbers as `expected` names."""
+    """Returns as many numbers as `expected` names."""
     if values is None:
         return None
     numbers = [number_of(value, f"a number of {name}") for value in values] if is_listed(values) else []

@@ -1,7 +1,7 @@
-"""Progress of a read or a write: what `progress=` may be, turned into the core's callback.
+"""Converts `progress=` of a read or a write to the core's callback.
 
 The callback is called on the caller's thread with (done, total) blocks, often enough for a bar and not more;
-the last call has done equal to total. What it raises stops the work."""
+the last call has done equal to total. An exception of the callback stops the work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Callback = Callable[[int, int], object]
 
 
 def resolve(progress: bool | Callback | None, what: str = "strile") -> Callback | None:
-    """False or None: none. True: tqdm's bar where tqdm is installed, else a line on a terminal, else none. A
+    """Returns a callback. False or None: none. True: tqdm's bar if tqdm is installed, else a line on a terminal, else none. A
     callable is called as it is. `what` names the work in the bar."""
     if progress is None or progress is False:
         return None

@@ -54,7 +54,7 @@ def _masked(dataset: Dataset, bands: list[int], level: int, halvings: int) -> An
 
 
 def _halvings(level: Level, width: int) -> int:
-    """How often a level of JPEG 2000 can be halved and is still large enough: 5 wavelet levels are usual."""
+    """Returns how often a level of JPEG 2000 can be halved and is still large enough: 5 wavelet levels are usual."""
     if not level.compression.startswith("jpeg2000") or level.has_mask:
         return 0
     most = min(5, (max(level.width, level.height) // max(width, 1)).bit_length() - 1)
@@ -108,7 +108,7 @@ def picture(pixels: Any, valid: Any, width: int = 256) -> bytes:
 
 
 def html(make: Callable[[], bytes | None], style: str = "") -> str:
-    """Returns a picture as an element that holds it, or why there is none: a file whose pixels cannot be read still has facts to show."""
+    """Returns a picture as an HTML element, or the reason why there is none: the metadata is shown even if pixels cannot be read."""
     try:
         image = make()
     except (ValueError, OSError, MemoryError) as problem:

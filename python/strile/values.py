@@ -1,4 +1,4 @@
-"""What a handle tells of single pixels and of all: places, samples, masks, colours, statistics, in rasterio's words."""
+"""Provides the methods of a handle for pixels and places: samples, masks, colours, statistics, with the names of rasterio."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Values:
         def read(self, *arguments: Any, **keywords: Any) -> Any: ...
 
     def index(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """Row and column of the pixel that holds a place, or of each place of two sequences."""
+        """Returns row and column of the pixel at a place, or of each place of two sequences."""
         xs, ys = _coordinates(x, "x"), _coordinates(y, "y")
         if xs.shape != ys.shape:
             raise StrileError(f"x has shape {xs.shape} and y {ys.shape}: expected as many of both")
@@ -99,7 +99,7 @@ class Values:
         return dict(enumerate(table))
 
     def read_masks(self, indexes: Any = None, window: Any = None, *, overview_level: int | None = None) -> Any:
-        """255 where pixels of a band are valid, 0 where they are not: by the mask image, alpha, or the nodata value."""
+        """Reads the masks of bands: 255 for valid pixels, 0 for others, by the mask image, alpha, or the nodata value."""
         one = whole(indexes) is not None
         bands: Any = self.indexes if indexes is None else [indexes] if one else indexes
         options = on_cpu(level=level_of_overview(overview_level), window=window_of(window), bands=self._bands(bands))
@@ -109,7 +109,7 @@ class Values:
     def dataset_mask(
         self, window: Any = None, *, overview_level: int | None = None, grid: Any = None, resampling: Any = "nearest", tolerance: Any = None
     ) -> Any:
-        """255 where a pixel of any band is valid, 0 where none is.
+        """Reads one mask of all bands: 255 for pixels that are valid in any band, 0 for others.
 
         With `grid` (as in `strile.read`, with its `resampling` and `tolerance`) it is the mask of the file on that grid: 255 where the method
         gives a value. `window` is then in pixels of the grid, and `overview_level` None takes the coarsest overview that suffices."""
@@ -125,7 +125,7 @@ class Values:
         return self._opened().read_mask_of_all(options).numpy()[0]
 
     def statistics(self, bidx: int = 1) -> Statistics:
-        """Smallest, largest, mean and standard deviation of the valid pixels of a band, all of them read, in pieces."""
+        """Computes smallest, largest, mean and standard deviation of the valid pixels of a band. Reads all pixels, in pieces."""
         (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], statistics=True)
         found = band["statistics"]
         if not found["valid"]:
@@ -133,7 +133,7 @@ class Values:
         return Statistics(found["minimum"], found["maximum"], found["mean"], found["standard_deviation"])
 
     def checksum(self, bidx: int = 1, window: Any = None) -> int:
-        """Returns the checksum of a band that GDAL and rasterio compute, from 0 to 65535."""
+        """Computes the checksum of a band by the algorithm of GDAL, from 0 to 65535."""
         (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], window=window_of(window), checksum=True)
         return int(band["checksum"])
 
@@ -164,7 +164,7 @@ def _coordinates(values: Any, name: str) -> Any:
 
 
 def _places(points: list[Any]) -> Any:
-    """(place, x and y) of pairs; a third number, a height, is left out as rasterio does."""
+    """Returns x and y of pairs; a third number, a height, is ignored as in rasterio."""
     try:
         places = np.asarray([tuple(point)[:2] for point in points], np.float64)
     except (TypeError, ValueError):

@@ -179,7 +179,7 @@ def _remote_of(paths: list[str], storage_options: Any, anonymous: Any) -> _core.
 
 
 def _written(array: Any, folder: Path, dims: Sequence[str] | None) -> str:
-    """Returns an array as a file with overviews."""
+    """Writes an array to a temporary file with overviews."""
     from .write import to_geotiff
 
     size = getattr(array, "nbytes", None)

@@ -1,7 +1,7 @@
-"""The arguments of `open_geotiff`, checked before any source is touched or any heavy package imported.
+"""Checks the arguments of `open_geotiff` before any source is opened or CuPy imported.
 
-What comes out is one `Arguments`: old names folded into new ones, numpy integers made plain, nothing left to
-ask about types. The order of the checks is part of the contract: the type of `overview_level` comes first,
+The result is one `Arguments`: old names are replaced by new ones, numpy integers by plain ones, and all types
+are checked. The order of the checks is part of the contract: the type of `overview_level` comes first,
 and what `stable_only` refuses comes before conflicts between other arguments. Whether a window or band fits
 the file is not known here. """
 
@@ -37,7 +37,7 @@ UNSET: Any = _Unset()
 
 @dataclass(slots=True)
 class Arguments:
-    """A call that can be served as far as anyone can tell without the file."""
+    """The checked arguments of a call."""
 
     source: Source
     dtype: np.dtype | None
@@ -64,7 +64,7 @@ class Arguments:
 
 
 def check(source: Any, given: dict[str, Any]) -> Arguments:
-    """Returns the call, or the error it deserves. `given` holds every keyword of `open_geotiff`."""
+    """Checks a call. `given` holds every keyword of `open_geotiff`."""
     level = _level(given["overview_level"])
     reduce = halvings(given["reduce"])
     gpu = flag_of(given["gpu"], "gpu")
@@ -133,7 +133,7 @@ def _level(level: Any) -> int:
 
 
 def halvings(reduce: Any) -> int:
-    """`reduce`, of the engine as well."""
+    """Returns `reduce`, checked."""
     number = whole(reduce)
     if number is None:
         raise TypeError(f"reduce is {reduce!r} ({type(reduce).__name__}): expected an int")
@@ -220,7 +220,7 @@ def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
 
 def _cloud_bytes(limit: Any, gpu: bool, chunks: Any, source: Source) -> int | None:
     if limit is UNSET:
-        # Without a word about it, a lazy read is not limited: each chunk is small, or the caller's choice.
+        # By default a lazy read is not limited: each chunk is small, or the caller's choice.
         limited = not gpu and chunks is None and (source.is_remote or source.is_vrt)
         return environment.max_cloud_bytes() if limited else None
     for route, taken in (("gpu=True", gpu), ("a VRT", source.is_vrt)):
@@ -274,7 +274,7 @@ def _unservable(
 
 
 def corners_of(window: Any) -> tuple[int, int, int, int] | None:
-    """(row0, col0, row1, col1) of four numbers, of a `Window` or rasterio's, or of a pair of slices (rows, columns)."""
+    """Returns (row0, col0, row1, col1) of four numbers, of a `Window` or rasterio's, or of a pair of slices (rows, columns)."""
     if window is None:
         return None
     expected = "expected (row0, col0, row1, col1) in pixels, a Window, or a pair of slices (rows, columns)"
@@ -337,7 +337,7 @@ def _band(band: Any, source: Source) -> int | None:
 
 
 def pixel_limit(limit: Any) -> int | None:
-    """Returns a `max_pixels`, checked; None leaves it to the core what is plausible."""
+    """Returns `max_pixels`, checked; None leaves the limit to the core."""
     if limit is None:
         return None
     number = whole(int(limit) if isinstance(limit, float | np.floating) and float(limit).is_integer() else limit)

@@ -1,8 +1,8 @@
-"""What a read will give: dims, shape, type, coordinates, attributes and name, from facts and arguments alone.
+"""Describes the result of a read: dims, shape, type, coordinates, attributes and name, from facts and arguments.
 
-No pixel is read for it, so a lazy array and an eager one are described by the same words, and everything that
-can be refused is refused before work begins. The one thing that only pixels can tell,
-`nodata_pixels_present`, is added by the eager read. """
+No pixel is read for it, so a lazy array and an eager one have the same description, and everything that
+can be refused is refused before work begins. The eager read adds
+`nodata_pixels_present`, which depends on pixels. """
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Description:
     """Stored bits of a sample, where its type has more."""
     tables: sidecars.Tables | None = None
     unmasked: np.dtype | None = None
-    """The integers of a mosaic that stay such where no pixel is missing."""
+    """The integer type that a mosaic keeps if no pixel is missing."""
 
     @property
     def preferred(self) -> tuple[int, int]:
@@ -68,7 +68,7 @@ class Description:
 
 
 def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) -> Description:
-    """Returns the result of a call on an open source; `mosaic` is what a VRT says of its bands."""
+    """Describes the result of a call on an open source; `mosaic` describes the bands of a VRT."""
     known = _known(call, dataset, mosaic)
     level, request = known.level, known.request
     flat = request.flat
@@ -125,7 +125,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
 
 @dataclass(frozen=True)
 class Known:
-    """What calls on an open file have in common whatever their window."""
+    """The part of a description that does not depend on the window."""
 
     level: Level
     grid: _core.Placement
@@ -138,7 +138,7 @@ class Known:
     bits: int | None
     tables: sidecars.Tables | None
     problems: list[str]
-    """What is ignored of a sidecar: warned about in every call."""
+    """Problems of a sidecar: every call warns about them."""
 
 
 MOST_SHARED = 1 << 15
@@ -148,7 +148,7 @@ MOST_KNOWN = 64
 
 
 def _known(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None) -> Known:
-    """Found out once per open local file and kind of call: it takes longer than a small read."""
+    """Returns what is known without the window, kept per open local file and kind of call: to find it takes longer than a small read."""
     source = call.source
     if mosaic is not None or source.is_object or source.is_remote:
         return _found(call, dataset, mosaic)
@@ -196,7 +196,7 @@ def _found(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None) -> Known:
 
 
 def _placed(call: Arguments, dataset: Any, grid: _core.Placement, row: int, column: int) -> dict[str, Any]:
-    """Attributes: the georeference of a window that begins at a pixel."""
+    """Returns the georeference of a window that begins at a pixel, as attributes."""
     return _core.placed(
         dataset, grid, call.level, row, column, shifted=not call.parse_coordinates, allow_unparseable_crs=call.allow_unparseable_crs
     )
@@ -259,7 +259,7 @@ def _whole_shape(full: Level) -> tuple[int, ...]:
 
 
 def _fits(request: Request, window: Window, call: Arguments, dataset: Any) -> None:
-    """Refuses what is too large before its coordinates are made: at once, or where even they would not
+    """Refuses a result that is too large before its coordinates are made: an eager one, or one whose coordinates would not
     fit."""
     if call.chunks is None:
         request.check(dataset, window)
@@ -294,7 +294,7 @@ def _level(facts: Facts, number: int, name: str) -> Level:
 
 
 def band_numbers(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, ...]:
-    """Returns the core's numbers, from 1, of the bands that are read."""
+    """Returns the numbers, from 1, of the bands that are read."""
     if band is None:
         return tuple(range(1, count + 1))
     if not 0 <= band < count:
@@ -343,7 +343,7 @@ def _pixels(
     stored: np.dtype,
     mosaic: vrt.Mosaic | None,
 ) -> tuple[Request, np.dtype | None, dict[str, Any]]:
-    """Returns the request of the pixels, the integers of a mosaic that stay such where none is missing, and the attributes about nodata and
+    """Returns the request of the pixels, the integer type that a mosaic keeps if no pixel is missing, and the attributes about nodata and
     scaling."""
     name = str(call.source)
     stated = (dataset.facts["stated_nodata"],) if mosaic is None else mosaic.nodata(call.band)

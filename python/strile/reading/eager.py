@@ -1,4 +1,4 @@
-"""The whole result at once, in numpy or CuPy."""
+"""Reads the whole result at once, in numpy or CuPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result as a dask array: one task a chunk, each reading all the blocks its chunk needs.
+"""Makes the result a dask array: one task per chunk, which reads all blocks that its chunk needs.
 
 The graph holds the request once and windows in its tasks, nothing else, so it pickles small and runs under
 threads, processes and distributed alike. Building it reads no pixel. """
@@ -75,7 +75,7 @@ def array(description: Description, chunks: tuple[int, int]) -> Any:
 
 
 def read_chunk(request: Request, window: Window) -> Any:
-    """Returns the work of one task."""
+    """Does the work of one task."""
     return request.read(window)
 
 

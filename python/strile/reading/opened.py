@@ -1,4 +1,4 @@
-"""The sources this process has open: opened once, found again by what the file is now, at most some dozens.
+"""Keeps open sources of this process: opened once, found again by the state of the file, at most some dozens.
 
 A file is known by its path, size, times and inode, and those of the files beside it, so one that was
 replaced is opened anew; a dataset that is no longer kept lives on in those who hold it. A child of a fork
@@ -43,9 +43,9 @@ def dataset(
     dtype: str | None = None,
     version: tuple[int, str] | None = None,
 ) -> Any:
-    """Returns the open core dataset of a source. `level` is the overview that will be asked for, `dtype` what the
-    bands of a mosaic are given in. With the `version` of an earlier
-    opening a remote source that is still open is not asked again, and another file than that is an error."""
+    """Opens a source, or returns its open dataset. `level` is the overview that will be read, `dtype` the type that the
+    bands of a mosaic are read as. With the `version` of an earlier
+    opening no request is sent for a remote source that is still open, and a changed file is an error."""
     found = _found(source, level, missing, dtype, version)
     if version is not None and not _core.same_version(found.version, (version[0], version[1])):
         raise StrileError(f"{source} has changed since it was opened: open it again")
@@ -53,7 +53,7 @@ def dataset(
 
 
 def datasets(paths: Any, places: dict[str, Any]) -> list[Any]:
-    """Returns the open files of a path, an open `Dataset`, or a list of them, whose overviews may be needed."""
+    """Opens a path, an open `Dataset`, or a list of them, whose overviews may be needed."""
     given = list(paths) if isinstance(paths, list | tuple) else [paths]
     found = []
     for path in given:
@@ -93,7 +93,7 @@ def _marks(path: str, found: os.stat_result) -> tuple[Any, ...]:
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
-    """A file that was replaced by one of the same size and modification time has another inode or change time."""
+    """Returns the state of a file. A replaced file of the same size and modification time has another inode or change time."""
     return found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev, found.st_ctime_ns
 
 
@@ -126,7 +126,7 @@ def _remote(source: Source, overviews: bool, version: tuple[int, str] | None) ->
 
 
 def _known(store: Any) -> Any:
-    """What a store is known by."""
+    """Returns the key of a store."""
     try:
         hash(store)
     except TypeError:
@@ -162,7 +162,7 @@ def _vrt_rules(source: Source, missing: str, dtype: str | None) -> tuple[Any, ..
 
 
 def _remote_vrt(source: Source, missing: str, dtype: str | None, version: tuple[int, str] | None) -> Any:
-    """Returns a mosaic at a URL: asked for anew unless one of this version is kept."""
+    """Opens a mosaic at a URL, unless one of this version is open."""
     place = ("vrt", source.location, *_vrt_rules(source, missing, dtype))
     with _lock:
         if version is not None and (*place, *version) in _kept:

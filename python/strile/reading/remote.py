@@ -128,7 +128,7 @@ class Ranges:
         return StrileError(f"{self.name} has changed since it was opened: open it again")
 
     def _asked(self, ask: Callable[[], Any]) -> Any:
-        """What a store answers; its errors without credentials."""
+        """Calls a store, and removes credentials from its errors."""
         try:
             return ask()
         except (StrileError, ImportError):
@@ -152,7 +152,7 @@ def _mark(info: dict[str, Any]) -> str:
 
 
 def _told(name: str, problem: FileNotFoundError) -> Exception:
-    """What fsspec calls a file that is not there, which it does of every failure."""
+    """Returns the error for a failure that fsspec reports as a missing file."""
     cause = problem.__cause__
     if isinstance(cause, UnsafeURLError):
         return cause

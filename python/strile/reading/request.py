@@ -1,4 +1,4 @@
-"""The read of any window of a described result: for the eager array, a dask chunk, and on a GPU; of a file's own pixels, or of files onto
+"""Reads any window of a described result: for the eager array, a dask chunk, and on a GPU; of a file's own pixels, or of files onto
 a grid.
 
 A `Request` is small and can be pickled; it finds or opens its sources in the process where it runs. The core decodes, picks bands, turns,
@@ -31,7 +31,7 @@ class Request:
     sources: tuple[Source, ...]
     versions: tuple[tuple[int, str], ...]
     types: tuple[str | None, ...]
-    """What the bands of mosaics are given in, for each source."""
+    """The type that the bands of a mosaic are read as, for each source."""
     level: int
     """The level that is read; the highest that may be needed for a grid."""
     reduce: int
@@ -56,14 +56,14 @@ class Request:
         return self.sources[0]
 
     def identity(self) -> tuple[Any, ...]:
-        """What tells this request from others. By the whole location: what is shown of a URL is the same for different queries."""
+        """Returns a key that differs between requests. It has the whole location: URLs are shown without their queries."""
         facts = tuple((key, repr(value)) for key, value in sorted(vars(self).items()))
         places = tuple((str(source.location), source.storage, source.store) for source in self.sources)
         grid = () if self.onto is None else (self.onto.grid.crs, self.onto.grid.transform, self.onto.grid.shape)
         return (places, grid, *facts)
 
     def datasets(self) -> list[Any]:
-        """Returns the open sources; an error where one is another file than the one that was described."""
+        """Opens the sources; a file that has changed since is an error."""
         return [
             opened.dataset(source, level=self.level, missing=self.missing if source.is_vrt else "raise", dtype=dtype, version=version)
             for source, dtype, version in zip(self.sources, self.types, self.versions, strict=True)
@@ -78,7 +78,7 @@ class Request:
     def options(
         self, window: Window, look_for: int | float | Literal["nodata"] | None = None, *, alone: bool = False
     ) -> ReadOptions:
-        """Those of the core's `read` and `plan`; with `alone`, a GPU that holds the result decodes in any case."""
+        """Returns the options of the core's `read` and `plan`; with `alone`, a GPU that holds the result always decodes."""
         part = _core.stored_window(window, self.turn or (1, 0, 0))
         if self.onto is None:
             place = Place(level=self.level, reduce=self.reduce, window=part, bands=self.bands)
@@ -99,7 +99,7 @@ class Request:
         return ReadOptions(place, meaning, layout, cuda.execution(self, alone), device=cuda.place(self.gpu))
 
     def fallback(self, dataset: Any, window: Window) -> str | None:
-        """Returns why the GPU will not do all of the work; None where it will. That depends on the layout of the file and on the request, not on the
+        """Returns why the GPU will not do all of the work; None if it will. That depends on the layout of the file and on the request, not on the
         number of pixels: one pixel is planned, and only once for equal requests of a file. Mosaics have other sources elsewhere."""
         memo = {} if self.source.is_vrt else dataset.memo
         key = ("fallback", cuda.current(), self.level, self.reduce, self.bands, self.masked, self.scaling, self.made)
@@ -110,7 +110,7 @@ class Request:
         return reason
 
     def read(self, window: Window) -> Any:
-        """Returns the pixels of a window, as the result has them: the work of one dask task."""
+        """Reads the final pixels of a window: the work of one dask task."""
         datasets = self.datasets()
         if self.onto is None:
             self.check(datasets[0], window)
@@ -125,8 +125,8 @@ class Request:
         holes: dict[str, str] | None = None,
         look: bool = False,
     ) -> tuple[Any, bool | None]:
-        """Returns the pixels of open sources as the core gives them, before they are cast, and with `look` whether they hold nodata, masked or not.
-        `holes` takes the names of sources that a mosaic went on without, and why."""
+        """Reads pixels of open sources before they are cast, and with `look` whether they hold nodata, masked or not.
+        `holes` receives the names of sources that a mosaic skipped, and why."""
         options = self.options(window, self.looked_for if look else None)
         first, *others = datasets
         raster = _core.read_onto(list(datasets), options, progress=progress) if others else first.read(options, progress=progress)

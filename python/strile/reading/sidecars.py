@@ -1,6 +1,6 @@
-"""Warnings about files beside a raster that could not be used, the same through every door.
+"""Warns about files beside a raster that could not be used.
 
-A bad sidecar never makes a raster unreadable: what it says is left out, with one warning per sidecar.
+A bad sidecar never makes a raster unreadable: it is ignored, with one warning per sidecar.
 """
 
 from __future__ import annotations

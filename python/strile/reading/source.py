@@ -1,6 +1,6 @@
-"""Where pixels come from: a local file, a VRT, a URL, an object of a store, or an open file.
+"""Provides `Source`: a local file, a VRT, a URL, an object of a store, or an open file.
 
-A `Source` says what was asked for and can be pickled unless it is an open file. Nothing is read before
+A `Source` can be pickled unless it is an open file. Nothing is read before
 `opened.dataset`. Shown, a source has no credentials (`shown`). """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SIDECARS = ("auto", "always", "never")
 
 @dataclass(frozen=True, repr=False)
 class Source:
-    """What `open_geotiff` was given as its first argument."""
+    """The source of a read: the first argument of `open_geotiff`, with the options that reach it."""
 
     location: str
     file: Any = None
@@ -124,7 +124,7 @@ class Source:
         return replace(self, location=os.path.abspath(self.location))
 
     def __str__(self) -> str:
-        """For people: without credentials."""
+        """Returns the location without credentials."""
         return self.shown
 
     def __repr__(self) -> str:
@@ -154,7 +154,7 @@ class Source:
         return self.file is None and path[-4:].lower() == ".vrt"
 
     def for_core(self) -> _core.RemoteOptions:
-        """How the core reaches URLs: that of the source, and those that a VRT names."""
+        """Returns the options for the URL of the source, and for those that a VRT names."""
         return self.storage.for_core(self.location)
 
     @property
@@ -169,14 +169,14 @@ class Source:
 
 
 def _reached(found: Source, hosts: tuple[str, ...]) -> str:
-    """What options are for: the source itself or, if that is a local mosaic, the bucket or the host that its sources may be on."""
+    """Returns the location that options are for: the source itself or, if that is a local mosaic, the bucket or the host that its sources may be on."""
     if not found.is_vrt or not hosts or is_uri(found.location):
         return found.location
     return next((host for host in hosts if service_of(host) is not None), "http://")
 
 
 def hosts_of(hosts: Any) -> tuple[str, ...]:
-    """`allowed_hosts` of a call, checked."""
+    """Returns `allowed_hosts`, checked."""
     if isinstance(hosts, (str, bytes)) or (hosts is not None and not is_listed(hosts)):
         raise TypeError(f"allowed_hosts is {hosts!r}: expected a list of hosts and buckets, such as 'example.org' or 's3://bucket'")
     found = tuple(() if hosts is None else hosts)
@@ -189,7 +189,7 @@ _locks: weakref.WeakKeyDictionary[Any, dict[tuple[int, int], threading.Lock]] = 
 
 
 def _locks_of(file: Any) -> dict[tuple[int, int], threading.Lock]:
-    """Returns the locks of a file object by process, the same for all who read it."""
+    """Returns the locks of a file object by process, which all its readers share."""
     try:
         return _locks.setdefault(file, {})
     except TypeError:
@@ -215,7 +215,7 @@ class OpenFile:
 
     @property
     def _lock(self) -> threading.Lock:
-        """That of this process: a child may have been forked while a thread of its parent had the parent's."""
+        """Returns the lock of this process: a thread of the parent may have held the parent's during a fork."""
         return self._locks.setdefault(process(), threading.Lock())
 
     def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
@@ -238,7 +238,7 @@ class OpenFile:
         return parts
 
     def _refuse_shared_position(self) -> None:
-        """A file of the system has one position for parent and child: bytes of one could be given to the other. What
+        """Refuses a file of the system, whose position parent and child share: each could get bytes of the other. What
         lies in memory was copied by the fork."""
         try:
             self.file.fileno()

@@ -20,7 +20,7 @@ _NAMED = 20
 
 
 class Mosaic(NamedTuple):
-    """What a VRT says of its bands: the type they are read as, their nodata values, and whether these differ."""
+    """The bands of a VRT: the type they are read as, their nodata values, and whether these differ."""
 
     dtype: str
     values: list[int | float | None]
@@ -92,7 +92,7 @@ def needed(
 
 
 def damaged(sources: list[dict[str, Any]], problems: dict[str, str], path: str) -> list[dict[str, Any]]:
-    """Returns the holes of sources that a read was to be made of and went on without, by name."""
+    """Returns the holes of damaged sources that a read skipped, by name."""
     return [
         _hole(entry, path, f"StrileError: {problems[entry['name']]}")
         for entry in sources
@@ -112,7 +112,7 @@ def _hole(entry: dict[str, Any], path: str, error: str) -> dict[str, Any]:
 
 
 def _opened(dataset: Any, path: str, call: Arguments) -> Any:
-    """Returns a source, or the problem of one that cannot be opened and may be gone on without."""
+    """Opens a source, or returns the problem of one that may be skipped."""
     try:
         return dataset.open_source(path)
     except (StrileError, OSError) as problem:
@@ -122,7 +122,7 @@ def _opened(dataset: Any, path: str, call: Arguments) -> Any:
 
 
 def _look(dataset: Any, path: str, call: Arguments, warped: bool) -> str | None:
-    """Returns the reference system of a source; the rules for files hold for it too, but one that is warped may be rotated."""
+    """Checks a source by the rules for files, and returns its reference system. Sources of a warped VRT may be rotated."""
     _core.placement(dataset, allow_rotated=call.allow_rotated or warped, oriented=False)
     if (value := dataset.facts["stated_nodata"]) is not None:
         _core.check_nodata(value, Facts.of(dataset).dtype.name, path, allow_invalid=call.allow_invalid_nodata)

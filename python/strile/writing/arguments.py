@@ -37,7 +37,7 @@ TILE_SIZE = 256
 
 @dataclass(frozen=True, slots=True)
 class WriteArguments:
-    """What the caller chose; every field is valid by itself."""
+    """The checked arguments of a write; every field is valid by itself."""
 
     compression: str
     level: int | None
@@ -69,7 +69,7 @@ class WriteArguments:
 
 
 def check(given: dict[str, Any]) -> WriteArguments:
-    """Returns the keywords of `to_geotiff` by name, checked."""
+    """Checks the keywords of `to_geotiff`."""
     from .georef import checked_transform
 
     gpu = choice_of(given["gpu"], "gpu")
@@ -228,7 +228,7 @@ def _resampling(name: Any) -> str:
 
 
 def _buffer(value: Any) -> int:
-    """Any number is taken: one piece is the least that is computed at a time."""
+    """Returns the buffer size. Any number is accepted: at least one piece is computed at a time."""
     try:
         return max(int(value), 1)
     except (TypeError, ValueError, OverflowError):
@@ -267,7 +267,7 @@ def _photometric(value: Any) -> tuple[int | None, bool]:
 
 
 def _ramp_name(value: Any) -> str | None:
-    """None and False: no ramp; True: the default; else the name, whatever its case."""
+    """Returns the name of a ramp. None and False: no ramp; True: the default; else the name in any case."""
     if value is None or (is_bool(value) and not value):
         return None
     ramps = _core.color_ramps()

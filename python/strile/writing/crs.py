@@ -34,7 +34,7 @@ class Unknown:
 
 
 def crs_keys(keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseable: bool) -> dict[str, Crs]:
-    """Returns the key of the core's `raster` that states the system; none where there is none. `data` is a DataArray
+    """Returns the key of the core's `RasterSpec` for the system, if there is one. `data` is a DataArray
     or None."""
     found = _crs_of(keyword, data, attrs, allow_unparseable)
     if found is None:
@@ -89,7 +89,7 @@ def _checked(value: Any, name: str, allow_unparseable: bool) -> Crs | Unknown:
 
 
 def _code_of_text(text: str) -> int | None:
-    """`EPSG:n` or a bare number."""
+    """Returns the code of `EPSG:n` or of a bare number."""
     tail = text.strip()
     if tail[:5].upper() == "EPSG:":
         tail = tail[5:]

@@ -38,7 +38,7 @@ class Groups:
         self.last = self._last_use()
 
     def compute(self, number: int) -> list[Any]:
-        """Returns the chunks of a group."""
+        """Computes the chunks of a group."""
         wanted = self.groups[number]
         part = self._closure(wanted)
         keep = self._kept_after(number, part)
@@ -81,7 +81,7 @@ class Groups:
         return {key: number for key, number in last.items() if number > first[key]}
 
     def _kept_after(self, number: int, part: set[Hashable]) -> list[Hashable]:
-        """What this group computes and a later one needs."""
+        """Returns the results of this group that a later one needs."""
         shared = [
             key
             for key in part
@@ -108,5 +108,5 @@ class Groups:
 
 
 def _chunk_bytes(array: Any) -> int:
-    """Of the largest chunk."""
+    """Returns the bytes of the largest chunk."""
     return prod(max(sizes) for sizes in array.chunks) * int(array.dtype.itemsize)

@@ -53,7 +53,7 @@ class Missing:
         self.equal += equal
 
     def fresh(self) -> Missing:
-        """Returns the same question, with nothing counted yet."""
+        """Returns the same counter, set to zero."""
         return Missing(self.value, self.by_value, self.masked, self.changed)
 
     def check(self, target: Any) -> None:
@@ -95,7 +95,7 @@ def _cupy_array(piece: Any) -> Any:
 
 
 def missing_of(stated: Mapping[Any, Any], value: Number | None, dtype: np.dtype[Any], *, floats: bool, chosen: bool, unchanged: bool) -> Missing | None:
-    """What is counted of a raster of stored type `dtype`; None where there is nothing to mix up. `floats`: the array may
+    """Returns the counter of a raster of stored type `dtype`; None if valid pixels cannot become missing. `floats`: the array may
     hold NaN; `chosen`: the caller gave `nodata=`; `unchanged`: the array holds the pixels of its file."""
     if value is None or dtype.kind not in "iuf" or not fits(value, dtype):
         return None

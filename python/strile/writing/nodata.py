@@ -19,7 +19,7 @@ Number = int | float
 
 
 def nodata_of(keyword: Any, attrs: Mapping[Any, Any]) -> Number | None:
-    """Returns the value to store; None where there is none."""
+    """Returns the nodata value to store; None without one."""
     if keyword is not None:
         return number_of(keyword, "nodata")
     stated = attrs.get("nodata")
@@ -46,7 +46,7 @@ def nodata_of(keyword: Any, attrs: Mapping[Any, Any]) -> Number | None:
 
 
 def number_of(value: Any, name: str) -> Number:
-    """Returns an exact integer where it is one, else a float."""
+    """Returns an exact integer if a number is whole, else a float."""
     if is_bool(value):
         raise TypeError(f"{name} is {value!r}: expected a number")
     if isinstance(value, np.ndarray) and value.ndim == 0:

@@ -1,4 +1,4 @@
-"""What pixels go through between the array and the core: where they are, their type, packing, inversion,
+"""Converts pixels on their way from the array to the core: memory, type, packing, inversion,
 statistics.
 
 One `Steps` serves every route, so that a whole array, a chunk of dask and a chunk on a GPU are written as the
@@ -56,7 +56,7 @@ def dtype_of(array: Any) -> np.dtype[Any]:
 
 
 def stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Returns the type that pixels are stored as; half floats and truth values have none of their own."""
+    """Returns the type that pixels are stored as: float32 for half floats, uint8 for booleans."""
     native = dtype.newbyteorder("=")
     wide = np.dtype(WIDENED.get(native.name, native))
     if wide.kind not in "iufc" or wide.itemsize > (16 if wide.kind == "c" else 8):
@@ -67,7 +67,7 @@ def stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def stream_of(array: Any) -> int | None:
-    """Returns the stream that the caller's library works on, where it is known."""
+    """Returns the stream that the caller's library works on, if it is known."""
     package = type(array).__module__.partition(".")[0]
     if package == "cupy" and "cupy" in sys.modules:
         return int(sys.modules["cupy"].cuda.get_current_stream().ptr) or 1
@@ -88,7 +88,7 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
 
 
 def array_module(array: Any) -> tuple[Any, Any]:
-    """Returns an array that computes, and the module to compute with: numpy, or CuPy for one on a device."""
+    """Returns an array for computing, and the module to compute with: numpy, or CuPy for an array on a device."""
     if device_of(array) is None:
         return to_host(array), np
     try:
@@ -133,13 +133,13 @@ class Statistics:
 
     @property
     def deviation(self) -> float:
-        """Of the whole population."""
+        """Returns the standard deviation of the whole population."""
         return math.sqrt(self.squares / self.count) if self.count else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Which pixels are valid: what a file says, or, without one, those that are not NaN."""
+    """The mask of valid pixels: that of a file, or, without one, of pixels that are not NaN."""
 
     file: FileMask | None
     axes: Axes
@@ -156,7 +156,7 @@ class Mask:
 
 @dataclass(slots=True)
 class Steps:
-    """What happens to pixels between the caller's array and the file."""
+    """The conversions of pixels between the caller's array and the file."""
 
     dtype: np.dtype[Any]
     axes: Axes
@@ -170,7 +170,7 @@ class Steps:
     missing: Missing | None = field(default=None)
 
     def apply(self, piece: Any, own: tuple[slice, ...] | None = None) -> Any:
-        """Returns the piece as it is written. `own`: the part of it that is counted here; the rest is another piece's."""
+        """Converts a piece. `own` is the part of it that is counted here; other pieces count the rest."""
         number = device_of(piece)
         if number is None and not isinstance(piece, np.ndarray):
             piece = np.asarray(piece)
@@ -207,7 +207,7 @@ class Steps:
 
 
 def _is_kept(found: np.dtype[Any], declared: np.dtype[Any]) -> bool:
-    """Returns whether every value of a type is one of another. numpy counts integers of 64 bits as doubles, too."""
+    """Returns whether a type holds every value of another. For numpy doubles hold integers of 64 bits."""
     exact = declared.kind != "f" or found.kind == "f" or found.itemsize < declared.itemsize
     return np.can_cast(found, declared) and exact
 

@@ -1,4 +1,4 @@
-"""The raster that is to be written, described: made from an array and the arguments without a look at a
+"""Describes the raster to be written, from an array and the arguments, without reading a
 pixel.
 
 `describe` is the door: what it returns can be written, or the core says why not before the first pixel is
@@ -41,7 +41,7 @@ STATED = (
 
 @dataclass(frozen=True, slots=True)
 class RasterToWrite:
-    """What is written, in the terms of the core, and what its pixels go through."""
+    """The raster in terms of the core, and the conversions of its pixels."""
 
     array: Any
     layout: Layout
@@ -77,7 +77,7 @@ class Piece:
 
 
 def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> RasterToWrite:
-    """`data`: a DataArray, or an array of any library."""
+    """Describes `data`: a DataArray, or an array of any library."""
     named, array, attrs, dims = _taken_apart(data, arguments.dims)
     if not _is_array(array):
         try:
@@ -148,7 +148,7 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
 
 
 def _mask(metadata: ArrayMetadata, named: Any, layout: Layout, packing: Packing | None) -> Mask | None:
-    """Returns the mask image that is written: that of the file which the array was read from."""
+    """Returns the mask image to write: that of the file which the array was read from."""
     if metadata.mask == "image" and packing is not None and packing.dtype.kind in "iu":
         return Mask(None, layout.axes)
     if "mask_dropped" not in metadata.attrs:
@@ -165,7 +165,7 @@ def _mask(metadata: ArrayMetadata, named: Any, layout: Layout, packing: Packing 
 
 
 def _holds(dtype: np.dtype[Any], bits: int | None) -> bool:
-    """Returns whether samples of a type are what so few bits are read as."""
+    """Returns whether samples of this many bits are read as a type."""
     return bits is not None and dtype.kind == "u" and dtype.itemsize * 4 < max(bits, 5) < dtype.itemsize * 8
 
 
@@ -231,7 +231,7 @@ def _check_predictor(arguments: WriteArguments, dtype: np.dtype[Any]) -> None:
 
 
 def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[int]:
-    """How many halvings, or which; of a plain file those that are asked for."""
+    """Returns the number of halvings, or the levels; for a plain file only requested ones."""
     levels = arguments.overview_levels
     if not (arguments.cog or levels):
         return "none"
