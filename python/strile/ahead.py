@@ -15,7 +15,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from types import TracebackType
 from typing import Any
 
 from .errors import ForkedError
@@ -45,9 +44,7 @@ class Ahead:
             thread.start()
         return self._results()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         # When the interpreter ends a thread like these never runs again, and looks alive; `_stop_all` was there before.
         if process() != self._process or sys.is_finalizing():
             return
@@ -105,4 +102,4 @@ class Ahead:
 @atexit.register
 def _stop_all() -> None:
     for ahead in list(_under_way):
-        ahead.__exit__(None, None, None)
+        ahead.__exit__()

@@ -178,7 +178,7 @@ def window_of(window: Any, *, boundless: bool = False) -> Window | None:
     else:
         numbers = list(window) if is_listed(window) else []
         if len(numbers) == 2:
-            (row, end_row), (column, end_column) = (_ends(part, window) for part in numbers)
+            (row, end_row), (column, end_column) = (ends_of(part, window) for part in numbers)
             numbers = [column, row, end_column - column, end_row - row]
     try:
         whole = len(numbers) == 4 and all(int(number) == number for number in numbers)
@@ -210,7 +210,7 @@ def _rounding(window: Any) -> str:
     return "; round this one, `window.round_offsets().round_lengths()`"
 
 
-def _ends(part: Any, window: Any) -> tuple[Any, Any]:
+def ends_of(part: Any, window: Any) -> tuple[Any, Any]:
     """Returns first and end of a slice, or of a pair of numbers."""
     if isinstance(part, slice):
         if part.start is None or part.stop is None or part.step not in (None, 1):

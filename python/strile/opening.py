@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from . import progress as bars
-from .errors import GeoTIFFFallbackWarning
 from .grid_options import refuse_without_grid
-from .reading import cuda, eager, lazy, on_grid, opened, sidecars, vrt
+from .reading import cuda, eager, on_grid, opened, sidecars, vrt
 from .reading.arguments import UNSET, Arguments, check
-from .reading.description import Description, describe
+from .reading.description import describe
 from .reading.mask import FileMask, ends_of
+from .reading.request import warn_of_holes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -209,23 +207,17 @@ def open_geotiff(
 def _opened(call: Arguments) -> xr.DataArray:
     if call.gpu:
         cuda.require()
-    mosaic = vrt.inspect(call.source, call.band, call.band_nodata) if call.source.is_vrt else None
+    mosaic = vrt.inspect(call)
     dtype = None if mosaic is None else mosaic.dtype
     dataset = opened.dataset(call.source, level=call.level, missing=call.missing_sources, dtype=dtype)
     description = describe(call, dataset, mosaic)
     sidecars.warn_of(dataset.facts["warnings"], str(call.source), stacklevel=3)
     if call.chunks is not None:
-        _warn_of_holes(call, description)
+        # Tasks warn in other processes; an eager read warns when it reads.
+        warn_of_holes(call.source, ((hole["source"], hole["error"]) for hole in description.holes), stacklevel=3)
     if call.gpu:
         cuda.report(description.request.fallback(dataset, description.window), str(call.source), call.strict_gpu, stacklevel=4)
-    if call.chunks is not None:
-        array = lazy.read(description, lazy.sizes(description, call.chunks))
-    else:
-        array = eager.read(description, [dataset], bars.resolve(call.progress, str(call.source)))
-    if not call.source.is_object:
-        array.encoding["source"] = call.source.shown
-    # Kept by xarray as long as the array holds pixels of the file; what it computes has none.
-    array.encoding["original_shape"] = description.original_shape
+    array = eager.array_of(call, description, [dataset])
     if description.tables is not None:
         array.encoding["tables"] = description.tables
     if description.bits is not None:
@@ -236,13 +228,3 @@ def _opened(call: Arguments) -> xr.DataArray:
         )
     return array
 
-
-def _warn_of_holes(call: Arguments, description: Description) -> None:
-    """Warns when the graph is built, since tasks warn in other processes. An eager read warns when it reads."""
-    for hole in description.holes:
-        warnings.warn(
-            f"{call.source}: the source {hole['source']} leaves a hole ({hole['error']}); see "
-            "attrs['vrt_holes']",
-            GeoTIFFFallbackWarning,
-            stacklevel=4,
-        )

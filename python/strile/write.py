@@ -1,5 +1,4 @@
-"""Provides `to_geotiff`, which writes an array as GeoTIFF. `strile.writing` does the work.
-"""
+"""Provides `to_geotiff`, which writes an array as GeoTIFF. `strile.writing` does the work."""
 
 from __future__ import annotations
 

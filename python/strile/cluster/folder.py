@@ -7,7 +7,6 @@ import os
 import shutil
 import uuid
 from pathlib import Path
-from types import TracebackType
 
 
 class PartFolder:
@@ -31,9 +30,7 @@ class PartFolder:
         os.mkdir(self.path)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Under another name first: a part that is completed meanwhile does not find it.
         gone = self.path + "-gone"
         try:

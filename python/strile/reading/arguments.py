@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import environment
-from ..checks import dtype_of, flag_of, truth_of, whole
+from ..checks import dtype_of, ends_of, flag_of, truth_of, whole
 from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, StrileError, VRTStableSourcesOnlyError
 from ..pixel_window import Window
 from .source import PLACES, Source
@@ -274,7 +274,7 @@ def _unservable(
 
 
 def corners_of(window: Any) -> tuple[int, int, int, int] | None:
-    """Returns (row0, col0, row1, col1) of four numbers, of a `Window` or rasterio's, or of a pair of slices (rows, columns)."""
+    """Returns (row0, col0, row1, col1) of four numbers, of a `Window` or rasterio's, or of a pair of slices or ranges (rows, columns)."""
     if window is None:
         return None
     expected = "expected (row0, col0, row1, col1) in pixels, a Window, or a pair of slices (rows, columns)"
@@ -286,21 +286,15 @@ def corners_of(window: Any) -> tuple[int, int, int, int] | None:
         window = (row, column, row + window.height, column + window.width)
     try:
         parts = tuple(window)
-        if len(parts) == 2 and all(isinstance(part, slice) for part in parts):
-            parts = tuple(_end(part, end) for end in ("start", "stop") for part in parts)
+        if len(parts) == 2 and not isinstance(window, str | bytes):
+            (row, end_row), (column, end_column) = (ends_of(part, window) for part in parts)
+            parts = (row, column, end_row, end_column)
         numbers = tuple(operator.index(_whole(number)) for number in parts)
     except TypeError as problem:
         raise TypeError(f"window is {window!r}: {expected}") from problem
     if len(numbers) != 4:
         raise StrileError(f"window is {window!r}: {expected}")
     return numbers
-
-
-def _end(part: slice, end: str) -> int:
-    value = getattr(part, end)
-    if part.step not in (None, 1) or value is None:
-        raise StrileError(f"window has {part}: expected slices with a start and an end, and no step")
-    return int(value)
 
 
 def _whole(number: Any) -> Any:
@@ -340,7 +334,7 @@ def pixel_limit(limit: Any) -> int | None:
     """Returns `max_pixels`, checked; None leaves the limit to the core."""
     if limit is None:
         return None
-    number = whole(int(limit) if isinstance(limit, float | np.floating) and float(limit).is_integer() else limit)
+    number = whole(_whole(limit))
     if number is None:
         raise TypeError(f"max_pixels is {limit!r}: expected a whole number or None")
     return min(max(number, 0), (1 << 63) - 1)

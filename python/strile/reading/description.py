@@ -188,7 +188,7 @@ def _found(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None) -> Known:
         request=request,
         unmasked=unmasked,
         attrs=attrs | added | categories,
-        original_shape=_whole_shape(facts.level()),
+        original_shape=whole_shape(facts.level()),
         bits=None if mosaic is not None else level.fewer_bits,
         tables=None if text is None else sidecars.Tables(text, dict(categories)),
         problems=problems,
@@ -253,7 +253,7 @@ def _numbers(first: int, stop: int, along: tuple[float, float] | None, point: bo
     return np.frombuffer(_core.labels((first, stop), along, point))
 
 
-def _whole_shape(full: Level) -> tuple[int, ...]:
+def whole_shape(full: Level) -> tuple[int, ...]:
     height, width = (full.width, full.height) if full.orientation > 4 else (full.height, full.width)
     return (height, width) if full.bands == 1 else (height, width, full.bands)
 
@@ -370,26 +370,10 @@ def _pixels(
         added["mask_source"] = facts.mask_source
     elif facts.mask_source == "image" and mosaic is None and level.orientation == 1:
         added["mask_dropped"] = "image"
-    request = Request(
-        # A chunk may be read by a process that works in another folder.
-        sources=(call.source if call.chunks is None else call.source.anywhere(),),
-        versions=(tuple(dataset.version),),
-        types=(None if mosaic is None else stored.name,),
-        level=call.level,
-        reduce=call.reduce,
-        bands=bands,
-        flat=len(bands) == 1,
-        turn=None if level.orientation == 1 else (level.orientation, level.height, level.width),
-        onto=None,
-        masked=masked,
-        scaling=scaling,
-        made=made,
+    request = Request.of(
+        [call], [dataset], types=(None if mosaic is None else stored.name,), level=call.level, reduce=call.reduce, bands=bands,
+        turn=None if level.orientation == 1 else (level.orientation, level.height, level.width), onto=None, masked=masked, scaling=scaling, made=made,
         # As it is stored; bands of a mosaic may have values of their own.
-        looked_for=None if not values else values[0] if len(stated) == 1 else "nodata",
-        dtype=dtype,
-        max_pixels=call.max_pixels,
-        max_cloud_bytes=call.max_cloud_bytes,
-        missing=call.missing_sources,
-        gpu=call.gpu,
-    )
+        looked_for=None if not values else values[0] if len(stated) == 1 else "nodata", dtype=dtype,
+    )  # fmt: skip
     return request, stored if mosaic is not None and masking == "values" and stored.kind in "iu" else None, added

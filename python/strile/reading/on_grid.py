@@ -13,9 +13,9 @@ from .. import _core
 from ..errors import StrileError
 from ..facts import Facts
 from ..grid_options import PLACED, grid_of, onto_of, operation_attrs
-from . import cuda, eager, lazy, opened, vrt
+from . import cuda, eager, opened, vrt
 from .arguments import Arguments, check
-from .description import Description, band_numbers, labels_of, made_type, result_type
+from .description import Description, band_numbers, labels_of, made_type, result_type, whole_shape
 from .request import Request
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ def is_wanted(given: dict[str, Any]) -> bool:
 
 def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
     """Serves a call of `open_geotiff` with a grid. `source` may be a list."""
-    from .. import progress as bars
-
     several = isinstance(source, list | tuple)
     if several and not source:
         raise StrileError("expected at least one file to read onto the grid, got an empty list")
@@ -46,7 +44,7 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
             raise StrileError(f"{name} cannot be combined with a grid: pass bounds= or a grid of the part")
     if call.gpu:
         cuda.require()
-    mosaics = [vrt.inspect(call.source, call.band, call.band_nodata) if call.source.is_vrt else None for call in calls]
+    mosaics = [vrt.inspect(call) for call in calls]
     datasets = [
         opened.dataset(call.source, level=1, missing=call.missing_sources if mosaic else "raise", dtype=mosaic.dtype if mosaic else None)
         for call, mosaic in zip(calls, mosaics, strict=True)
@@ -55,14 +53,7 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
     if call.gpu:
         reason = _core.plan_onto(datasets, description.request.options((0, 0, 1, 1), alone=True)).fallback
         cuda.report(reason, str(call.source), call.strict_gpu, stacklevel=4)
-    if call.chunks is not None:
-        array = lazy.read(description, lazy.sizes(description, call.chunks))
-    else:
-        array = eager.read(description, datasets, bars.resolve(call.progress, str(call.source)))
-    if not several and not call.source.is_object:
-        array.encoding["source"] = call.source.shown
-    array.encoding["original_shape"] = description.original_shape
-    return array
+    return eager.array_of(call, description, datasets)
 
 
 def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mosaic | None], given: dict[str, Any]) -> Description:
@@ -96,26 +87,10 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     if call.band is not None and count > 1:
         attrs["source_band"] = call.band
     attrs |= operation_attrs(datasets, onto)
-    request = Request(
-        sources=tuple(one.source if one.chunks is None else one.source.anywhere() for one in calls),
-        versions=tuple(tuple(dataset.version) for dataset in datasets),
-        types=tuple(None if mosaic is None else mosaic.dtype for mosaic in mosaics),
-        level=1 if onto.level is None else onto.level,
-        reduce=0,
-        bands=bands,
-        flat=flat,
-        turn=None,
-        onto=onto,
-        masked=masked,
-        scaling=scaling,
-        made=made,
-        looked_for=nodata,
-        dtype=dtype,
-        max_pixels=call.max_pixels,
-        max_cloud_bytes=call.max_cloud_bytes,
-        missing=call.missing_sources,
-        gpu=call.gpu,
-    )
+    request = Request.of(
+        calls, datasets, types=tuple(None if mosaic is None else mosaic.dtype for mosaic in mosaics), level=1 if onto.level is None else onto.level,
+        reduce=0, bands=bands, turn=None, onto=onto, masked=masked, scaling=scaling, made=made, looked_for=nodata, dtype=dtype,
+    )  # fmt: skip
     height, width = grid.shape
     if call.chunks is None:
         request.check(datasets[0], (0, 0, height, width))
@@ -123,7 +98,6 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     labels = _coordinates(grid, given["like"]) if call.parse_coordinates else {}
     if not flat:
         labels["band"] = np.arange(len(bands), dtype=np.int64)
-    full = first.level()
     return Description(
         window=(0, 0, height, width),
         dims=("y", "x") if flat else ("y", "x", "band"),
@@ -134,7 +108,7 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
         request=request,
         holes=[],
         sources=[],
-        original_shape=(full.height, full.width) if full.bands == 1 else (full.height, full.width, full.bands),
+        original_shape=whole_shape(first.level()),
         level=None,
     )
 

@@ -8,7 +8,7 @@ there and then. """
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from .. import _core
 from .._core import Layout, Meaning, Onto, Place, ReadOptions
 from ..errors import GeoTIFFFallbackWarning
 from . import cuda, opened
+from .arguments import Arguments
 from .source import Source
 
 Window = tuple[int, int, int, int]
@@ -36,7 +37,6 @@ class Request:
     """The level that is read; the highest that may be needed for a grid."""
     reduce: int
     bands: tuple[int, ...]
-    flat: bool
     turn: tuple[int, int, int] | None
     """Orientation, and the height and width as stored, of an image that is turned."""
     onto: Onto | None
@@ -51,9 +51,24 @@ class Request:
     missing: str
     gpu: bool
 
+    @staticmethod
+    def of(calls: Sequence[Arguments], datasets: Sequence[Any], **own: Any) -> Request:
+        """Makes the request of calls that differ only in their sources. `own` are the other fields."""
+        call = calls[0]
+        # A chunk may be read by a process that works in another folder.
+        sources = tuple(one.source if one.chunks is None else one.source.anywhere() for one in calls)
+        versions = tuple(tuple(dataset.version) for dataset in datasets)
+        limits: dict[str, Any] = {"max_pixels": call.max_pixels, "max_cloud_bytes": call.max_cloud_bytes}
+        return Request(sources=sources, versions=versions, missing=call.missing_sources, gpu=call.gpu, **limits, **own)
+
     @property
     def source(self) -> Source:
         return self.sources[0]
+
+    @property
+    def flat(self) -> bool:
+        """Returns whether the result has no band axis."""
+        return len(self.bands) == 1
 
     def identity(self) -> tuple[Any, ...]:
         """Returns a key that differs between requests. It has the whole location: URLs are shown without their queries."""
@@ -131,7 +146,7 @@ class Request:
         first, *others = datasets
         raster = _core.read_onto(list(datasets), options, progress=progress) if others else first.read(options, progress=progress)
         if self.missing == "warn" and self.onto is None:
-            self._warn_of_holes(raster.holes)
+            warn_of_holes(self.source, raster.holes, stacklevel=6)
             if holes is not None:
                 holes.update(raster.holes)
         array = cuda.array(raster) if self.gpu else raster.numpy()
@@ -146,10 +161,9 @@ class Request:
     def _is_complex(self) -> bool:
         return self.made.kind == "c"
 
-    def _warn_of_holes(self, holes: list[tuple[str, str]]) -> None:
-        for name, problem in holes:
-            warnings.warn(
-                f"{self.source}: the source {name} leaves a hole ({problem}); see attrs['vrt_holes']",
-                GeoTIFFFallbackWarning,
-                stacklevel=4,
-            )
+
+def warn_of_holes(source: Source, holes: Iterable[tuple[str, str]], stacklevel: int) -> None:
+    """Warns about each missing source of a mosaic, of (name, problem)."""
+    for name, problem in holes:
+        text = f"{source}: the source {name} leaves a hole ({problem}); see attrs['vrt_holes']"
+        warnings.warn(text, GeoTIFFFallbackWarning, stacklevel=stacklevel + 1)

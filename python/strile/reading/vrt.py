@@ -13,7 +13,6 @@ from ..errors import StrileError, VRTUnsupportedError
 from ..facts import Facts
 from .arguments import Arguments
 from .shown import redacted
-from .source import Source
 
 _MISSING = "FileNotFoundError: there is no such file"
 _NAMED = 20
@@ -33,14 +32,16 @@ class Mosaic(NamedTuple):
         return tuple(self.values if self.apart else self.values[:1])
 
 
-def inspect(source: Source, band: int | None, band_nodata: str | None) -> Mosaic:
-    """Refuses bands that one array cannot hold."""
-    limit = environment.vrt_max_xml_bytes()
+def inspect(call: Arguments) -> Mosaic | None:
+    """Returns the bands of a VRT, and refuses bands that one array cannot hold. None for other sources."""
+    source, band = call.source, call.band
+    if not source.is_vrt:
+        return None
     if band is not None and not 0 <= band < 65_535:
         # A band that no file has; which ones there are is told once the file is open.
         band = 65_535
-    mixed = band_nodata is not None
-    return Mosaic(*_core.one_array(source.location, band=band, mixed_nodata=mixed, max_bytes=limit, remote=source.for_core()))
+    limits: dict[str, Any] = {"mixed_nodata": call.band_nodata is not None, "max_bytes": environment.vrt_max_xml_bytes()}
+    return Mosaic(*_core.one_array(source.location, band=band, remote=source.for_core(), **limits))
 
 
 def needed(
