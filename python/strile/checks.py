@@ -200,6 +200,8 @@ def window_of(window: Any, *, boundless: bool = False) -> Window | None:
 
 def is_listed(values: Any) -> bool:
     """Returns whether a value can be iterated and is not text."""
+    if isinstance(values, list | tuple):
+        return True
     text = isinstance(values, str | bytes | bytearray)
     return not text and isinstance(values, Iterable) and getattr(values, "ndim", 1) != 0
 

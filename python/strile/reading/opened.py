@@ -86,7 +86,8 @@ def _marks(path: str, found: os.stat_result) -> tuple[Any, ...]:
     marks: list[Any] = list(_state(found))
     for suffix in _SIDECARS:
         try:
-            marks.append(_state(os.stat(path + suffix)))
+            # Most files have none, and an exception takes longer than to ask.
+            marks.append(_state(os.stat(path + suffix)) if os.access(path + suffix, os.F_OK) else None)
         except OSError:
             marks.append(None)
     return tuple(marks)

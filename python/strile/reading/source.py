@@ -150,8 +150,10 @@ class Source:
 
     @cached_property
     def is_vrt(self) -> bool:
+        if self.file is not None or ".vrt" not in self.location.lower():
+            return False
         path = urlsplit(self.location).path if self.by_core else self.location
-        return self.file is None and path[-4:].lower() == ".vrt"
+        return path[-4:].lower() == ".vrt"
 
     def for_core(self) -> _core.RemoteOptions:
         """Returns the options for the URL of the source, and for those that a VRT names."""

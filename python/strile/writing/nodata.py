@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import is_bool, whole
+from .. import checks
 from ..constants import CONTRACT
 from ..errors import ConflictingNodataError, StrileError
 
@@ -46,18 +46,11 @@ def nodata_of(keyword: Any, attrs: Mapping[Any, Any]) -> Number | None:
 
 
 def number_of(value: Any, name: str) -> Number:
-    """Returns an exact integer if a number is whole, else a float."""
-    if is_bool(value):
-        raise TypeError(f"{name} is {value!r}: expected a number")
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    integer = whole(value)
-    if integer is not None:
-        return integer
-    # Text that reads as a number is still no number here: what compares with pixels must be one.
-    if not isinstance(value, (float, np.floating)):
-        raise StrileError(f"{name} is {value!r}: expected a number")
-    return float(value)
+    """Returns an exact integer if a number is whole, else a float. Text is a StrileError, even if it reads as a number."""
+    try:
+        return checks.number_of(value, name)
+    except TypeError as problem:
+        raise problem if checks.is_bool(value) else StrileError(str(problem)) from None
 
 
 def same(one: Number, other: Number) -> bool:
