@@ -379,15 +379,15 @@ def info(
 
     core = _core_of(source, storage_options)
     facts = Facts.of(core)
-    told = asdict(facts)
-    told["name"] = core.name
-    told["levels"] = told.pop("pages")[0]
+    found = asdict(facts)
+    found["name"] = core.name
+    found["levels"] = found.pop("pages")[0]
     stats, hist, checksum = flag_of(stats, "stats"), flag_of(hist, "hist"), flag_of(checksum, "checksum")
     text, text_crs = polygon_of(polygon, polygon_crs)
     if text is not None and not (stats or hist):
         raise StrileError("polygon counts pixels of statistics and histograms: pass stats=True or hist=True, or drop it")
     if stats or hist or checksum:
-        told["figures"] = _core.measure(
+        found["figures"] = _core.measure(
             core,
             statistics=stats,
             histogram=hist,
@@ -397,7 +397,7 @@ def info(
             max_pixels=pixel_limit(max_pixels),
             progress=resolve(progress, "info"),
         )
-    return told
+    return found
 
 
 def sample(
@@ -425,7 +425,7 @@ def _core_of(
         if storage_options is not None or allowed_hosts:
             raise StrileError("storage_options and allowed_hosts apply when a file is opened, and this one is open: drop them")
         return source._opened()
-    # Commands tell, compare and copy all that is known of a file.
+    # Commands show, compare and copy all metadata of a file.
     places: dict[str, Any] = {"storage_options": storage_options, "allowed_hosts": allowed_hosts}
     return opened.dataset(Source.of(source, sidecars="always", **places), level=1)
 

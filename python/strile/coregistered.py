@@ -293,9 +293,9 @@ def _alike(array: xr.DataArray) -> dict[str, Any]:
 
 def _dataset(source: Any, options: dict[str, Any]) -> Any:
     from .reading import opened
-    from .reading.source import PLACES, Source
+    from .reading.source import SOURCE_KEYWORDS, Source
 
-    return opened.dataset(Source.of(source, **{name: options[name] for name in PLACES if name in options}), level=1)
+    return opened.dataset(Source.of(source, **{name: options[name] for name in SOURCE_KEYWORDS if name in options}), level=1)
 
 
 def _same_system(one: Grid, other: Grid) -> bool:

@@ -40,7 +40,7 @@ from .progress import resolve
 from .reading import opened
 from .reading import sidecars as beside
 from .reading.arguments import halvings
-from .reading.source import PLACES, Source
+from .reading.source import SOURCE_KEYWORDS, Source
 from .values import Values, on_cpu
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def read(
     if halvings(reduce) or out is not None or (progress is not None and progress is not False):
         raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
     count_of(stream, "stream", 0)
-    handle = path if isinstance(path, Dataset) else open(path, **{name: given[name] for name in PLACES})
+    handle = path if isinstance(path, Dataset) else open(path, **{name: given[name] for name in SOURCE_KEYWORDS})
     place = Place(page=index_of(page, "page"), level=level_of(level), bands=bands_of(bands))
     meaning = Meaning(masked=flag_of(masked, "masked"), unpack=flag_of(unpack, "unpack"))
     options = ReadOptions(place, meaning, execution=execution_of(given), device=device_of(device))

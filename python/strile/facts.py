@@ -151,5 +151,5 @@ class Facts:
 
 def _record(kind: type, raw: dict[str, Any]) -> Any:
     """Makes a record of a dict of the core. Missing values, and those that are None, have their defaults."""
-    told = {one.name: raw[one.name] for one in fields(kind) if raw.get(one.name) is not None}
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()})
+    values = {one.name: raw[one.name] for one in fields(kind) if raw.get(one.name) is not None}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})

@@ -57,7 +57,7 @@ def vrt(
         raise TypeError(f"sources is {sources!r}: expected a list of paths")
     text = None if nodata is UNSET else "none" if nodata is None else str(number_of(nodata, "nodata"))
     target = path_of(path, "path")
-    told = _core.write_vrt(
+    found = _core.write_vrt(
         target,
         [path_of(source, "a source") for source in sources],
         relative=flag_of(relative, "relative"),
@@ -67,7 +67,7 @@ def vrt(
         tr=_sides(tr, "tr", "(xres, yres)"),
         nodata=text,
     )
-    for message in told:
+    for message in found:
         warnings.warn(f"{target}: {message}", RuntimeWarning, stacklevel=2)
     return target
 

@@ -13,7 +13,7 @@ from .checks import bands_of, device_of, flag_of, index_of, level_of, text_of, w
 from .origin import Origin
 from .reading import opened
 from .reading.arguments import halvings, pixel_limit
-from .reading.source import PLACES, Source
+from .reading.source import SOURCE_KEYWORDS, Source
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def prepare(path: Any, given: Mapping[str, Any]) -> PreparedRead:
     """Prepares a read by the keywords of `strile.read`, of which `strile.plan` has most."""
     masked, unpack = flag_of(given["masked"], "masked"), flag_of(given["unpack"], "unpack")
     page, reduce, level = index_of(given["page"], "page"), halvings(given["reduce"]), given["level"]
-    places = {name: given[name] for name in PLACES}
+    places = {name: given[name] for name in SOURCE_KEYWORDS}
     has_grid = given["grid"] is not None or given["polygon"] is not None
     wanted = None
     if has_grid:

@@ -30,20 +30,20 @@ def _bar(what: str) -> Callback | None:
         return _line(what) if sys.stderr.isatty() else None
     bar = tqdm(total=None, desc=what, unit="block")
 
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         if bar.total != total:
             bar.total = total
         bar.update(done - bar.n)
         if done >= total:
             bar.close()
 
-    return tell
+    return report
 
 
 def _line(what: str) -> Callback:
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         end = "\n" if done >= total else ""
         share = done / total if total else 1.0
         print(f"\r{what}: {share:4.0%} of {total} blocks", end=end, file=sys.stderr, flush=True)
 
-    return tell
+    return report

@@ -31,7 +31,7 @@ class BegunUpload:
         try:
             self._object.abort()
         except Exception as problem:
-            # What stopped the write is told; this is left to the next one.
+            # The error of the write is raised; the next write removes what is left.
             log.warning("the upload is left unfinished (remove it with `strile uploads`): %s", problem)
 
 

@@ -89,14 +89,14 @@ def ask(client: Any, folder: str | None) -> Workers:
     """Asks every worker, once. `folder`: one that all have to reach."""
 
     # Local, so that it goes by value: a worker may have no strile to find it in.
-    def tell(dask_worker: Any = None) -> dict[str, Any]:
+    def ask_worker(dask_worker: Any = None) -> dict[str, Any]:
         try:
-            from strile.cluster.workers import told
+            from strile.cluster.workers import resources
         except ImportError as problem:
             return {"lacks": f"on {dask_worker.address} strile cannot be imported ({problem})"}
-        return told(folder, dask_worker)
+        return resources(folder, dask_worker)
 
-    answers = client.run(tell)
+    answers = client.run(ask_worker)
     return Workers(tuple(answers[name] for name in sorted(answers)))
 
 
@@ -105,7 +105,7 @@ def share_cards(client: Any, shares: dict[tuple[str, str], int]) -> None:
     client.run(take_share, shares)
 
 
-def told(folder: str | None, dask_worker: Any) -> dict[str, Any]:
+def resources(folder: str | None, dask_worker: Any) -> dict[str, Any]:
     """Runs on a worker."""
     import dask
 

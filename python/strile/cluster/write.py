@@ -1,7 +1,6 @@
-"""The door: whether a raster is written by a cluster, and how one call of it goes.
+"""Writes a raster by a cluster, if there is one that can.
 
-Where it is not, the reason is told: raised where the cluster was asked for, logged where it was free. Nothing
-has been touched then.
+Otherwise the reason is raised if `cluster=True`, else logged. Nothing has been written then.
 """
 
 from __future__ import annotations
@@ -74,8 +73,8 @@ def _to_folder(
         if reason is None:
             job, parts, array = _planned(client, found, raster, arguments, target, folder.path)
             graph = build(job, parts, _source(array, raster), _optimized(array))
-            _tell(graph, parts, job, "part files" if job.in_files else "blocks as results")
-            _told(_computed(client, graph, progress), raster, arguments, target)
+            _log_plan(graph, parts, job, "part files" if job.in_files else "blocks as results")
+            _finish(_computed(client, graph, progress), raster, arguments, target)
     return reason
 
 
@@ -89,9 +88,9 @@ def _to_bucket(
         job, parts, array = _planned(client, found, raster, arguments, target, None)
         with BegunUpload(target.opened, arguments.storage_options) as begun:
             graph = build(job, parts, _source(array, raster), _optimized(array), begun.upload)
-            _tell(graph, parts, job, "parts of an upload")
+            _log_plan(graph, parts, job, "parts of an upload")
             report = bucket_computed(client, graph, begun.upload, job.token, progress)
-        _told(report, raster, arguments, target)
+        _finish(report, raster, arguments, target)
     return reason
 
 
@@ -174,7 +173,7 @@ def _planned(
     return job, parts, array
 
 
-def _tell(graph: Graph, parts: Any, job: Job, how: str) -> None:
+def _log_plan(graph: Graph, parts: Any, job: Job, how: str) -> None:
     log.info(
         "by a cluster: %d parts of up to %d by %d pixels in %d tiers, %s, encoder %s",
         len(graph.blocks),
@@ -186,7 +185,7 @@ def _tell(graph: Graph, parts: Any, job: Job, how: str) -> None:
     )
 
 
-def _told(
+def _finish(
     report: dict[str, Any], raster: RasterToWrite, arguments: WriteArguments, target: output.Target
 ) -> None:
     for message in report["warnings"]:

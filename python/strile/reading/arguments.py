@@ -19,7 +19,7 @@ from .. import environment
 from ..checks import dtype_of, ends_of, flag_of, truth_of, whole
 from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, StrileError, VRTStableSourcesOnlyError
 from ..pixel_window import Window
-from .source import PLACES, Source
+from .source import SOURCE_KEYWORDS, Source
 
 MOST_HALVINGS = 32
 """What a JPEG 2000 stream can have."""
@@ -71,7 +71,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
     name = _renamed(given, "default_name", "name", None)
     masked = _renamed(given, "masked", "mask_nodata", False)
     unpack = _renamed(given, "unpack", "mask_and_scale", False)
-    where = Source.of(source, **{name: given[name] for name in PLACES})
+    where = Source.of(source, **{name: given[name] for name in SOURCE_KEYWORDS})
     experimental = truth_of(given["allow_experimental_codecs"], "allow_experimental_codecs")
     if truth_of(given["stable_only"], "stable_only") and not experimental:
         _stable(where)

@@ -374,6 +374,6 @@ def _pixels(
         [call], [dataset], types=(None if mosaic is None else stored.name,), level=call.level, reduce=call.reduce, bands=bands,
         turn=None if level.orientation == 1 else (level.orientation, level.height, level.width), onto=None, masked=masked, scaling=scaling, made=made,
         # As it is stored; bands of a mosaic may have values of their own.
-        looked_for=None if not values else values[0] if len(stated) == 1 else "nodata", dtype=dtype,
+        searched_value=None if not values else values[0] if len(stated) == 1 else "nodata", dtype=dtype,
     )  # fmt: skip
     return request, stored if mosaic is not None and masking == "values" and stored.kind in "iu" else None, added

@@ -89,7 +89,7 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
     attrs |= operation_attrs(datasets, onto)
     request = Request.of(
         calls, datasets, types=tuple(None if mosaic is None else mosaic.dtype for mosaic in mosaics), level=1 if onto.level is None else onto.level,
-        reduce=0, bands=bands, turn=None, onto=onto, masked=masked, scaling=scaling, made=made, looked_for=nodata, dtype=dtype,
+        reduce=0, bands=bands, turn=None, onto=onto, masked=masked, scaling=scaling, made=made, searched_value=nodata, dtype=dtype,
     )  # fmt: skip
     height, width = grid.shape
     if call.chunks is None:

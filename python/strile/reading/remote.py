@@ -134,7 +134,7 @@ class Ranges:
         except (StrileError, ImportError):
             raise
         except FileNotFoundError as problem:
-            raise _told(self.name, problem) from None
+            raise _actual_error(self.name, problem) from None
         except Exception as problem:
             raise _without_credentials(self.name, problem) from None
 
@@ -151,7 +151,7 @@ def _mark(info: dict[str, Any]) -> str:
     return str(next((info[key] for key in _MARKS if info.get(key) is not None), ""))
 
 
-def _told(name: str, problem: FileNotFoundError) -> Exception:
+def _actual_error(name: str, problem: FileNotFoundError) -> Exception:
     """Returns the error for a failure that fsspec reports as a missing file."""
     cause = problem.__cause__
     if isinstance(cause, UnsafeURLError):
@@ -160,9 +160,9 @@ def _told(name: str, problem: FileNotFoundError) -> Exception:
         # Python picks the class by the number: `ConnectionRefusedError`, `TimeoutError`, … Other numbers may be those of
         # a library, as OpenSSL's are.
         number = cause.errno or 0
-        told = OSError(number, f"{os.strerror(number)}; is the address right and the server up?", name)
-        if isinstance(told, ConnectionError | TimeoutError):
-            return told
+        error = OSError(number, f"{os.strerror(number)}; is the address right and the server up?", name)
+        if isinstance(error, ConnectionError | TimeoutError):
+            return error
         return ConnectionError(redacted(f"{name}: {cause or type(cause).__name__}"))
     status = getattr(cause, "status", None)
     if status is not None:

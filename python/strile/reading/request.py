@@ -44,7 +44,7 @@ class Request:
     scaling: tuple[float, float] | None
     made: np.dtype
     """The type of the pixels as the core gives them."""
-    looked_for: int | float | Literal["nodata"] | None
+    searched_value: int | float | Literal["nodata"] | None
     dtype: np.dtype
     max_pixels: int | None
     max_cloud_bytes: int | None
@@ -142,7 +142,7 @@ class Request:
     ) -> tuple[Any, bool | None]:
         """Reads pixels of open sources before they are cast, and with `look` whether they hold nodata, masked or not.
         `holes` receives the names of sources that a mosaic skipped, and why."""
-        options = self.options(window, self.looked_for if look else None)
+        options = self.options(window, self.searched_value if look else None)
         first, *others = datasets
         raster = _core.read_onto(list(datasets), options, progress=progress) if others else first.read(options, progress=progress)
         if self.missing == "warn" and self.onto is None:

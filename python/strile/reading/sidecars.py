@@ -36,11 +36,11 @@ def categories(dataset: Any, stacklevel: int) -> tuple[dict[str, Any], Tables | 
 
 def warn_of(found: Iterable[tuple[str, str, str]], name: str, stacklevel: int) -> None:
     """Warns about each sidecar of the warnings (code, place, message) of an opened file."""
-    told: dict[str, list[str]] = {}
+    by_place: dict[str, list[str]] = {}
     for code, place, message in found:
         if code == UNUSABLE_SIDECAR or place in _PLACES:
-            told.setdefault(place, []).append(message)
-    for place, messages in told.items():
+            by_place.setdefault(place, []).append(message)
+    for place, messages in by_place.items():
         warn(name, place, messages, stacklevel + 1)
 
 

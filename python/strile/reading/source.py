@@ -25,7 +25,7 @@ from .storage import Storage, refuse, service_of, storage_of
 if TYPE_CHECKING:
     from .. import _core
 
-PLACES = ("allow_outside", "allowed_roots", "allowed_hosts", "storage_options", "anonymous", "store", "sidecars")
+SOURCE_KEYWORDS = ("allow_outside", "allowed_roots", "allowed_hosts", "storage_options", "anonymous", "store", "sidecars")
 """Keywords of readers that say where a source is and how it is reached."""
 _SIDECARS = ("auto", "always", "never")
 

@@ -38,7 +38,7 @@ def inspect(call: Arguments) -> Mosaic | None:
     if not source.is_vrt:
         return None
     if band is not None and not 0 <= band < 65_535:
-        # A band that no file has; which ones there are is told once the file is open.
+        # A band that no file has: the error names the bands when the file is open.
         band = 65_535
     limits: dict[str, Any] = {"mixed_nodata": call.band_nodata is not None, "max_bytes": environment.vrt_max_xml_bytes()}
     return Mosaic(*_core.one_array(source.location, band=band, remote=source.for_core(), **limits))
