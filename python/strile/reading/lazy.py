@@ -45,7 +45,7 @@ def array(description: Description, chunks: tuple[int, int]) -> Any:
 
     request = description.request
     height, width = description.shape[:2]
-    rows, columns = _split(height, chunks[0]), _split(width, chunks[1])
+    rows, columns = split(height, chunks[0]), split(width, chunks[1])
     tasks = len(rows) * len(columns)
     if tasks > MAX_TASKS:
         raise StrileError(
@@ -79,7 +79,8 @@ def read_chunk(request: Request, window: Window) -> Any:
     return request.read(window)
 
 
-def _split(length: int, size: int) -> tuple[int, ...]:
+def split(length: int, size: int) -> tuple[int, ...]:
+    """Returns the lengths of the parts of an axis, the last of which may be shorter."""
     whole, rest = divmod(length, size)
     return (size,) * whole + ((rest,) if rest else ())
 

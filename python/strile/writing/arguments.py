@@ -143,9 +143,7 @@ def _level(level: Any, compression: str) -> int | None:
         instead = "use quality=" if compression in QUALITIES else f"only {', '.join(LEVELS)} have levels"
         raise StrileError(f"compression_level={number} has no meaning for compression {compression!r}: {instead}")
     if not bounds[0] <= number <= bounds[1]:
-        raise StrileError(
-            f"compression_level={number} is out of range: expected {bounds[0]} to {bounds[1]} for {compression}"
-        )
+        raise StrileError(f"compression_level={number} is out of range: expected {bounds[0]} to {bounds[1]} for {compression}")
     return number
 
 
@@ -156,9 +154,7 @@ def _quality(quality: Any, compression: str) -> int | None:
     if number is None:
         raise TypeError(f"quality is {quality!r}: expected an integer or None")
     if compression not in QUALITIES:
-        raise StrileError(
-            f"quality={number} has no meaning for compression {compression!r}: only {', '.join(QUALITIES)} have it"
-        )
+        raise StrileError(f"quality={number} has no meaning for compression {compression!r}: only {', '.join(QUALITIES)} have it")
     if not 1 <= number <= 100:
         raise StrileError(f"quality={number} is out of range: expected 1 to 100")
     return number
