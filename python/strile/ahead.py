@@ -1,8 +1,7 @@
-"""Results made ahead by threads: a bounded number of them is under way or waits to be taken, and they come in order.
+"""Makes results ahead by threads: a bounded number of them is in progress or waits to be taken, and they come in order.
 
-Nothing after the first error is begun, nor anything when the results are not wanted any more; leaving the context, and the end
-of the interpreter, wait for what is under way, so nothing runs after. A child of a fork does not have the threads and is told
-so."""
+No result is started after the first error, or after the context is left. Leaving it, and the end of the interpreter, wait for running
+reads. A child of a fork does not have the threads, and gets an error."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
         raise StrileError(
             f"reproject takes arrays in host memory and this one is of {kind}: read its file onto the grid (open_geotiff with grid=), or compute it first"
         )
-    # What an engine notes about how a file stores the values: they are reprojected as they are.
+    # Without the notes of an engine on how a file stores the values: they are reprojected unchanged.
     plain = array.copy(deep=False)
     plain.encoding = {ORIGINAL: array.encoding.get(ORIGINAL)}
     if KEPT in array.encoding:
@@ -201,7 +201,7 @@ class File:
     source_crs: str | None
     """The reference system that the file takes from the array because it states none."""
     is_aligned: bool
-    """Whether a window of its pixels lies in the system of the array."""
+    """Whether the file is in the system of the array, so that a window of it suffices."""
     datum_shift: str
 
     @staticmethod

@@ -34,7 +34,7 @@ Counts = tuple[int, int]
 """Missing pixels, and valid ones that hold the nodata value."""
 
 Encoded = tuple[Blocks | None, Any, Counts]
-"""What a task gives: blocks, where they are not in files, the pixels it hands on, where there are any, and counts."""
+"""The result of a task: blocks, unless they are in files, the pixels it hands on, if there are any, and counts."""
 
 Cut = tuple[slice, ...]
 
@@ -78,7 +78,7 @@ def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int,
         writer = planned(job, device).encode(*at, path=path, threads=cores(job.threads))
         for array, (row, column, cut) in zip(arrays, places, strict=True):
             piece = array if cut is None else array[cut]
-            # What parts hand on is as it is written already, all bands of a pixel side by side.
+            # Pixels that parts hand on are stored as they are written, all bands of a pixel side by side.
             if at[0] == 0:
                 own = None if missing is None else _own(job, at, piece, (row, column))
                 piece, axes = steps.apply(piece, own), steps.axes
@@ -115,7 +115,7 @@ def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int,
 
 
 def _own(job: Job, at: Address, piece: Any, start: tuple[int, int]) -> tuple[slice, ...]:
-    """Where a piece lies in its part: edges for overviews are counted by the neighbour whose pixels they are."""
+    """Returns the part of a piece that its task counts: edges for overviews are counted by the neighbour that owns them."""
     left, top, width, height = planned(job, "cpu").part(*at)["own"]
     cuts = [slice(None)] * len(job.steps.axes)
     for axis, first, begin, length in (("y", start[0], top, height), ("x", start[1], left, width)):

@@ -22,7 +22,7 @@ from ..pixel_window import Window
 from .source import SOURCE_KEYWORDS, Source
 
 MOST_HALVINGS = 32
-"""What a JPEG 2000 stream can have."""
+"""The most wavelet levels of a JPEG 2000 stream."""
 
 
 class _Unset:

@@ -115,7 +115,7 @@ def _checked_code(code: int, name: str) -> int:
 
 
 def _check_agree(first: tuple[str, Any], second: tuple[str, Any]) -> None:
-    """Raises where two statements, each with its name, mean two systems. What cannot be read is told later, by itself."""
+    """Raises if two statements, each with its name, mean two systems. Statements that cannot be parsed are reported later."""
     try:
         one, other = _meaning(first[1]), _meaning(second[1])
     except (StrileError, TypeError):

@@ -119,7 +119,7 @@ def packing_of(attrs: Mapping[Any, Any], sentinel: Number | None, current: np.dt
             "only what open_geotiff(unpack=True) gave can be packed"
         )
     if stated is None and isinstance(attrs.get("nodata"), np.integer):
-        # What was unpacked without a note of its type still tells it by its sentinel.
+        # Without a note of the type, the type of the nodata value is that of the file.
         stated = attrs["nodata"].dtype
     try:
         dtype = np.dtype(current if stated is None else stated)

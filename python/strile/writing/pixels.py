@@ -163,7 +163,7 @@ class Steps:
     declared: np.dtype[Any] | None = None
     """The type that a dask array says its chunks have."""
     device: str = "cpu"
-    """Where the writer's engine is."""
+    """The device of the writer's engine."""
     packing: Packing | None = None
     inverted: bool = False
     statistics: Statistics | None = field(default=None)
