@@ -43,7 +43,7 @@ class Over:
 
     @staticmethod
     def of(dataset: Any, grid: Any, like: Any, coregister: bool, auto_reproject: bool, given: Mapping[str, Any]) -> Over:
-        """`given` are keywords of reads onto a grid."""
+        """Makes the target of a read. `given` are keywords of reads onto a grid."""
         if like is None:
             return Over(None if grid is None else grid_like(grid))
         if grid is not None:

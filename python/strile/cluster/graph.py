@@ -46,7 +46,7 @@ class Graph:
 def build(
     job: Job, parts: Any, source: Source, below: dict[Hashable, Any], upload: Upload | None = None
 ) -> Graph:
-    """`below`: the tasks that compute the pixels of `source`. `upload`: where the file is an object of a bucket."""
+    """Builds the graph of tasks. `below` are the tasks that compute the pixels of `source`; `upload` is that of an object of a bucket."""
     token, plan = job.token, f"strile-plan-{job.token}"
     graph: dict[Hashable, Any] = {**below, plan: job}
     blocks: dict[Hashable, int] = {}

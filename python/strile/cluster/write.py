@@ -195,7 +195,7 @@ def _finish(
 
 
 def _check_memory(part: tuple[int, int], block: tuple[int, int], pixel: int, room: int | None) -> None:
-    """A part that a worker cannot hold ends in `KilledWorker`, after several workers have died of it; chunks are made by
+    """Refuses a part that a worker cannot hold: it would end in `KilledWorker`, after several workers have died of it. Chunks are made by
     workers also where this process writes. `room` is that of the smallest worker."""
     pixels, blocks = math.prod(part) * pixel, math.prod(block) * pixel
     needed = least_memory(pixels, blocks)

@@ -250,7 +250,7 @@ def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[in
 
 
 def _tables(metadata: ArrayMetadata, bands: int) -> tuple[str, tuple[int, ...]] | None:
-    """Attribute and colour tables as text, and which of its bands (from 0) each band is: of an array that has the categories
+    """Returns attribute and colour tables as text, and which of its bands (from 0) each band is, if the array has the categories
     of its file."""
     own = {key: metadata.attrs[key] for key in ("category_names", "category_colors") if key in metadata.attrs}
     if metadata.tables is None or own != metadata.tables.attrs:
