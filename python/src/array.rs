@@ -1,9 +1,9 @@
 //! Arrays of other libraries, as memory: numpy and anything with a buffer, CuPy and anything with
 //! `__cuda_array_interface__`, torch, JAX and anything with DLPack.
 //!
-//! Nothing is copied. An array is refused where its type is none of strile's, its bytes are not in native order, or it is
-//! not writable where it has to be; one to be written to also where an axis runs backwards. On a device, what was
-//! queued on the memory is waited for here, so that it may be touched from then on.
+//! Nothing is copied. An array is refused if strile does not have its type, its bytes are not in native order, or it is
+//! read-only but must be written; an array to write to also if an axis runs backwards. On a device, work that was
+//! queued on the memory is waited for, so the memory may be used afterwards.
 
 #![expect(unsafe_code, reason = "memory of others, by its address")]
 
@@ -30,11 +30,11 @@ pub(crate) struct View {
     pub(crate) shape: Vec<u64>,
     /// In bytes, one for each axis; negative where an axis runs backwards, 0 where it repeats a sample.
     pub(crate) strides: Vec<i64>,
-    /// What the memory lives as long as.
+    /// Keeps the memory alive.
     pub(crate) keep: Arc<dyn Any + Send + Sync>,
 }
 
-/// Which axis of an array is which; one of two axes has rows and columns.
+/// The order of the axes of an array; an array of two axes has rows and columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Axes {
     /// Bands, rows, columns.
@@ -46,13 +46,13 @@ pub(crate) enum Axes {
 }
 
 impl View {
-    /// An array to read from; truth values are bytes. `stream` is the CUDA stream that the caller used it on, where they
+    /// Makes an array to read from; truth values are bytes. `stream` is the CUDA stream that the caller used it on, where they
     /// say so.
     pub(crate) fn new(object: &Bound<'_, PyAny>, stream: Option<u64>) -> PyResult<Self> {
         Self::found(object, Access { writable: false }, stream)
     }
 
-    /// An array to write to.
+    /// Returns an array to write to.
     pub(crate) fn writable(object: &Bound<'_, PyAny>, stream: Option<u64>) -> PyResult<Self> {
         Self::found(object, Access { writable: true }, stream)
     }
@@ -196,7 +196,7 @@ impl View {
         })
     }
 
-    /// An output in this memory.
+    /// Returns an output in this memory.
     pub(crate) fn output(&self, axes: Axes) -> PyResult<Output> {
         let spec = self.spec(axes)?;
         let wrong = |error: OutputError| refused(format!("the array cannot be written to: {error}"));
@@ -221,7 +221,7 @@ impl View {
         output.map_err(wrong)
     }
 
-    /// An output for the windows of batches in this memory.
+    /// Returns an output for the windows of batches in this memory.
     pub(crate) fn batch_output(&self) -> PyResult<BatchOutput> {
         let output = self.output(Axes::Nbyx)?;
         let windows = self.shape.first().and_then(|&windows| u32::try_from(windows).ok());
@@ -229,7 +229,7 @@ impl View {
     }
 }
 
-/// What is wanted of an array.
+/// The access that an array must allow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
     writable: bool,
@@ -243,7 +243,7 @@ impl Access {
         }
     }
 
-    /// The type of samples of that byte order, kind and size.
+    /// Returns the type of samples of that byte order, kind and size.
     pub(crate) fn type_of(self, order: char, kind: char, size: usize) -> PyResult<DataType> {
         let foreign = if cfg!(target_endian = "big") { '<' } else { '>' };
         if order == foreign && size > 1 {
@@ -286,7 +286,7 @@ fn dict_of<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Bound
     }
 }
 
-/// The device of an array that gives `__cuda_array_interface__`, which itself does not say.
+/// Returns the device of an array that gives `__cuda_array_interface__`, which itself does not say.
 fn device_of(object: &Bound<'_, PyAny>) -> PyResult<u32> {
     if object.hasattr("__dlpack_device__")? {
         let (kind, index): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
@@ -310,7 +310,7 @@ fn device_of(object: &Bound<'_, PyAny>) -> PyResult<u32> {
     }
 }
 
-/// What the two array interfaces have in common.
+/// The part that the two array interfaces have in common.
 struct Interface {
     address: usize,
     shape: Vec<u64>,
@@ -351,7 +351,7 @@ impl Interface {
     }
 }
 
-/// Strides of row-major memory without gaps.
+/// Makes strides of row-major memory without gaps.
 pub(crate) fn contiguous(shape: &[u64], data_type: DataType) -> Vec<i64> {
     let mut next = data_type.size() as u64;
     let mut strides: Vec<i64> = shape

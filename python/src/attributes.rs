@@ -1,12 +1,12 @@
-//! The attributes of a read: what the tags, the GeoKeys and GDAL's metadata of a file state.
+//! Makes the attributes of a read from the tags, the GeoKeys and GDAL's metadata of a file.
 //!
-//! A key is there when the file has the feature, at every level: an overview that has no metadata, tags or resolution of
-//! its own shows those of the full resolution. Tags about the layout of the file never show.
+//! A file has the key of each feature that it has, at every level: an overview without metadata, tags or resolution of
+//! its own has those of the full resolution. Tags about the layout of the file are left out.
 
+use crate::arguments::Value;
 use crate::dataset::{Dataset, data_type};
 use crate::error::{fallback_warning, refused, strile_error};
 use crate::facts;
-use crate::given::Value;
 use crate::grid::Grid;
 use crate::placement::{Placement, numbers_of};
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ fn invalid(problem: InvalidValue) -> PyErr {
     refused(problem.to_string())
 }
 
-/// Returns what the tags of a level state about the image and not about its layout. Empty for a VRT.
+/// Returns attributes of the tags of a level, without those about the layout of the file. Empty for a VRT.
 #[pyfunction]
 pub(crate) fn stated<'py>(py: Python<'py>, dataset: &Dataset, level: usize) -> PyResult<Bound<'py, PyDict>> {
     let attrs = PyDict::new(py);
@@ -78,7 +78,7 @@ pub(crate) fn stated<'py>(py: Python<'py>, dataset: &Dataset, level: usize) -> P
     Ok(attrs)
 }
 
-/// A further tag as (tag, type, count, value), rationals as numbers.
+/// Returns a further tag as (tag, type, count, value), rationals as numbers.
 fn extra_tag<'py>(py: Python<'py>, field: &StoredField) -> PyResult<Bound<'py, PyTuple>> {
     if !matches!(field.field_type, FieldType::Rational | FieldType::SRational) {
         return facts::field(py, field);

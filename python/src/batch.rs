@@ -1,11 +1,11 @@
-//! `read_batch`, and the headers of files that batches share.
+//! Provides `read_batch`, and the headers of files that batches share.
 
+use crate::arguments::{Value, shown, word};
 use crate::array::View;
 use crate::dataset::Dataset;
 use crate::dict::dict;
 use crate::error::refused;
-use crate::given::{Value, shown, word};
-use crate::raster::{Raster, told_by_window};
+use crate::raster::{Raster, window_fault_pairs};
 use crate::reading::Result;
 use crate::request::{Execution, Meaning, Place};
 use crate::{call, device, remote};
@@ -20,7 +20,7 @@ use strile::io::RemoteOptions;
 use strile::read::Area;
 use strile::{BatchOptions, Context, Input, Location, OpenOptions};
 
-/// Headers of files that were opened: bounded, and looked up again where a file has changed.
+/// Headers of opened files: bounded in number, and read again if a file has changed.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Headers {
     kept: strile::batch::Headers,
@@ -56,7 +56,7 @@ impl Headers {
         Ok(Self { kept, limits, index, sidecars })
     }
 
-    /// Pickled they are limits and the place of the index: headers are read anew in the other process.
+    /// Pickles limits and the path of the index: the other process reads headers anew.
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
         let limits = &self.limits;
         let keywords = dict!(
@@ -65,13 +65,13 @@ impl Headers {
         Ok((PyTuple::empty(py), keywords))
     }
 
-    /// The place of the index, if there is one.
+    /// Returns the place of the index, if there is one.
     #[getter]
     fn index(&self) -> Option<PathBuf> {
         self.index.clone()
     }
 
-    /// Files whose headers are kept, bytes that these take, and files that are open.
+    /// Counts files whose headers are kept, the bytes of these, and open files.
     fn held(&self, py: Python<'_>) -> PyResult<(usize, u64, usize)> {
         call::detached(py, || self.kept.held())
     }
@@ -82,10 +82,10 @@ impl Headers {
     }
 }
 
-/// A limit of `Headers`, where one is given.
+/// Returns a limit of `Headers`, where one is given.
 fn limit<T: TryFrom<i128>>(name: &str, given: Option<&Bound<'_, PyAny>>, usual: T) -> PyResult<T> {
     let Some(value) = given else { return Ok(usual) };
-    let number = crate::given::integer(value).and_then(|number| T::try_from(number).ok());
+    let number = crate::arguments::integer(value).and_then(|number| T::try_from(number).ok());
     number.ok_or_else(|| refused(format!("{name} is {}: expected a whole number, 0 or more", shown(value))))
 }
 
@@ -141,7 +141,7 @@ fn area(kind: &str, [a, b, c, d]: [&Bound<'_, PyAny>; 4]) -> PyResult<Area> {
 /// A polygon as Python gives it: its text and its reference system, as `crate::onto::polygon` takes them.
 type Clipped<'py> = Option<(String, Option<Bound<'py, PyAny>>)>;
 
-/// One polygon for all windows, or one per window.
+/// Returns one polygon for all windows, or one per window.
 fn polygons_of(list: &[Clipped<'_>], windows: usize) -> PyResult<Vec<Option<Arc<Polygon>>>> {
     let one = |given: &Clipped<'_>| -> PyResult<Option<Arc<Polygon>>> {
         let Some((text, crs)) = given else { return Ok(None) };
@@ -179,7 +179,7 @@ fn windows_of(
 pub(crate) const SAMPLINGS: [(&str, Sampling); 3] =
     [("nearest", Sampling::Nearest), ("bilinear", Sampling::Bilinear), ("average", Sampling::Average)];
 
-/// Windows of files, in one array; see `_core.pyi`.
+/// Reads windows of files into one array; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (files, windows, headers, place=None, meaning=None, execution=None, *, kind="pixels", size=None,
                     sufficient=false, resampling="nearest", fill=None, bounds_crs=None, polygons=Vec::new(), device=None,
@@ -232,7 +232,7 @@ pub(crate) fn read_batch<'py>(
     let (context, remote) = (execution.context()?, remote::options(remote));
     let asked = (&options, output.as_ref(), to, sufficient);
     let work = || read(all, windows, (&headers.kept, &remote), asked, &context);
-    call::run(py, &context.cancel, None, work)?.told(py, "a batch", out)
+    call::run(py, &context.cancel, None, work)?.into_python(py, "a batch", out)
 }
 
 fn read(
@@ -259,7 +259,7 @@ fn read(
     let pixels = match (output, to) {
         (Some(output), _) => {
             let (_, faults) = strile::batch::read_batch_into(output, &files, &windows, options, context)?;
-            return Ok(Result::Filled(told_by_window(&faults)));
+            return Ok(Result::Filled(window_fault_pairs(&faults)));
         }
         (None, Location::Cuda(index)) => {
             strile::batch::read_batch_on_device(index, &files, &windows, options, context)?
@@ -269,10 +269,10 @@ fn read(
     Ok(Result::Pixels(Raster::new(pixels)?))
 }
 
-/// Files, and why each was left out.
+/// Files that were left out, each with the reason.
 type Skipped = Vec<(PathBuf, String)>;
 
-/// Writes an index of the headers of files and URLs: how many there are in it, its bytes, and those that are not, with why.
+/// Writes an index of the headers of files and URLs. Returns the number of files in it, its bytes, and the files left out with the reasons.
 #[pyfunction]
 #[pyo3(signature = (target, files, *, sidecars=true, remote=None))]
 pub(crate) fn write_header_index(
@@ -287,11 +287,11 @@ pub(crate) fn write_header_index(
     let options = OpenOptions::new().remote(remote).sidecars(sidecars).cancel(context.cancel.clone());
     let work = || strile::batch::write_header_index(target, &files, &options, &context);
     let report = call::run(py, &context.cancel, None, work)?;
-    let told = |(path, error): (PathBuf, strile::Error)| (path, error.to_string());
-    Ok((report.files, report.bytes, report.skipped.into_iter().map(told).collect()))
+    let entry = |(path, error): (PathBuf, strile::Error)| (path, error.to_string());
+    Ok((report.files, report.bytes, report.skipped.into_iter().map(entry).collect()))
 }
 
-/// How files are opened: URLs that lead to this machine or into a private network are refused.
+/// Returns how files are opened: URLs of this machine or of a private network are refused.
 fn guarded() -> OpenOptions {
     OpenOptions::new().remote(RemoteOptions::new().deny_private_hosts(true))
 }

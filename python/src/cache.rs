@@ -1,9 +1,9 @@
-//! The block cache of the process.
+//! Controls the block cache of the process.
 
+use crate::arguments::{integer, shown};
 use crate::call;
 use crate::dict::dict;
 use crate::error::refused;
-use crate::given::{integer, shown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
@@ -20,14 +20,14 @@ pub(crate) fn set_cache_limit(py: Python<'_>, bytes: &Bound<'_, PyAny>) -> PyRes
     call::detached(py, || strile::cache::set_limit(limit))
 }
 
-/// Keeps encoded blocks of remote files in a folder, too; None ends that.
+/// Also keeps encoded blocks of remote files in a folder; None turns that off.
 #[pyfunction]
 #[pyo3(signature = (path, limit=DEFAULT_FOLDER_LIMIT))]
 pub(crate) fn set_cache_folder(py: Python<'_>, path: Option<PathBuf>, limit: u64) -> PyResult<()> {
     call::run_at_once(py, || strile::cache::set_folder(path.as_deref(), limit))
 }
 
-/// What the block cache of the process holds, and how often it helped.
+/// Returns the contents of the block cache of the process, and its hits and misses.
 #[pyfunction]
 pub(crate) fn cache_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = strile::cache::stats();

@@ -1,8 +1,8 @@
-//! Runs work of the library for Python: the interpreter let go, signals and progress looked after.
+//! Runs work of the library for Python: releases the interpreter's lock, and handles signals and progress.
 //!
-//! On the main thread the work is done by another one, so that Ctrl-C is seen within the time of a look; on others, and
-//! where it is over at once or the system has no thread for it, it is done in place. Either way nothing is under way any
-//! more when `run` returns. A panic of the library is a bug, and still an exception like others: `InternalError`.
+//! For the main thread another thread does the work, so that Ctrl-C is noticed within `LOOK`. For other threads, and
+//! if the work is short or no thread can be started, it is done in place. Either way no work is left
+//! when `run` returns. A panic of the library is a bug, and becomes an exception: `InternalError`.
 
 use crate::error::{exception, refused, strile_error};
 use pyo3::prelude::*;
@@ -15,10 +15,10 @@ use std::time::Duration;
 use strile::engine::Budget;
 use strile::{Cancel, Context};
 
-/// Between looks for signals and news of progress.
+/// Time between checks for signals and progress.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a call may take: bytes of memory and threads. Calls that name no memory share the budget of the process.
+/// Makes the context of a call with its memory and threads. Calls without a memory limit share the budget of the process.
 pub(crate) fn context(memory: Option<u64>, threads: Option<usize>) -> PyResult<Context> {
     // Asked once: the answer takes longer than a small read.
     static THREADS: OnceLock<NonZeroUsize> = OnceLock::new();
@@ -37,7 +37,7 @@ pub(crate) fn context(memory: Option<u64>, threads: Option<usize>) -> PyResult<C
     })
 }
 
-/// Blocks done, and how many there are in all.
+/// Blocks done, and the total.
 #[derive(Default)]
 pub(crate) struct Count {
     done: AtomicU64,
@@ -45,17 +45,17 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// How many blocks there will be, once that is known.
+    /// Sets the total.
     pub(crate) fn expect(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// So many blocks more.
+    /// Adds to the total.
     pub(crate) fn expect_more(&self, blocks: u64) {
         self.total.fetch_add(blocks, Ordering::Relaxed);
     }
 
-    /// All of them are done: some may have needed no work.
+    /// Marks all blocks as done: some may have needed no work.
     pub(crate) fn complete(&self) {
         self.done.store(self.total.load(Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -72,15 +72,15 @@ impl strile::engine::Progress for Count {
     }
 }
 
-/// Who wants to know how far work is: called with what is done and what there is in all.
+/// A callback for progress, called with the blocks done and the total.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch<'a, 'py> {
     pub(crate) count: &'a Count,
     pub(crate) progress: &'a Bound<'py, PyAny>,
 }
 
-/// Does `work`, which `cancel` stops, and waits for it. An exception of the watcher's, or of a signal's handler, cancels
-/// the work and is raised when that has ended.
+/// Does `work`, which `cancel` stops, and waits for it. An exception of the callback, or of a signal handler, cancels
+/// the work and is raised when the work has ended.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     cancel: &Cancel,
@@ -90,13 +90,13 @@ pub(crate) fn run<T: Send>(
     if watch.is_none() && !is_main_thread(py)? {
         return run_at_once(py, work);
     }
-    let mut told = None;
+    let mut reported = None;
     let mut look = |at_end: bool| {
         py.check_signals()?;
         let Some(Watch { count, progress }) = watch else { return Ok(()) };
         let now = count.now();
-        if (now.1 > 0 || at_end) && told != Some(now) {
-            told = Some(now);
+        if (now.1 > 0 || at_end) && reported != Some(now) {
+            reported = Some(now);
             progress.call1(now)?;
         }
         Ok(())
@@ -138,7 +138,7 @@ pub(crate) fn run<T: Send>(
     })
 }
 
-/// Does work that is over before anyone could want to stop it, on this thread.
+/// Does short work on this thread, without checks for signals.
 pub(crate) fn run_at_once<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> strile::Result<T> + Send,
@@ -146,7 +146,7 @@ pub(crate) fn run_at_once<T: Send>(
     detached(py, work)?.map_err(exception)
 }
 
-/// Does anything without the interpreter, on this thread.
+/// Does work without the interpreter's lock, on this thread.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     py.detach(|| catch_unwind(AssertUnwindSafe(work)).map_err(|panic| words_of(panic.as_ref())))
         .map_err(|words| internal(py, &words))
@@ -188,7 +188,7 @@ pub(crate) fn _panic(py: Python<'_>, place: &str) -> PyResult<()> {
     }
 }
 
-/// Whether signals arrive on this thread.
+/// Returns whether signals arrive on this thread.
 fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     let threading = py.import("threading")?;
     let main = threading.call_method0("main_thread")?.getattr("ident")?;

@@ -1,4 +1,4 @@
-//! Class names and colours: as attributes of a read, and as the text of `.aux.xml`.
+//! Converts class names and colours to attributes of a read, and to the text of `.aux.xml`.
 
 use crate::dataset::Dataset;
 use pyo3::prelude::*;

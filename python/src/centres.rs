@@ -1,7 +1,7 @@
-//! Where an array lies: its transform and its coordinates as `to_geotiff` takes them.
+//! Finds the transform of an array in its attributes and coordinates, for `to_geotiff`.
 
+use crate::arguments::{elements, float, shown};
 use crate::error::strile_error;
-use crate::given::{elements, float, shown};
 use crate::placement::{Transform, numbers_of};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

@@ -1,4 +1,4 @@
-//! The program `strile` inside the Python package.
+//! Runs the program `strile` inside the Python package.
 
 use pyo3::prelude::*;
 use std::ffi::OsString;

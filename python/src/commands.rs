@@ -1,10 +1,10 @@
-//! What the commands `overview`, `cog validate` and `compare` do, for Python.
+//! Provides the commands `overview`, `cog validate` and `compare` for Python.
 
+use crate::arguments::word;
 use crate::call;
 use crate::dataset::Dataset;
 use crate::device;
 use crate::dict::{Dicts, dict};
-use crate::given::word;
 use crate::write_options::resampling_named;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -48,7 +48,7 @@ pub(crate) fn add_overviews<'py>(
     let outcome =
         call::run(py, &context.cancel, None, || strile::overview::add_overviews(&path, &options, &context))?;
     match outcome {
-        OverviewOutcome::Written(report) => told(py, &report, &report.warnings),
+        OverviewOutcome::Written(report) => report_dict(py, &report, &report.warnings),
         OverviewOutcome::AlreadyThere(_) | OverviewOutcome::NotNeeded => {
             Ok(dict!(py; "warnings" => Vec::<String>::new()))
         }
@@ -62,7 +62,7 @@ pub(crate) fn remove_overviews(py: Python<'_>, path: PathBuf, external: bool) ->
     call::run_at_once(py, || strile::overview::remove_overviews(&path, external))
 }
 
-/// Whether an opened file is a Cloud-Optimized GeoTIFF.
+/// Returns whether an opened file is a Cloud-Optimized GeoTIFF, with findings.
 #[pyfunction]
 #[pyo3(signature = (source, *, strict=false))]
 pub(crate) fn validate_cog<'py>(
@@ -93,7 +93,7 @@ fn of_finding<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, Py
     Ok(dict!(py; finding { code, place, message, advice, count }, "found_by" => found_by))
 }
 
-/// How two opened files differ.
+/// Returns the differences of two opened files.
 #[pyfunction]
 #[pyo3(signature = (a, b, *, tolerance=0.0, structure=false, decode_on="auto", max_pixels=None))]
 pub(crate) fn compare<'py>(
@@ -119,17 +119,17 @@ pub(crate) fn compare<'py>(
         let other = second.tiff().ok_or_else(|| mosaic(second.name()))?;
         one.compare(other, &options, &context)
     })?;
-    let told = |difference: &Difference| {
+    let entry = |difference: &Difference| {
         let samples = difference.samples.as_ref().map(|samples| {
             PyResult::Ok(dict!(py; samples { count, compared, largest, band, row, column, a, b }))
         });
         let samples = samples.transpose()?;
         Ok(dict!(py; difference { category, place, message }, "samples" => samples))
     };
-    found.iter().map(told).collect()
+    found.iter().map(entry).collect()
 }
 
-pub(crate) fn told<'py>(
+pub(crate) fn report_dict<'py>(
     py: Python<'py>,
     report: &WriteReport,
     warnings: &[String],

@@ -1,11 +1,11 @@
-//! What the command `convert` does, for Python.
+//! Provides the command `convert` for Python.
 
+use crate::arguments::{Float, Int, Row, Value, word};
 use crate::call::{self, Count, Watch};
-use crate::commands::told;
+use crate::commands::report_dict;
 use crate::dataset::Dataset;
 use crate::dict::{Dicts, dict};
 use crate::error::refused;
-use crate::given::{Float, Int, Row, Value, word};
 use crate::remote;
 use crate::write_options::{FORMATS, resampling_named};
 use crate::{crs, device, onto, request, sink};
@@ -53,7 +53,7 @@ pub(crate) fn convert<'py>(
     })?;
     let mut warnings = notes.warnings.clone();
     warnings.extend(report.warnings.iter().cloned());
-    told(py, &report, &warnings)
+    report_dict(py, &report, &warnings)
 }
 
 /// Converts files into a folder; see `_core.pyi`.
@@ -81,11 +81,11 @@ pub(crate) fn convert_many<'py>(
     let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });
     let (items, outcomes) = call::run(py, &context.cancel, watch, || {
         let items = strile::convert::plan_many(&inputs, &many)?;
-        let outcomes = strile::convert::convert_many(&items, options, &many, &context, &Told(&count))?;
+        let outcomes = strile::convert::convert_many(&items, options, &many, &context, &Counted(&count))?;
         count.complete();
         Ok((items, outcomes))
     })?;
-    let told = |(item, outcome): (&ManyItem, ManyOutcome)| {
+    let entry = |(item, outcome): (&ManyItem, ManyOutcome)| {
         let (state, error, warnings) = match outcome {
             ManyOutcome::Written(report) => {
                 let faults = report.faults.iter().map(|fault| format!("filled: {fault}"));
@@ -96,10 +96,10 @@ pub(crate) fn convert_many<'py>(
         };
         Ok(dict!(py; item { input, output }, "state" => state, "error" => error, "warnings" => warnings))
     };
-    items.iter().zip(outcomes).map(told).collect()
+    items.iter().zip(outcomes).map(entry).collect()
 }
 
-/// A count of blocks, and what the conversion may take: threads as creation options have them, unless the call says how many.
+/// Returns a count of blocks, and what the conversion may take: threads as creation options have them, unless the call says how many.
 fn counted(
     notes: &CreationNotes,
     memory: Option<u64>,
@@ -111,10 +111,10 @@ fn counted(
     Ok((Arc::clone(&count), Context { progress: Some(count), threads, ..context }))
 }
 
-/// Adds what will be written to a count.
-struct Told<'a>(&'a Count);
+/// Progress that adds the blocks of a plan to a count.
+struct Counted<'a>(&'a Count);
 
-impl ManyProgress for Told<'_> {
+impl ManyProgress for Counted<'_> {
     fn expect(&self, blocks: u64) {
         self.0.expect_more(blocks);
     }
@@ -256,7 +256,7 @@ impl ConvertOptions {
     }
 }
 
-/// The part that one of three options names.
+/// Returns the part that one of three options names.
 fn area(
     srcwin: Option<Row<Float, 4>>,
     projwin: Option<Row<Float, 4>>,

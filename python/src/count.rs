@@ -1,19 +1,19 @@
-//! `count_missing`: how many samples of an array are NaN, and how many are nodata.
+//! Counts the samples of an array that are NaN, and those that are nodata.
 //!
-//! Values are compared exactly: one that the type of the array cannot hold is not there.
+//! Values are compared exactly: a value that the type of the array cannot hold does not occur.
 
 #![expect(unsafe_code, reason = "memory of arrays is taken by address")]
 
+use crate::arguments::Value;
 use crate::array::View;
 use crate::error::refused;
-use crate::given::Value;
 use crate::{call, device};
 use pyo3::prelude::*;
 use strile::engine::{Fill, Sought, Strided, count};
 use strile::tiff::gdal::NoData;
 use strile::{DataType, Location};
 
-/// How many samples of an array in host memory are NaN, and how many equal a value.
+/// Counts the samples of an array in host memory that are NaN, and those that equal a value.
 #[pyfunction]
 pub(crate) fn count_missing(py: Python<'_>, array: &Bound<'_, PyAny>, value: Value) -> PyResult<(u64, u64)> {
     let view = View::new(array, None)?;
@@ -30,7 +30,7 @@ pub(crate) fn count_missing(py: Python<'_>, array: &Bound<'_, PyAny>, value: Val
     Ok((nans, equal))
 }
 
-/// What finds a value in samples of a type; `None` where no sample equals it.
+/// Returns the pattern of a value in samples of a type; `None` if no sample can equal it.
 fn sought(value: NoData, data_type: DataType) -> Option<Sought> {
     let rounded = value.for_type(data_type)?;
     let is_exact = match value {

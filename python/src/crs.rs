@@ -1,15 +1,15 @@
-//! Reference systems by code or text.
+//! Identifies reference systems by code or text.
 
+use crate::arguments::{integer, shown, text};
 use crate::call;
 use crate::error::strile_error;
 use crate::facts;
-use crate::given::{integer, shown, text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strile::tiff::geo::Crs;
 
-/// The system that a code or text means.
+/// Returns the system of a code or text.
 pub(crate) fn parse(definition: &Bound<'_, PyAny>) -> PyResult<Crs> {
     let py = definition.py();
     if let Some(code) = integer(definition) {
@@ -31,7 +31,7 @@ pub(crate) fn parse(definition: &Bound<'_, PyAny>) -> PyResult<Crs> {
     })
 }
 
-/// A reference system by EPSG code, `EPSG:n`, WKT or PROJ text.
+/// Returns a reference system by EPSG code, `EPSG:n`, WKT or PROJ text.
 #[pyfunction]
 pub(crate) fn crs<'py>(definition: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     call::guarded(definition.py(), || facts::of_crs(definition.py(), &parse(definition)?))

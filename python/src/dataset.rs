@@ -1,13 +1,13 @@
-//! `Dataset`: an opened TIFF or mosaic. Threads may share it.
+//! Provides `Dataset`, an opened TIFF or mosaic. Threads may share it.
 //!
-//! Reads that are under way when it is closed come to their end; calls after that are refused.
+//! Closing it lets running reads finish, and refuses later calls.
 
+use crate::arguments::{Value, word};
 use crate::batch::SAMPLINGS;
 use crate::call;
 use crate::dict::{Dicts, dict};
 use crate::error::{fallback_warning, refused, strile_error};
 use crate::facts;
-use crate::given::{Value, word};
 use crate::mosaic;
 use crate::plan::Plan;
 use crate::raster::Raster;
@@ -39,7 +39,7 @@ pub(crate) struct Dataset {
     process: ProcessId,
     input: RwLock<Option<Arc<Input>>>,
     facts: PyOnceLock<Py<PyDict>>,
-    /// What Python has found out about the file, by names of its own.
+    /// Values that Python has derived from the file, by its own names.
     memo: PyOnceLock<Py<PyDict>>,
 }
 
@@ -55,7 +55,7 @@ impl Dataset {
         Self::of(Input::Tiff(Box::new(dataset)), version, local)
     }
 
-    /// Does work that takes no time but that of a source.
+    /// Does work that takes only the time of the source: in place if that is local.
     pub(crate) fn quickly<T: Send>(
         &self,
         py: Python<'_>,
@@ -85,7 +85,7 @@ impl Dataset {
 
 #[pymethods]
 impl Dataset {
-    /// Opens a TIFF, and what lies beside it.
+    /// Opens a TIFF and its sidecars.
     #[staticmethod]
     #[pyo3(signature = (path, *, sidecars=true, max_blocks=None))]
     fn open(py: Python<'_>, path: PathBuf, sidecars: bool, max_blocks: Option<u64>) -> PyResult<Self> {
@@ -141,7 +141,7 @@ impl Dataset {
         Ok(Self::of(Input::Vrt(Box::new(vrt)), version.unwrap_or_default(), is_local))
     }
 
-    /// Opens a TIFF of `size` bytes that a Python object reads; `overviews` is what `.ovr` is beside a file.
+    /// Opens a TIFF of `size` bytes that a Python object reads; `overviews` is in place of a `.ovr`.
     #[staticmethod]
     #[pyo3(signature = (reader, name, size, *, overviews=None, aux_xml=None))]
     fn open_ranges(
@@ -177,19 +177,19 @@ impl Dataset {
         Ok(Self::of_file(call::run(py, &cancel, None, open)?, false))
     }
 
-    /// For messages: the path, or what it was opened as.
+    /// Returns the path, or the name it was opened with, for messages.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// Size and mark: they tell two states of one file apart (`same_version`).
+    /// Returns size and mark, which differ between two states of one file (`same_version`).
     #[getter]
     fn version(&self) -> (u64, String) {
         self.version.clone()
     }
 
-    /// All that is known without reading pixels.
+    /// Returns all metadata, without reading pixels.
     #[getter]
     fn facts(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         let input = self.input(py)?;
@@ -199,14 +199,14 @@ impl Dataset {
         Ok(facts.clone_ref(py))
     }
 
-    /// Keeps what Python has found out about the file, which does not change while it is open.
+    /// Returns a dict in which Python keeps values that do not change while the file is open.
     #[getter]
     fn memo(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         self.input(py)?;
         Ok(self.memo.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py))
     }
 
-    /// What says which pixels of bands of a level are missing; see `_core.pyi`.
+    /// Returns the kind of mask that applies to bands of a level; see `_core.pyi`.
     #[pyo3(signature = (level=0, bands=None))]
     fn masking(
         &self,
@@ -223,14 +223,14 @@ impl Dataset {
         })
     }
 
-    /// Red, green, blue and alpha of each value of a band (from 1), empty without a colour table.
+    /// Returns Red, green, blue and alpha of each value of a band (from 1), empty without a colour table.
     fn colour_table(&self, py: Python<'_>, band: u16) -> PyResult<Vec<(u16, u16, u16, u16)>> {
         let input = self.input(py)?;
         let table = call::run_at_once(py, || input.colour_table(band))?;
         Ok(table.into_iter().map(|[red, green, blue, alpha]| (red, green, blue, alpha)).collect())
     }
 
-    /// (tag, type, count, value) of every field of a level as stored; without `tables` those of blocks, which can have
+    /// Returns (tag, type, count, value) of every field of a level as stored; without `tables` those of blocks, which can have
     /// millions of entries, have None for a value.
     #[pyo3(signature = (page=0, level=0, *, tables=true))]
     fn tags<'py>(
@@ -249,7 +249,7 @@ impl Dataset {
         fields.iter().map(|field| facts::field(py, field)).collect()
     }
 
-    /// Pixels of a level; see `_core.pyi`.
+    /// Reads pixels of a level; see `_core.pyi`.
     #[pyo3(signature = (options=None, *, out=None, stream=None, progress=None))]
     fn read<'py>(
         &self,
@@ -271,7 +271,7 @@ impl Dataset {
         call::run_at_once(py, || input.check_size(samples, bytes, max_pixels))
     }
 
-    /// Masks of bands, (band, y, x): 255 for valid samples, 0 for missing ones. `with_pixels`: a pair of the stored samples and
+    /// Reads masks of bands, (band, y, x): 255 for valid samples, 0 for missing ones. `with_pixels`: a pair of the stored samples and
     /// their masks.
     #[pyo3(signature = (options=None, *, with_pixels=false, progress=None))]
     fn read_masks<'py>(
@@ -288,13 +288,13 @@ impl Dataset {
         }
     }
 
-    /// One mask of all bands, as rasterio's `dataset_mask` has it; see `_core.pyi`.
+    /// Reads one mask of all bands, that of rasterio's `dataset_mask`; see `_core.pyi`.
     fn read_mask_of_all(&self, py: Python<'_>, options: &ReadOptions) -> PyResult<Raster> {
         let (input, context, (_, options)) = (self.input(py)?, options.context()?, options.resolved(None)?);
         call::run(py, &context.cancel, None, || Raster::new(input.read_mask_of_all(&options, &context)?))
     }
 
-    /// One window in another size, or beyond the file; see `_core.pyi`.
+    /// Reads a window in another size, or beyond the file; see `_core.pyi`.
     #[pyo3(signature = (options, size, *, window=None, resampling="nearest", fill=None, sufficient=false, masks=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn read_sized(
@@ -320,13 +320,13 @@ impl Dataset {
         })
     }
 
-    /// The plan of `read` with these options; touches no pixel.
+    /// Plans `read` with these options, without reading pixels.
     #[pyo3(signature = (options=None))]
     fn plan(&self, py: Python<'_>, options: Option<&ReadOptions>) -> PyResult<Plan> {
         reading::plan(py, self.local, &[self.input(py)?], options.unwrap_or(&ReadOptions::default()))
     }
 
-    /// Of a mosaic: opens the file of a source, by the `path` that `sources` has for it.
+    /// Opens the file of a source of a mosaic, by its `path` in `sources`.
     fn open_source(&self, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let input = self.input(py)?;
         let Input::Vrt(vrt) = input.as_ref() else {
@@ -342,7 +342,7 @@ impl Dataset {
         Ok(Self::of_file(opened?, is_local))
     }
 
-    /// Of a mosaic: sources that reads so far went on without, each with the problem.
+    /// Returns sources of a mosaic that reads have skipped so far, each with the problem.
     fn holes(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         match self.input(py)?.as_ref() {
             Input::Tiff(_) => Ok(Vec::new()),
@@ -350,11 +350,11 @@ impl Dataset {
         }
     }
 
-    /// Of a mosaic: its sources as stated.
+    /// Returns the sources of a mosaic as the VRT states them.
     fn sources<'py>(&self, py: Python<'py>) -> PyResult<Dicts<'py>> {
         let input = self.input(py)?;
         let Input::Vrt(vrt) = input.as_ref() else { return Ok(Vec::new()) };
-        let told = |source: VrtSource| {
+        let entry = |source: VrtSource| {
             let path = source.path.as_ref().map(|path| path.display().to_string());
             let four = |rect: Option<[f64; 4]>| rect.map(|[x, y, w, h]| (x, y, w, h));
             Ok(dict!(
@@ -362,7 +362,7 @@ impl Dataset {
                 "source_rect" => four(source.source_rect), "target_rect" => four(source.target_rect),
             ))
         };
-        call::detached(py, || vrt.listed_sources())?.into_iter().map(told).collect()
+        call::detached(py, || vrt.listed_sources())?.into_iter().map(entry).collect()
     }
 
     /// Closes the file; later calls are refused.
@@ -381,14 +381,14 @@ pub(crate) fn data_type(name: &str) -> PyResult<DataType> {
     found.ok_or_else(|| refused(format!("dtype `{name}`: expected a type that pixels can have")))
 }
 
-/// Blocks that were filled in the caller's memory: there is no raster to tell of them.
+/// Warns of blocks that were filled in the caller's memory, since no raster lists them.
 pub(crate) fn warn(py: Python<'_>, name: &str, faults: &[(String, String)]) -> PyResult<()> {
     let Some((place, problem)) = faults.first() else { return Ok(()) };
     let sentence = format!("{name}: {} blocks were filled; {place}: {problem}", faults.len());
     fallback_warning(py, &sentence, 1)
 }
 
-/// Whether two versions, each a size and a mark, are the same state of one source.
+/// Returns whether two versions, each a size and a mark, are the same state of one source.
 #[pyfunction]
 pub(crate) fn same_version(a: (u64, String), b: (u64, String)) -> bool {
     let version = |(len, mark): (u64, String)| strile::io::Version { len, mark };

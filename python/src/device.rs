@@ -1,4 +1,4 @@
-//! Devices by name.
+//! Finds devices by name.
 
 use crate::dict::dict;
 use crate::error::refused;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use strile::{Location, Processor};
 
-/// What can decode on this machine, as a list of dicts: `name`, `usable`, `description`, and of a GPU
+/// Lists the processors of this machine that can decode, as dicts: `name`, `usable`, `description`, and for a GPU
 /// `compute_capability`, `memory_free`, `memory_total` and `driver_cuda`.
 #[pyfunction]
 pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
@@ -25,7 +25,7 @@ pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(list)
 }
 
-/// The memory that the name of a device means.
+/// Returns the memory of a named device.
 pub(crate) fn place(name: &str) -> PyResult<Location> {
     match name.parse() {
         Ok(Processor::Cpu) => Ok(Location::Host),
@@ -37,7 +37,7 @@ pub(crate) fn place(name: &str) -> PyResult<Location> {
     }
 }
 
-/// The processor that `decode_on` means for a result that lives `to`: `cuda` is the GPU that holds it, else the first.
+/// Returns the processor of `decode_on` for a result in memory `to`: `cuda` is the GPU that holds it, else the first.
 pub(crate) fn decoder(name: &str, to: Location) -> PyResult<Processor> {
     match (name, to) {
         ("cuda", Location::Cuda(index)) => Ok(Processor::Cuda(index)),
@@ -45,13 +45,13 @@ pub(crate) fn decoder(name: &str, to: Location) -> PyResult<Processor> {
     }
 }
 
-/// The processor that a word of an option means.
+/// Returns the processor that a word of an option names.
 pub(crate) fn processor(option: &str, name: &str) -> PyResult<Processor> {
     name.parse()
         .map_err(|_| refused(format!("{option} `{name}`: expected `auto`, `cpu`, `cuda` or `cuda:N`")))
 }
 
-/// The memory that a result is wanted in: that of `out`, which a device may not contradict, or of the device, else host
+/// Returns the memory for a result: that of `out`, which must agree with the device, or of the device, else host
 /// memory.
 pub(crate) fn destination(device: Option<Location>, out: Option<Location>) -> PyResult<Location> {
     match (device, out) {
@@ -65,7 +65,7 @@ pub(crate) fn destination(device: Option<Location>, out: Option<Location>) -> Py
     }
 }
 
-/// The name of the device whose memory it is.
+/// Returns the name of the device of a memory.
 pub(crate) fn name(location: Location) -> String {
     match location {
         Location::Host => "cpu".to_owned(),

@@ -1,4 +1,4 @@
-//! Dicts that Python gets.
+//! Makes dicts for Python.
 
 use pyo3::Bound;
 use pyo3::types::PyDict;

@@ -1,4 +1,4 @@
-//! DLPack capsules, unversioned and 1.0: the structs of `dlpack.h` and who frees them.
+//! Makes DLPack capsules, unversioned and 1.0, with the structs of `dlpack.h`, and frees them.
 //!
 //! A capsule owns a managed tensor until a consumer takes it and renames the capsule; after that the consumer calls the
 //! tensor's deleter, from any thread and with or without the interpreter's lock. So the tensor keeps memory of ours
@@ -89,14 +89,14 @@ struct Versioned {
     dl_tensor: DlTensor,
 }
 
-/// What a managed tensor points to; its `manager_ctx`.
+/// The data of a managed tensor; its `manager_ctx`.
 struct Context {
     shape: Vec<i64>,
     strides: Vec<i64>,
     _keep: Arc<Memory>,
 }
 
-/// The device as DLPack numbers it.
+/// Returns the device in the numbers of DLPack.
 pub(crate) fn device(location: Location) -> PyResult<(i32, i32)> {
     match location {
         Location::Host => Ok(HOST),
@@ -106,7 +106,7 @@ pub(crate) fn device(location: Location) -> PyResult<(i32, i32)> {
     }
 }
 
-/// The memory that DLPack's numbers mean.
+/// Returns the memory of a device in the numbers of DLPack.
 pub(crate) fn location((kind, index): (i32, i32)) -> PyResult<Location> {
     match (kind, u32::try_from(index)) {
         (1 | CUDA_HOST, _) => Ok(Location::Host),
@@ -117,7 +117,7 @@ pub(crate) fn location((kind, index): (i32, i32)) -> PyResult<Location> {
     }
 }
 
-/// A capsule that a consumer may take once.
+/// Makes a capsule that a consumer may take once.
 pub(crate) fn capsule(
     py: Python<'_>,
     tensor: Tensor,
@@ -170,7 +170,7 @@ pub(crate) fn capsule(
     }
 }
 
-/// A capsule around a managed tensor, which is deleted where there can be none.
+/// Makes a capsule of a managed tensor, which is deleted if that fails.
 ///
 /// # Safety
 /// `managed` must be what `delete` takes, and this the only one who has it.

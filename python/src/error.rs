@@ -1,7 +1,7 @@
-//! Errors of strile as exceptions: the classes of `strile.errors`, and Python's own where it has them.
+//! Converts errors of strile to exceptions: classes of `strile.errors`, and those of Python where it has them.
 //!
-//! An exception that a caller's object raised (a reader of ranges, a sink) travels through the library inside an
-//! `io::Error` and is raised again as it was.
+//! An exception of a caller's object (a reader of ranges, a sink) passes through the library inside an
+//! `io::Error` and is raised again unchanged.
 
 use pyo3::exceptions::{
     PyConnectionError, PyConnectionRefusedError, PyConnectionResetError, PyFileNotFoundError,
@@ -22,7 +22,7 @@ use strile::tiff::{TiffError, printable};
 /// The classes found so far.
 static CLASSES: PyOnceLock<Mutex<HashMap<&'static str, Py<PyType>>>> = PyOnceLock::new();
 
-/// An exception of the class of that name in `strile.errors`.
+/// Makes an exception of the class of that name in `strile.errors`.
 pub(crate) fn strile_error(py: Python<'_>, class: &'static str, sentence: impl Into<String>) -> PyErr {
     match find(py, class) {
         Ok(class) => PyErr::from_type(class, (sentence.into(),)),
@@ -30,7 +30,7 @@ pub(crate) fn strile_error(py: Python<'_>, class: &'static str, sentence: impl I
     }
 }
 
-/// A request that cannot be served.
+/// Makes the exception of a request that cannot be served.
 pub(crate) fn refused(sentence: impl Into<String>) -> PyErr {
     Python::attach(|py| strile_error(py, "StrileError", sentence))
 }
@@ -47,7 +47,7 @@ fn find<'py>(py: Python<'py>, class: &'static str) -> PyResult<Bound<'py, PyType
     Ok(found)
 }
 
-/// The exception for an error, with its sentence.
+/// Returns the exception for an error, with its message.
 pub(crate) fn exception(error: Error) -> PyErr {
     Python::attach(|py| exception_of(py, error))
 }
@@ -63,7 +63,7 @@ fn exception_of(py: Python<'_>, error: Error) -> PyErr {
     let class = match error {
         Error::Io { path, error } => {
             let raised = os_error(py, &path.display().to_string(), &error, sentence);
-            // Python makes the sentence of an OSError: where it is about is told beside it.
+            // Python makes the sentence of an OSError: its place comes beside it.
             if let Some(Err(failed)) = place.map(|place| raised.value(py).call_method1("add_note", (place,)))
             {
                 return failed;
@@ -112,7 +112,7 @@ fn exception_of(py: Python<'_>, error: Error) -> PyErr {
     strile_error(py, class, sentence)
 }
 
-/// A tag twice with different values; twice with one value is the warning `duplicate-tag`.
+/// Returns whether a tag is there twice with different values; twice with one value is the warning `duplicate-tag`.
 fn is_duplicate(problem: &str) -> bool {
     problem.ends_with("is given twice with different values")
 }
@@ -136,7 +136,7 @@ fn os_error(py: Python<'_>, path: &str, error: &io::Error, sentence: String) -> 
     }
 }
 
-/// An error of a remote object. What a server answers wrongly is an error of strile's, the rest is the system's.
+/// Returns an error of a remote object. What a server answers wrongly is an error of strile's, the rest is the system's.
 fn remote_error(py: Python<'_>, path: &str, error: &io::Error, sentence: String) -> PyErr {
     if let Some(PrivateHost { host, address }) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
         let sentence = format!(
@@ -164,7 +164,7 @@ fn remote_error(py: Python<'_>, path: &str, error: &io::Error, sentence: String)
     }
 }
 
-/// The system's number of kinds that the library makes itself.
+/// Returns the system's error number of kinds that the library makes itself.
 fn number_of(kind: io::ErrorKind) -> Option<i32> {
     Some(match kind {
         io::ErrorKind::NotFound => 2,
@@ -183,7 +183,7 @@ fn words_of(error: &io::Error) -> String {
     }
 }
 
-/// The library names options as Rust and the command line have them too; some take a value here.
+/// Replaces names of options in a message by those of Python.
 fn with_values(sentence: &str) -> String {
     let sentence = sentence.replace("(`overwrite`)", "(`overwrite=True`)");
     let sentence = sentence.replace("`sidecars = never`", "`sidecars='never'`");
@@ -192,14 +192,14 @@ fn with_values(sentence: &str) -> String {
     sentence.replace("pass `allow_unparseable_crs`", "pass allow_unparseable_crs=True")
 }
 
-/// Warns that something was gone on without. The place that is shown is `level` calls of Python above.
+/// Warns that something was skipped or done differently, at the caller `level` calls of Python above.
 pub(crate) fn fallback_warning(py: Python<'_>, sentence: &str, level: u32) -> PyResult<()> {
     let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
     let sentence = strile::tiff::printable(sentence);
     py.import("warnings")?.call_method1("warn", (sentence.as_ref(), class, level)).map(drop)
 }
 
-/// An exception on its way through the library.
+/// Makes an exception on its way through the library.
 pub(crate) fn carried(error: PyErr) -> io::Error {
     io::Error::other(error)
 }

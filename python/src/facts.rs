@@ -1,4 +1,4 @@
-//! `Dataset.facts` and `Dataset.tags`: what is known without reading pixels, as Python values.
+//! Makes `Dataset.facts` and `Dataset.tags`: the metadata of a file as Python values.
 
 use crate::dict::{Dicts, dict};
 use crate::error::exception;
@@ -13,7 +13,7 @@ use strile::tiff::{BlockArray, BlockKind, ByteOrder, ExtraSample, FieldType, Sam
 use strile::tiff::{Photometric, Planar, Predictor, Warning};
 use strile::{Dataset, Input, Vrt};
 
-/// All that is known of an opened file.
+/// Returns all metadata of an opened file.
 pub(crate) fn facts<'py>(py: Python<'py>, input: &Input) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     match input {
@@ -163,7 +163,7 @@ fn of_georeference(dict: &Bound<'_, PyDict>, georeference: &Georeference) -> PyR
     dict.set_item("geokeys", keys)
 }
 
-/// A reference system as a dict.
+/// Returns a reference system as a dict.
 pub(crate) fn of_crs<'py>(py: Python<'py>, crs: &Crs) -> PyResult<Bound<'py, PyDict>> {
     let kind = match crs.kind {
         CrsKind::Projected => "projected",
@@ -182,7 +182,7 @@ fn of_band<'py>(py: Python<'py>, band: &BandMetadata) -> PyResult<Bound<'py, PyD
     Ok(dict!(py; band { description, unit, scale, offset }, "items" => items))
 }
 
-/// Whole numbers exactly.
+/// Returns a value as a number of Python, whole numbers exactly.
 pub(crate) fn number(py: Python<'_>, value: Option<NoData>) -> PyResult<Option<Bound<'_, PyAny>>> {
     let value = match value {
         None => return Ok(None),
@@ -208,7 +208,7 @@ fn mask_name(mask: MaskSource) -> &'static str {
     }
 }
 
-/// Tag SampleFormat.
+/// Returns the number of a sample format in its tag.
 fn format_code(format: SampleFormat) -> u16 {
     match format {
         SampleFormat::Uint => 1,
@@ -219,7 +219,7 @@ fn format_code(format: SampleFormat) -> u16 {
     }
 }
 
-/// A field as (tag, type, count, value): a number, a tuple of them (pairs of rationals flat), text or bytes; None for a
+/// Returns a field as (tag, type, count, value): a number, a tuple of them (pairs of rationals flat), text or bytes; None for a
 /// value of more than 16 MiB.
 pub(crate) fn field<'py>(py: Python<'py>, field: &StoredField) -> PyResult<Bound<'py, PyTuple>> {
     let value = match &field.bytes {

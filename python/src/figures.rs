@@ -1,4 +1,4 @@
-//! Figures of bands, values at places and pictures, for Python.
+//! Provides statistics of bands, values at points, and pictures.
 
 use crate::call::{self, Count, Watch};
 use crate::dataset::{Dataset, data_type};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use strile::measure::{BandFigures, MeasureOptions};
 use strile::{Context, ReadOptions, Window};
 
-/// Statistics, histograms and checksums of bands; see `_core.pyi`.
+/// Computes statistics, histograms and checksums of bands; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (source, *, bands=None, window=None, statistics=false, histogram=false, checksum=false,
                     polygon=None, polygon_crs=None, max_pixels=None, progress=None))]
@@ -72,10 +72,10 @@ fn of_band<'py>(py: Python<'py>, band: &BandFigures) -> PyResult<Bound<'py, PyDi
     Ok(dict)
 }
 
-/// Values at places: dtype, values (place, band), and a byte for each that is 1 where it is valid.
+/// Values at points: dtype, values (point, band), and a byte for each that is 1 if it is valid.
 type Sampled<'py> = (&'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-/// Values of bands at places; `places` are pairs of 64-bit floats, in the reference system `crs` or in that of the file.
+/// Reads values of bands at points; `places` are pairs of 64-bit floats, in the reference system `crs` or in that of the file.
 #[pyfunction]
 #[pyo3(signature = (source, places, bands, crs=None))]
 pub(crate) fn sample<'py>(
@@ -107,7 +107,7 @@ pub(crate) fn sample<'py>(
     Ok((samples.data_type.name(), PyBytes::new(py, &samples.values), PyBytes::new(py, &valid)))
 }
 
-/// A PNG of samples (band, row, column), stretched; `valid` has a byte for each, 0 where it is not: such pixels are transparent.
+/// Makes a PNG of samples (band, row, column), stretched; `valid` has a byte for each, 0 for transparent pixels.
 #[pyfunction]
 pub(crate) fn picture<'py>(
     py: Python<'py>,

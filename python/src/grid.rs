@@ -1,12 +1,12 @@
-//! `strile.Grid`: a reference system, a transform and a size that pixels are read onto.
+//! Provides `strile.Grid`: a reference system, a transform and a size that pixels are read onto.
 //!
-//! The grid is the library's; here are the forms in which Python callers state one. What other packages have in place of it
-//! (arrays, `GeoBox`) is turned into its numbers by `strile.grid`.
+//! The grid is that of the library; here are the forms in which Python callers state one. Grids of other packages
+//! (arrays, `GeoBox`) are converted by `strile.grid`.
 
+use crate::arguments::{Int, elements, float, integer, shown};
 use crate::crs;
 use crate::dataset::Dataset;
 use crate::error::refused;
-use crate::given::{Int, elements, float, integer, shown};
 use crate::placement::{Transform, numbers_of};
 use crate::{call, facts};
 use pyo3::exceptions::PyTypeError;
@@ -29,7 +29,7 @@ fn invalid(problem: &InvalidValue) -> PyErr {
     refused(problem.to_string())
 }
 
-/// A system as a code, a text, or an object of pyproj, rasterio or odc-geo.
+/// Returns a system as a code, a text, or an object of pyproj, rasterio or odc-geo.
 pub(crate) fn system(given: &Bound<'_, PyAny>) -> PyResult<Crs> {
     if let Ok(to_wkt) = given.getattr("to_wkt") {
         return crs::parse(&to_wkt.call0()?);
@@ -37,7 +37,7 @@ pub(crate) fn system(given: &Bound<'_, PyAny>) -> PyResult<Crs> {
     crs::parse(given)
 }
 
-/// `EPSG:n` where a system has a code, else WKT.
+/// Returns `EPSG:n` where a system has a code, else WKT.
 pub(crate) fn system_text(crs: &Crs) -> String {
     match (crs.epsg, &crs.wkt) {
         (Some(code), _) => format!("EPSG:{code}"),
@@ -46,7 +46,7 @@ pub(crate) fn system_text(crs: &Crs) -> String {
     }
 }
 
-/// Numbers of a list; `None` for anything else.
+/// Returns numbers of a list; `None` for anything else.
 fn numbers(given: &Bound<'_, PyAny>) -> Option<Vec<f64>> {
     elements(given)?.iter().map(float).collect()
 }
@@ -62,7 +62,7 @@ fn transform_of(given: &Bound<'_, PyAny>) -> PyResult<GeoTransform> {
     }
 }
 
-/// Height and width.
+/// Returns height and width.
 fn shape_of(given: &Bound<'_, PyAny>) -> PyResult<(u32, u32)> {
     let expected = "expected (height, width) in whole numbers of at least 1";
     let sides: Option<Vec<i128>> = elements(given).and_then(|sides| sides.iter().map(integer).collect());
@@ -76,7 +76,7 @@ fn shape_of(given: &Bound<'_, PyAny>) -> PyResult<(u32, u32)> {
     }
 }
 
-/// Width and height of a pixel: one number for both, or two.
+/// Returns width and height of a pixel: one number for both, or two.
 fn resolution_of(given: &Bound<'_, PyAny>) -> PyResult<(f64, f64)> {
     let pair = float(given).map(|one| vec![one, one]).or_else(|| numbers(given));
     match pair.as_deref() {
@@ -102,7 +102,7 @@ fn bounds_of(given: &Bound<'_, PyAny>) -> PyResult<Bounds> {
     }
 }
 
-/// What happens between datums without a known operation, by its word.
+/// Returns how datums without a known operation are treated, by its word.
 pub(crate) fn datum_shift(word: &str) -> PyResult<DatumShift> {
     match word {
         "required" => Ok(DatumShift::Required),
@@ -111,7 +111,7 @@ pub(crate) fn datum_shift(word: &str) -> PyResult<DatumShift> {
     }
 }
 
-/// Where an open file lies.
+/// Returns the grid of an open file.
 fn placement(file: &Bound<'_, Dataset>, crs: Option<&Crs>, placing: &Placing) -> PyResult<Placement> {
     let input = file.get().input(file.py())?;
     let mut georeference = input.metadata().georeference.clone();
@@ -137,7 +137,7 @@ fn chosen<R: Clone + Into<Placement> + Sync>(
 }
 
 impl Grid {
-    /// What `strile.grid` has for objects of other packages.
+    /// Calls a function of `strile.grid`, which knows objects of other packages.
     fn converted<'py>(py: Python<'py>, name: &str, given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         py.import("strile.grid")?.getattr(name)?.call1((given,))
     }
@@ -155,7 +155,7 @@ impl Grid {
         })
     }
 
-    /// The pixels of a resolution, or as many as `shape` says, that fill bounds (xmin, ymin, xmax, ymax).
+    /// Makes the grid that fills bounds (xmin, ymin, xmax, ymax) with pixels of a resolution, or with a `shape`.
     #[staticmethod]
     #[pyo3(signature = (bounds, crs, *, resolution=None, shape=None, target_aligned=false))]
     fn from_bounds(
@@ -186,20 +186,20 @@ impl Grid {
         })
     }
 
-    /// The grid of a tile of web maps, rows counted from the north.
+    /// Makes the grid of a tile of web maps, with rows counted from the north.
     #[staticmethod]
     #[pyo3(signature = (z, x, y, size=Int(256)), text_signature = "(z, x, y, size=256)")]
     fn xyz(z: Int<u8>, x: Int<u32>, y: Int<u32>, size: Int<u32>) -> PyResult<Self> {
         strile::grid::Grid::xyz_tile(z.0, x.0, y.0, size.0).map(Self).map_err(|problem| invalid(&problem))
     }
 
-    /// The pixels of a file, a `Dataset`, a DataArray, a `GeoBox`, or a dataset of rasterio.
+    /// Makes the grid of the pixels of a file, a `Dataset`, a DataArray, a `GeoBox`, or a dataset of rasterio.
     #[staticmethod]
     fn like<'py>(py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         Self::converted(py, "like", other)
     }
 
-    /// The grid that GDAL suggests for a raster in another reference system, or the same extent with this resolution. A file without a
+    /// Makes the grid that GDAL suggests for a raster in another reference system, or the same extent with this resolution. A file without a
     /// transform is placed by its control points or RPCs.
     #[staticmethod]
     #[pyo3(signature = (source, crs, resolution=None, *, datum_shift="required"))]
@@ -221,7 +221,7 @@ impl Grid {
         chosen(py, &choice, &[raster], shift)
     }
 
-    /// The grid for open files of which a part is given, as gdalwarp chooses its output. Files are placed as in `crate::onto::placing`.
+    /// Completes a grid for open files, as gdalwarp chooses its output. Files are placed as in `crate::onto::placing`.
     #[staticmethod]
     #[pyo3(signature = (
         files, *, crs=None, bounds=None, resolution=None, shape=None, target_aligned=false, datum_shift="required",
@@ -260,38 +260,38 @@ impl Grid {
         chosen(py, &choice, &rasters, shift)
     }
 
-    /// The pixels of an open file at full resolution.
+    /// Makes the grid of an open file at full resolution.
     #[staticmethod]
     fn of_dataset(py: Python<'_>, dataset: &Dataset) -> PyResult<Self> {
         let input = dataset.input(py)?;
         input.as_input().grid().map(Self).map_err(|error| refused(error.to_string()))
     }
 
-    /// The part of the grid that the box around a polygon touches; `crs` as in `crate::onto::polygon`.
+    /// Cuts the grid to the part that the box around a polygon touches; `crs` as in `crate::onto::polygon`.
     fn cropped(&self, polygon: &str, crs: Option<&Bound<'_, PyAny>>, datum_shift: &str) -> PyResult<Self> {
         let polygon = crate::onto::polygon(polygon, crs)?;
         let made = self.0.cropped_to(&polygon, self::datum_shift(datum_shift)?);
         made.map(Self).map_err(|problem| invalid(&problem))
     }
 
-    /// `EPSG:n` where the reference system has a code, else WKT.
+    /// Returns `EPSG:n` where the reference system has a code, else WKT.
     #[getter]
     fn crs(&self) -> String {
         system_text(self.0.crs())
     }
 
-    /// What is known of the reference system, for the attributes of arrays.
+    /// Returns names, codes and WKT of the reference system, for the attributes of arrays.
     fn system<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         facts::of_crs(py, self.0.crs())
     }
 
-    /// The transform of pixel corners: a, b, c, d, e, f, as `affine.Affine` takes them.
+    /// Returns the transform of pixel corners: a, b, c, d, e, f, as `affine.Affine` takes them.
     #[getter]
     fn transform(&self) -> Transform {
         numbers_of(self.0.transform())
     }
 
-    /// (height, width), as arrays have it.
+    /// Returns (height, width), as arrays have it.
     #[getter]
     fn shape(&self) -> (u32, u32) {
         (self.0.height(), self.0.width())
@@ -307,20 +307,20 @@ impl Grid {
         self.0.height()
     }
 
-    /// (xmin, ymin, xmax, ymax) of all corners.
+    /// Returns (xmin, ymin, xmax, ymax) of all corners.
     #[getter]
     fn bounds(&self) -> Sides {
         let Bounds { min_x, min_y, max_x, max_y } = self.0.bounds();
         (min_x, min_y, max_x, max_y)
     }
 
-    /// Width and height of a pixel, in units of the reference system.
+    /// Returns width and height of a pixel, in units of the reference system.
     #[getter]
     fn resolution(&self) -> (f64, f64) {
         self.0.transform().resolution()
     }
 
-    /// The same grid as a `GeoBox` of odc-geo.
+    /// Returns the same grid as a `GeoBox` of odc-geo.
     fn to_geobox<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Self::converted(slf.py(), "to_geobox", slf)
     }

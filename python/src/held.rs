@@ -1,7 +1,7 @@
-//! What one thread uses at a time, until it is closed: a file being written, or a part of one.
+//! Guards an object that one thread uses at a time, until it is closed: a file being written, or a part of one.
 //!
-//! It is let go without the interpreter's lock, which work under way may need to come to its end. A child of a fork does not
-//! get hold of it, nor lets it go: the threads that worked for it, and the file, are its parent's.
+//! It is dropped without the interpreter's lock, which running work may need to finish. A child of a fork neither
+//! uses nor drops it: its threads and the file belong to the parent.
 
 use crate::error::strile_error;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use strile::engine::ProcessId;
 /// An object that one thread uses at a time. It is open, or closed with the reason.
 pub(crate) struct Held<T: Send> {
     open: Mutex<Result<T, &'static str>>,
-    /// What it is, in messages.
+    /// Its name in messages.
     what: &'static str,
     process: ProcessId,
 }
@@ -21,7 +21,7 @@ impl<T: Send> Held<T> {
         Self { open: Mutex::new(Ok(open)), what, process: ProcessId::current() }
     }
 
-    /// Does a step; one that fails closes.
+    /// Does a step. An error closes the object.
     pub(crate) fn attempt<R>(&self, py: Python<'_>, step: impl FnOnce(&mut T) -> PyResult<R>) -> PyResult<R> {
         let mut held = self.lock(py)?;
         let result = match &mut *held {
@@ -47,7 +47,7 @@ impl<T: Send> Held<T> {
         }
     }
 
-    /// Closes it and lets it go, where it is open.
+    /// Closes and drops it if it is open.
     pub(crate) fn abort(&self, py: Python<'_>) {
         if let Ok(open) = self.take(py, "aborted") {
             py.detach(|| drop(open));

@@ -1,5 +1,6 @@
-//! The core of the Python package: converts, calls strile, converts back. What users see is made of it in Python.
+//! The core of the Python package: converts arguments, calls strile, converts results. The Python modules wrap it for users.
 
+mod arguments;
 mod array;
 mod attributes;
 mod batch;
@@ -19,7 +20,6 @@ mod dlpack;
 mod error;
 mod facts;
 mod figures;
-mod given;
 mod grid;
 mod held;
 mod mosaic;
@@ -44,7 +44,7 @@ mod writer;
 
 use pyo3::prelude::*;
 
-/// Text with every URL in it cut to scheme, host and path: without credentials.
+/// Cuts every URL in a text to scheme, host and path, without credentials.
 #[pyfunction]
 fn redacted(text: &str) -> String {
     strile::io::redacted(text)

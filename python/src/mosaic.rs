@@ -1,4 +1,4 @@
-//! VRTs: opened, and as one array, which has one type and one nodata value.
+//! Opens VRTs, and checks that their bands fit one array with one type and one nodata value.
 
 use crate::call;
 use crate::error::{exception, strile_error};
@@ -10,7 +10,7 @@ use strile::io::is_remote;
 use strile::vrt::VrtOptions;
 use strile::{Cancel, DataType, Error, Vrt};
 
-/// Opens a VRT. One that cannot be understood is a `VRTUnsupportedError`.
+/// Opens a VRT. An unsupported VRT is a `VRTUnsupportedError`.
 pub(crate) fn opened(py: Python<'_>, path: &Path, options: &VrtOptions) -> PyResult<Vrt> {
     let cancel = Cancel::default();
     let open = || {

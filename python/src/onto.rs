@@ -1,11 +1,11 @@
-//! `Onto`: the grid that files are read onto, and how pixels get there.
+//! Provides `Onto`: the grid that files are read onto, and the resampling.
 
+use crate::arguments::{Float, Int, Value, shown, word};
 use crate::call;
 use crate::dataset::Dataset;
 use crate::dict::{Dicts, dict};
 use crate::error::refused;
 use crate::facts;
-use crate::given::{Float, Int, Value, shown, word};
 use crate::grid::{Grid, system};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -17,7 +17,7 @@ use strile::grid::{
 use strile::tiff::gdal::NoData;
 use strile::{Input, OpenOptions, ReadOptions};
 
-/// A grid, and how pixels get there. Pickled it is the arguments that it was made of.
+/// A grid and the resampling onto it. Pickling keeps its arguments.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Onto {
     pub(crate) onto: Arc<strile::grid::Onto>,
@@ -45,19 +45,19 @@ impl Onto {
         self.grid.bind(py).clone()
     }
 
-    /// The method of resampling, by the name that plans have for it.
+    /// Returns the resampling method, by its name in plans.
     #[getter]
     fn resampling(&self) -> &'static str {
         name_of(self.onto.warp.resampling)
     }
 
-    /// The level of files that is read; None for the coarsest that suffices.
+    /// Returns the level of files that is read; None for the coarsest that suffices.
     #[getter]
     fn level(&self) -> Option<usize> {
         self.onto.warp.level
     }
 
-    /// The value of missing pixels in the result, of which `dataset` is the first file; None where nothing states one.
+    /// Returns the value of missing pixels in the result, of which `dataset` is the first file; None where nothing states one.
     fn missing_value<'py>(
         &self,
         py: Python<'py>,
@@ -76,7 +76,7 @@ impl Onto {
     }
 }
 
-/// How pixels get onto a grid: takes the keywords of `Onto`.
+/// Options of a read onto a grid, from the keywords of `Onto`.
 #[pyclass(frozen)]
 struct Warp(WarpOptions);
 
@@ -124,7 +124,7 @@ impl Warp {
 /// An elevation model: its path, how heights are interpolated, and the height where it has none.
 pub(crate) type Dem = (String, String, Option<f64>);
 
-/// What of the georeferencing of files counts, in the words of `strile warp`: `order`, `tps`, `rpc`, and the height of RPCs or the elevation
+/// Chooses among the georeferencing of files by the options of `strile warp`: `order`, `tps`, `rpc`, and the height of RPCs or the elevation
 /// model that they take it from.
 pub(crate) fn placing(
     order: Option<i64>,
@@ -163,7 +163,7 @@ fn elevation((path, sampling, missing): Dem) -> PyResult<Arc<RpcDem>> {
     Ok(Arc::new(RpcDem::new(input).sampling(sampling).missing_value(missing)))
 }
 
-/// A polygon of a text. Its system is that of the text without `crs`, that of the result if `crs` is an empty text.
+/// Returns a polygon of a text. Its system is that of the text without `crs`, that of the result if `crs` is an empty text.
 pub(crate) fn polygon(text: &str, crs: Option<&Bound<'_, PyAny>>) -> PyResult<Polygon> {
     let found = Polygon::from_text(text).map_err(|problem| refused(format!("polygon: {problem}")))?;
     let Some(crs) = crs else { return Ok(found) };
@@ -171,7 +171,7 @@ pub(crate) fn polygon(text: &str, crs: Option<&Bound<'_, PyAny>>) -> PyResult<Po
     Ok(found.with_crs(if is_of_result { None } else { Some(system(crs)?) }))
 }
 
-/// The files of a read onto a grid.
+/// Returns the files of a read onto a grid.
 pub(crate) fn opened(py: Python<'_>, files: &[Bound<'_, Dataset>]) -> PyResult<Vec<Arc<Input>>> {
     if files.is_empty() {
         return Err(refused("expected at least one file to read onto the grid, got none"));
@@ -179,7 +179,7 @@ pub(crate) fn opened(py: Python<'_>, files: &[Bound<'_, Dataset>]) -> PyResult<V
     files.iter().map(|file| file.get().input(py)).collect()
 }
 
-/// How each file is put onto the grid: its level, and the operation between the datums. Reads nothing.
+/// Returns how each file is read onto the grid: its level, and the operation between the datums. Reads no pixels.
 #[pyfunction]
 #[pyo3(name = "files_onto")]
 pub(crate) fn files<'py>(
@@ -192,10 +192,10 @@ pub(crate) fn files<'py>(
     let mut options = ReadOptions::new();
     options.place.onto = Some(Arc::clone(&onto.onto));
     let found = call::run(py, &context.cancel, None, || files_onto(&files, &options, &context))?;
-    found.iter().map(|file| told_of(py, file)).collect()
+    found.iter().map(|file| file_dict(py, file)).collect()
 }
 
-fn told_of<'py>(py: Python<'py>, file: &WarpFile) -> PyResult<Bound<'py, PyDict>> {
+fn file_dict<'py>(py: Python<'py>, file: &WarpFile) -> PyResult<Bound<'py, PyDict>> {
     let operation = &file.operation;
     let codes: Vec<Option<u32>> = operation.steps.iter().map(|step| step.code).collect();
     let text = operation.to_string();

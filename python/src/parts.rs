@@ -1,10 +1,10 @@
-//! `Parts`: a raster to be written in parts that are encoded apart, by other processes, and put together by one of them.
+//! Writes a raster in parts, which several processes encode and one process joins.
 //!
-//! `Parts` is made of what a `Writer` is made of, alike in every process. `PartWriter` encodes one part, `Assembly` makes
-//! the file. Both are closed by an error; nothing is left of what was not finished. One thread uses one at a time.
+//! `Parts` takes the arguments of a `Writer`, the same in every process. `PartWriter` encodes one part, `Assembly` makes
+//! the file. An error closes both, and removes unfinished files. One thread uses one at a time.
 
 use crate::call;
-use crate::commands::told;
+use crate::commands::report_dict;
 use crate::dict::{Dicts, dict};
 use crate::error::exception;
 use crate::held::Held;
@@ -38,37 +38,37 @@ impl Parts {
         Ok(Self { parts: Arc::new(parts), target_options: options.target.clone() })
     }
 
-    /// What will be done, in words.
+    /// Describes the work in words.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
         call::detached(py, || self.parts.explain())
     }
 
-    /// Name of the encoder.
+    /// Returns the name of the encoder.
     #[getter]
     fn encoder(&self) -> &str {
         self.parts.encoder()
     }
 
-    /// Whether the file has 64-bit offsets.
+    /// Returns whether the file has 64-bit offsets.
     #[getter]
     fn is_big(&self) -> bool {
         self.parts.is_big()
     }
 
-    /// Blocks of all levels.
+    /// Counts the blocks of all levels.
     #[getter]
     fn blocks(&self) -> u64 {
         self.parts.blocks()
     }
 
-    /// The tiers, that of the full image first.
+    /// Returns the tiers, that of the full image first.
     #[getter]
     fn tiers<'py>(&self, py: Python<'py>) -> PyResult<Dicts<'py>> {
-        let told = |tier: &Tier| Ok(dict!(py; tier { level, levels, image, size, columns, rows }));
-        self.parts.tiers().iter().map(told).collect()
+        let entry = |tier: &Tier| Ok(dict!(py; tier { level, levels, image, size, columns, rows }));
+        self.parts.tiers().iter().map(entry).collect()
     }
 
-    /// What a part encodes, needs and hands on, as (column, row, width, height), and its blocks.
+    /// Returns the windows (column, row, width, height) that a part encodes, needs and hands on, and its blocks.
     fn part<'py>(&self, py: Python<'py>, tier: u32, row: u32, column: u32) -> PyResult<Bound<'py, PyDict>> {
         let windows = call::run_at_once(py, || self.parts.part(PartAddress { tier, row, column }))?;
         let window = |window: Window| (window.column, window.row, window.width, window.height);
@@ -76,7 +76,7 @@ impl Parts {
         Ok(dict!(py; windows { blocks }, "own" => own, "need" => need, "beyond" => beyond))
     }
 
-    /// Begins a part, its records in the new file `path`, else in memory.
+    /// Starts a part, with its records in the new file `path`, else in memory.
     #[pyo3(signature = (tier, row, column, *, path=None, memory=None, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of a Python function")]
     fn encode(
@@ -97,7 +97,7 @@ impl Parts {
         Ok(PartWriter { location, open: Held::new("part", (writer, context.cancel)) })
     }
 
-    /// Says which bytes the file has, given the indexes of all parts: `stretches` of bytes, or of the number of a part
+    /// Returns the layout of the file, given the indexes of all parts: `stretches` of bytes, or of the number of a part
     /// and from where to where in its records; `sidecars`; and what `Assembly.lay_out` tells.
     #[pyo3(signature = (name, parts, sidecars, *, memory=None))]
     fn lay_out<'py>(
@@ -122,14 +122,14 @@ impl Parts {
                 FileSegment::Records { part, range } => stretches.append((part, range.start, range.end))?,
             }
         }
-        let dict = told(py, &laid.report, &laid.report.warnings)?;
+        let dict = report_dict(py, &laid.report, &laid.report.warnings)?;
         dict.set_item("stretches", stretches)?;
         let sidecars = laid.sidecars.into_iter().map(|(suffix, bytes)| (suffix, PyBytes::new(py, &bytes)));
         dict.set_item("sidecars", sidecars.collect::<Vec<_>>())?;
         Ok(dict)
     }
 
-    /// Begins the file.
+    /// Starts the file.
     #[pyo3(signature = (target, *, memory=None))]
     fn assemble(&self, target: &Bound<'_, PyAny>, memory: Option<u64>) -> PyResult<Assembly> {
         let py = target.py();
@@ -149,13 +149,13 @@ pub(crate) struct PartWriter {
 
 #[pymethods]
 impl PartWriter {
-    /// Where pixels are encoded: "cpu" or "cuda:N".
+    /// Returns where pixels are encoded: "cpu" or "cuda:N".
     #[getter]
     fn device(&self) -> String {
         device::name(self.location)
     }
 
-    /// Takes pixels of what the part needs, with their place in the level.
+    /// Takes pixels that the part needs, with their place in the level.
     #[pyo3(signature = (array, row, column, *, axes, stream=None))]
     fn write(
         &self,
@@ -173,8 +173,8 @@ impl PartWriter {
         })
     }
 
-    /// Completes the part: `index`, `records` (None where they are in a file), `beyond` (its samples and its shape, axes
-    /// as in the file; None where there is nothing to hand on) and how many `blocks`.
+    /// Completes the part. Returns `index`, `records` (None if they are in a file), `beyond` (its samples and its shape, axes
+    /// as in the file; None if there is nothing to hand on) and the number of `blocks`.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (writer, cancel) = self.open.take(py, "finished")?;
         let part = call::run(py, &cancel, None, || writer.finish())?;
@@ -190,13 +190,13 @@ impl PartWriter {
         Ok(dict!(py; "index" => index, "records" => records, "beyond" => beyond, "blocks" => blocks))
     }
 
-    /// Gives the part up; nothing is left.
+    /// Aborts the part, and removes its records.
     fn abort(&self, py: Python<'_>) {
         self.open.abort(py);
     }
 }
 
-/// A file being put together of parts.
+/// A file that is joined from parts.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Assembly {
     parts: Arc<strile::write::Parts>,
@@ -228,25 +228,25 @@ impl Assembly {
         })
     }
 
-    /// A small file that appears beside the target with it.
+    /// Adds a sidecar, which appears together with the target.
     fn sidecar(&self, py: Python<'_>, suffix: &str, content: Vec<u8>) -> PyResult<()> {
         self.open.attempt(py, |(assembly, _)| call::run_at_once(py, || assembly.sidecar(suffix, content)))
     }
 
-    /// Writes every byte of the file, beside its place.
+    /// Writes all bytes of the file to a temporary file beside its path.
     fn lay_out<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report =
             self.open.attempt(py, |(assembly, cancel)| call::run(py, cancel, None, || assembly.lay_out()))?;
-        told(py, &report, &report.warnings)
+        report_dict(py, &report, &report.warnings)
     }
 
-    /// Puts the file to its place.
+    /// Moves the file to its path.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         let (assembly, cancel) = self.open.take(py, "finished")?;
         call::run(py, &cancel, None, || assembly.commit())
     }
 
-    /// Gives the file up; nothing is left.
+    /// Aborts the file, and removes what was written.
     fn abort(&self, py: Python<'_>) {
         self.open.abort(py);
     }

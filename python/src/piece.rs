@@ -1,6 +1,6 @@
-//! An array as a piece of a raster: where it lies, in which order its axes are, and what keeps its memory.
+//! Makes a piece of a raster of an array: its place, the order of its axes, and the owner of its memory.
 //!
-//! Samples are taken from where they are, whatever the strides. A copy is made where the library has no strides for
+//! Samples are read in place, with any strides. A copy is made if the library has no strides for
 //! them, and only in host memory: axes that run backwards, or that repeat samples.
 
 #![expect(unsafe_code, reason = "memory of arrays is taken by address")]
@@ -15,7 +15,7 @@ use strile::engine::{OutputSpec, Strides};
 use strile::write::{Piece, PieceBytes};
 use strile::{DataType, Location, Window};
 
-/// Pixels that Python gave to be written.
+/// Pixels of Python that are written.
 pub(crate) struct Given {
     window: Window,
     pixels: Samples,
@@ -49,7 +49,7 @@ impl Given {
         Ok(Self { window: Window::new(column, row, width, height), pixels, mask })
     }
 
-    /// The piece, as long as this lives.
+    /// Returns the piece, which borrows from this.
     pub(crate) fn piece(&self) -> Piece<'_> {
         Piece {
             window: self.window,
@@ -81,7 +81,7 @@ impl Samples {
     }
 }
 
-/// An array with these axes, copied where it has to be.
+/// Returns an array with these axes, copied if necessary.
 fn samples(
     object: &Bound<'_, PyAny>,
     axes: &str,
@@ -117,7 +117,7 @@ fn samples(
     }
 }
 
-/// A mask of this many rows and columns: a byte for each pixel, row after row.
+/// Returns a mask of this many rows and columns: a byte for each pixel, row after row.
 fn dense(
     object: &Bound<'_, PyAny>,
     (rows, columns): (u32, u32),
@@ -141,7 +141,7 @@ fn dense(
     }
 }
 
-/// The shape of an array with these axes, and its bytes; `None` where the library has no strides for it.
+/// Returns the shape of an array with these axes, and its bytes; `None` if the library has no strides for it.
 fn shape(view: &View, axes: &str) -> PyResult<Option<(OutputSpec, usize)>> {
     if !matches!(axes, "yx" | "byx" | "yxb") {
         return Err(refused(format!("axes `{axes}`: expected `yx`, `byx` or `yxb`")));

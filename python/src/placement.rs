@@ -1,4 +1,4 @@
-//! `Placement`: where the pixels of a level lie, by the numbers that the file states; transforms, and coordinates by them.
+//! Provides `Placement`, the georeference of the pixels of a level, and arithmetic with transforms and coordinates.
 
 use crate::dataset::Dataset;
 use crate::error::refused;
@@ -23,7 +23,7 @@ fn of((a, b, c, d, e, f): Transform) -> GeoTransform {
     GeoTransform { a, b, c, d, e, f }
 }
 
-/// An array of 64-bit floats.
+/// Makes an array of 64-bit floats.
 fn array(py: Python<'_>, len: u64, values: impl Iterator<Item = f64>) -> PyResult<Bound<'_, PyByteArray>> {
     let bytes = len.checked_mul(8).and_then(|bytes| usize::try_from(bytes).ok());
     let bytes = bytes.ok_or_else(|| PyMemoryError::new_err("more coordinates than memory can have"))?;
@@ -113,7 +113,7 @@ pub(crate) fn placed_at(
 pub(crate) struct Placement(pub(crate) PixelGrid);
 
 impl Placement {
-    /// The control points as a window sees them that begins at a pixel.
+    /// Returns the control points relative to a window that begins at a pixel.
     pub(crate) fn gcps_from(&self, row: u32, column: u32) -> Vec<Point> {
         let (down, across) = (f64::from(row), f64::from(column));
         let point = |gcp: &Gcp| (gcp.row - down, gcp.column - across, gcp.x, gcp.y, gcp.z);
@@ -156,7 +156,7 @@ impl Placement {
     }
 }
 
-/// Returns the placement of a level, halved `reduce` times; of the image as it is stored where `oriented` is False.
+/// Returns the placement of a level, halved `reduce` times; of the image as it is stored if `oriented` is False.
 #[pyfunction]
 #[pyo3(signature = (dataset, level=0, reduce=0, *, allow_rotated=false, oriented=true))]
 pub(crate) fn placement(

@@ -1,4 +1,4 @@
-//! `Plan`: what a read would do.
+//! Provides `Plan`, the plan of a read.
 
 use crate::dict::dict;
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use strile::device::Decode;
 use strile::engine::OutputSpec;
 use strile::read::{Fetch, MemoryNeed, MosaicFigures, PlanFigures, ReadPlan};
 
-/// What a read would do.
+/// The plan of a read.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Plan {
     explained: String,
@@ -22,7 +22,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The plan of a read; whether it asks for a GPU, to decode or to hold the result.
+    /// Makes the plan of a read; `asks_gpu`: it asks for a GPU, to decode or to hold the result.
     pub(crate) fn new(plan: &ReadPlan, asks_gpu: bool) -> Self {
         let fetch = match plan.fetch {
             Fetch::Pulled => "pulled",
@@ -43,7 +43,7 @@ impl Plan {
     }
 }
 
-/// Why not all of it is done on a GPU.
+/// Returns why not all work is done on a GPU.
 fn fallback(plan: &ReadPlan) -> Option<String> {
     let mut reasons = Vec::new();
     match &plan.decode {
@@ -64,30 +64,30 @@ fn fallback(plan: &ReadPlan) -> Option<String> {
 
 #[pymethods]
 impl Plan {
-    /// It all, in words.
+    /// Returns the plan as text.
     fn explain(&self) -> &str {
         &self.explained
     }
 
-    /// Which engine decodes: "cpu" or "cuda:N".
+    /// Returns the engine that decodes: "cpu" or "cuda:N".
     #[getter]
     fn engine(&self) -> &str {
         &self.engine
     }
 
-    /// Why that one.
+    /// Returns why that engine was chosen.
     #[getter]
     fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// Why some or all of it is not done on the GPU that was asked for; None where all is.
+    /// Returns why some or all work is not done on the requested GPU; None if all is.
     #[getter]
     fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
     }
 
-    /// Numbers: shape and type of the result, blocks, bytes and memory.
+    /// Returns shape and type of the result, blocks, bytes and memory.
     #[getter]
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let Self { output, memory, counts, .. } = self;

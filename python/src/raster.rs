@@ -1,4 +1,4 @@
-//! `strile.Raster`: pixels that numpy and DLPack take without a copy.
+//! Provides `strile.Raster`: pixels that numpy and DLPack take without a copy.
 
 use crate::dict::dict;
 use crate::dlpack::{self, Tensor};
@@ -13,7 +13,7 @@ use strile::engine::LocatedFault;
 use strile::read::{Interleave, WindowFault};
 use strile::{Context, DataType, Location, Pixels};
 
-/// Pixels, and what keeps them.
+/// Pixels and their memory.
 pub(crate) enum Memory {
     /// In host memory; the holder of an array may write to them, by `address`.
     Host { address: usize, pixels: Vec<u8> },
@@ -48,7 +48,7 @@ struct Shape {
 }
 
 impl Raster {
-    /// What a read returned, wherever it is.
+    /// Makes a raster of the result of a read, in any memory.
     pub(crate) fn new(mut pixels: Pixels) -> strile::Result<Self> {
         let data_type = pixels.data_type;
         let levels = std::mem::take(&mut pixels.levels);
@@ -56,11 +56,11 @@ impl Raster {
         let (shape, faults) = match pixels.windows {
             None => {
                 let shape = shape(pixels.interleave, (pixels.bands, pixels.rows, pixels.columns));
-                (shape, told(pixels.faults.iter().map(|fault| &fault.fault)))
+                (shape, fault_pairs(pixels.faults.iter().map(|fault| &fault.fault)))
             }
             Some(_) => {
                 let shape = Shape { sizes: pixels.shape().to_vec(), dims: &["window", "band", "y", "x"] };
-                (shape, told_by_window(&pixels.faults))
+                (shape, window_fault_pairs(&pixels.faults))
             }
         };
         let (holes, found) = (std::mem::take(&mut pixels.holes), pixels.report.found);
@@ -100,7 +100,7 @@ impl Raster {
         }
     }
 
-    /// The same pixels in host memory of their own.
+    /// Copies the pixels to host memory.
     fn copied(&self, py: Python<'_>) -> PyResult<Self> {
         let bytes = match self.memory.as_ref() {
             Memory::Device(pixels) => {
@@ -128,7 +128,7 @@ impl Raster {
         }
     }
 
-    /// What the array interfaces of hosts and of devices have in common.
+    /// Makes the part that the array interfaces of hosts and of devices have in common.
     fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (kind, _) = kind(self.data_type);
         let order = if cfg!(target_endian = "big") { '>' } else { '<' };
@@ -145,8 +145,8 @@ fn shape(interleave: Interleave, (bands, rows, columns): (u32, u32, u32)) -> Sha
     }
 }
 
-/// Blocks of windows that were filled, and why.
-pub(crate) fn told_by_window(faults: &[WindowFault]) -> Vec<(String, String)> {
+/// Lists blocks of windows that were filled, each with the reason.
+pub(crate) fn window_fault_pairs(faults: &[WindowFault]) -> Vec<(String, String)> {
     let pair = |fault: &WindowFault| {
         let (block, problem) = block(&fault.fault);
         (format!("window {}, {}, {block}", fault.window, fault.file), problem)
@@ -154,12 +154,12 @@ pub(crate) fn told_by_window(faults: &[WindowFault]) -> Vec<(String, String)> {
     faults.iter().map(pair).collect()
 }
 
-/// Blocks that were filled, and why.
-pub(crate) fn told<'a>(faults: impl IntoIterator<Item = &'a LocatedFault>) -> Vec<(String, String)> {
+/// Lists blocks that were filled, each with the reason.
+pub(crate) fn fault_pairs<'a>(faults: impl IntoIterator<Item = &'a LocatedFault>) -> Vec<(String, String)> {
     faults.into_iter().map(block).collect()
 }
 
-/// A block, and what is wrong with it.
+/// Returns a block and its fault.
 fn block(located: &LocatedFault) -> (String, String) {
     let (whole, fault) = (located.to_string(), located.fault.to_string());
     let place = whole.strip_suffix(&fault).and_then(|place| place.strip_suffix(": "));
@@ -168,7 +168,7 @@ fn block(located: &LocatedFault) -> (String, String) {
 
 #[pymethods]
 impl Raster {
-    /// (bands, rows, columns) of zeros in host memory, to be written to.
+    /// Makes (bands, rows, columns) of zeros in host memory, to be written to.
     #[staticmethod]
     fn zeros(dtype: &str, shape: (u32, u32, u32)) -> PyResult<Self> {
         let data_type = crate::dataset::data_type(dtype)?;
@@ -187,50 +187,50 @@ impl Raster {
         Ok(Self::of(pixels, data_type, self::shape(Interleave::BandFirst, shape), Vec::new()))
     }
 
-    /// (bands, rows, columns), (rows, columns, bands) where they were read pixel by pixel, or (windows, bands, rows,
+    /// Returns (bands, rows, columns), (rows, columns, bands) where they were read pixel by pixel, or (windows, bands, rows,
     /// columns) of a batch.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, &self.shape.sizes)
     }
 
-    /// The names of the axes: "band", "y" and "x", and "window" of a batch.
+    /// Returns the names of the axes: "band", "y" and "x", and "window" of a batch.
     #[getter]
     fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.shape.dims)
     }
 
-    /// Type of a sample, as numpy names it.
+    /// Returns the type of a sample, by its name in numpy.
     #[getter]
     fn dtype(&self) -> &'static str {
         self.data_type.name()
     }
 
-    /// Whose memory the pixels are in: "cpu" or "cuda:N".
+    /// Returns the device that holds the pixels: "cpu" or "cuda:N".
     #[getter]
     fn device(&self) -> String {
         device::name(self.location())
     }
 
-    /// Blocks that could not be decoded and were filled, each with what is wrong.
+    /// Returns blocks that could not be decoded and were filled, each with its fault.
     #[getter]
     fn faults(&self) -> Vec<(String, String)> {
         self.faults.clone()
     }
 
-    /// Sources that a mosaic went on without, each with the problem.
+    /// Returns sources of a mosaic that were skipped, each with the problem.
     #[getter]
     fn holes(&self) -> Vec<(String, String)> {
         self.holes.clone()
     }
 
-    /// Whether `look_for` is among the pixels; None if nothing was looked for.
+    /// Returns whether `look_for` is among the pixels; None if nothing was looked for.
     #[getter]
     fn found(&self) -> Option<bool> {
         self.found
     }
 
-    /// What is known of where the pixels come from, under the names of `open_geotiff`: transform, crs, nodata, …
+    /// Returns the attributes that `open_geotiff` gives of the same pixels: transform, crs, nodata, …
     #[getter]
     fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let make = || -> PyResult<Py<PyDict>> {
@@ -243,12 +243,12 @@ impl Raster {
         Ok(attrs.bind(py).clone())
     }
 
-    /// Sets the function that gives `attrs`, called once and only where they are asked for.
+    /// Sets the function that makes `attrs`, called once, at the first use of `attrs`.
     fn set_origin(&self, py: Python<'_>, origin: Py<PyAny>) {
         let _first = self.origin.set(py, origin);
     }
 
-    /// The transform of pixel corners (a, b, c, d, e, f); None where there is none.
+    /// Returns the transform of pixel corners (a, b, c, d, e, f); None where there is none.
     #[getter]
     fn transform<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let attrs = self.attrs(py)?;
@@ -263,7 +263,7 @@ impl Raster {
         Ok(Some(corner.into_pyobject(py)?.into_any()))
     }
 
-    /// `EPSG:n` where the reference system has a code, else WKT; None where there is none.
+    /// Returns `EPSG:n` where the reference system has a code, else WKT; None where there is none.
     #[getter]
     fn crs(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let attrs = self.attrs(py)?;
@@ -273,25 +273,25 @@ impl Raster {
         attrs.get_item("crs_wkt")?.map(|wkt| wkt.extract()).transpose()
     }
 
-    /// The value of missing pixels; None where there is none.
+    /// Returns the value of missing pixels; None where there is none.
     #[getter]
     fn nodata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.attrs(py)?.get_item("nodata")
     }
 
-    /// The level that each window, or each file on a grid, was read from: 0 the full image, k its k-th overview.
+    /// Returns the level that each window, or each file on a grid, was read from: 0 the full image, k its k-th overview.
     #[getter]
     fn levels(&self) -> Vec<usize> {
         self.levels.clone()
     }
 
-    /// How coordinates passed between the datums, for each window or each file on a grid: the operation, its codes and accuracy.
+    /// Returns how coordinates passed between the datums, for each window or each file on a grid: the operation, its codes and accuracy.
     #[getter]
     fn operations(&self) -> Vec<String> {
         self.operations.iter().map(ToString::to_string).collect()
     }
 
-    /// Pixels in host memory in another type, as GDAL converts them.
+    /// Converts pixels in host memory to another type, as GDAL does.
     fn converted(&self, py: Python<'_>, dtype: &str) -> PyResult<Self> {
         let to = crate::dataset::data_type(dtype)?;
         let Memory::Host { pixels, .. } = self.memory.as_ref() else {
@@ -301,7 +301,7 @@ impl Raster {
         Ok(Self::of(made, to, self.shape.clone(), self.faults.clone()))
     }
 
-    /// The pixels as a numpy array: the same memory where they are in host memory, else a copy.
+    /// Returns the pixels as a numpy array: without a copy if they are in host memory.
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let asarray = py.import("numpy")?.getattr("asarray")?;
@@ -356,7 +356,7 @@ impl Raster {
         dlpack::device(self.location())
     }
 
-    /// The pixels as a DLPack capsule. They are complete, so no stream has to wait for them.
+    /// Returns the pixels as a DLPack capsule. They are complete, so no stream has to wait for them.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -388,7 +388,7 @@ impl Raster {
         }
     }
 
-    /// Pixels are not pickled: they may be on a device, and as arrays they can be.
+    /// Refuses to be pickled: pixels may be on a device. Arrays of them can be pickled.
     fn __reduce__(&self) -> PyResult<()> {
         let sentence = "a Raster cannot be pickled: pickle its array (`raster.numpy()`), or read it in the other process";
         Err(pyo3::exceptions::PyTypeError::new_err(sentence))
@@ -400,7 +400,7 @@ impl Raster {
     }
 }
 
-/// The letter and the DLPack code of a type.
+/// Returns the letter and the DLPack code of a type.
 pub(crate) fn kind(data_type: DataType) -> (char, u8) {
     use DataType as D;
     match data_type {
@@ -411,7 +411,7 @@ pub(crate) fn kind(data_type: DataType) -> (char, u8) {
     }
 }
 
-/// The type of samples of that letter and size.
+/// Returns the type of samples of that letter and size.
 pub(crate) fn data_type(letter: char, size: usize) -> Option<DataType> {
     use DataType as D;
     let all = [

@@ -1,11 +1,11 @@
-//! Reads and their plans, of one file, or of several onto a grid.
+//! Runs and plans reads of one file, or of several onto a grid.
 
 use crate::call::{self, Count, Watch};
 use crate::dataset::{Dataset, warn};
 use crate::error::{fallback_warning, refused};
 use crate::onto::opened;
 use crate::plan::Plan;
-use crate::raster::{Raster, told};
+use crate::raster::{Raster, fault_pairs};
 use crate::request::ReadOptions;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use strile::grid::{plan_onto, read_onto, read_onto_device, read_onto_into};
 use strile::read::{PieceLimits, ReadPlan};
 use strile::{Context, Input, Location, Processor};
 
-/// Where the result of a call goes, and who is told how far it is.
+/// Where the result of a call goes, and what progress is reported to.
 pub(crate) struct Target<'a, 'py> {
     pub(crate) out: Option<&'a Bound<'py, PyAny>>,
     pub(crate) stream: Option<u64>,
     pub(crate) progress: Option<&'a Bound<'py, PyAny>>,
 }
 
-/// What a read gave: pixels of its own, or blocks that were filled in the caller's.
+/// The result of a read: new pixels, or the blocks that were filled in the caller's memory.
 pub(crate) enum Result {
     Pixels(Raster),
     Filled(Vec<(String, String)>),
 }
 
 impl Result {
-    /// A raster of the pixels, or the array that was given. `name` is that of the read in messages.
-    pub(crate) fn told<'py>(
+    /// Returns a raster of the pixels, or the caller's array. `name` is that of the read in messages.
+    pub(crate) fn into_python<'py>(
         self,
         py: Python<'py>,
         name: &str,
@@ -46,7 +46,7 @@ impl Result {
     }
 }
 
-/// Pixels of files on a grid; see `_core.pyi`.
+/// Reads files onto a grid; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(name = "read_onto", signature = (files, options, *, out=None, stream=None, progress=None))]
 pub(crate) fn read_files<'py>(
@@ -61,7 +61,7 @@ pub(crate) fn read_files<'py>(
     run(py, ("a read onto a grid", false), &files, options, Target { out, stream, progress })
 }
 
-/// The plan of `read_onto`; touches no pixel.
+/// Plans `read_onto`, without reading pixels.
 #[pyfunction]
 #[pyo3(name = "plan_onto")]
 pub(crate) fn plan_files<'py>(
@@ -72,7 +72,7 @@ pub(crate) fn plan_files<'py>(
     plan(py, false, &opened(py, &files)?, options)
 }
 
-/// Reads pixels. `name` is that of the read in messages, `is_local` whether all bytes come from files of this machine.
+/// Reads pixels. `name` is that of the read in messages; `is_local`: all bytes come from files of this machine.
 pub(crate) fn run<'py>(
     py: Python<'py>,
     (name, is_local): (&str, bool),
@@ -96,10 +96,10 @@ pub(crate) fn run<'py>(
             warn_of_missing(py, input)?;
         }
     }
-    result.told(py, name, target.out)
+    result.into_python(py, name, target.out)
 }
 
-/// Does work that `blocks` counts the blocks of, on this thread if it is quick and not watched.
+/// Does work whose blocks `blocks` counts, on this thread if it is quick and reports no progress.
 fn watched<T: Send>(
     py: Python<'_>,
     (progress, is_quick): (Option<&Bound<'_, PyAny>>, bool),
@@ -123,7 +123,7 @@ fn watched<T: Send>(
     })
 }
 
-/// Masks of bands, with the stored samples or without.
+/// Reads masks of bands, with the stored samples or without.
 pub(crate) fn masks(
     py: Python<'_>,
     input: &Arc<Input>,
@@ -147,7 +147,7 @@ pub(crate) fn masks(
     Ok(found)
 }
 
-/// The plan of a read; touches no pixel.
+/// Plans a read, without reading pixels.
 pub(crate) fn plan(
     py: Python<'_>,
     is_local: bool,
@@ -166,7 +166,7 @@ pub(crate) fn plan(
     }
 }
 
-/// The file of a read without a grid.
+/// Returns the file of a read without a grid.
 fn only(files: &[Arc<Input>]) -> strile::Result<&Input> {
     match files {
         [one] => Ok(one),
@@ -177,7 +177,7 @@ fn only(files: &[Arc<Input>]) -> strile::Result<&Input> {
     }
 }
 
-/// Reads into the caller's memory, or into new memory where it is wanted.
+/// Reads into the caller's memory, or into new memory.
 fn read(
     files: &[Arc<Input>],
     options: &strile::ReadOptions,
@@ -186,7 +186,7 @@ fn read(
 ) -> strile::Result<Result> {
     let pixels = match (options.place.onto.is_some(), output, to) {
         (true, Some(output), _) => {
-            return Ok(Result::Filled(told(&read_onto_into(output, files, options, context)?.faults)));
+            return Ok(Result::Filled(fault_pairs(&read_onto_into(output, files, options, context)?.faults)));
         }
         (true, None, Location::Cuda(index)) => read_onto_device(index, files, options, context)?,
         (true, None, Location::Host) => read_onto(files, options, context)?,
@@ -197,7 +197,9 @@ fn read(
             }
             match (output, to) {
                 (Some(output), _) => {
-                    return Ok(Result::Filled(told(&input.read_into(output, options, context)?.faults)));
+                    return Ok(Result::Filled(fault_pairs(
+                        &input.read_into(output, options, context)?.faults,
+                    )));
                 }
                 (None, Location::Cuda(index)) => input.read_on_device(index, options, context)?,
                 (None, Location::Host) => input.read(options, context)?,
@@ -207,10 +209,10 @@ fn read(
     Ok(Result::Pixels(Raster::new(pixels)?))
 }
 
-/// Bytes that any codec decodes in less time than a user could want to stop it in.
+/// The most bytes of a read that is too short to be cancelled, with any codec.
 const SMALL: u64 = 4 << 20;
 
-/// Whether a read decodes little, and opens no GPU: that takes long.
+/// Returns whether a read decodes little, and opens no GPU, which takes long.
 fn is_small(files: &[Arc<Input>], options: &strile::ReadOptions, to: Location) -> bool {
     let [file] = files else { return false };
     let Input::Tiff(dataset) = file.as_ref() else { return false };
@@ -228,7 +230,7 @@ fn is_small(files: &[Arc<Input>], options: &strile::ReadOptions, to: Location) -
     dataset.decoded_bytes(&options.place).is_none_or(|bytes| bytes <= SMALL)
 }
 
-/// The plan of a read into new memory.
+/// Plans a read into new memory.
 fn planned(
     files: &[Arc<Input>],
     to: Location,
@@ -242,7 +244,7 @@ fn planned(
     }
 }
 
-/// How many blocks will be decoded, or sources laid.
+/// Counts the blocks that will be decoded, or the sources of a mosaic.
 fn blocks(
     files: &[Arc<Input>],
     options: &strile::ReadOptions,
@@ -258,7 +260,7 @@ fn blocks(
     Ok((figures.blocks + figures.sparse) as u64)
 }
 
-/// Warns of sources that a mosaic went on without.
+/// Warns of sources of a mosaic that were skipped.
 fn warn_of_missing(py: Python<'_>, input: &Input) -> PyResult<()> {
     let Input::Vrt(vrt) = input else { return Ok(()) };
     for warning in vrt.warnings().iter().filter(|warning| warning.code == "missing-source") {

@@ -1,4 +1,4 @@
-//! `RemoteOptions`: how remote files are reached; `strile.reading.storage` makes it.
+//! Provides `RemoteOptions`: how remote files are reached; `strile.reading.storage` makes it.
 
 use crate::dict::dict;
 use crate::error::{exception, refused};
@@ -65,7 +65,7 @@ impl Remote {
         Ok(Self(options))
     }
 
-    /// Pickled by its keywords: a write by a cluster sends it to the workers.
+    /// Pickles its keywords: a write by a cluster sends it to the workers.
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
         let options = &self.0;
         let keywords = dict!(
@@ -80,7 +80,7 @@ impl Remote {
     }
 }
 
-/// Options of remote files. Without any, private hosts are refused.
+/// Returns options of remote files. By default private hosts are refused.
 pub(crate) fn options(given: Option<&Bound<'_, Remote>>) -> RemoteOptions {
     match given {
         Some(given) => given.get().0.clone(),
@@ -88,12 +88,12 @@ pub(crate) fn options(given: Option<&Bound<'_, Remote>>) -> RemoteOptions {
     }
 }
 
-/// Options of a bucket that is written to; the defaults for other targets.
+/// Returns options of a bucket that is written to, and defaults for other targets.
 pub(crate) fn target_options(given: Option<&Bound<'_, Remote>>) -> RemoteOptions {
     given.map(|given| given.get().0.clone()).unwrap_or_default()
 }
 
-/// How a file is opened.
+/// Returns how a file is opened.
 pub(crate) fn open_options(sidecars: &str, remote: Option<&Bound<'_, Remote>>) -> PyResult<OpenOptions> {
     let search: SidecarSearch =
         sidecars.parse().map_err(|problem| refused(format!("sidecars: {problem}")))?;

@@ -1,11 +1,11 @@
-//! The options of reads as Python classes: `Place`, `Meaning`, `Layout` and `Execution`, and `ReadOptions` of all of them.
+//! Provides the options of reads as Python classes: `Place`, `Meaning`, `Layout` and `Execution`, and `ReadOptions` of all of them.
 //!
 //! They are the library's types of these names, checked when they are made. `Dataset.read`, its plan, reads onto a grid and
 //! batches take the same classes.
 
+use crate::arguments::{Int, Row, Value, ints, word};
 use crate::array::{Axes, View};
 use crate::error::refused;
-use crate::given::{Int, Row, Value, ints, word};
 use crate::onto::Onto;
 use crate::{call, device};
 use pyo3::prelude::*;
@@ -43,7 +43,7 @@ impl Place {
     }
 }
 
-/// What becomes of stored values.
+/// How stored values are converted.
 #[pyclass(frozen, module = "strile._core")]
 #[derive(Default)]
 pub(crate) struct Meaning(pub(crate) read::Meaning);
@@ -73,7 +73,7 @@ impl Meaning {
     }
 }
 
-/// What is looked for: the word `nodata`, or a value.
+/// Returns the value to look for: `nodata`, or a number.
 fn looked_for(given: &Bound<'_, PyAny>) -> PyResult<read::LookFor> {
     match given.extract::<String>() {
         Ok(name) => word("look_for", &name, &[("nodata", read::LookFor::Nodata)]),
@@ -114,14 +114,14 @@ impl Default for Execution {
 }
 
 impl Execution {
-    /// The options for a result that is wanted in this memory.
+    /// Returns the options for a result that is wanted in this memory.
     pub(crate) fn resolved(&self, to: Location) -> PyResult<read::Execution> {
         let mut options = self.options.decode_on(device::decoder(&self.decode_on, to)?);
         options.max_block_bytes = max_block_bytes()?;
         Ok(options)
     }
 
-    /// What the call may take.
+    /// Returns the context with the memory and threads of the call.
     pub(crate) fn context(&self) -> PyResult<Context> {
         call::context(self.memory, self.threads)
     }
@@ -185,18 +185,18 @@ impl ReadOptions {
 }
 
 impl ReadOptions {
-    /// Where the result is wanted, and the options of the read with the processor that decodes.
+    /// Returns where the result is wanted, and the options of the read with the processor that decodes.
     pub(crate) fn resolved(&self, output: Option<&Output>) -> PyResult<(Location, strile::ReadOptions)> {
         let to = device::destination(self.device, output.map(Output::location))?;
         Ok((to, self.options.clone().execution(self.execution.resolved(to)?)))
     }
 
-    /// What the call may take.
+    /// Returns the context with the memory and threads of the call.
     pub(crate) fn context(&self) -> PyResult<Context> {
         self.execution.context()
     }
 
-    /// The output that an array of the caller is.
+    /// Returns the output of an array of the caller.
     pub(crate) fn output(
         &self,
         out: Option<&Bound<'_, PyAny>>,
@@ -210,7 +210,7 @@ impl ReadOptions {
     }
 }
 
-/// The environment's limit on decoded blocks, where there is one.
+/// Returns the limit of the environment on decoded blocks, if it has one.
 pub(crate) fn max_block_bytes() -> PyResult<Option<u64>> {
     const NAME: &str = "STRILE_COG_MAX_TILE_BYTES";
     let Some(text) = std::env::var_os(NAME).filter(|text| !text.is_empty()) else { return Ok(None) };

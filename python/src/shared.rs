@@ -1,4 +1,4 @@
-//! `SharedObject`: a file in a bucket that several processes write, each some parts of it.
+//! Provides `SharedObject`: a file in a bucket that several processes write, each some parts of it.
 
 use crate::{call, remote};
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ pub(crate) struct SharedObject(Arc<strile::io::SharedObject>);
 
 #[pymethods]
 impl SharedObject {
-    /// Begins it. An object that is there is replaced.
+    /// Starts the upload. An existing object is replaced.
     #[staticmethod]
     fn begin(py: Python<'_>, url: &str, remote: &Bound<'_, remote::Remote>) -> PyResult<Self> {
         let (remote, cancel) = (remote::options(Some(remote)), Cancel::default());
@@ -23,7 +23,7 @@ impl SharedObject {
         Ok(Self(Arc::new(begun)))
     }
 
-    /// Takes part in it.
+    /// Joins the upload.
     #[staticmethod]
     fn join(py: Python<'_>, url: &str, remote: &Bound<'_, remote::Remote>, ticket: &str) -> PyResult<Self> {
         let (remote, cancel) = (remote::options(Some(remote)), Cancel::default());
@@ -32,24 +32,24 @@ impl SharedObject {
         Ok(Self(Arc::new(joined)))
     }
 
-    /// What others take part by.
+    /// Returns the ticket by which others join.
     #[getter]
     fn ticket(&self) -> String {
         self.0.ticket()
     }
 
-    /// Whether a part can be sent only after the one before it.
+    /// Returns whether a part can be sent only after the one before it.
     #[getter]
     fn in_order(&self) -> bool {
         self.0.in_order()
     }
 
-    /// The size of all parts but the last.
+    /// Returns the size of all parts but the last.
     fn part_size(&self, py: Python<'_>, total: u64) -> PyResult<u64> {
         call::run_at_once(py, || self.0.part_size(total))
     }
 
-    /// Sends a part, numbered from 1; returns what `complete` has to be told.
+    /// Sends a part, numbered from 1. Returns the argument of `complete`.
     fn put(&self, py: Python<'_>, number: usize, offset: u64, content: PyBackedBytes) -> PyResult<String> {
         let cancel = Cancel::default();
         call::run(py, &cancel, None, || self.0.put(number, offset, content.to_vec(), &cancel))
@@ -68,7 +68,7 @@ impl SharedObject {
         call::run(py, &cancel, None, || self.0.complete(&parts, offset, last.to_vec(), &sidecars))
     }
 
-    /// Gives it up: nothing is visible, and what was sent is removed.
+    /// Aborts the upload: no object appears, and the parts are removed.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         call::run(py, &Cancel::default(), None, || self.0.abort())
     }

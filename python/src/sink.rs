@@ -1,7 +1,7 @@
-//! Where the file goes: a path, a URL of a bucket, or a Python object with `write(bytes)`.
+//! Makes the sink of a file: a path, a URL of a bucket, or a Python object with `write(bytes)`.
 //!
-//! Such an object takes bytes in order and nothing else, so blocks wait in a spool until the file is complete: it gets
-//! its first byte when all of them are known. What its `write` raises is raised again as it is.
+//! Such an object only takes bytes in order, so blocks wait in a spool until the file is complete: it gets
+//! its first byte when all bytes are known. An exception of its `write` is raised again unchanged.
 
 use crate::error::carried;
 use crate::write_options::TargetOptions;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use strile::Cancel;
 use strile::io::{FileSink, RemoteOptions, RemoteSink, Sink, Spool, StreamSink, UploadOptions, is_remote};
 
-/// The sink of a path, or of a URL of a bucket.
+/// Returns the sink of a path, or of a URL of a bucket.
 pub(crate) fn at(
     path: &Path,
     overwrite: bool,
@@ -34,7 +34,7 @@ pub(crate) fn at(
     Ok(Box::new(RemoteSink::create(url, remote, &upload, cancel)?))
 }
 
-/// The sink that a target means; with no place for sidecars where none are wanted.
+/// Returns the sink that a target means; with no place for sidecars where none are wanted.
 pub(crate) fn open(
     target: &Bound<'_, PyAny>,
     options: &TargetOptions,

@@ -1,7 +1,7 @@
-//! A source that a Python object reads: one `read_ranges` for all ranges of a batch.
+//! Reads byte ranges through a Python object: one `read_ranges` for all ranges of a batch.
 //!
-//! It is called by whichever thread works, which holds the interpreter for that time alone. What it raises is raised
-//! again to who asked for pixels; an answer of another length than asked for is an error, never pixels.
+//! Any thread may call it, and holds the interpreter's lock only during the call. Its exceptions are raised
+//! again for the caller of the read. An answer of another length than the range is an error.
 
 use crate::error::carried;
 use pyo3::exceptions::PyTypeError;
@@ -13,7 +13,7 @@ use std::sync::{Arc, mpsc};
 use strile::Cancel;
 use strile::io::{ReadAt, ReadDone, ReadOp, Source, Version};
 
-/// Reads byte ranges through a Python object.
+/// A source of byte ranges that a Python object reads.
 pub(crate) struct RangeSource {
     reader: Py<PyAny>,
     name: String,
@@ -21,7 +21,7 @@ pub(crate) struct RangeSource {
 }
 
 impl RangeSource {
-    /// A source of `len` bytes, called `name` in messages. Its reader may have a `mark`, another one where it has changed.
+    /// Makes a source of `len` bytes, called `name` in messages. Its reader may have a `mark`, another one where it has changed.
     pub(crate) fn new(reader: &Bound<'_, PyAny>, name: String, len: u64) -> PyResult<Arc<Self>> {
         if !reader.hasattr("read_ranges")? {
             let class = reader.get_type().name()?;
@@ -34,7 +34,7 @@ impl RangeSource {
         Ok(Arc::new(Self { reader: reader.clone().unbind(), name, version: Version { len, mark } }))
     }
 
-    /// The bytes of ranges.
+    /// Returns the bytes of ranges.
     fn fetch(&self, ranges: &[Range<u64>]) -> io::Result<Vec<PyBackedBytes>> {
         let asked: Vec<(u64, u64)> = ranges.iter().map(|range| (range.start, range.end)).collect();
         let given = Python::try_attach(|py| {
@@ -114,7 +114,7 @@ fn copy(from: Option<(&Range<u64>, &PyBackedBytes)>, offset: u64, into: &mut [u8
     Ok(())
 }
 
-/// The same error once more.
+/// Returns the same error once more.
 fn again(error: &io::Error) -> io::Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<PyErr>()) {
         Some(raised) => match Python::try_attach(|py| raised.clone_ref(py)) {

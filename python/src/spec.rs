@@ -1,8 +1,8 @@
-//! `RasterSpec`: what is written, and what an array says about it in its attributes.
+//! Provides `RasterSpec`: the raster to be written, with the metadata that an array has in its attributes.
 
+use crate::arguments::{Float, Int, Row, Value, elements, float, integer, ints, shown, text, word};
 use crate::crs;
 use crate::error::{refused, strile_error};
-use crate::given::{Float, Int, Row, Value, elements, float, integer, ints, shown, text, word};
 use crate::tags;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -47,7 +47,7 @@ struct OwnColours {
     overviews: bool,
 }
 
-/// Which items of the file that an array was read from hold for it.
+/// The rule which items of the file of an array hold for the array.
 struct KeptItems {
     dropped: Vec<String>,
     statistics: bool,
@@ -159,7 +159,7 @@ impl RasterSpec {
         Ok(Self { spec, warnings })
     }
 
-    /// The part of the raster inside a window.
+    /// Returns the part of the raster inside a window.
     fn part(&self, row: u32, column: u32, height: u32, width: u32) -> Self {
         let part = self.spec.part(&Window::new(column, row, width, height));
         Self { spec: part, warnings: self.warnings.clone() }
@@ -170,13 +170,13 @@ impl RasterSpec {
         self.spec.data_type.name()
     }
 
-    /// Whether 0 is white: pixels are stored inverted.
+    /// Returns whether 0 is white: pixels are stored inverted.
     #[getter]
     fn inverted(&self) -> bool {
         self.spec.photometric == Some(Photometric::MinIsWhite)
     }
 
-    /// Whether values are indices of colours.
+    /// Returns whether values are indices of colours.
     #[getter]
     fn has_palette(&self) -> bool {
         self.spec.colour_map.is_some()
@@ -187,7 +187,7 @@ impl RasterSpec {
 struct Attrs<'py>(Bound<'py, PyDict>);
 
 impl<'py> Attrs<'py> {
-    /// The value of an attribute; `None` where there is none or it is None.
+    /// Returns the value of an attribute; `None` where there is none or it is None.
     fn get(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(self.0.get_item(name)?.filter(|value| !value.is_none()))
     }
@@ -196,7 +196,7 @@ impl<'py> Attrs<'py> {
         Ok(self.get(name)?.and_then(|value| text(&value)).filter(|text| !text.is_empty()))
     }
 
-    /// An attribute as `read` takes it; what it does not take is of the wrong type.
+    /// Reads an attribute with `read`; other values are a TypeError.
     fn typed<T>(
         &self,
         name: &str,
@@ -210,7 +210,7 @@ impl<'py> Attrs<'py> {
     }
 }
 
-/// Items of the file that the array was read from, below those of the raster's own.
+/// Returns items of the file that the array was read from, below those of the raster's own.
 fn stated_items(
     KeptItems { dropped, statistics, scaling, changed }: KeptItems,
     attrs: &Attrs<'_>,
@@ -242,7 +242,7 @@ fn stated_items(
     Ok(())
 }
 
-/// Items by name, or by name and band (from 0).
+/// Returns items by name, or by name and band (from 0).
 fn items_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Option<u32>, String)>> {
     let Ok(mapping) = given.cast::<PyMapping>() else {
         let kind = given.get_type().name()?;
@@ -260,7 +260,7 @@ fn items_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Option<u32>, Stri
     Ok(items)
 }
 
-/// Tags of the file that the array was read from, but for those that the raster states itself. Returns what they say about colours:
+/// Adds the tags of the file that the array was read from, except those that the raster states itself. Returns the tags about colours:
 /// the photometric interpretation, the meaning of further samples, the colour table.
 fn stated_tags(attrs: &Attrs<'_>, spec: &mut strile::RasterSpec) -> PyResult<[Option<Vec<u16>>; 3]> {
     let form = "a list of (tag, type, count, value)";
@@ -301,7 +301,7 @@ fn put(spec: &mut strile::RasterSpec, tag: Tag, value: FieldValue) {
     }
 }
 
-/// The photometric interpretation: that of the tags, the one that was chosen, or with "auto" what the file of the array had.
+/// Returns the photometric interpretation: that of the tags, the one that was chosen, or with "auto" what the file of the array had.
 fn colours(
     own: OwnColours,
     attrs: &Attrs<'_>,
@@ -353,7 +353,7 @@ fn colours(
     Ok(())
 }
 
-/// A nodata value, checked: one that the type has no value near is refused.
+/// Returns a nodata value, checked: one that the type has no value near is refused.
 fn checked_nodata(given: NoData, data_type: DataType) -> PyResult<NoData> {
     use DataType as D;
     let is_float = matches!(data_type, D::F16 | D::F32 | D::F64 | D::C64 | D::C128);

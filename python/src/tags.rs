@@ -1,10 +1,10 @@
-//! Tags given as `Dataset.tags` gives them: (tag, type, count, value).
+//! Converts tags in the form of `Dataset.tags`: (tag, type, count, value).
 //!
 //! The value is a number, a tuple of numbers, text (type 2) or bytes (type 7); rationals are two numbers each, in one
 //! row or as pairs (over, under), or one number.
-//! Bytes are made in the order of this machine; the library turns them where the file has the other.
+//! Bytes are in the order of this machine; the library swaps them if the file has the other order.
 
-use crate::given::{elements, float, integer, shown, text};
+use crate::arguments::{elements, float, integer, shown, text};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use strile::tiff::{ByteOrder, FieldType, FieldValue, Tag};
@@ -22,7 +22,7 @@ const STATED: [(Tag, &str); 8] = [
     (Tag::GDAL_NODATA, "nodata"),
 ];
 
-/// A tag that an array has from its file, and its value; `None` for one that a new file states by itself.
+/// Returns a tag that an array has from its file, and its value; `None` for one that a new file states by itself.
 pub(crate) fn stated(given: &Bound<'_, PyAny>) -> Result<Option<(Tag, FieldValue)>, String> {
     let number = elements(given).and_then(|parts| integer(parts.first()?));
     match number.and_then(|tag| u16::try_from(tag).ok()) {
@@ -31,7 +31,7 @@ pub(crate) fn stated(given: &Bound<'_, PyAny>) -> Result<Option<(Tag, FieldValue
     }
 }
 
-/// The tag and its value, or what is wrong.
+/// Returns the tag and its value, or the problem.
 pub(crate) fn field(given: &Bound<'_, PyAny>) -> Result<(Tag, FieldValue), String> {
     let wrong = || format!("expected (tag, type, count, value), got {}", shown(given));
     let parts = elements(given).ok_or_else(wrong)?;
@@ -126,7 +126,7 @@ fn bytes_of(field_type: FieldType, value: &Bound<'_, PyAny>, count: Option<i128>
 /// NULs that text may have behind it.
 const PADDING: usize = 4096;
 
-/// Over and under; of a number, the fraction nearest to it.
+/// Returns numerator and denominator; of a number, those of the nearest fraction.
 fn pair(value: &Bound<'_, PyAny>) -> Option<(i128, i128)> {
     let Some(parts) = elements(value) else {
         let number = float(value)?;

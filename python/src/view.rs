@@ -1,4 +1,4 @@
-//! The viewer as a server in the background of this process.
+//! Runs the viewer as a server in the background of this process.
 
 use crate::call::{context, detached};
 use crate::error::{refused, strile_error};
@@ -65,14 +65,14 @@ impl Viewer {
         Ok(Self { url, port, process: std::process::id(), cancel, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     #[getter]
     fn closed(&self) -> bool {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         self.process != std::process::id() || thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends it and waits for that, 0.2 seconds at most.
+    /// Stops it, and waits at most 0.2 seconds for that.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         if self.process != std::process::id() {
             return Ok(());

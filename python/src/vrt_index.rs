@@ -1,4 +1,4 @@
-//! Small files beside rasters: a VRT of files or of tiles, a style.
+//! Writes small files beside rasters: a VRT of files or of tiles, a style.
 
 use crate::call;
 use crate::error::refused;
@@ -10,7 +10,7 @@ use strile::tiff::Warnings;
 use strile::tiff::gdal::NoData;
 use strile::vrt::IndexOptions;
 
-/// Writes a VRT that lays files side by side; gives what it does not keep, in words. `nodata` is a number as text, or
+/// Writes a VRT of files side by side. Returns in words what it does not keep. `nodata` is a number as text, or
 /// `none` for no value.
 #[pyfunction]
 #[pyo3(signature = (path, sources, *, relative=true, overwrite=false, separate=false, te=None, tr=None, nodata=None))]
@@ -30,8 +30,8 @@ pub(crate) fn write_vrt(
         None => None,
         Some("none") => Some(None),
         Some(text) => {
-            let mut told = Warnings::new();
-            let value = NoData::parse(text, &mut told).filter(|_| told.is_empty());
+            let mut warnings = Warnings::new();
+            let value = NoData::parse(text, &mut warnings).filter(|_| warnings.is_empty());
             let wrong = || refused(format!("nodata: expected a number or None, got {text}"));
             Some(Some(value.ok_or_else(wrong)?))
         }

@@ -1,8 +1,8 @@
-//! `WriteOptions`: how a raster is written.
+//! Provides `WriteOptions`: how a raster is written.
 
+use crate::arguments::{Float, Int, Row, ints, word};
 use crate::device;
 use crate::error::refused;
-use crate::given::{Float, Int, Row, ints, word};
 use crate::remote::{self, Remote};
 use pyo3::prelude::*;
 use strile::io::RemoteOptions;
@@ -16,7 +16,7 @@ const PLANARS: [(&str, Planar); 2] = [("contig", Planar::Chunky), ("separate", P
 const BIG_TIFFS: [(&str, BigTiff); 4] =
     [("auto", BigTiff::IfNeeded), ("yes", BigTiff::Yes), ("no", BigTiff::No), ("if_safer", BigTiff::IfSafer)];
 
-/// What a target is given beside the file.
+/// Options of the target.
 #[derive(Clone)]
 pub(crate) struct TargetOptions {
     /// Whether the file may have sidecars.
@@ -25,7 +25,7 @@ pub(crate) struct TargetOptions {
     pub(crate) remote: RemoteOptions,
 }
 
-/// How a raster is written, and what its target is given.
+/// How a raster is written, and the options of its target.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct WriteOptions {
     pub(crate) options: strile::WriteOptions,
@@ -113,7 +113,7 @@ impl WriteOptions {
     }
 }
 
-/// The way to reduce pixels of a name.
+/// Returns the way to reduce pixels of a name.
 pub(crate) fn resampling_named(option: &str, name: &str) -> PyResult<Resampling> {
     let mean = [("mean", Resampling::Average)];
     let all = Resampling::ALL.map(|method| (method.name(), method));

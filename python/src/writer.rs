@@ -1,10 +1,10 @@
-//! `Writer`: a file being written, piece by piece.
+//! Provides `Writer`: a file being written, piece by piece.
 //!
-//! After an error, an interrupt, `finish` or `abort` it is closed, and nothing is left of a file that was not finished.
+//! An error, an interrupt, `finish` or `abort` closes it. An unfinished file is removed.
 //! One thread writes at a time; the interpreter's lock is released meanwhile.
 
 use crate::call::{self, Count, Watch};
-use crate::commands::told;
+use crate::commands::report_dict;
 use crate::held::Held;
 use crate::piece::Given;
 use crate::spec::RasterSpec;
@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 use std::sync::Arc;
 use strile::{Cancel, Context, Location};
 
-/// A file being written; nothing is at the target before `finish`.
+/// A file being written, which appears at the target with `finish`.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Writer {
     open: Held<Open>,
@@ -61,24 +61,24 @@ impl Writer {
         })
     }
 
-    /// What will be done, in words.
+    /// Describes the work in words.
     fn explain(&self) -> &str {
         &self.explained
     }
 
-    /// Names of the engine and of its encoder.
+    /// Returns the names of the engine and of its encoder.
     #[getter]
     fn encoder(&self) -> (String, String) {
         self.encoder.clone()
     }
 
-    /// Blocks of all levels and masks.
+    /// Counts the blocks of all levels and masks.
     #[getter]
     fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Where pixels are encoded: "cpu" or "cuda:N".
+    /// Returns the processor that encodes: "cpu" or "cuda:N".
     #[getter]
     fn device(&self) -> String {
         device::name(self.location)
@@ -107,12 +107,12 @@ impl Writer {
         })
     }
 
-    /// A small file that appears beside the target with it.
+    /// Adds a sidecar, which appears together with the target.
     fn sidecar(&self, py: Python<'_>, suffix: &str, content: Vec<u8>) -> PyResult<()> {
         self.open.attempt(py, |open| call::run_at_once(py, || open.writer.sidecar(suffix, content)))
     }
 
-    /// Completes the file and puts it to its place.
+    /// Completes the file and moves it to its path.
     #[pyo3(signature = (progress=None))]
     fn finish<'py>(
         &self,
@@ -126,12 +126,12 @@ impl Writer {
             count.complete();
             Ok(report)
         })?;
-        let dict = told(py, &report, &report.warnings)?;
+        let dict = report_dict(py, &report, &report.warnings)?;
         dict.set_item("spooled", report.spooled)?;
         Ok(dict)
     }
 
-    /// Gives the file up; nothing is left. Of a closed writer nothing.
+    /// Aborts the file, and removes what was written. A closed writer stays as it is.
     fn abort(&self, py: Python<'_>) {
         self.open.abort(py);
     }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .mosaic import vrt
     from .opening import open_geotiff
     from .pixel_window import Window
-    from .requested import plan
+    from .prepared import plan
     from .viewer import View, view
     from .write import to_geotiff
 
@@ -36,7 +36,7 @@ _LAZY = {
         "mosaic": ("vrt",),
         "opening": ("open_geotiff",),
         "pixel_window": ("Window",),
-        "requested": ("plan",),
+        "prepared": ("plan",),
         "viewer": ("View", "view"),
         "write": ("to_geotiff",),
     }.items()

@@ -1,4 +1,4 @@
-"""The core in Rust. Converts, calls strile, converts back; what Python users see is made of it in this package."""
+"""The core in Rust: converts arguments, calls strile, converts results. The modules of this package wrap it for users."""
 
 # For all: no module of the package has the name of a public function (`open`, `plan`, `read`, `open_geotiff`, …), since
 # importing it would put the module in the function's place. `open_geotiff` lives in `opening.py`, `to_geotiff` in `write.py`.
@@ -25,7 +25,7 @@ from ._options import RemoteOptions as RemoteOptions
 Transform = tuple[float, float, float, float, float, float]
 Window = tuple[int, int, int, int]
 Progress = Callable[[int, int], object]
-"""Called with (done, total) blocks on the calling thread, at most some twenty times a second and once at the end; an
+"""Called with (done, total) blocks on the calling thread, about twenty times per second and once at the end; an
 exception of it stops the work and is raised."""
 
 class RangeReader(Protocol):
@@ -33,14 +33,14 @@ class RangeReader(Protocol):
     text that changes when the source changes."""
 
     def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
-        """The bytes [start, end) of each range."""
+        """Returns the bytes [start, end) of each range."""
 
 class Raster:
     """Pixels that numpy, DLPack and CUDA libraries take without a copy."""
 
     @staticmethod
     def zeros(dtype: str, shape: tuple[int, int, int]) -> Raster:
-        """(bands, rows, columns) in host memory, to be written to."""
+        """Makes (bands, rows, columns) of zeros in host memory, to be written to."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -56,7 +56,7 @@ class Raster:
     def faults(self) -> list[tuple[str, str]]: ...
     @property
     def holes(self) -> list[tuple[str, str]]:
-        """Sources that a mosaic went on without, each with the problem."""
+        """Sources of a mosaic that were skipped, each with the problem."""
     @property
     def found(self) -> bool | None:
         """Whether `look_for` is among the pixels; None if nothing was looked for."""
@@ -65,22 +65,22 @@ class Raster:
         """The level that each window, or each file on a grid, was read from: 0 the full image, k its k-th overview."""
     @property
     def operations(self) -> list[str]:
-        """How coordinates passed between the datums, for each window or each file on a grid: the operation, its codes and accuracy."""
+        """The operations between the datums, for each window or each file on a grid, with codes and accuracy."""
     def converted(self, dtype: str) -> Raster:
-        """Pixels in host memory in another type, as GDAL converts them."""
+        """Converts pixels in host memory to another type, as GDAL does."""
     @property
     def attrs(self) -> dict[str, Any]:
-        """What the file says of these pixels, under the names of `open_geotiff`: transform, crs, nodata, tags, …"""
+        """The attributes that `open_geotiff` gives of the same pixels: transform, crs, nodata, tags, …"""
     @property
     def transform(self) -> Transform | None:
         """The transform of pixel corners."""
     @property
     def crs(self) -> str | None:
-        """`EPSG:n` where the reference system has a code, else WKT."""
+        """`EPSG:n` if the reference system has a code, else WKT."""
     @property
     def nodata(self) -> int | float | None: ...
     def set_origin(self, origin: Callable[[], dict[str, Any]]) -> None:
-        """Sets the function that gives `attrs`, called once and only where they are asked for."""
+        """Sets the function that makes `attrs`, called once, at the first use of `attrs`."""
     def numpy(self) -> Any: ...
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
@@ -98,7 +98,7 @@ class Raster:
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class Plan:
-    """What a read would do."""
+    """The plan of a read."""
 
     def explain(self) -> str: ...
     @property
@@ -107,7 +107,7 @@ class Plan:
     def reason(self) -> str: ...
     @property
     def fallback(self) -> str | None:
-        """Why some or all of it is not done on the GPU that was asked for; None where all is."""
+        """Why some or all work is not done on the requested GPU; None if all is."""
     @property
     def figures(self) -> dict[str, Any]: ...
 
@@ -123,8 +123,8 @@ class Dataset:
         max_bytes: int | None = None, max_work: int | None = None, dtype: str | None = None, empty_holes: bool = False,
         sidecars: Literal["auto", "always", "never"] | str = "auto", remote: RemoteOptions | None = None,
     ) -> Dataset:
-        """`dtype`: what bands are given in, where it is not the one type that all of them state. `empty_holes`: NaN or 0,
-        not nodata, where a source is missing."""
+        """`dtype`: the type that bands are read as, by default the one that all of them have. `empty_holes`: NaN or 0,
+        not nodata, for missing sources."""
     @staticmethod
     def open_ranges(
         reader: RangeReader, name: str, size: int, *, overviews: tuple[RangeReader, str, int] | None = None, aux_xml: str | None = None
@@ -134,65 +134,65 @@ class Dataset:
         url: str, *, sidecars: Literal["auto", "always", "never"] | str = "auto", overviews: bool = True,
         remote: RemoteOptions | None = None,
     ) -> Dataset:
-        """Opens the TIFF of a URL. Without `overviews` "auto" asks for no `.ovr`. `remote` is how it is reached (`strile.reading.storage` makes it); without it private hosts are
+        """Opens the TIFF of a URL. Without `overviews` "auto" requests no `.ovr`. `strile.reading.storage` makes `remote`; without it private hosts are
         refused."""
     @property
     def name(self) -> str: ...
     @property
     def version(self) -> tuple[int, str]:
-        """Size and mark: they tell two states of one file apart (`same_version`)."""
+        """Size and mark, which differ between two states of one file (`same_version`)."""
     @property
     def facts(self) -> dict[str, Any]:
-        """All that is known without reading pixels; see `strile.facts`."""
+        """The metadata of the file; see `strile.facts`."""
     @property
     def memo(self) -> dict[Any, Any]:
-        """What this package has found out about the file, so that it is found out once per open file."""
+        """Values that this package derives from the file once per open file."""
     def colour_table(self, band: int) -> list[tuple[int, int, int, int]]:
-        """Red, green, blue and alpha of each value of a band (from 1); empty without a colour table."""
+        """Returns red, green, blue and alpha of each value of a band (from 1); empty without a colour table."""
     def tags(self, page: int = 0, level: int = 0, *, tables: bool = True) -> list[tuple[int, int, int, Any]]:
-        """(tag, type, count, value) of every field as stored; value is a number, a tuple (rationals flat: numerator,
+        """Returns (tag, type, count, value) of every field as stored; value is a number, a tuple (rationals flat: numerator,
         denominator, …), text (type 2) or bytes (7); None for one of more than 16 MiB (tables of blocks),
         and for those tables without `tables`."""
     def read(
         self, options: ReadOptions | None = None, *, out: Any = None, stream: int | None = None, progress: Progress | None = None
     ) -> Any:
-        """Pixels of a level as a `Raster`, all of the first page without options. `out`: any array (buffer, `__cuda_array_interface__`,
+        """Reads pixels of a level as a `Raster`, all of the first page without options. `out`: any array (buffer, `__cuda_array_interface__`,
         DLPack) of exactly the type and shape, of any strides; it is returned, and blocks that were filled in it (`on_fault="fill"`) are
         reported by a GeoTIFFFallbackWarning."""
     def read_masks(
         self, options: ReadOptions | None = None, *, with_pixels: bool = False, progress: Progress | None = None
     ) -> Any:
-        """Masks of bands in host memory, (band, y, x): 255 for valid samples, 0 for missing ones. `with_pixels`: a pair of the stored
+        """Reads masks of bands into host memory, (band, y, x): 255 for valid samples, 0 for missing ones. `with_pixels`: a pair of the stored
         samples and their masks."""
     def read_mask_of_all(self, options: ReadOptions) -> Raster:
-        """One mask of all bands: the mask image or alpha, else 255 where any band is valid."""
+        """Reads one mask of all bands: the mask image or alpha, else 255 where any band is valid."""
     def read_sized(
         self, options: ReadOptions, size: tuple[int, int], *, window: tuple[int, ...] | None = None, resampling: str = "nearest",
         fill: int | float | None = None, sufficient: bool = False, masks: bool = False,
     ) -> tuple[Raster, Raster | None]:
-        """A window of a level, which may leave the image, as `size` (columns, rows), and with `masks` those of its bands in host memory.
+        """Reads a window of a level, which may leave the image, as `size` (columns, rows), and with `masks` those of its bands into host memory.
         `sufficient`: from the smallest overview that has enough pixels. `fill` is the value of pixels outside."""
     def check_size(self, samples: int, bytes: int, *, max_pixels: int | None = None) -> None:
         """Refuses a result of this many samples and bytes by the limits of `read`: PixelSafetyLimitError."""
     def plan(self, options: ReadOptions | None = None) -> Plan:
-        """The plan of `read` with these options."""
+        """Plans `read` with these options."""
     def masking(self, level: int = 0, bands: Sequence[int] | None = None) -> Literal["values", "other"] | None:
-        """What says which pixels of bands of a level are missing: nodata values of all these bands, or what else there is; None
-        where `masked` changes no pixel."""
+        """Returns the kind of mask of bands of a level: nodata values of all these bands, or another; None
+        if `masked` changes no pixel."""
     def open_source(self, path: str) -> Dataset:
-        """Of a mosaic: opens the file of a source, by the `path` that `sources` has for it."""
+        """Opens the file of a source of a mosaic, by its `path` in `sources`."""
     def holes(self) -> list[tuple[str, str]]:
-        """Of a mosaic: sources that reads so far went on without, missing or damaged, each with the problem."""
+        """Returns sources of a mosaic that reads have skipped so far, missing or damaged, each with the problem."""
     def sources(self) -> list[dict[str, Any]]:
-        """Of a mosaic: its sources as stated: name, path (resolved, None where it is missing or refused), problem (why it
+        """Returns the sources of a mosaic as stated: name, path (resolved, None if it is missing or refused), problem (why it
         is refused, None otherwise), band and source_band (from 1), source_rect and target_rect (column, row, width,
         height; None for all of it), exists. The facts of a mosaic also have `band_nodata`, one for each band."""
     def close(self) -> None: ...
 
 class Headers:
     """The headers of files that batches share: at most `files` of them and `memory` bytes, with at most `open_files` open at
-    a time; looked up again where size or modification time is another. `index`: a file of `write_header_index`, looked
-    into before a header is read; its bytes count in `memory`. Pickled they are these arguments: headers are read anew in the
+    a time; read again if size or modification time has changed. `index`: a file of `write_header_index`, looked
+    up before a header is read; its bytes count in `memory`. Pickling keeps these arguments: headers are read anew in the
     other process."""
 
     def __init__(
@@ -207,7 +207,7 @@ class Headers:
     @property
     def index(self) -> str | None: ...
     def held(self) -> tuple[int, int, int]:
-        """Files whose headers are kept, bytes that these take with the index, files that are open."""
+        """Counts files whose headers are kept, their bytes with the index, and open files."""
     def clear(self) -> None: ...
 
 def read_batch(
@@ -230,8 +230,8 @@ def read_batch(
     stream: int | None = None,
     remote: RemoteOptions | None = None,
 ) -> Raster | Any:
-    """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
-    height), (west, south, east, north) or (x, y, width, height) as `kind` says. `place` has the page, the bands, and the grid that the four
+    """Reads windows of files into one array; each is (index of its file, level, four numbers), which are (column, row, width,
+    height), (west, south, east, north) or (x, y, width, height) by `kind`. `place` has the page, the bands, and the grid that the four
     numbers are then of. `size` (columns, rows) resamples windows, with `sufficient` from the overview that suffices. `bounds_crs` is the
     reference system of boxes and points, None for that of each file or of the grid. `polygons` are texts with their reference systems, one or one per window. `out` is (windows, bands, rows, columns); see `strile.batch`."""
 
@@ -242,7 +242,7 @@ def write_header_index(
     sidecars: bool = True,
     remote: RemoteOptions | None = None,
 ) -> tuple[int, int, list[tuple[str, str]]]:
-    """Writes an index of headers: files in it, its bytes, and those that are not with why; see `strile.header_index`."""
+    """Writes an index of headers. Returns the number of files in it, its bytes, and the files left out with the reasons."""
 
 class SharedObject:
     """A file in a bucket that several processes write: one begins it, each sends parts, one completes it."""
@@ -253,7 +253,7 @@ class SharedObject:
     def join(url: str, remote: RemoteOptions, ticket: str) -> SharedObject: ...
     @property
     def ticket(self) -> str:
-        """A secret: whoever has it can write."""
+        """A secret that permits to write."""
     @property
     def in_order(self) -> bool: ...
     def part_size(self, total: int) -> int: ...
@@ -278,24 +278,24 @@ class Viewer:
 
 def devices() -> list[dict[str, Any]]: ...
 def set_cache_limit(bytes: int) -> None:
-    """Limits the bytes that the block cache of the process holds, from now on; 0 turns it off for all reads. At first it is
+    """Limits the bytes of the block cache of the process from this call on; 0 turns it off for all reads. Initially it is
     256 MiB, or an eighth of the memory budget if that is less. The cache gives its memory back when a call needs it."""
 
 def cache_stats() -> dict[str, int]:
-    """What the block cache of the process holds: `limit` and `bytes`, `blocks`, and how many blocks reads found in it
+    """Returns the contents of the block cache of the process: `limit` and `bytes`, `blocks`, and how many blocks reads found in it
     (`hits`) or not (`misses`); `folder_limit` and `folder_bytes` of its folder, and how many blocks came from there
     (`folder_hits`)."""
 
 def set_cache_folder(path: str | os.PathLike[str] | None, limit: int = 10737418240) -> None:
-    """Keeps encoded blocks of remote files in a folder, too, where later processes find them; None ends that. It holds at most `limit`
-    bytes, and the oldest blocks go first. The folder is made if it is not there, and has to be the user's alone (permissions
-    0700). Names of files tell nothing of URLs and credentials. A child of a fork has no folder."""
+    """Also keeps encoded blocks of remote files in a folder, for later processes; None turns that off. It holds at most `limit`
+    bytes, and removes the oldest blocks first. The folder is created if missing, and must belong to the user alone (permissions
+    0700). Names of files contain neither URLs nor credentials. A child of a fork has no folder."""
 
 def clear_cache() -> None:
     """Empties the block cache of the process."""
 
 def same_version(a: tuple[int, str], b: tuple[int, str]) -> bool:
-    """Whether two versions are the same state of one source."""
+    """Returns whether two versions are the same state of one source."""
 
 def write_vrt(
     path: str,
@@ -308,7 +308,7 @@ def write_vrt(
     tr: tuple[float, ...] | None = None,
     nodata: str | None = None,
 ) -> list[str]:
-    """Writes a VRT that lays files side by side; returns what it does not keep, in words."""
+    """Writes a VRT of files side by side. Returns in words what it does not keep."""
 def write_tiles(
     path: str, raster: RasterSpec, tiles: Sequence[tuple[str, int, int, int, int]], aux_xml: bytes | None = None
 ) -> None:
@@ -317,7 +317,7 @@ def color_ramps() -> list[str]: ...
 def write_style(path: str, ramp: str, bounds: tuple[float, float]) -> None:
     """Writes a style of QGIS: the first band in the colours of a ramp between two values."""
 def checked_transform(value: Any, name: str, *, aligned: bool = False, dropped: bool = False) -> Transform | None:
-    """An Affine or its six numbers. One that is not `aligned` with rows and columns is an error, or `dropped`."""
+    """Returns the six numbers of a transform. One that is not `aligned` with rows and columns is an error, or `dropped`."""
 def place(
     *,
     stated: Transform | None,
@@ -330,10 +330,10 @@ def place(
     y: tuple[str, bytes, float | None] | None,
     x: tuple[str, bytes, float | None] | None,
 ) -> tuple[Transform | None, list[tuple[float, float, float, float, float]]]:
-    """The transform of pixel corners and the control points of an array, from what it states and its coordinates."""
+    """Returns the transform of pixel corners and the control points of an array, by its attributes and coordinates."""
 def crs(definition: int | str) -> dict[str, Any]:
-    """A reference system by EPSG code, `EPSG:n`, WKT or PROJ text: epsg, wkt, name, kind. UnparseableCRSError or
-    InvalidCRSCodeError where there is none."""
+    """Returns a reference system by EPSG code, `EPSG:n`, WKT or PROJ text: epsg, wkt, name, kind. UnparseableCRSError or
+    InvalidCRSCodeError for others."""
 def convert(
     source: Dataset,
     target: str,
@@ -360,7 +360,7 @@ def convert_many(
     memory: int | None = None,
     threads: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Converts files into a folder. Of each file `input`, `output`, `state` ("written", "skipped", "failed"), `error` and
+    """Converts files into a folder. Returns for each file `input`, `output`, `state` ("written", "skipped", "failed"), `error` and
     `warnings`."""
 
 def add_overviews(
@@ -376,10 +376,10 @@ def add_overviews(
     memory: int | None = None,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Adds overviews to a file; a report with `warnings`."""
+    """Adds overviews to a file. Returns a report with `warnings`."""
 
 def remove_overviews(path: str, *, external: bool = False) -> int:
-    """Removes the overviews in a file, or its `.ovr`; how many there were."""
+    """Removes the overviews in a file, or its `.ovr`. Returns their number."""
 
 def measure(
     source: Dataset,
@@ -394,30 +394,30 @@ def measure(
     max_pixels: int | None = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
-    """Per band: `band`, and the figures asked for (`statistics`, `histogram`, `checksum`), of pixels within the polygon."""
+    """Returns per band: `band`, and the requested figures (`statistics`, `histogram`, `checksum`), of pixels within the polygon."""
 
 def sample(source: Dataset, places: bytes, bands: Sequence[int], crs: Any = None) -> tuple[str, bytes, bytes]:
-    """Values at places (pairs of 64-bit floats, in the reference system `crs` or that of the file): dtype, values (place, band), and
+    """Reads values at points (pairs of 64-bit floats, in the reference system `crs` or that of the file): dtype, values (place, band), and
     whether each is valid."""
 
 def picture(samples: bytes, dtype: str, valid: bytes, shape: tuple[int, int]) -> bytes:
-    """A PNG of samples (band, row, column) of one or three bands, stretched from the 2nd to the 98th percentile. `valid` has a byte for each
+    """Makes a PNG of samples (band, row, column) of one or three bands, stretched from the 2nd to the 98th percentile. `valid` has a byte for each
     sample, 0 where it is not valid: such pixels are transparent. `shape`: rows and columns."""
 def validate_cog(source: Dataset, *, strict: bool = False) -> dict[str, Any]:
-    """`valid`, `errors`, `warnings`."""
+    """Returns `valid`, `errors`, `warnings`."""
 
 def compare(
     a: Dataset, b: Dataset, *, tolerance: float = 0.0, structure: bool = False, decode_on: str = "auto",
     max_pixels: int | None = None,
 ) -> list[dict[str, Any]]:
-    """How two files differ."""
+    """Returns the differences of two files."""
 
 def count_missing(array: Any, value: int | float) -> tuple[int, int]:
-    """How many samples of a host array are NaN, and how many equal a value; all cores; GIL released."""
+    """Counts the samples of a host array that are NaN, and those that equal a value; on all cores, with the GIL released."""
 def command_line(arguments: list[str]) -> int:
     """Runs the command line and returns its exit code. Takes over the signals of the process: `strile.__main__` calls it, once."""
 def redacted(text: str) -> str:
-    """Text with every URL in it cut to scheme, host and path: without credentials."""
+    """Cuts every URL in a text to scheme, host and path, without credentials."""
 def check_host(host: str, location: str) -> None:
     """Raises `UnsafeURLError` for a host on this machine or in a private network; `location` names it in the message."""
 def _panic(place: str) -> None:
@@ -438,13 +438,13 @@ class Grid:
         shape: tuple[int, int] | None = None,
         target_aligned: bool = False,
     ) -> Grid:
-        """Bounds are (xmin, ymin, xmax, ymax). `target_aligned` widens them to multiples of the resolution, as GDAL's `-tap`."""
+        """Makes the grid that fills bounds (xmin, ymin, xmax, ymax). `target_aligned` widens them to multiples of the resolution, as GDAL's `-tap`."""
     @staticmethod
     def xyz(z: int, x: int, y: int, size: int = 256) -> Grid:
-        """The grid of a tile of a web map (EPSG:3857), `size` pixels on each side; rows count from the north."""
+        """Makes the grid of a tile of a web map (EPSG:3857), `size` pixels on each side; rows count from the north."""
     @staticmethod
     def like(other: Any) -> Grid:
-        """The pixels of a path, a `Dataset`, a DataArray, a `GeoBox` of odc-geo, or a dataset of rasterio."""
+        """Makes the grid of the pixels of a path, a `Dataset`, a DataArray, a `GeoBox` of odc-geo, or a dataset of rasterio."""
     @staticmethod
     def suggest(
         source: Any,
@@ -453,7 +453,7 @@ class Grid:
         *,
         datum_shift: Literal["required", "none"] | str = "required",
     ) -> Grid:
-        """GDAL's suggestion for what `like` takes; `datum_shift="none"` allows datums without a known operation."""
+        """Makes the grid that GDAL suggests for an argument of `like`; `datum_shift="none"` allows datums without a known operation."""
     @staticmethod
     def chosen(
         files: Sequence[Dataset],
@@ -468,18 +468,18 @@ class Grid:
         order: int | None = None, tps: bool = False, rpc: bool = False, rpc_height: float | None = None,
         rpc_dem: tuple[str, str, float | None] | None = None,
     ) -> Grid:
-        """The grid for open files of which a part is given, as gdalwarp chooses its output."""
+        """Completes a grid for open files, as gdalwarp chooses its output."""
     @staticmethod
     def of_dataset(dataset: Dataset) -> Grid:
-        """The pixels of an open file at full resolution."""
+        """Makes the grid of an open file at full resolution."""
     def cropped(self, polygon: str, crs: Any, datum_shift: str) -> Grid:
-        """The part that the box around a polygon (GeoJSON or WKT) touches. `crs` is its reference system: None as the text says, empty
-        that of the grid."""
+        """Cuts the grid to the part that the box around a polygon (GeoJSON or WKT) touches. `crs` is its reference system: None for that of the text, empty for that
+        of the grid."""
     @property
     def crs(self) -> str:
-        """`EPSG:n` where the reference system has a code, else WKT."""
+        """`EPSG:n` if the reference system has a code, else WKT."""
     def system(self) -> dict[str, Any]:
-        """What is known of the reference system: epsg, wkt, name, kind."""
+        """Returns the reference system: epsg, wkt, name, kind."""
     @property
     def transform(self) -> Transform:
         """The transform of pixel corners: a, b, c, d, e, f, as `affine.Affine` takes them."""
@@ -497,72 +497,72 @@ class Grid:
     def resolution(self) -> tuple[float, float]:
         """Width and height of a pixel."""
     def to_geobox(self) -> Any:
-        """The same grid as a `GeoBox` of odc-geo."""
+        """Returns the same grid as a `GeoBox` of odc-geo."""
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
 
 class Placement:
-    """Where the pixels of a level lie. `transform` keeps the numbers of the file: that of pixel corners, or of the first
-    pixel's centre where `point`. `rotated` is a transform that was dropped; `gcps` are (row, column, x, y, z)."""
+    """The georeference of a level. `transform` keeps the numbers of the file: that of pixel corners, or of the first
+    pixel's centre if `point`. `rotated` is a transform that was dropped; `gcps` are (row, column, x, y, z)."""
 
     transform: Transform | None
     point: bool
     rotated: Transform | None
     gcps: tuple[tuple[float, float, float, float, float], ...]
     def at(self, row: int, column: int) -> Transform | None:
-        """The transform of a window that begins at a pixel."""
+        """Returns the transform of a window that begins at a pixel."""
     def window_of(self, sides: tuple[float, float, float, float], height: int, width: int) -> tuple[int, int, int, int]:
-        """The smallest window (row0, col0, row1, col1) that covers a box."""
+        """Returns the smallest window (row0, col0, row1, col1) that covers a box."""
 
 def placement(
     dataset: Dataset, level: int = 0, reduce: int = 0, *, allow_rotated: bool = False, oriented: bool = True
 ) -> Placement:
-    """The grid of a level, halved `reduce` times."""
+    """Returns the georeference of a level, halved `reduce` times."""
 def scaled(transform: Transform, x: float, y: float) -> Transform:
-    """The transform of a level whose pixels are `x` columns wide and `y` rows high."""
+    """Returns the transform of a level whose pixels are `x` columns wide and `y` rows high."""
 def moved(transform: Transform, column: float, row: float) -> Transform:
-    """The transform of a window that begins at a pixel."""
+    """Returns the transform of a window that begins at a pixel."""
 def stored_window(window: tuple[int, int, int, int], turn: tuple[int, int, int]) -> tuple[int, int, int, int]:
-    """Column, row, width and height of a window (row0, col0, row1, col1) of a turned image in the stored one. `turn`: orientation, and the
+    """Returns column, row, width and height of a window (row0, col0, row1, col1) of a turned image in the stored one. `turn`: orientation, and the
     height and width as stored."""
 def extent(transform: Transform, width: int, height: int) -> tuple[float, float, float, float]:
-    """Left, bottom, right and top, in the order of the axes: `top` is where row 0 begins on a grid that is not turned."""
+    """Returns left, bottom, right and top, in the order of the axes: `top` is where row 0 begins on a grid that is not turned."""
 def pixel_size(transform: Transform) -> tuple[float, float]: ...
 def labels(pixels: tuple[int, int], along: tuple[float, float], corners: bool) -> bytearray:
-    """The centres of pixels from one to another along an axis (size and origin), as float64; with `corners` where they begin."""
+    """Returns the centres of pixels from one to another along an axis (size and origin), as float64; with `corners` where they begin."""
 def placed_at(transform: Transform, first: bytes, second: bytes, *, inverse: bool = False) -> bytearray:
-    """x and y, all of x first, of places in columns and rows, or the reverse with `inverse`; all are float64."""
+    """Returns x and y, all of x first, of places in columns and rows, or the reverse with `inverse`; all are float64."""
 def placed_on(grid: Grid) -> dict[str, Any]:
-    """The same attributes of pixels on a grid. Of a turned one the transform is `rotated_affine`."""
+    """Returns the attributes of pixels on a grid. Of a turned one the transform is `rotated_affine`."""
 def read_onto(
     files: Sequence[Dataset], options: ReadOptions, *, out: Any = None, stream: int | None = None, progress: Progress | None = None
 ) -> Any:
-    """Pixels of files on the grid of `options`, whose pixels the window counts. One file is also read by `Dataset.read`."""
+    """Reads files onto the grid of `options`, whose pixels the window counts. One file is also read by `Dataset.read`."""
 def plan_onto(files: Sequence[Dataset], options: ReadOptions) -> Plan:
-    """The plan of `read_onto`."""
+    """Plans `read_onto`."""
 def files_onto(files: Sequence[Dataset], onto: Onto) -> list[dict[str, Any]]:
-    """How each file is put onto the grid: name, level, ratio (its pixels along one of the grid), operation (text), accuracy, codes."""
+    """Returns how each file is read onto the grid: name, level, ratio (its pixels along one of the grid), operation (text), accuracy, codes."""
 def placed(
     dataset: Dataset, placement: Placement, level: int, row: int, column: int, *, shifted: bool = False, allow_unparseable_crs: bool = False
 ) -> dict[str, Any]:
-    """Attributes: status of the georeference, reference system, transform or control points of a window."""
+    """Returns attributes: status of the georeference, reference system, transform or control points of a window."""
 def stated(dataset: Dataset, level: int) -> dict[str, Any]:
-    """Attributes: what the tags of a level state about the image and not about its layout."""
+    """Returns attributes of the tags of a level, without those about the layout of the file."""
 def scaling(dataset: Dataset, band: int | None = None) -> tuple[float, float] | None:
-    """Scale and offset of a band (from 0), or of all bands."""
+    """Returns scale and offset of a band (from 0), or of all bands."""
 def words(dataset: Dataset) -> dict[str, str]:
-    """The items of the file in GDAL's default domain."""
+    """Returns the items of the file in GDAL's default domain."""
 def check_nodata(value: int | float, dtype: str, name: str, *, allow_invalid: bool = False) -> bool:
-    """Whether pixels of a type can have a nodata value. One that is not a whole number is refused for integers, unless it is allowed."""
+    """Returns whether pixels of a type can have a nodata value. One that is not a whole number is refused for integers, unless it is allowed."""
 def check_level(dataset: Dataset, level: int) -> None:
     """Refuses a level whose table of blocks has fewer entries than it has blocks, or whose signed samples are stored white as zero."""
 def categories(dataset: Dataset) -> tuple[dict[str, Any], str | None, list[str]]:
-    """Names and colours of classes as attributes, tables as the text of a sidecar, and what was ignored."""
+    """Returns names and colours of classes as attributes, tables as the text of a sidecar, and problems of what was ignored."""
 def aux_xml(
     names: Sequence[str], colours: Sequence[tuple[int, ...]], items: Sequence[tuple[str, str]], tables: str | None = None, bands: Sequence[int] = ()
 ) -> bytes | None:
-    """The text of `.aux.xml`; None where there is nothing to say."""
+    """Returns the text of `.aux.xml`; None if there is nothing to write."""
 def one_array(
     path: str, *, band: int | None = None, mixed_nodata: bool = False, max_bytes: int | None = None, remote: RemoteOptions | None = None
 ) -> tuple[str, list[int | float | None], bool]:
-    """The type of the bands of a VRT as one array, their nodata values, and whether these differ."""
+    """Returns the type of the bands of a VRT as one array, their nodata values, and whether these differ."""

@@ -8,7 +8,7 @@ from ._core import RemoteOptions
 Progress = Callable[[int, int], object]
 
 class RasterSpec:
-    """A raster to be written: its size, its type, its place, and what it says of its values."""
+    """A raster to be written: size, type, placement and metadata."""
 
     def __new__(
         cls,
@@ -54,12 +54,12 @@ class RasterSpec:
     def dtype(self) -> str: ...
     @property
     def inverted(self) -> bool:
-        """Whether 0 is white: pixels have to be given inverted."""
+        """Whether 0 is white: pixels must be passed inverted."""
     @property
     def has_palette(self) -> bool: ...
     @property
     def warnings(self) -> list[str]:
-        """What `attrs` say and the raster does not, in words."""
+        """Describes in words what of `attrs` is not written."""
 
 class WriteOptions:
     """How a raster is written. An option that is None has its default."""
@@ -97,7 +97,7 @@ class ConvertOptions:
     def __new__(cls, **keywords: Any) -> ConvertOptions: ...
 
 class Writer:
-    """A file being written; nothing is at the target before `finish`."""
+    """A file being written, which appears at the target with `finish`."""
 
     def __init__(
         self,
@@ -128,12 +128,12 @@ class Writer:
         progress: Progress | None = None,
     ) -> None: ...
     def sidecar(self, suffix: str, content: bytes) -> None:
-        """A small file that appears beside the target with it, at the target's name plus `suffix`."""
+        """Adds a sidecar, which appears together with the target at its name plus `suffix`."""
     def finish(self, progress: Progress | None = None) -> dict[str, Any]: ...
     def abort(self) -> None: ...
 
 class Parts:
-    """A raster to be written in parts that are encoded apart: made of what a Writer is made of, alike in every process."""
+    """A raster to be written in parts by several processes. It takes the arguments of a Writer, the same in every process."""
 
     def __init__(self, raster: RasterSpec, options: WriteOptions, size: tuple[int, int]) -> None:
         """`size`: the columns and rows wanted in a part; they come out as whole blocks."""
@@ -162,7 +162,7 @@ class Parts:
         *,
         memory: int | None = None,
     ) -> dict[str, Any]:
-        """What `Assembly.lay_out` tells; `stretches` of the file in order, each bytes, or a part's number and from where to
+        """Returns the result of `Assembly.lay_out`; `stretches` of the file in order, each bytes, or a part's number and from where to
         where in its records; and `sidecars`. `parts`: tier, row, column and index of all."""
     def assemble(self, target: str | Any, *, memory: int | None = None) -> Assembly: ...
 
@@ -175,11 +175,11 @@ class PartWriter:
         self, array: Any, row: int, column: int, *, axes: Literal["yx", "byx", "yxb"], stream: int | None = None
     ) -> None: ...
     def finish(self) -> dict[str, Any]:
-        """`index`, `records` (None where they are in a file), `beyond` (bytes, shape, axes; or None), `blocks`."""
+        """Returns `index`, `records` (None if they are in a file), `beyond` (bytes, shape, axes; or None), `blocks`."""
     def abort(self) -> None: ...
 
 class Assembly:
-    """A file being put together of parts; nothing is at the target before `commit`."""
+    """A file that is joined from parts, and appears at the target with `commit`."""
 
     def add(self, tier: int, row: int, column: int, index: bytes, records: bytes | str) -> None: ...
     def sidecar(self, suffix: str, content: bytes) -> None: ...

@@ -7,8 +7,8 @@ from ._core import Dataset, Grid, Window
 
 class Place:
     """Which pixels are read: a page and level (0 full, then overviews), a window (column, row, width, height) in pixels of the level, or of the
-    grid, and bands, which count from 1. `reduce`: how many times JPEG 2000 is halved while it is decoded; windows are then of what comes
-    of it."""
+    grid, and bands, which count from 1. `reduce`: how many times JPEG 2000 is halved while it is decoded; windows are then of the halved
+    image."""
 
     def __init__(
         self, *, page: int = 0, level: int = 0, reduce: int = 0, window: Window | None = None, bands: Sequence[int] | None = None,
@@ -16,7 +16,7 @@ class Place:
     ) -> None: ...
 
 class Meaning:
-    """What becomes of stored values. `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact.
+    """How stored values are converted. `float_type` is the type that `masked` and `unpack` give; None: float32 if that is exact.
     `scaling`: scale and offset for `unpack`, in place of those that the file states. `look_for`: a stored value, or "nodata" for the value
     of each band, that the pixels are searched for; NaN in pixels that were converted. See `Raster.found`."""
 
@@ -32,9 +32,9 @@ class Layout:
     def __init__(self, *, interleave: Literal["band", "pixel"] = "band", apply_orientation: bool = False) -> None: ...
 
 class Execution:
-    """How a read is carried out. `decode_on`: which processor decodes. `max_pixels`: the most samples of the result; None refuses what is
+    """How a read is carried out. `decode_on`: the processor that decodes. `max_pixels`: the most samples of the result; None refuses what is
     implausible for the file. `max_cloud_bytes`: the most bytes fetched from remote sources. `cache`: "auto", "off", "encoded" or "decoded";
-    see `strile.read`. `memory` and `threads`: what the call may take."""
+    see `strile.read`. `memory` and `threads`: limits of the call."""
 
     def __init__(
         self, *, decode_on: str = "auto", on_fault: Literal["fail", "fill"] | str = "fail", max_pixels: int | None = None,
@@ -43,7 +43,7 @@ class Execution:
     ) -> None: ...
 
 class ReadOptions:
-    """All options of a read. `device`: where the result lives, `cpu` by default, or where `out` is."""
+    """All options of a read. `device` holds the result: `cpu` by default, or that of `out`."""
 
     def __init__(
         self, place: Place | None = None, meaning: Meaning | None = None, layout: Layout | None = None, execution: Execution | None = None,
@@ -51,8 +51,8 @@ class ReadOptions:
     ) -> None: ...
 
 class Onto:
-    """A grid, and how pixels get there. Can be pickled. `level` None is the coarsest that suffices. `polygon_crs`: None as the text of the
-    polygon says, empty that of the grid."""
+    """A grid and the resampling onto it. Can be pickled. `level` None is the coarsest that suffices. `polygon_crs`: None for that of the text of the
+    polygon, empty for that of the grid."""
 
     def __init__(
         self, grid: Grid, *, resampling: str = "nearest", tolerance: float | None = None, level: int | None = None,
@@ -65,11 +65,11 @@ class Onto:
     def grid(self) -> Grid: ...
     @property
     def resampling(self) -> str:
-        """The method of resampling, by the name that plans have for it."""
+        """The resampling method, by its name in plans."""
     @property
     def level(self) -> int | None: ...
     def missing_value(self, dataset: Dataset, masked: bool) -> int | float | None:
-        """The value of missing pixels in the result; `dataset` is the first file."""
+        """Returns the value of missing pixels in the result; `dataset` is the first file."""
 
 class RemoteOptions:
     """How remote files are reached; `strile.reading.storage` makes it. Can be pickled."""

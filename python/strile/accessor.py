@@ -1,7 +1,7 @@
-"""`.strile` on DataArrays and Datasets: writing, reading and reprojecting onto a grid, and what is known of where the pixels come from.
+"""Provides `.strile` on DataArrays and Datasets: writing, reading, reprojecting, plans and pictures.
 
-Registered when both strile and xarray are imported. Everything is done by the functions of the package; an
-accessor only says which array."""
+Registered when both strile and xarray are imported. The methods call functions of the package
+with the array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from .asked import sides_of
+from .checks import sides_of
 from .errors import StrileError
 
 if TYPE_CHECKING:
@@ -25,21 +25,21 @@ class DataArrayAccessor:
         self._array = array
 
     def to_geotiff(self, path: str | BinaryIO, **options: Any) -> Any:
-        """Writes the array; every option of `strile.to_geotiff`."""
+        """Writes the array, with the options of `strile.to_geotiff`."""
         from .write import to_geotiff
 
         return to_geotiff(self._array, path, **options)
 
     def plan(self, **request: Any) -> Plan:
-        """What a read of the file that this array was opened from would do; the keywords of `strile.plan`."""
-        from .requested import plan
+        """Plans a read of the file that this array was opened from, with the keywords of `strile.plan`."""
+        from .prepared import plan
 
         return plan(self._source(), **request)
 
     def open_geotiff(
         self, source: Any, *, coregister: bool = False, auto_reproject: bool = False, resampling: str = "auto", **options: Any
     ) -> xr.DataArray:
-        """Reads the part of a file that this array covers; see `strile.coregistered`. With `coregister` it comes on the grid of this
+        """Reads the part of a file that this array covers. With `coregister` the result is on the grid of this
         array, with `auto_reproject` in its reference system; otherwise a file in another reference system is an error."""
         from . import coregistered
 
@@ -67,7 +67,7 @@ class DataArrayAccessor:
         rpc_height: float | None = None,
         rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> xr.DataArray:
-        """This array in another reference system or on another grid; the keywords of `open_geotiff`. An array that has control points
+        """Returns this array in another reference system or on another grid, with the keywords of `open_geotiff`. An array that has control points
         (`attrs["gcps"]`) or RPCs of its file is placed by them. Of arrays in host memory: a dask or CuPy array is refused, since its file can be
         read onto the grid directly."""
         given = dict(locals())
@@ -85,7 +85,7 @@ class DataArrayAccessor:
         return str(source)
 
     def quicklook(self, width: int = 256) -> bytes:
-        """A small PNG of the array: the first band in grey, or the first three in colour, stretched from the
+        """Returns a small PNG of the array: the first band in grey, or the first three in colour, stretched from the
         2nd to the 98th percentile, nodata transparent."""
         from . import quicklook
 
@@ -104,7 +104,7 @@ class DatasetAccessor:
         return self._raster(options.pop("variable", None)).strile.to_geotiff(path, **options)
 
     def plan(self, **request: Any) -> Plan:
-        """What a read of the file that this dataset was opened from would do; the keywords of
+        """Plans a read of the file that this dataset was opened from, with the keywords of
         `strile.plan`."""
         return self._raster(request.pop("variable", None)).strile.plan(**request)
 
@@ -115,11 +115,11 @@ class DatasetAccessor:
         return self._raster(options.pop("variable", variable)).strile.open_geotiff(source, **options)
 
     def reproject(self, crs: Any = None, **options: Any) -> xr.DataArray:
-        """The raster in another reference system, as `DataArray.strile.reproject`; `variable` names the raster."""
+        """Returns the raster in another reference system, as `DataArray.strile.reproject`; `variable` names the raster."""
         return self._raster(options.pop("variable", None)).strile.reproject(crs, **options)
 
     def quicklook(self, width: int = 256, variable: str | None = None) -> bytes:
-        """A small PNG of the raster."""
+        """Returns a small PNG of the raster."""
         return self._raster(variable).strile.quicklook(width)
 
     def _raster(self, variable: str | None) -> xr.DataArray:
@@ -139,7 +139,7 @@ class DatasetAccessor:
 
 
 def register() -> None:
-    """Makes `.strile` known to xarray, once: xarray warns where a name is taken."""
+    """Registers `.strile` with xarray once: xarray warns if a name is taken."""
     import xarray as xr
 
     if getattr(xr.DataArray, "strile", None) is not DataArrayAccessor:

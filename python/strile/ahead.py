@@ -1,8 +1,7 @@
-"""Results made ahead by threads: a bounded number of them is under way or waits to be taken, and they come in order.
+"""Makes results ahead by threads: a bounded number of them is in progress or waits to be taken, and they come in order.
 
-Nothing after the first error is begun, nor anything when the results are not wanted any more; leaving the context, and the end
-of the interpreter, wait for what is under way, so nothing runs after. A child of a fork does not have the threads and is told
-so."""
+No result is started after the first error, or after the context is left. Leaving it, and the end of the interpreter, wait for running
+reads. A child of a fork does not have the threads, and gets an error."""
 
 from __future__ import annotations
 
@@ -15,7 +14,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from types import TracebackType
 from typing import Any
 
 from .errors import ForkedError
@@ -45,9 +43,7 @@ class Ahead:
             thread.start()
         return self._results()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         # When the interpreter ends a thread like these never runs again, and looks alive; `_stop_all` was there before.
         if process() != self._process or sys.is_finalizing():
             return
@@ -105,4 +101,4 @@ class Ahead:
 @atexit.register
 def _stop_all() -> None:
     for ahead in list(_under_way):
-        ahead.__exit__(None, None, None)
+        ahead.__exit__()

@@ -1,8 +1,8 @@
-"""The xarray engine `strile`: `xr.open_dataset(path, engine="strile")`.
+"""Provides the xarray engine `strile`: `xr.open_dataset(path, engine="strile")`.
 
-Follows rioxarray's engine in names, dimensions, attributes and in what decoding means; pixels are read when
-they are indexed (`pixels`), what surrounds them is made here of the file's facts (`conventions`). Every
-dataset is lazy; with `chunks` xarray makes dask arrays of it whose tasks can be pickled. With a GPU named it is
+Names, dimensions, attributes and decoding are those of rioxarray's engine. Pixels are read when
+they are indexed (`pixels`); metadata is made from the file's facts (`conventions`). Every
+dataset is lazy; with `chunks` xarray makes dask arrays of it whose tasks can be pickled. With a GPU as `device` it is
 made of dask arrays at once, whose blocks are CuPy arrays (`on_device`)."""
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
 from . import _core, accessor, conventions, coregistered, on_device
-from .asked import level_of_overview, text_of
+from .checks import level_of_overview, text_of
 from .constants import NO_GEOREF
 from .errors import StrileError
 from .facts import Facts, Level
-from .onto import told
+from .grid_options import operation_attrs
 from .pixels import Decoding, PixelArray, float_type
 from .reading import opened
 from .reading import sidecars as beside
 from .reading.arguments import halvings, pixel_limit
-from .reading.description import check_coordinates
+from .reading.description import check_coordinates, labels_of
 from .reading.source import Source
 
 KEPT = "strile"
-"""Key of `encoding`; see `writing.said`."""
+"""Key of `encoding`; see `writing.array_metadata`."""
 
 
 class StrileBackend(BackendEntrypoint):
@@ -73,8 +73,8 @@ class StrileBackend(BackendEntrypoint):
         rpc_height: float | None = None,
         rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> xr.Dataset:
-        """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many times
-        JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` says where pixels live: "cpu"
+        """Opens a file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many times
+        JPEG 2000 is halved while it is decoded, with or without overviews; `device` holds the pixels: "cpu"
         (numpy arrays), "cuda" or "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says); `decode_on` which processor
         decodes, as in `strile.read`. `max_pixels` is the most samples that are read at once, as in `open_geotiff`.
         Sources of a VRT may lie in its own folder, in `allowed_roots`, on `allowed_hosts`, or anywhere with `allow_outside`.
@@ -126,7 +126,7 @@ class StrileBackend(BackendEntrypoint):
         if onto is None:
             encoding[KEPT] = _kept(dataset, facts, level, attrs, array.shape)
         else:
-            attrs |= told([dataset], onto)
+            attrs |= operation_attrs([dataset], onto)
             side = conventions.square_chunk(dtype.itemsize * shown.bands)
             encoding["preferred_chunks"] = {"y": min(side, height), "x": min(side, width), "band": shown.bands}
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
@@ -135,13 +135,16 @@ class StrileBackend(BackendEntrypoint):
             variable = on_device.variable(array, dims, attrs, encoding)
         else:
             variable = xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs, encoding)
-        lie = conventions.Lie.of_level(facts, shown) if onto is None else conventions.Lie.of_grid(onto.grid)
-        coords: dict[str, Any] = {"band": (("band",), np.arange(1, shown.bands + 1))}
+        georeference = conventions.Georeference.of_level(facts, shown) if onto is None else conventions.Georeference.of_grid(onto.grid)
+        labels = {"band": np.arange(1, shown.bands + 1)}
         if parse_coordinates:
-            coords |= lie.coordinates() | ({} if onto is None else over.coordinates())
-        coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), lie.spatial_ref())
-        result = xr.Dataset({default_name: variable}, coords)
-        result = over.cut(result, dataset, level, reduce, lie.transform)
+            labels |= georeference.coordinates() | ({} if onto is None else over.coordinates())
+        # xarray would make each index several times.
+        known = {name: labels_of(name, numbers) for name, numbers in labels.items() if numbers.ndim == 1}
+        coords = {name: known[name][1] if name in known else xr.Variable(("y", "x"), numbers) for name, numbers in labels.items()}
+        coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), georeference.spatial_ref())
+        result = xr.Dataset({default_name: variable}, xr.Coordinates(coords, {name: index for name, (index, _) in known.items()}))
+        result = over.cut(result, dataset, level, reduce, georeference.transform)
         if band_as_variable:
             result = _bands_apart(result, default_name, facts)
         if drop_variables is not None:
@@ -150,9 +153,9 @@ class StrileBackend(BackendEntrypoint):
         return result
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Never: rioxarray's engine answers for the same suffixes, xarray takes the first that says yes, and
+        """Returns False. rioxarray's engine accepts the same suffixes, xarray takes the first engine that accepts, and
         installing strile must not change what `xr.open_dataset("a.tif")` means to those who have it.
-        `engine="strile"` is asked for by name."""
+        Callers name `engine="strile"`."""
         return False
 
 
@@ -173,7 +176,7 @@ def _decoding(facts: Facts, level: Level, masked: bool, scaled: bool) -> Decodin
 
 
 def _nodata(facts: Facts) -> int | float | None:
-    """The nodata value; None if no pixel can have it, as in rasterio."""
+    """Returns the nodata value; None if no pixel can have it, as in rasterio."""
     value = facts.nodata
     return value if value is not None and _core.check_nodata(value, facts.dtype.name, "", allow_invalid=True) else None
 
@@ -191,7 +194,7 @@ def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any]) 
 def _kept(
     dataset: Any, facts: Facts, level: int, attrs: dict[str, Any], shape: tuple[int, ...]
 ) -> dict[str, Any]:
-    """What rioxarray has no words for, for `to_geotiff`: tags, items of bands, colours, control points, categories."""
+    """Returns metadata that rioxarray has no names for, for `to_geotiff`: tags, items of bands, colours, control points, categories."""
     kept: dict[str, Any] = {"shown": dict(attrs), "shape": shape, **_core.stated(dataset, level)}
     if facts.kind == "tiff" and facts.level(level).fewer_bits is not None:
         kept["nbits"] = facts.level(level).fewer_bits
@@ -217,7 +220,7 @@ def _place_decoding(
     masked: bool,
     scaled: bool,
 ) -> None:
-    """What was applied to the pixels goes to the encoding, for a writer to reverse; what was not is an
+    """Puts scaling and nodata into the encoding if they were applied, for a writer to reverse, else into
     attribute."""
     (encoding if scaled else attrs).update(conventions.scaling(facts))
     if masked:
@@ -228,7 +231,7 @@ def _place_decoding(
 
 
 def _bands_apart(dataset: xr.Dataset, name: str, facts: Facts) -> xr.Dataset:
-    """One variable a band, `band_1` and on, each with its own words."""
+    """Splits a dataset into one variable per band, `band_1` and on, each with its own name and unit."""
     stacked = dataset[name]
     result = dataset.drop_vars([name, "band"])
     for number, band in enumerate(facts.bands):

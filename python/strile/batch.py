@@ -1,8 +1,8 @@
-"""`read_batch`: many windows of many files in one array, `write_header_index`: their headers in one file, and `prefetch`: the next batch
+"""Provides `read_batch`: many windows of many files in one array, `write_header_index`: their headers in one file, and `prefetch`: the next batch
 read while this one is used.
 
-Arguments are made into plain numbers here, checked once, and given to the core, which reads all windows of a batch by one
-job. The headers of files are kept between batches (`Headers`); what becomes of pixels is left to the core."""
+Arguments are checked and converted to plain numbers here. The core reads all windows of a batch in one
+job. The headers of files are kept between batches (`Headers`)."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .asked import bands_of, count_of, device_of, flag_of, index_of, number_of, sides_of, text_of, truth_of, window_of
+from .checks import bands_of, count_of, device_of, flag_of, index_of, number_of, sides_of, text_of, truth_of, window_of
 from .errors import StrileError
 
 if TYPE_CHECKING:
     from ._core import Headers, Onto, Raster
 
 _headers: Any = None
-"""Those of batches that bring none, made by the first."""
+"""The headers of batches without `headers=`, made by the first of them."""
 _AT_ONCE = 32
 """Files of servers that are opened at once."""
 
 
 def headers_of_process() -> Headers:
-    """The headers that batches of this process share."""
+    """Returns the headers that batches of this process share."""
     global _headers
     if _headers is None:
         from ._core import Headers
@@ -83,9 +83,9 @@ def read_batch(
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
-    `files` are paths, URLs, or files that are open (`strile.open`, which saves asking a server again for each batch); VRTs
+    `files` are paths, URLs, or open files (`strile.open`, which avoids a request per batch to a server); VRTs
     are files, too.
-    Say which pixels by one of these, with one row per window:
+    Choose the pixels by one of these, with one row per window:
 
     - `windows`: (file, column, row, width, height) in pixels of the level, or (file, column, row) with `size`; `file` is
       an index into `files`. Without it the i-th window is of the i-th file, or all are of the one there is. Windows
@@ -181,9 +181,9 @@ def read_batch(
 def _onto(
     grid: Any, crs: Any, kind: str, size: tuple[int, int] | None, level: Any, **given: Any
 ) -> Onto | None:
-    """The grid that windows are put onto, as the core takes it; None where they are pixels of their files."""
+    """Returns the grid that windows are read onto; None if they are pixels of their files."""
     from ._core import Grid
-    from .onto import onto_of, refuse_without_grid
+    from .grid_options import onto_of, refuse_without_grid
 
     if grid is None and crs is None:
         refuse_without_grid({name: value for name, value in given.items() if name != "resampling"})
@@ -200,15 +200,15 @@ def _onto(
 
 
 def _system_of_bounds(crs: Any, kind: str) -> Any:
-    """The reference system of boxes and points, where it is not that of the files or the grid."""
+    """Returns the reference system of boxes and points; None for that of the files or the grid."""
     if crs is not None and kind == "pixels":
         raise StrileError("bounds_crs is the reference system of bounds and points, and windows are pixels: drop it")
     return crs
 
 
 def _polygons(polygons: Any, crs: Any) -> list[tuple[str | None, str | None] | None]:
-    """The polygons as the core takes them: none, one for all windows, or one per window."""
-    from .onto import polygon_of
+    """Returns the polygons: none, one for all windows, or one per window."""
+    from .grid_options import polygon_of
 
     if polygons is None or not isinstance(polygons, list | tuple):
         text, own = polygon_of(polygons, crs)
@@ -227,7 +227,7 @@ def _listed(files: Any) -> Sequence[Any]:
 
 
 def _used(numbers: list[tuple[Any, ...]], files: int) -> tuple[list[int], list[tuple[Any, ...]]]:
-    """The files that windows are of, and the windows with indices into these: a batch asks nothing of the others."""
+    """Returns the files that have windows, and the windows with indices into these. Other files are not opened."""
     used = sorted({window[0] for window in numbers}) or list(range(min(files, 1)))
     if used and used[-1] >= files:
         raise StrileError(f"there is no file {used[-1]}: {files} are given, and indices count from 0")
@@ -248,7 +248,7 @@ def _hosts_of_mosaics(files: Sequence[Any], allowed: Any) -> Sequence[str]:
 def _opened(
     files: list[Any], deepest: int, by_core: bool, places: dict[str, Any], hosts: Sequence[str]
 ) -> list[Any]:
-    """The files as the core takes them. Those of servers that Python opens are opened together, for each waits for several
+    """Opens the files for the core. Remote files that Python opens are opened together, since each waits for several
     answers; the error is that of the first by order. With `by_core` the core opens those of `http(s)` URLs."""
     if sum(_waits(file, by_core, places) for file in files) < 2:
         return [_file(file, deepest, by_core, places, hosts) for file in files]
@@ -273,7 +273,7 @@ def _is_http(location: str) -> bool:
 
 
 def _file(file: Any, deepest: int, by_core: bool, places: dict[str, Any], hosts: Sequence[str]) -> Any:
-    """A local path or a URL as text, for `Headers` to open; others as what they are in the core."""
+    """Returns a local path or a URL as text, which `Headers` opens, and other files as open datasets of the core."""
     from . import _core
     from .reading import opened
     from .reading.source import Source
@@ -331,14 +331,14 @@ def _whole(rows: np.ndarray) -> bool:
 
 
 def _is_resampled(kind: str, rows: np.ndarray, size: tuple[int, int] | None) -> bool:
-    """Whether `size` is what windows become: where they have a size of their own."""
+    """Returns whether windows are resampled to `size`, since they have a size of their own."""
     return size is not None and kind != "points" and not (kind == "pixels" and rows.shape[1] <= 3)
 
 
 def _numbers(
     kind: str, rows: np.ndarray, size: tuple[int, int] | None, level: Any, files: int
 ) -> list[tuple[Any, ...]]:
-    """(file, level, four numbers) of each window."""
+    """Returns (file, level, four numbers) of each window."""
     count, columns = rows.shape
     own = 2 if kind == "points" or columns <= 3 else 4
     if kind == "bounds" and own != 4 or columns not in (own, own + 1):
@@ -372,7 +372,7 @@ def _numbers(
 
 
 def _levels(level: Any, count: int) -> np.ndarray:
-    """The level of each window."""
+    """Returns the level of each window."""
     levels = np.asarray(level)
     if levels.shape not in ((), (count,)) or (levels.size and levels.dtype.kind not in "iu"):
         raise StrileError(f"level is {level!r} and there are {count} windows: expected a whole number, or one for each window")

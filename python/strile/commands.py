@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .asked import bands_of, count_of, flag_of, index_of, level_of, number_of, path_of, text_of, window_of
+from .checks import bands_of, count_of, flag_of, index_of, level_of, number_of, path_of, text_of, window_of
 from .dataset import Dataset
 from .dataset import open as open_dataset
 from .errors import StrileError
@@ -102,7 +102,7 @@ def convert(
         (all values to all that the type has), (min, max), (min, max, new_min, new_max), or {band: …}. `exponent` maps
         by a power. `unscale` writes value × scale + offset. `expand` writes a palette as "gray", "rgb" or "rgba".
     colorinterp, metadata, crs, nodata, transform, a_ullr, a_scale, a_offset
-        What is said of the pixels differently: ["red", "green", "blue"] or {4: "nir"}; items to set; a reference system;
+        Changed metadata: ["red", "green", "blue"] or {4: "nir"}; items to set; a reference system;
         a value, or "none" to remove it; six numbers, or the corners (ulx, uly, lrx, lry); a scale and an offset.
     overview_resampling
         How overviews are made: average, nearest, mode, …
@@ -188,9 +188,9 @@ def convert_many(
 
 
 def _convert_options(given: Mapping[str, Any]) -> ConvertOptions:
-    """The core's options, from arguments of `convert`."""
+    """Returns the core's options, from arguments of `convert`."""
     from ._core import ConvertOptions
-    from .onto import polygon_of
+    from .grid_options import polygon_of
     from .writing.georef import checked_transform
 
     for name in ("creation_options", "metadata"):
@@ -219,12 +219,12 @@ _EXPECTED = {
 
 
 def _own_options() -> set[str]:
-    """The keywords of `convert` that say what a file becomes; the others say how the call goes."""
+    """Returns the keywords of `convert` that describe the output; the others control the call."""
     return set(convert.__kwdefaults__ or {}) - {"overwrite", "storage_options", "allowed_hosts", "progress", "memory", "threads"}
 
 
 def _made(name: str, make: Callable[[Any], Any], value: Any) -> Any:
-    """What `make` makes of an argument. Its error names the argument."""
+    """Converts an argument by `make`. The error names the argument."""
     try:
         return make(value)
     except StrileError:
@@ -234,7 +234,7 @@ def _made(name: str, make: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _per_band(value: Any, read: Callable[[Any], Any]) -> list[tuple[int | None, Any]] | None:
-    """A value for all bands, or values by band."""
+    """Returns a value for all bands, or values by band."""
     if value is None or value is False:
         return None
     if isinstance(value, Mapping):
@@ -311,7 +311,7 @@ def remove_overviews(path: str | os.PathLike[str], *, external: bool = False) ->
 def validate_cog(
     source: Place | Any, *, strict: bool = False, storage_options: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Whether a file is a Cloud-Optimized GeoTIFF, by the rules of GDAL and of rio-cogeo.
+    """Validates a Cloud-Optimized GeoTIFF by the rules of GDAL and of rio-cogeo.
 
     Returns `valid` (with `strict`: and without warnings), `errors` and `warnings`; each finding has a `code`, a `place`, a
     `message`, `advice`, and by whose rules it is one. `storage_options` are those of `open_geotiff`. This is
@@ -331,9 +331,9 @@ def compare(
     max_pixels: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """How two files differ: shape, pixels, masks, overviews, georeference, metadata, tags; an empty list if they do not.
+    """Compares two files: shape, pixels, masks, overviews, georeference, metadata, tags. Returns an empty list if they are equal.
 
-    `tolerance`: by how much samples may differ. `structure` compares compression, blocks and byte order as well. Each
+    `tolerance`: the largest difference of samples that is ignored. `structure` compares compression, blocks and byte order as well. Each
     difference has a `category`, a `place`, a `message`, and figures of `samples` or None. `storage_options` are those of
     `open_geotiff`, for the URLs among the two. This is `strile compare`."""
     from . import _core
@@ -366,28 +366,28 @@ def info(
     progress: bool | Callable[[int, int], object] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Returns what a file holds: levels, type, layout, georeference, nodata, bands, tags.
+    """Returns the metadata of a file: levels, type, layout, georeference, nodata, bands, tags.
 
     `stats`, `hist` and `checksum` read all pixels, in pieces, and add `figures`, one dict per band: `statistics` (minimum,
     maximum, mean, standard_deviation, valid, missing), `histogram` (minimum, maximum, 256 counts) and `checksum`, as GDAL
     defines them. With `polygon` (as in `strile.read`) `stats` and `hist` count only pixels whose centre lies within, and only blocks
-    under it are read. Of an open file `Dataset.profile`, `Dataset.facts` and their neighbours tell the same. `storage_options` are
+    under it are read. An open file has the same in `Dataset.profile`, `Dataset.facts` and other properties. `storage_options` are
     those of `open_geotiff`. This is `strile info`."""
     from . import _core
-    from .onto import polygon_of
+    from .grid_options import polygon_of
     from .progress import resolve
 
     core = _core_of(source, storage_options)
     facts = Facts.of(core)
-    told = asdict(facts)
-    told["name"] = core.name
-    told["levels"] = told.pop("pages")[0]
+    found = asdict(facts)
+    found["name"] = core.name
+    found["levels"] = found.pop("pages")[0]
     stats, hist, checksum = flag_of(stats, "stats"), flag_of(hist, "hist"), flag_of(checksum, "checksum")
     text, text_crs = polygon_of(polygon, polygon_crs)
     if text is not None and not (stats or hist):
         raise StrileError("polygon counts pixels of statistics and histograms: pass stats=True or hist=True, or drop it")
     if stats or hist or checksum:
-        told["figures"] = _core.measure(
+        found["figures"] = _core.measure(
             core,
             statistics=stats,
             histogram=hist,
@@ -397,7 +397,7 @@ def info(
             max_pixels=pixel_limit(max_pixels),
             progress=resolve(progress, "info"),
         )
-    return told
+    return found
 
 
 def sample(
@@ -425,7 +425,7 @@ def _core_of(
         if storage_options is not None or allowed_hosts:
             raise StrileError("storage_options and allowed_hosts apply when a file is opened, and this one is open: drop them")
         return source._opened()
-    # Commands tell, compare and copy all that is known of a file.
+    # Commands show, compare and copy all metadata of a file.
     places: dict[str, Any] = {"storage_options": storage_options, "allowed_hosts": allowed_hosts}
     return opened.dataset(Source.of(source, sidecars="always", **places), level=1)
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import Grid, Onto
-from .asked import flag_of, is_bool, text_of
+from .checks import flag_of, is_bool, text_of
 from .conventions import geo_transform
 from .errors import StrileError
 from .facts import Facts, Transform
 from .grid import check_raster
 from .grid import like as grid_like
-from .onto import OF_GRIDS, PLACED, is_usual, onto_of, placing_of, refuse_without_grid
+from .grid_options import OF_GRIDS, PLACED, is_usual, onto_of, placing_of, refuse_without_grid
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,7 +31,7 @@ SPARSE = 0.1
 
 @dataclass(frozen=True)
 class Over:
-    """What the xarray engine reads a file over: a grid, or the part of the file within bounds."""
+    """The target of a read of the xarray engine: a grid, or the part of the file within bounds."""
 
     grid: Grid | None = None
     bounds: tuple[float, float, float, float] | None = None
@@ -43,7 +43,7 @@ class Over:
 
     @staticmethod
     def of(dataset: Any, grid: Any, like: Any, coregister: bool, auto_reproject: bool, given: Mapping[str, Any]) -> Over:
-        """`given` are keywords of reads onto a grid."""
+        """Makes the target of a read. `given` are keywords of reads onto a grid."""
         if like is None:
             return Over(None if grid is None else grid_like(grid))
         if grid is not None:
@@ -60,7 +60,7 @@ class Over:
         return Over(file.in_system())
 
     def onto(self, dataset: Any, *, resampling: Any, **given: Any) -> Onto | None:
-        """The request of the core; None for the pixels of the file."""
+        """Returns the request of the core; None for the pixels of the file."""
         if self.grid is None:
             if not self.is_reprojected:
                 refuse_without_grid(given | {"resampling": resampling}, "grid=, like= or coregister= (the target grid)", resampling="auto")
@@ -70,12 +70,12 @@ class Over:
         return onto_of(self.grid, resampling=_method(resampling, dataset), **given)
 
     def coordinates(self) -> dict[str, Any]:
-        """Those of the array, to the last bit."""
+        """Returns the coordinates of the array, to the last bit."""
         stated = getattr(self.like, "coords", {})
-        return {name: ((name,), stated[name].to_numpy()) for name in ("y", "x") if name in stated and stated[name].ndim == 1}
+        return {name: stated[name].to_numpy() for name in ("y", "x") if name in stated and stated[name].ndim == 1}
 
     def cut(self, result: Any, dataset: Any, level: int, reduce: int, transform: Transform) -> Any:
-        """The part within the bounds; `transform` is that of the result."""
+        """Returns the part within the bounds; `transform` is that of the result."""
         if self.bounds is None:
             return result
         place = _core.placement(dataset, level, reduce, oriented=False)
@@ -112,7 +112,7 @@ def target_of(like: Any, var: Any, coregister: Any, auto_reproject: Any) -> tupl
 def open_over(
     array: xr.DataArray, source: Any, *, coregister: Any = False, auto_reproject: Any = False, resampling: Any = "auto", **options: Any
 ) -> xr.DataArray:
-    """The part of a file that an array covers."""
+    """Opens the part of a file that an array covers."""
     from .opening import open_geotiff
 
     coregister, auto_reproject = flag_of(coregister, "coregister"), flag_of(auto_reproject, "auto_reproject")
@@ -142,13 +142,13 @@ def open_over(
 
 
 def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
-    """An array on another grid: written as an uncompressed file in memory, and read onto the grid like any other."""
+    """Reprojects an array: writes it as an uncompressed file in memory, and reads that onto the grid."""
     import xarray
 
     from .opening import open_geotiff
     from .write import to_geotiff
+    from .writing.array_metadata import KEPT, ORIGINAL
     from .writing.layout import X_NAMES, Y_NAMES
-    from .writing.said import KEPT, ORIGINAL
 
     if all(given[name] is None for name in ("crs", "grid", "like", "resolution", "bounds", "shape")):
         raise StrileError("expected one grid: a crs, grid=, like=, or resolution, bounds and shape")
@@ -158,7 +158,7 @@ def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
         raise StrileError(
             f"reproject takes arrays in host memory and this one is of {kind}: read its file onto the grid (open_geotiff with grid=), or compute it first"
         )
-    # What an engine notes about how a file stores the values: they are reprojected as they are.
+    # Without the notes of an engine on how a file stores the values: they are reprojected unchanged.
     plain = array.copy(deep=False)
     plain.encoding = {ORIGINAL: array.encoding.get(ORIGINAL)}
     if KEPT in array.encoding:
@@ -201,7 +201,7 @@ class File:
     source_crs: str | None
     """The reference system that the file takes from the array because it states none."""
     is_aligned: bool
-    """Whether a window of its pixels lies in the system of the array."""
+    """Whether the file is in the system of the array, so that a window of it suffices."""
     datum_shift: str
 
     @staticmethod
@@ -220,7 +220,7 @@ class File:
         return File(here, there, here.crs if crs is None else None, _same_system(here, there), shift)
 
     def in_system(self) -> Grid:
-        """The extent of the array in its system, at about the resolution of the file."""
+        """Returns the extent of the array in its system, at about the resolution of the file."""
         try:
             suggested = self._in_system_of(self.here, self.there)
         except StrileError:
@@ -262,12 +262,12 @@ class File:
             )
 
     def _in_system_of(self, one: Grid, other: Grid) -> Grid:
-        """The second grid in the system of the first."""
+        """Returns the second grid in the system of the first."""
         return other if _same_system(one, other) else Grid.suggest(other, one.crs, datum_shift=self.datum_shift)
 
 
 def _share(file: Grid, array: Grid) -> float:
-    """The part of an array that a file in its system covers. Longitudes may be a turn apart."""
+    """Returns the part of an array that a file in its system covers. Longitudes may be a turn apart."""
     west, south, east, north = array.bounds
     left, bottom, right, top = file.bounds
     turns = (-360.0, 0.0, 360.0) if array.system()["kind"] == "geographic" else (0.0,)
@@ -293,9 +293,9 @@ def _alike(array: xr.DataArray) -> dict[str, Any]:
 
 def _dataset(source: Any, options: dict[str, Any]) -> Any:
     from .reading import opened
-    from .reading.source import PLACES, Source
+    from .reading.source import SOURCE_KEYWORDS, Source
 
-    return opened.dataset(Source.of(source, **{name: options[name] for name in PLACES if name in options}), level=1)
+    return opened.dataset(Source.of(source, **{name: options[name] for name in SOURCE_KEYWORDS if name in options}), level=1)
 
 
 def _same_system(one: Grid, other: Grid) -> bool:
@@ -308,8 +308,8 @@ def _named(grid: Grid) -> str:
 
 
 def _method(resampling: Any, dataset: Any) -> Any:
-    """'auto' takes the nearest pixel of classes (palettes, integers without scale and offset), and interpolates other values. Integers may be
-    heights, too: that is told."""
+    """Returns the resampling method. 'auto' takes the nearest pixel of classes (palettes, integers without scale and offset), and interpolates other values. Integers may be
+    heights, too, so that is a warning."""
     if not is_usual(resampling, "auto"):
         return resampling
     facts = Facts.of(dataset)

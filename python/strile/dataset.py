@@ -1,6 +1,6 @@
-"""A file as a handle with rasterio's words, and `strile.read`: pixels without xarray.
+"""Provides `Dataset`, an open file with the methods of rasterio, and `strile.read`: pixels without xarray.
 
-The handle knows what the file says and reads windows of it; threads may share it. A process opens the file
+A handle has the metadata of a file and reads windows of it; threads may share it. A process opens the file
 once for all callers (`reading.opened`); closing a handle closes only the handle. Bands count from 1 and
 overviews from 0, as in rasterio; a transform is the six numbers (a, b, c, d, e, f), of which
 `affine.Affine(*transform)` makes rasterio's."""
@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, notebook, onto
+from . import _core, grid_options, notebook
 from ._core import Meaning, Place, ReadOptions
-from .asked import (
+from .checks import (
     bands_of,
     count_of,
     device_of,
@@ -36,12 +35,12 @@ from .asked import (
 from .errors import ClosedError, StrileError
 from .facts import BoundingBox, Facts, Level, Transform
 from .origin import Origin
+from .prepared import execution_of, prepare
 from .progress import resolve
 from .reading import opened
 from .reading import sidecars as beside
 from .reading.arguments import halvings
-from .reading.source import PLACES, Source
-from .requested import execution_of, requested
+from .reading.source import SOURCE_KEYWORDS, Source
 from .values import Values, on_cpu
 
 if TYPE_CHECKING:
@@ -124,20 +123,20 @@ def read(
     count from 1, pages from 0. `reduce=n` decodes JPEG 2000 at 1/2ⁿ of full resolution: its blocks
     hold lower resolutions, and windows are then of the smaller image.
 
-    `device` says where the result lives: "cpu" (host memory, the default on every machine), "cuda" or "cuda:N".
-    `decode_on` says which processor decodes: "auto" (the one estimated to be faster; the GPU that holds the result, unless the CPU
+    `device` holds the result: "cpu" (host memory, the default on every machine), "cuda" or "cuda:N".
+    `decode_on` is the processor that decodes: "auto" (the one estimated to be faster; the GPU that holds the result, unless the CPU
     and a copy are clearly faster), "cpu", or "cuda". The pixels are the same either way.
 
-    `size` (width, height) resamples the window: "nearest", "bilinear" or "average" (`read_batch` says how). Unless
-    `level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.
+    `size` (width, height) resamples the window: "nearest", "bilinear" or "average", as in `read_batch`. Unless
+    `level` is given, pixels come from the smallest overview that has enough of them, which `Raster.levels` names.
 
-    `masked` makes floats with NaN where pixels are missing: by the nodata value of the file, else by its mask image, else by
+    `masked` returns floats with NaN for missing pixels: by the nodata value of the file, else by its mask image, else by
     its alpha band. `unpack` applies scale and offset, too.
 
     `max_pixels` is the most samples (width × height × bands) of the result; without it only implausible results are
     refused: those over 1 GB that are more than 1024 times larger than their file.
 
-    `cache` says what the block cache of the process is used for: "off" for nothing, "encoded" keeps blocks of remote files
+    `cache` is the use of the block cache of the process: "off" for nothing, "encoded" keeps blocks of remote files
     as they are stored, "decoded" keeps pixels of all blocks that the CPU decodes, "auto" keeps the former, and pixels of local
     blocks that are read again. The pixels are the same either way; `set_cache_limit` limits its size. Sources of a VRT may lie in its own
     folder, in `allowed_roots`, on `allowed_hosts`, or anywhere with `allow_outside`. `storage_options`, `anonymous`, `store` and
@@ -156,12 +155,12 @@ def read(
     reference system of the result. Without a grid the result is the part of the file that the polygon's box touches."""
     given = dict(locals())
     if size is None or grid is not None or polygon is not None:
-        return requested(path, given).read(out=out, stream=count_of(stream, "stream", 0), progress=resolve(progress, "read"))
-    onto.refuse_without_grid(given)
+        return prepare(path, given).read(out=out, stream=count_of(stream, "stream", 0), progress=resolve(progress, "read"))
+    grid_options.refuse_without_grid(given)
     if halvings(reduce) or out is not None or (progress is not None and progress is not False):
         raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
     count_of(stream, "stream", 0)
-    handle = path if isinstance(path, Dataset) else open(path, **{name: given[name] for name in PLACES})
+    handle = path if isinstance(path, Dataset) else open(path, **{name: given[name] for name in SOURCE_KEYWORDS})
     place = Place(page=index_of(page, "page"), level=level_of(level), bands=bands_of(bands))
     meaning = Meaning(masked=flag_of(masked, "masked"), unpack=flag_of(unpack, "unpack"))
     options = ReadOptions(place, meaning, execution=execution_of(given), device=device_of(device))
@@ -170,9 +169,9 @@ def read(
 
 
 class Dataset(Values):
-    """An opened file. Made by `strile.open`.
+    """An open file with the methods of rasterio's datasets. `strile.open` makes it.
 
-    Pickled it is its place, and opened anew where it arrives: an error where there is another file by then."""
+    Pickling keeps the path; unpickling opens the file again, and is an error if it has changed."""
 
     def __init__(self, core: Any, name: str, source: Source) -> None:
         self._core: Any = core
@@ -200,9 +199,7 @@ class Dataset(Values):
         self._opened()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _opened(self) -> Any:
@@ -248,7 +245,7 @@ class Dataset(Values):
 
     @property
     def crs(self) -> str | None:
-        """`EPSG:n` where the file has a code, else WKT; rasterio and pyproj take both."""
+        """Returns `EPSG:n` if the file has a code, else WKT; rasterio and pyproj take both."""
         crs = self._facts.crs
         if crs is None:
             return None
@@ -268,7 +265,7 @@ class Dataset(Values):
 
     @property
     def gcps(self) -> tuple[tuple[float, float, float, float, float], ...]:
-        """Control points: (row, column, x, y, z)."""
+        """Returns control points: (row, column, x, y, z)."""
         return self._facts.gcps
 
     @property
@@ -278,11 +275,11 @@ class Dataset(Values):
 
     @property
     def level_shapes(self) -> list[tuple[int, int]]:
-        """Width and height of the full image and of each overview."""
+        """Returns width and height of the full image and of each overview."""
         return [(level.width, level.height) for level in self._facts.pages[0]]
 
     def overviews(self, index: int = 1) -> list[int]:
-        """By what the overviews of a band are smaller."""
+        """Returns the factors by which the overviews of a band are smaller."""
         self._band(index)
         return [round(self.width / width) for width, _ in self.level_shapes[1:]]
 
@@ -292,7 +289,7 @@ class Dataset(Values):
 
     @property
     def colorinterp(self) -> tuple[str, ...]:
-        """What each band stands for, by rasterio's names: "red", "gray", "palette", "alpha", …, "undefined"."""
+        """Returns the colours of the bands by rasterio's names: "red", "gray", "palette", "alpha", …, "undefined"."""
         return tuple(_COLOURS.get(name or "", (name or "undefined").lower()) for name in self._facts.colours)
 
     @property
@@ -313,7 +310,7 @@ class Dataset(Values):
 
     @property
     def profile(self) -> dict[str, Any]:
-        """What it takes to write a file like this one, under rasterio's names."""
+        """Returns the keywords of rasterio for writing a file like this one."""
         level = self._level
         block = {"blockxsize": level.block[1], "blockysize": level.block[0]} if level.tiled else {}
         return {
@@ -333,11 +330,11 @@ class Dataset(Values):
 
     @property
     def facts(self) -> Facts:
-        """All that is known of the file without reading pixels."""
+        """Returns the metadata of the file."""
         return self._facts
 
     def tags(self, bidx: int = 0, ns: str | None = None) -> dict[str, str]:
-        """What the file (band 0) or a band says in words; `ns` is a domain of GDAL's metadata."""
+        """Returns the metadata items of the file (band 0) or of a band; `ns` is a domain of GDAL's metadata."""
         core = self._opened()
         if ns is not None:
             ns = text_of(ns, "ns")
@@ -378,7 +375,7 @@ class Dataset(Values):
         rpc_height: float | None = None,
         rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Any:
-        """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
+        """Reads pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
 
         `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). `reduce=n` decodes
         JPEG 2000 at 1/2ⁿ of full resolution. On a `device` other than the CPU ("cuda", "cuda:1") the result is a
@@ -403,7 +400,7 @@ class Dataset(Values):
         of_grid = {"tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata}
         of_grid |= {"order": order, "tps": tps, "rpc": rpc, "rpc_height": rpc_height, "rpc_dem": rpc_dem}
         if grid is None:
-            onto.refuse_without_grid(of_grid)
+            grid_options.refuse_without_grid(of_grid)
         if stays and masked:
             raise StrileError("masked=True makes a masked array of numpy: drop device, or use strile.read(…, masked=True), which makes NaN")
         if wanted is not None and (stays or out is not None):
@@ -416,9 +413,9 @@ class Dataset(Values):
         execution = execution_of({"decode_on": decode_on, "max_pixels": max_pixels, "cache": cache})
         target = {"out": out, "stream": count_of(stream, "stream", 0), "progress": resolve(progress, "read")}
         if grid is not None:
-            onto.refuse_with_grid({"out_shape": out_shape, "boundless": boundless, "reduce": reduce})
+            grid_options.refuse_with_grid({"out_shape": out_shape, "boundless": boundless, "reduce": reduce})
             level = None if overview_level is None else level_of_overview(overview_level)
-            onto_grid = onto.onto_of(grid, resampling=resampling, level=level, fill=None if masked else fill, **of_grid)
+            onto_grid = grid_options.onto_of(grid, resampling=resampling, level=level, fill=None if masked else fill, **of_grid)
             where = Place(window=place, bands=numbers, onto=onto_grid)
         elif resized:
             if out is not None or reduce:
@@ -438,7 +435,7 @@ class Dataset(Values):
             pixels = core.read(options, **target)
             masks = core.read_masks(options) if masked else None
         if stays and grid is not None and out is None:
-            pixels.set_origin(onto.OntoOrigin([core], onto_grid, place, numbers, False, False))
+            pixels.set_origin(grid_options.GridOrigin([core], onto_grid, place, numbers, False, False))
         if stays or (out is not None and not masked):
             return pixels
         if wanted is not None and wanted.kind != "b":
@@ -452,7 +449,7 @@ class Dataset(Values):
     def _shaped(
         self, window: Any, shape: Any, bands: list[int] | None, overview: Any
     ) -> tuple[tuple[int, int, int, int], tuple[int, int]]:
-        """A window, the whole level by default, and the width and height that it becomes: its own, or those of an `out_shape`."""
+        """Returns a window, by default the whole level, and the width and height of its result: its own, or those of an `out_shape`."""
         level, levels = level_of_overview(overview), self.level_shapes
         if level >= len(levels):
             raise StrileError(f"{self.name} has {len(levels) - 1} overviews, and overview_level is {overview}")
@@ -471,7 +468,7 @@ class Dataset(Values):
         return place, sides_of((numbers[-1], numbers[-2]), "out_shape")
 
     def raster(self) -> Raster:
-        """All pixels, (band, y, x), with what the file says of them in `attrs`: what `to_geotiff` writes."""
+        """Reads all pixels, (band, y, x), with the metadata that `to_geotiff` writes in `attrs`."""
         core = self._opened()
         pixels = core.read(on_cpu())
         pixels.set_origin(Origin(core, self._source, 0, 0, 0, None, None, False, False))
@@ -489,7 +486,7 @@ class Dataset(Values):
         max_pixels: int | None = None,
         cache: str = "auto",
     ) -> Plan:
-        """What `read` would do."""
+        """Plans `read` without reading pixels."""
         bands = None if indexes is None else self._bands([indexes] if whole(indexes) is not None else indexes)
         place = Place(window=window_of(window), level=level_of(level), reduce=reduce, bands=bands)
         execution = execution_of({"decode_on": decode_on, "max_pixels": max_pixels, "cache": cache})
@@ -510,7 +507,7 @@ class Dataset(Values):
         return found
 
     def quicklook(self, width: int = 256) -> bytes | None:
-        """A small PNG; None where the file has no level small enough for it."""
+        """Returns a small PNG; None if the file has no level small enough for it."""
         from . import quicklook
 
         return quicklook.of_dataset(self, sides_of(width, "width")[0])

@@ -1,6 +1,6 @@
-"""How the environment variables of the package are read. `docs/environment.md` lists all of them with their meaning.
+"""Reads the environment variables of the package, which `docs/environment.md` lists.
 
-Options of a call come first; these stand for what no option reaches. Each is read when it is needed, never
+Options of a call override them. Each is read when it is needed, never
 kept, so that a test or a worker may set it. A value that cannot be read is an error, not the default."""
 
 from __future__ import annotations

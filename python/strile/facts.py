@@ -1,7 +1,7 @@
-"""A typed view of what the core tells of a file before any pixel is read.
+"""Provides `Facts`, a typed view of the metadata that the core reads from a file.
 
-The core makes the dict once per open dataset; here it gets names and types, nothing is computed but what
-follows from one field. Readers of pixels, the xarray engine and the handle all look at files through this.
+The core makes a dict per open dataset, which gets names and types here; only values that
+follow from one field are computed. All readers use these facts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from . import _core
 
 Transform = tuple[float, float, float, float, float, float]
 IDENTITY: Transform = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
-"""An image without georeferencing lies on its own pixel grid, as every reader of rasters has it."""
+"""The transform of an image without georeferencing: its own pixel grid."""
 
 
 class BoundingBox(NamedTuple):
@@ -51,13 +51,13 @@ class Level:
 
     @property
     def fewer_bits(self) -> int | None:
-        """Bits that a sample is stored in, where its type has more."""
+        """Returns the stored bits of a sample if its type has more, else None."""
         full = np.dtype(self.dtype).itemsize * 8
         bits = set(self.bits)
         return min(bits) if len(bits) == 1 and min(bits) < full and np.dtype(self.dtype).kind == "u" else None
 
     def halved(self, times: int) -> Level:
-        """The level as JPEG 2000 decodes it without this many wavelet levels."""
+        """Returns the level as decoded without this many wavelet levels of JPEG 2000."""
         if times == 0:
             return self
         width, height, *block = (-(-side >> times) for side in (self.width, self.height, *self.block))
@@ -77,7 +77,7 @@ class Crs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """What is said of one band."""
+    """The metadata of one band."""
 
     description: str | None = None
     unit: str | None = None
@@ -88,7 +88,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All that is known of a file without reading pixels. `transform` is that of pixel corners, as stored:
+    """The metadata of a file. `transform` is that of pixel corners, as stored:
     before the orientation is applied."""
 
     kind: str
@@ -107,12 +107,12 @@ class Facts:
     categories: tuple[str, ...] = ()
     mask_source: str = "none"
     colours: tuple[str | None, ...] = ()
-    """What each band stands for, in GDAL's words."""
+    """The colour interpretation of each band, in GDAL's names."""
     warnings: tuple[tuple[str, str, str], ...] = ()
 
     @staticmethod
     def of(dataset: Any) -> Facts:
-        """The facts of a `strile._core.Dataset`, made once per open file."""
+        """Returns the facts of a `strile._core.Dataset`, made once per open file."""
         memo = dataset.memo
         if "facts" not in memo:
             raw = dataset.facts
@@ -127,29 +127,29 @@ class Facts:
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """The scale of each band."""
+        """Returns the scale of each band."""
         return tuple(1.0 if band.scale is None else float(band.scale) for band in self.bands)
 
     @property
     def offsets(self) -> tuple[float, ...]:
-        """The offset of each band."""
+        """Returns the offset of each band."""
         return tuple(0.0 if band.offset is None else float(band.offset) for band in self.bands)
 
     def level(self, number: int = 0, page: int = 0) -> Level:
         return self.pages[page][number]
 
     def transform_of(self, level: Level) -> Transform:
-        """The transform of a level of the first page, which covers what the full image covers."""
+        """Returns the transform of a level of the first page, which covers what the full image covers."""
         full = self.level()
         return _core.scaled(self.transform or IDENTITY, full.width / level.width, full.height / level.height)
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of the pixels as stored."""
+        """Returns the type of the pixels as stored."""
         return np.dtype(self.level().dtype)
 
 
 def _record(kind: type, raw: dict[str, Any]) -> Any:
-    """A record of what the core tells. What it does not tell, or tells as None, has its default."""
-    told = {one.name: raw[one.name] for one in fields(kind) if raw.get(one.name) is not None}
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()})
+    """Makes a record of a dict of the core. Missing values, and those that are None, have their defaults."""
+    values = {one.name: raw[one.name] for one in fields(kind) if raw.get(one.name) is not None}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})

@@ -1,6 +1,6 @@
-"""Grids of other packages: what `Grid.like`, `Grid.to_geobox` and keywords named `grid` and `like` take.
+"""Converts grids of other packages for `Grid.like`, `Grid.to_geobox` and keywords named `grid` and `like`.
 
-`Grid` itself is of the core. Here its three parts (reference system, transform, shape) are found in a path, a `Dataset`, a
+`Grid` is a class of the core. Its parts (reference system, transform, shape) are found in a path, a `Dataset`, a
 DataArray, a `GeoBox` of odc-geo, or a dataset of rasterio."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .errors import StrileError
 
 
 def like(other: Any) -> Grid:
-    """The grid of the pixels of another raster."""
+    """Returns the grid of the pixels of another raster."""
     if isinstance(other, Grid):
         return other
     if isinstance(other, str | os.PathLike):
@@ -45,7 +45,7 @@ def check_raster(value: Any, name: str) -> None:
 
 
 def raster_of(other: Any) -> Any:
-    """What a grid is suggested for: an open file, which may be placed by control points, or the grid of something else."""
+    """Returns the raster that a grid is suggested for: an open file, which may be placed by control points, or the grid of another object."""
     if isinstance(other, str | os.PathLike):
         from .dataset import open
 
@@ -55,7 +55,7 @@ def raster_of(other: Any) -> Any:
 
 
 def to_geobox(grid: Grid) -> Any:
-    """The same grid for odc-geo."""
+    """Returns the same grid for odc-geo."""
     try:
         from odc.geo.geobox import GeoBox
     except ModuleNotFoundError as problem:
@@ -74,14 +74,14 @@ def _made(other: Any, transform: Any, shape: Any) -> Grid:
 
 
 def _raster(data: Any) -> Any:
-    """A DataArray; of a Dataset its only raster."""
+    """Returns a DataArray; of a Dataset its only raster."""
     if hasattr(data, "data_vars"):
         return data.strile._raster(None)
     return data
 
 
 def _of_array(array: Any) -> Grid:
-    """By the rules of `to_geotiff`: attributes of strile and rioxarray, else coordinates."""
+    """Returns the grid of an array by the rules of `to_geotiff`: attributes of strile and rioxarray, else coordinates."""
     from .writing import georef
     from .writing.crs import crs_keys
     from .writing.layout import X_NAMES, Y_NAMES

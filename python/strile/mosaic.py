@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from .asked import flag_of, is_listed, number_of, path_of
+from .checks import flag_of, is_listed, number_of, path_of
 from .errors import StrileError
 from .reading.arguments import UNSET
 
@@ -57,7 +57,7 @@ def vrt(
         raise TypeError(f"sources is {sources!r}: expected a list of paths")
     text = None if nodata is UNSET else "none" if nodata is None else str(number_of(nodata, "nodata"))
     target = path_of(path, "path")
-    told = _core.write_vrt(
+    found = _core.write_vrt(
         target,
         [path_of(source, "a source") for source in sources],
         relative=flag_of(relative, "relative"),
@@ -67,13 +67,13 @@ def vrt(
         tr=_sides(tr, "tr", "(xres, yres)"),
         nodata=text,
     )
-    for message in told:
+    for message in found:
         warnings.warn(f"{target}: {message}", RuntimeWarning, stacklevel=2)
     return target
 
 
 def _sides(values: Any, name: str, expected: str) -> Any:
-    """As many numbers as `expected` names."""
+    """Returns as many numbers as `expected` names."""
     if values is None:
         return None
     numbers = [number_of(value, f"a number of {name}") for value in values] if is_listed(values) else []

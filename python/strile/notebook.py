@@ -1,4 +1,4 @@
-"""What a notebook shows of an open file: the facts people look for first, and a small picture."""
+"""Shows an open file in a notebook: the main metadata, and a small picture."""
 
 from __future__ import annotations
 

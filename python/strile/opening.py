@@ -1,13 +1,17 @@
-"""`open_geotiff`: a GeoTIFF, COG or VRT as an xarray DataArray, in numpy, CuPy, or dask of either."""
+"""Provides `open_geotiff`: opens a GeoTIFF, COG or VRT as an xarray DataArray, in numpy, CuPy, or dask of either."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from .grid_options import refuse_without_grid
+from .reading import cuda, eager, on_grid, opened, sidecars, vrt
 from .reading.arguments import UNSET, Arguments, check
+from .reading.description import describe
+from .reading.mask import FileMask, ends_of
+from .reading.request import warn_of_holes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,33 +105,33 @@ def open_geotiff(
     gpu
         CuPy arrays on the current device, or dask of them.
     max_pixels
-        The most samples (width × height × bands) read at once: of the whole result, or of one chunk. None refuses only
+        The limit on samples (width × height × bands) read at once: of the whole result, or of one chunk. None refuses only
         implausible results: those over 1 GB that are more than 1024 times larger than their file.
     max_cloud_bytes
-        The most bytes that are fetched from a remote store for the result (256 MiB), or for one chunk (no limit); None:
+        The limit on bytes fetched from a remote store for the result (256 MiB), or for one chunk (no limit); None:
         any number.
     on_gpu_failure
-        'auto': where a file cannot be decoded on the GPU the plan says so in one warning and the CPU decodes
-        it; 'strict': that is an error. A failure after work has begun is an error always.
+        'auto': if a file cannot be decoded on the GPU, one warning gives the reason and the CPU decodes
+        it; 'strict': that is an error. A failure during decoding is always an error.
     missing_sources
         VRT: 'raise', or 'warn' to leave holes where sources are missing or damaged (NaN, or 0 in integers),
         which `attrs["vrt_holes"]` lists.
     allow_outside
-        VRT: sources may lie anywhere, not only in the VRT's folder. For VRTs that you trust.
+        VRT: allow sources outside of the VRT's folder. For VRTs that you trust.
     allowed_roots
-        VRT: more folders that sources may lie in, besides those of `STRILE_VRT_ALLOWED_ROOTS`.
+        VRT: further folders of sources, besides those of `STRILE_VRT_ALLOWED_ROOTS`.
     allow_rotated
         Read a rotated file as a plain grid of pixels, its transform in `attrs["rotated_affine"]`.
     allow_unparseable_crs
-        Keep the text of a reference system that cannot be understood.
+        Keep the text of a reference system that cannot be parsed.
     allow_invalid_nodata
         Read integers with a nodata value that is not a whole number, unmasked.
     stable_only
-        Take local files alone: no VRT, nothing remote, unless `allow_experimental_codecs` is True.
+        Accept only local files: no VRT and no remote file, unless `allow_experimental_codecs` is True.
     allow_experimental_codecs, allow_internal_only_jpeg
         Accepted; every codec is read without them.
     band_nodata
-        VRT: 'first' takes bands with different nodata values, each masked by its own.
+        VRT: 'first' accepts bands with different nodata values, each masked by its own.
     masked
         Nodata as NaN, integers as float64. Without a nodata value the mask image or alpha band decides, and
         `attrs["mask_source"]` says which. `mask_nodata` is the old name of this argument.
@@ -141,46 +145,46 @@ def open_geotiff(
     progress
         True for a bar, or a callable of (done, total) blocks; eager reads.
     reduce
-        JPEG 2000 at 1/2ⁿ of its size, by leaving wavelet levels out: also where there are no overviews. Coordinates and
+        Decode JPEG 2000 at 1/2ⁿ of its size, without overviews. Coordinates and
         windows are those of the smaller image.
     storage_options
-        How a URL is reached: credentials, `region`, `endpoint_url`, `requester_pays`, `headers`, `connect_timeout`, `retries` and
-        others, by the names that fsspec, obstore and object_store have for them. Unknown names are an error that lists the known
+        Options for a URL: credentials, `region`, `endpoint_url`, `requester_pays`, `headers`, `connect_timeout`, `retries` and
+        others, by their names in fsspec, obstore and object_store. Unknown names are an error that lists the known
         ones. By default each cloud's usual credentials are used.
     anonymous
         Send no credentials: for public buckets.
     store
-        What `source` is a path in: a filesystem of fsspec, or a store of obstore.
+        The store of the path `source`: a filesystem of fsspec, or a store of obstore.
     sidecars
-        Whether `.ovr`, `.msk`, `.aux.xml` and world files beside a remote file are asked for: 'auto' unless it is a COG, 'always',
+        Whether `.ovr`, `.msk`, `.aux.xml` and world files of a remote file are requested: 'auto' unless it is a COG, 'always',
         or 'never'.
     allowed_hosts
-        VRT: hosts and buckets that sources may be on, such as 'example.org' or 's3://bucket', besides the folder of a remote VRT.
+        VRT: further hosts and buckets of sources, such as 'example.org' or 's3://bucket', besides the folder of a remote VRT.
     grid, like
-        Read onto another grid: a `strile.Grid`, or what has one (a DataArray, a path, a `GeoBox` of odc-geo, a dataset of rasterio). The
+        Read onto another grid: a `strile.Grid`, or an object with a grid (a DataArray, a path, a `GeoBox` of odc-geo, a dataset of rasterio). The
         result has its reference system, transform and shape; of a DataArray also its coordinates, so that the two align. `source` may then
         be a list of files in any reference systems.
     crs, resolution, bounds, shape, target_aligned
         Make the grid from a reference system (default: that of the file), the size of a pixel, bounds (xmin, ymin, xmax, ymax) in that
-        system, or the shape (height, width). What is left out is GDAL's suggestion for the file. `target_aligned` moves the bounds to
+        system, or the shape (height, width). The rest is GDAL's suggestion for the file. `target_aligned` moves the bounds to
         multiples of the resolution.
     resampling
-        How a pixel of the grid is made: 'nearest', 'bilinear', 'cubic', 'cubicspline', 'lanczos', 'average', 'mode', 'min', 'max',
+        The resampling method: 'nearest', 'bilinear', 'cubic', 'cubicspline', 'lanczos', 'average', 'mode', 'min', 'max',
         'med', 'q1', 'q3', 'rms' or 'sum'. The coarsest overview that suffices is read, unless `overview_level` is given.
     tolerance
-        How far interpolated coordinates may be from exact ones, in pixels of the file: 1/8 by default; 0 computes every pixel exactly.
+        The largest error of interpolated coordinates, in pixels of the file: 1/8 by default; 0 computes every pixel exactly.
     datum_shift
-        'none' accepts reference systems between whose datums no operation is known; 'required' refuses them.
+        'none' accepts reference systems without a known operation between their datums; 'required' refuses them.
     source_crs
         The reference system of the file, in place of the one it states.
     order, tps, rpc, rpc_height, rpc_dem
         Place the file by its ground control points, with a polynomial of `order` 1 to 3 or a thin-plate spline (`tps=True`), or by its
         rational polynomials (`rpc=True`) at a height above the ellipsoid in metres, 0 by default, or at the heights of an elevation model:
         `rpc_dem` is its path, or a dict of `path`, `interpolation` ('near', 'bilinear' or 'cubic') and `missing_value` (the height where it has none;
-        without it such places have no pixel). Without them a transform counts, then control points, then RPCs. These are the words of
+        without it such places have no pixel). Without these keywords a transform is used, else control points, else RPCs. They are the options of
         `strile warp`.
     top
-        Which of several files is seen where they overlap: the 'first' or the 'last'.
+        The file on top where several overlap: the 'first' or the 'last'.
     polygon
         Clip by a polygon: pixels whose centre lies outside are missing, and only blocks under it are read. WKT, GeoJSON (a text, a dict,
         or the path of a file), or a geometry with `__geo_interface__`, such as shapely's. Without a grid the result is the part of the
@@ -191,43 +195,29 @@ def open_geotiff(
     Returns
     -------
     xarray.DataArray
-        Pixel-centre coordinates, or pixel numbers without georeferencing; what the file says in `attrs`.
+        Pixel-centre coordinates, or pixel numbers without georeferencing; metadata of the file in `attrs`.
     """
     given = dict(locals())
-    from .onto import refuse_without_grid
-    from .reading import onto
-
-    if onto.is_wanted(given):
-        return onto.open_onto(source, given)
+    if on_grid.is_wanted(given):
+        return on_grid.open_onto(source, given)
     refuse_without_grid(given, "grid=, like= or crs=", target_aligned=False, resampling="nearest")
     return _opened(check(source, given))
 
 
 def _opened(call: Arguments) -> xr.DataArray:
-    from . import progress as bars
-    from .reading import cuda, eager, lazy, opened, sidecars, vrt
-    from .reading.description import describe
-    from .reading.mask import FileMask, ends_of
-
     if call.gpu:
         cuda.require()
-    mosaic = vrt.inspect(call.source, call.band, call.band_nodata) if call.source.is_vrt else None
+    mosaic = vrt.inspect(call)
     dtype = None if mosaic is None else mosaic.dtype
     dataset = opened.dataset(call.source, level=call.level, missing=call.missing_sources, dtype=dtype)
     description = describe(call, dataset, mosaic)
     sidecars.warn_of(dataset.facts["warnings"], str(call.source), stacklevel=3)
     if call.chunks is not None:
-        _warn_of_holes(call, description)
+        # Tasks warn in other processes; an eager read warns when it reads.
+        warn_of_holes(call.source, ((hole["source"], hole["error"]) for hole in description.holes), stacklevel=3)
     if call.gpu:
         cuda.report(description.request.fallback(dataset, description.window), str(call.source), call.strict_gpu, stacklevel=4)
-    if call.chunks is not None:
-        array = lazy.read(description, lazy.sizes(description, call.chunks))
-    else:
-        array = eager.read(description, [dataset], bars.resolve(call.progress, str(call.source)))
-    if not call.source.is_object:
-        array.encoding["source"] = call.source.shown
-    # Kept by xarray as long as the array holds pixels of the file; what it computes has none.
-    array.encoding["original_shape"] = description.original_shape
+    array = eager.array_of(call, description, [dataset])
     if description.tables is not None:
         array.encoding["tables"] = description.tables
     if description.bits is not None:
@@ -238,15 +228,3 @@ def _opened(call: Arguments) -> xr.DataArray:
         )
     return array
 
-
-def _warn_of_holes(call: Arguments, description: Any) -> None:
-    """At build, since tasks warn in other processes; an eager read warns when it reads."""
-    from .errors import GeoTIFFFallbackWarning
-
-    for hole in description.holes:
-        warnings.warn(
-            f"{call.source}: the source {hole['source']} leaves a hole ({hole['error']}); see "
-            "attrs['vrt_holes']",
-            GeoTIFFFallbackWarning,
-            stacklevel=4,
-        )

@@ -1,4 +1,4 @@
-"""Where the pixels of a `Raster` come from: made into attributes when they are asked for."""
+"""Makes the attributes of a `Raster` when they are needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .reading.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A read. Called, it gives the attributes that `open_geotiff` gives of the same pixels."""
+    """The read of a raster. Called, it returns the attributes that `open_geotiff` gives the same pixels."""
 
     dataset: Any
     source: Source

@@ -21,7 +21,7 @@ from .reading.source import Source
 
 
 def float_type(stored: np.dtype[Any]) -> np.dtype[Any]:
-    """The smallest float that holds every stored value as far as a float of 32 bits reaches; floats stay."""
+    """Returns the float type of decoded values: float32 or float64 by the size of integers; floats stay."""
     if stored.kind in "fc":
         return stored if stored.itemsize > 2 else np.dtype(np.float32)
     return np.dtype(np.float32 if stored.itemsize <= 2 else np.float64)
@@ -29,7 +29,7 @@ def float_type(stored: np.dtype[Any]) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Decoding:
-    """What becomes of stored values. `masked`: missing pixels become NaN, in the core. `scales` and `offsets` are one per
+    """How stored values are decoded. `masked`: missing pixels become NaN, in the core. `scales` and `offsets` are one per
     band, or None."""
 
     masked: bool
@@ -66,7 +66,7 @@ class PixelArray(BackendArray):
         dataset.plan(ReadOptions(place, Meaning(masked=self.decoding.masked), execution=Execution(decode_on="cpu")))
 
     def read(self, key: tuple[Any, ...]) -> Any:
-        """The pixels of an index an axis: slices, numbers or lists."""
+        """Reads the pixels of one index per axis: slices, numbers or lists."""
         spans = [Span.of(index, length) for index, length in zip(key, self.shape, strict=True)]
         bands, rows, columns = spans
         if any(span.count == 0 for span in spans):
@@ -79,7 +79,7 @@ class PixelArray(BackendArray):
         return pixels
 
     def _window(self, bands: range, window: tuple[int, int, int, int]) -> Any:
-        """Decoded pixels of neighbouring bands (from 0) in a window (column, row, width, height)."""
+        """Reads and decodes neighbouring bands (from 0) of a window (column, row, width, height)."""
         dataset = opened.dataset(self.source, level=self.level, version=self.version)
         how = self.decoding
         samples = len(bands) * window[2] * window[3]
@@ -111,7 +111,7 @@ class PixelArray(BackendArray):
 
 @dataclass(frozen=True)
 class Span:
-    """What an index asks of one axis: `count` places from `start`, and what is then taken of them."""
+    """The pixels of an index along one axis: `count` of them from `start` are read, of which `then` selects."""
 
     start: int
     count: int

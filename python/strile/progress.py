@@ -1,7 +1,7 @@
-"""Progress of a read or a write: what `progress=` may be, turned into the core's callback.
+"""Converts `progress=` of a read or a write to the core's callback.
 
 The callback is called on the caller's thread with (done, total) blocks, often enough for a bar and not more;
-the last call has done equal to total. What it raises stops the work."""
+the last call has done equal to total. An exception of the callback stops the work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Callback = Callable[[int, int], object]
 
 
 def resolve(progress: bool | Callback | None, what: str = "strile") -> Callback | None:
-    """False or None: none. True: tqdm's bar where tqdm is installed, else a line on a terminal, else none. A
+    """Returns a callback. False or None: none. True: tqdm's bar if tqdm is installed, else a line on a terminal, else none. A
     callable is called as it is. `what` names the work in the bar."""
     if progress is None or progress is False:
         return None
@@ -30,20 +30,20 @@ def _bar(what: str) -> Callback | None:
         return _line(what) if sys.stderr.isatty() else None
     bar = tqdm(total=None, desc=what, unit="block")
 
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         if bar.total != total:
             bar.total = total
         bar.update(done - bar.n)
         if done >= total:
             bar.close()
 
-    return tell
+    return report
 
 
 def _line(what: str) -> Callback:
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         end = "\n" if done >= total else ""
         share = done / total if total else 1.0
         print(f"\r{what}: {share:4.0%} of {total} blocks", end=end, file=sys.stderr, flush=True)
 
-    return tell
+    return report

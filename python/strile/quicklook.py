@@ -26,7 +26,7 @@ MOST_PIXELS = 16 << 20
 
 
 def of_dataset(dataset: Dataset, width: int = 256) -> bytes | None:
-    """A PNG of a file, `width` pixels at its longer side at most; None where no level is small enough to
+    """Returns a PNG of a file, `width` pixels at its longer side at most; None where no level is small enough to
     read."""
     levels = [level for level, (w, h) in enumerate(dataset.level_shapes) if max(w, h) >= width] or [0]
     level = levels[-1]
@@ -54,7 +54,7 @@ def _masked(dataset: Dataset, bands: list[int], level: int, halvings: int) -> An
 
 
 def _halvings(level: Level, width: int) -> int:
-    """How often a level of JPEG 2000 can be halved and is still large enough: 5 wavelet levels are usual."""
+    """Returns how often a level of JPEG 2000 can be halved and is still large enough: 5 wavelet levels are usual."""
     if not level.compression.startswith("jpeg2000") or level.has_mask:
         return 0
     most = min(5, (max(level.width, level.height) // max(width, 1)).bit_length() - 1)
@@ -67,7 +67,7 @@ def _halvings(level: Level, width: int) -> int:
 
 
 def of_array(array: Any, width: int = 256) -> bytes:
-    """A PNG of a DataArray: (y, x), (band, y, x) or (y, x, band)."""
+    """Returns a PNG of a DataArray: (y, x), (band, y, x) or (y, x, band)."""
     from .writing.layout import BAND_NAMES
 
     dims = [str(dim) for dim in array.dims]
@@ -95,7 +95,7 @@ def _shown(count: int) -> list[int]:
 
 
 def picture(pixels: Any, valid: Any, width: int = 256) -> bytes:
-    """A PNG of (band, y, x) with one or three bands."""
+    """Returns a PNG of (band, y, x) with one or three bands."""
     _, rows, columns = pixels.shape
     step = max(1, -(-max(rows, columns) // width))
     pixels, valid = pixels[:, ::step, ::step], valid[:, ::step, ::step]
@@ -108,7 +108,7 @@ def picture(pixels: Any, valid: Any, width: int = 256) -> bytes:
 
 
 def html(make: Callable[[], bytes | None], style: str = "") -> str:
-    """A picture as an element that holds it, or why there is none: a file whose pixels cannot be read still has facts to show."""
+    """Returns a picture as an HTML element, or the reason why there is none: the metadata is shown even if pixels cannot be read."""
     try:
         image = make()
     except (ValueError, OSError, MemoryError) as problem:

@@ -1,4 +1,4 @@
-"""What a handle tells of single pixels and of all: places, samples, masks, colours, statistics, in rasterio's words."""
+"""Provides the methods of a handle for pixels and places: samples, masks, colours, statistics, with the names of rasterio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core, conventions
 from ._core import Execution, Place, ReadOptions
-from .asked import flag_of, is_listed, level_of_overview, method_of, whole, window_of
+from .checks import flag_of, is_listed, level_of_overview, method_of, whole, window_of
 from .errors import StrileError
 from .facts import Facts, Transform
 
@@ -51,17 +51,17 @@ class Values:
         def read(self, *arguments: Any, **keywords: Any) -> Any: ...
 
     def index(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """Row and column of the pixel that holds a place, or of each place of two sequences."""
+        """Returns row and column of the pixel at a place, or of each place of two sequences."""
         xs, ys = _coordinates(x, "x"), _coordinates(y, "y")
         if xs.shape != ys.shape:
             raise StrileError(f"x has shape {xs.shape} and y {ys.shape}: expected as many of both")
         # Those far away are as far as whole numbers reach.
-        found = np.floor(np.clip(conventions.places(self.transform, xs, ys, inverse=True), -(2.0**40), 2.0**40)).astype(np.int64)
+        found = np.floor(np.clip(conventions.map_points(self.transform, xs, ys, inverse=True), -(2.0**40), 2.0**40)).astype(np.int64)
         columns, rows = found.tolist()
         return rows, columns
 
     def xy(self, row: Any, col: Any, offset: str = "center") -> tuple[Any, Any]:
-        """The place of a pixel's centre, or of a corner: "ul", "ur", "ll", "lr"; of each pixel of two sequences."""
+        """Returns the place of a pixel's centre, or of a corner: "ul", "ur", "ll", "lr"; of each pixel of two sequences."""
         corners = {"center": (0.5, 0.5), "ul": (0.0, 0.0), "ur": (0.0, 1.0), "ll": (1.0, 0.0), "lr": (1.0, 1.0)}
         if not isinstance(offset, str) or offset not in corners:
             raise StrileError(f"offset is {offset!r}: expected one of {', '.join(corners)}")
@@ -69,7 +69,7 @@ class Values:
         if rows.shape != columns.shape:
             raise StrileError(f"row has shape {rows.shape} and col {columns.shape}: expected as many of both")
         down, across = rows + corners[offset][0], columns + corners[offset][1]
-        xs, ys = conventions.places(self.transform, across, down)
+        xs, ys = conventions.map_points(self.transform, across, down)
         return (xs, ys) if rows.ndim else (float(xs), float(ys))
 
     def sample(self, xy: Iterable[Any], indexes: Any = None, masked: bool = False, *, crs: Any = None) -> Iterator[Any]:
@@ -92,14 +92,14 @@ class Values:
                 yield np.ma.MaskedArray(value, ~is_valid) if masked else value
 
     def colormap(self, bidx: int = 1) -> dict[int, tuple[int, int, int, int]]:
-        """The colours of a palette: (red, green, blue, alpha) from 0 to 255, by value."""
+        """Returns the colours of a palette: (red, green, blue, alpha) from 0 to 255, by value."""
         table = self._opened().colour_table(self._band(bidx))
         if not table:
             raise StrileError(f"{self.name}: band {bidx} has no colour table")
         return dict(enumerate(table))
 
     def read_masks(self, indexes: Any = None, window: Any = None, *, overview_level: int | None = None) -> Any:
-        """255 where pixels of a band are valid, 0 where they are not: by the mask image, alpha, or the nodata value."""
+        """Reads the masks of bands: 255 for valid pixels, 0 for others, by the mask image, alpha, or the nodata value."""
         one = whole(indexes) is not None
         bands: Any = self.indexes if indexes is None else [indexes] if one else indexes
         options = on_cpu(level=level_of_overview(overview_level), window=window_of(window), bands=self._bands(bands))
@@ -109,13 +109,13 @@ class Values:
     def dataset_mask(
         self, window: Any = None, *, overview_level: int | None = None, grid: Any = None, resampling: Any = "nearest", tolerance: Any = None
     ) -> Any:
-        """255 where a pixel of any band is valid, 0 where none is.
+        """Reads one mask of all bands: 255 for pixels that are valid in any band, 0 for others.
 
         With `grid` (as in `strile.read`, with its `resampling` and `tolerance`) it is the mask of the file on that grid: 255 where the method
         gives a value. `window` is then in pixels of the grid, and `overview_level` None takes the coarsest overview that suffices."""
         onto = None
         if grid is not None:
-            from .onto import onto_of
+            from .grid_options import onto_of
 
             number = None if overview_level is None else level_of_overview(overview_level)
             onto, overview_level = onto_of(grid, resampling=resampling, tolerance=tolerance, level=number), None
@@ -125,7 +125,7 @@ class Values:
         return self._opened().read_mask_of_all(options).numpy()[0]
 
     def statistics(self, bidx: int = 1) -> Statistics:
-        """Smallest, largest, mean and standard deviation of the valid pixels of a band, all of them read, in pieces."""
+        """Computes smallest, largest, mean and standard deviation of the valid pixels of a band. Reads all pixels, in pieces."""
         (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], statistics=True)
         found = band["statistics"]
         if not found["valid"]:
@@ -133,13 +133,13 @@ class Values:
         return Statistics(found["minimum"], found["maximum"], found["mean"], found["standard_deviation"])
 
     def checksum(self, bidx: int = 1, window: Any = None) -> int:
-        """The checksum of a band that GDAL and rasterio compute, from 0 to 65535."""
+        """Computes the checksum of a band by the algorithm of GDAL, from 0 to 65535."""
         (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], window=window_of(window), checksum=True)
         return int(band["checksum"])
 
 
 def on_cpu(**place: Any) -> ReadOptions:
-    """The options of a read that the CPU decodes into host memory."""
+    """Returns the options of a read that the CPU decodes into host memory."""
     return ReadOptions(Place(**place), execution=Execution(decode_on="cpu"))
 
 
@@ -150,7 +150,7 @@ def _batched(values: Iterable[Any], count: int) -> Iterator[list[Any]]:
 
 
 def _coordinates(values: Any, name: str) -> Any:
-    """A number, or a sequence of them."""
+    """Returns a number, or a sequence of them."""
     try:
         found = np.asarray(values)
         numbers = found.astype(np.float64) if found.dtype.kind in "iuf" else None
@@ -164,7 +164,7 @@ def _coordinates(values: Any, name: str) -> Any:
 
 
 def _places(points: list[Any]) -> Any:
-    """(place, x and y) of pairs; a third number, a height, is left out as rasterio does."""
+    """Returns x and y of pairs; a third number, a height, is ignored as in rasterio."""
     try:
         places = np.asarray([tuple(point)[:2] for point in points], np.float64)
     except (TypeError, ValueError):

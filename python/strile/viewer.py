@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from .asked import count_of, path_of, text_of
+from .checks import count_of, path_of, text_of
 from .errors import StrileError
 from .reading.shown import is_uri, shown
 from .widget import embedded_page
@@ -103,17 +103,17 @@ class View:
 
     @property
     def url(self) -> str:
-        """The address for a browser on this machine. Its secret part opens the page: do not publish it."""
+        """Returns the address for a browser on this machine. Its secret part opens the page: do not publish it."""
         return self._server.url
 
     @property
     def port(self) -> int:
-        """The port on 127.0.0.1."""
+        """Returns the port on 127.0.0.1."""
         return self._server.port
 
     @property
     def closed(self) -> bool:
-        """Whether the server has ended."""
+        """Returns whether the server has ended."""
         return self._server.closed
 
     def close(self) -> None:
@@ -179,7 +179,7 @@ def _remote_of(paths: list[str], storage_options: Any, anonymous: Any) -> _core.
 
 
 def _written(array: Any, folder: Path, dims: Sequence[str] | None) -> str:
-    """An array as a file with overviews."""
+    """Writes an array to a temporary file with overviews."""
     from .write import to_geotiff
 
     size = getattr(array, "nbytes", None)
@@ -194,7 +194,7 @@ def _written(array: Any, folder: Path, dims: Sequence[str] | None) -> str:
 
 
 def _html(shown_view: View) -> str:
-    """A picture, and a script that puts the page in its place: from the server where the browser reaches it, else a copy that holds
+    """Returns a picture, and a script that puts the page in its place: from the server where the browser reaches it, else a copy that holds
     the raster itself."""
     picture = _picture(shown_view._first)
     if shown_view.closed:

@@ -21,7 +21,7 @@ SCRIPT = '<script type="module" src="app.js"></script>'
 
 
 def embedded_page(url: str, most: int) -> str | None:
-    """The page at `url` as one document that holds at most `most` bytes of samples of its first raster; None if no level is that small, or
+    """Returns the page at `url` as one document that holds at most `most` bytes of samples of its first raster; None if no level is that small, or
     if the raster cannot be read."""
     if most <= 0:
         return None
@@ -45,7 +45,7 @@ def _get(url: str) -> tuple[bytes, Any]:
 
 
 def _data(url: str, most: int) -> dict[str, Any] | None:
-    """The facts, statistics and tiles of a raster, as the page's `embedded.js` takes them."""
+    """Returns the facts, statistics and tiles of a raster, as the page's `embedded.js` takes them."""
     source = next((one for one in json.loads(_get(f"{url}api/sources")[0]) if one["ok"] is not False), None)
     if source is None:
         return None
@@ -70,7 +70,7 @@ def _data(url: str, most: int) -> dict[str, Any] | None:
 
 
 def _chosen(info: dict[str, Any], most: int) -> tuple[dict[str, Any], list[int]] | None:
-    """The largest level with at most `most` bytes, and its bands: all of few, else as many as fit."""
+    """Returns the largest level with at most `most` bytes, and its bands: all of few, else as many as fit."""
     size = np.dtype(info["dtype"]).itemsize
     stored = [level for level in info["levels"] if level["stored"]]
     if stored and stored[-1]["width"] * stored[-1]["height"] > MOST_PASS:

@@ -1,5 +1,4 @@
-"""`to_geotiff`: writes an array as GeoTIFF. All of it is in `strile.writing`; here are the words of the
-call."""
+"""Provides `to_geotiff`, which writes an array as GeoTIFF. `strile.writing` does the work."""
 
 from __future__ import annotations
 
@@ -64,31 +63,31 @@ def to_geotiff(
     crs, nodata, transform
         The reference system (EPSG code, WKT or PROJ text), the value of missing pixels, and the transform of pixel
         corners (an Affine or its six numbers, which may be rotated). Without them the array's attributes and
-        coordinates decide. NaN in float data means missing and is written as the nodata value; if valid pixels hold
-        that value, the write fails and says how many.
+        coordinates are used. NaN in float data means missing and is written as the nodata value; if valid pixels hold
+        that value, the write fails and reports their number.
     compression, compression_level, predictor, max_z_error
         none, deflate, lzw, packbits, zstd, lz4, lzma, lerc, jpeg, jpeg2000 or j2k, webp; levels 1 to 9
-        (deflate), 1 to 22 (zstd), 0 to 9 (lzma). `predictor`: "auto" for the one that suits the type, False for none,
-        True or 2 for differences, 3 for floats. `max_z_error`: by how much LERC may change a value.
+        (deflate), 1 to 22 (zstd), 0 to 9 (lzma). `predictor`: "auto" chooses by the type, False for none,
+        True or 2 for differences, 3 for floats. `max_z_error`: the largest error of values in LERC.
     quality
         1 to 100, for jpeg (default 75), webp and jpeg2000 (both lossless by default).
     tiled, tile_size
         Square tiles of a multiple of 16; `tiled=False` for strips of 256 rows.
     cog, overview_levels, overview_resampling
-        Overviews are made for `cog=True`: halved until they fit one tile, or those of a list as [2, 4, 8], by
+        `cog=True` makes overviews: halved until they fit one tile, or those of a list as [2, 4, 8], by
         mean, nearest, min, max, median, mode, cubic, bilinear, gauss, lanczos or rms of the pixels that are
         not missing.
     bigtiff
-        True, False, or None: where 4 GiB may not do.
+        True, False, or None: if the file may exceed 4 GiB.
     gpu
-        True: encode on the GPU, with a `GeoTIFFFallbackWarning` where there is none; False: on the CPU; None:
+        True: encode on the GPU, with a `GeoTIFFFallbackWarning` without one; False: on the CPU; None:
         where the pixels are.
     photometric
         'auto' keeps the colours of the file that the array was read from, and is 'minisblack' for other arrays,
         whatever the number of bands; 'rgb', 'rgba', 'miniswhite' (stored inverted), or TIFF's number.
     pack
-        Reverses `open_geotiff(unpack=True)`: scale, offset and type as they were stored. Arrays of the xarray engine are
-        stored as their `encoding` says, as `rio.to_raster` does; `array.drop_encoding()` writes the values as they are.
+        Reverse `open_geotiff(unpack=True)`: scale, offset and type as they were stored. Arrays of the xarray engine are
+        stored by their `encoding`, as `rio.to_raster` does; `array.drop_encoding()` writes the values unchanged.
     color_ramp, color_ramp_range
         A style for QGIS (`.qml`) and statistics beside a file of one band: viridis, plasma, magma, inferno,
         cividis, greys, spectral or terrain, over the range of the values or the one given.
@@ -96,19 +95,19 @@ def to_geotiff(
         Write the pixels of a rotated grid without its transform; write a reference system that cannot be
         parsed. The other two are accepted and have no effect.
     reproducible
-        The same bytes whichever device encodes.
+        Write the same bytes on every device.
     spill
-        False refuses dask chunks so large that encoded blocks would have to wait in a temporary file.
+        False refuses dask chunks that would need a temporary file for encoded blocks.
     progress
         True for a bar, or a callable of (done, total) blocks.
     storage_options
-        How a bucket is reached: {"region": …, "endpoint": …, "allow_http": True, "aws_access_key_id": …}; by default the
-        environment says. See the guide on remote files.
+        Options for a bucket: {"region": …, "endpoint": …, "allow_http": True, "aws_access_key_id": …}; by default the
+        environment is used. See the guide on remote files.
     cluster
-        None: a dask array is written by the workers of the active client of dask.distributed, where there is
-        one and all of them reach the folder of a local `path`; the bytes are the same. To a bucket each worker sends
-        what it has encoded, and no folder is shared. False: by this process. True: by the workers, or an error that
-        says why not.
+        None: the workers of the active client of dask.distributed write a dask array, if there is
+        one and all workers reach the folder of a local `path`; the bytes are the same. To a bucket each worker sends
+        the blocks that it has encoded, without a shared folder. False: this process writes. True: the workers write, or an error
+        gives the reason.
     """
     from .writing.arguments import check
 

@@ -1,4 +1,4 @@
-//! Tensors of other libraries, taken from their capsules.
+//! Takes tensors of other libraries from their capsules.
 
 use super::{DlTensor, UNVERSIONED_NAME, Unversioned, VERSIONED_NAME, Versioned, location};
 use crate::array::{Access, View, contiguous, wait};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use strile::Location;
 
 const IS_READ_ONLY: u64 = 1;
-/// What a capsule is called when its tensor has a new owner.
+/// The name of a capsule whose tensor has a new owner.
 const USED_UNVERSIONED: &CStr = c"used_dltensor";
 const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 /// The default stream, by DLPack's number.
@@ -50,7 +50,7 @@ impl Drop for Taken {
     }
 }
 
-/// The memory of an object with `__dlpack__`. What was queued on it has been waited for.
+/// Returns the memory of an object with `__dlpack__`, after waiting for work that was queued on it.
 pub(crate) fn taken(object: &Bound<'_, PyAny>, access: Access, stream: Option<u64>) -> PyResult<View> {
     let py = object.py();
     let place = location(object.call_method0("__dlpack_device__")?.extract()?)?;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from types import TracebackType
 from typing import Any
 
 from .. import _core
@@ -26,22 +25,20 @@ class BegunUpload:
     def __enter__(self) -> BegunUpload:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             return
         try:
             self._object.abort()
         except Exception as problem:
-            # What stopped the write is told; this is left to the next one.
+            # The error of the write is raised; the next write removes what is left.
             log.warning("the upload is left unfinished (remove it with `strile uploads`): %s", problem)
 
 
 def computed(
     client: Any, graph: Graph, upload: uploading.Upload, token: str, progress: output.Progress | None
 ) -> dict[str, Any]:
-    """The report of the completing task. Whatever stops this stops the tasks too."""
+    """Returns the report of the completing task. Whatever stops this stops the tasks too."""
     from distributed import as_completed
 
     total = sum(graph.blocks.values())

@@ -7,7 +7,6 @@ import os
 import shutil
 import uuid
 from pathlib import Path
-from types import TracebackType
 
 
 class PartFolder:
@@ -19,21 +18,19 @@ class PartFolder:
 
     @staticmethod
     def has_parent(target: str) -> bool:
-        """Whether the folder of the target is there."""
+        """Returns whether the folder of the target is there."""
         return Path(target).absolute().parent.is_dir()
 
     @staticmethod
     def possible(target: str) -> bool:
-        """Whether it can be made beside the target."""
+        """Returns whether it can be made beside the target."""
         return os.access(Path(target).absolute().parent, os.W_OK | os.X_OK)
 
     def __enter__(self) -> PartFolder:
         os.mkdir(self.path)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Under another name first: a part that is completed meanwhile does not find it.
         gone = self.path + "-gone"
         try:

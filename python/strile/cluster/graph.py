@@ -46,7 +46,7 @@ class Graph:
 def build(
     job: Job, parts: Any, source: Source, below: dict[Hashable, Any], upload: Upload | None = None
 ) -> Graph:
-    """`below`: the tasks that compute the pixels of `source`. `upload`: where the file is an object of a bucket."""
+    """Builds the graph of tasks. `below` are the tasks that compute the pixels of `source`; `upload` is that of an object of a bucket."""
     token, plan = job.token, f"strile-plan-{job.token}"
     graph: dict[Hashable, Any] = {**below, plan: job}
     blocks: dict[Hashable, int] = {}
@@ -92,7 +92,7 @@ def _held(
 def _given(
     graph: dict[Hashable, Any], at: Address, windows: dict[str, Any], source: Source, token: str
 ) -> tuple[list[Hashable], list[tuple[int, int, Any]]]:
-    """What a part is encoded of: keys of chunks and of edges, which are added, and where each lies."""
+    """Adds the edges that a part is encoded from, and returns keys of its chunks and edges with their places."""
     left, top, width, height = windows["need"]
     keys: list[Hashable] = []
     places: list[tuple[int, int, Any]] = []
@@ -120,7 +120,7 @@ def _given(
 
 
 def _handed_on(token: str, number: int, tier: dict[str, Any]) -> Source:
-    """What the parts of a tier hand on, as chunks of the level above those that they encode."""
+    """Returns the pixels that the parts of a tier hand on, as chunks of the level above those that they encode."""
     halvings = tier["levels"]
 
     def starts(count: int, size: int, whole: int) -> list[int]:

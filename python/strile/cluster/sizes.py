@@ -1,4 +1,4 @@
-"""How large parts are: a pure function of chunks, blocks and what a worker has.
+"""Chooses the size of parts by chunks, blocks and the memory of workers.
 
 A part follows the chunks, so that its pixels are where it is encoded; small chunks are taken together, as
 many as its bytes allow and as leave work for every worker. It ends where blocks of the overviews end, so that
@@ -15,7 +15,7 @@ BLOCKS_HELD = 2
 
 
 def least_memory(part: int, block: int) -> int:
-    """What a worker takes for one part alone, given the bytes of its pixels and of a block. Less than any write
+    """Returns the least memory of a worker for one part, given the bytes of its pixels and of a block. Less than any write
     that was measured: edges, a predictor and the next chunks come on top, up to five parts in all."""
     return part + BLOCKS_HELD * block
 
@@ -43,7 +43,7 @@ def part_size(
 
 
 def _even(side: int, unit: int) -> int:
-    """A side as a number of blocks that halves as often as its own size allows."""
+    """Returns a side as a number of blocks that halves as often as its own size allows."""
     if side <= unit:
         return unit
     wide = unit << ((side // unit).bit_length() - 1)

@@ -1,4 +1,4 @@
-"""What runs on workers: a part is encoded, a file is made of parts. Every task is a pure function of its
+"""Tasks for workers: one encodes a part, one joins parts to a file. Every task is a pure function of its
 arguments, so that one which is lost with its worker is run again elsewhere and gives the same bytes.
 
 A part in files is two of them, its records and then its index. Each gets its name when it is complete, in one
@@ -34,7 +34,7 @@ Counts = tuple[int, int]
 """Missing pixels, and valid ones that hold the nodata value."""
 
 Encoded = tuple[Blocks | None, Any, Counts]
-"""What a task gives: blocks, where they are not in files, the pixels it hands on, where there are any, and counts."""
+"""The result of a task: blocks, unless they are in files, the pixels it hands on, if there are any, and counts."""
 
 Cut = tuple[slice, ...]
 
@@ -78,7 +78,7 @@ def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int,
         writer = planned(job, device).encode(*at, path=path, threads=cores(job.threads))
         for array, (row, column, cut) in zip(arrays, places, strict=True):
             piece = array if cut is None else array[cut]
-            # What parts hand on is as it is written already, all bands of a pixel side by side.
+            # Pixels that parts hand on are stored as they are written, all bands of a pixel side by side.
             if at[0] == 0:
                 own = None if missing is None else _own(job, at, piece, (row, column))
                 piece, axes = steps.apply(piece, own), steps.axes
@@ -115,7 +115,7 @@ def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int,
 
 
 def _own(job: Job, at: Address, piece: Any, start: tuple[int, int]) -> tuple[slice, ...]:
-    """Where a piece lies in its part: edges for overviews are counted by the neighbour whose pixels they are."""
+    """Returns the part of a piece that its task counts: edges for overviews are counted by the neighbour that owns them."""
     left, top, width, height = planned(job, "cpu").part(*at)["own"]
     cuts = [slice(None)] * len(job.steps.axes)
     for axis, first, begin, length in (("y", start[0], top, height), ("x", start[1], left, width)):
@@ -126,12 +126,12 @@ def _own(job: Job, at: Address, piece: Any, start: tuple[int, int]) -> tuple[sli
 
 
 def pixels_of(given: Any) -> Any:
-    """The pixels that a task gave: a chunk of the caller's is an array, a part has them beside its blocks."""
+    """Returns the pixels of the result of a task: a chunk is an array, a part has them beside its blocks."""
     return given[1] if isinstance(given, tuple) else given
 
 
 def edge(given: Any, cut: Cut) -> Any:
-    """A few rows or columns for a neighbour. A copy: a view would keep all of the chunk, and send it."""
+    """Returns a few rows or columns for a neighbour. A copy: a view would keep all of the chunk, and send it."""
     return pixels_of(given)[cut].copy()
 
 
@@ -157,7 +157,7 @@ def finish(job: Job, encoded: list[Encoded]) -> dict[str, Any]:
 
 
 def check_missing(job: Job, counted: Iterable[Counts]) -> None:
-    """What all parts counted together; see `Missing.check`."""
+    """Checks the sum of the counts of all parts by `Missing.check`."""
     if job.steps.missing is None:
         return
     total = job.steps.missing.fresh()
@@ -167,7 +167,7 @@ def check_missing(job: Job, counted: Iterable[Counts]) -> None:
 
 
 def _counted(job: Job, parts: Any, encoded: list[Encoded]) -> Iterator[Counts]:
-    """What the parts of the full image counted, or all of them."""
+    """Returns the counts of the parts of the full image, or of all parts."""
     if not job.in_files:
         yield from (counts for _, _, counts in encoded)
         return
@@ -180,7 +180,7 @@ def _counted(job: Job, parts: Any, encoded: list[Encoded]) -> Iterator[Counts]:
 
 
 def _stored(job: Job, parts: Any, encoded: list[Encoded]) -> Iterator[tuple[Address, bytes, bytes | str]]:
-    """Every part: its index, and its records or the file that has them."""
+    """Returns every part: its index, and its records or the file that has them."""
     if not job.in_files:
         yield from (blocks for blocks, _, _ in encoded if blocks is not None)
         return
@@ -205,7 +205,7 @@ def _handed_on(beyond: Any, job: Job) -> Any:
 
 @dataclass(frozen=True)
 class Key:
-    """What something is known by in a cache, a token that no other has, and the thing itself."""
+    """A value with its key in a cache, which is unique."""
 
     token: Any
     of: Any = field(compare=False)
@@ -223,7 +223,7 @@ def _planned(key: Key) -> Any:
 
 
 def _device(job: Job, arrays: list[Any]) -> str:
-    """The engine of this worker: of the device that holds the pixels, or its current one; the CPU where it
+    """Returns the engine of this worker: of the device that holds the pixels, or its current one; the CPU where it
     has none that works, with the same encoder."""
     if not job.gpu:
         return "cpu"

@@ -1,4 +1,4 @@
-"""What runs on workers where the file is an object of a bucket: its layout, its parts, its end.
+"""Tasks for workers if the file is an object of a bucket: layout, parts and completion.
 
 Encoded blocks stay with the workers that made them, as results of tasks. When all their sizes are known, one task says which bytes the
 object has; others take theirs from where they are and send them, a part of the upload each; the last one completes it. A task that is
@@ -35,7 +35,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which bytes the object has, cut into parts of the upload."""
+    """The bytes of the object, cut into parts of the upload."""
 
     parts: list[list[Stretch]] = field(repr=False)
     size: int
@@ -44,21 +44,21 @@ class Layout:
 
 
 def records_of(encoded: Encoded) -> bytes:
-    """The encoded blocks of a part."""
+    """Returns the encoded blocks of a part."""
     blocks = encoded[0]
     assert blocks is not None
     return blocks[2]
 
 
 def index_of(encoded: Encoded) -> tuple[Address, bytes, Counts]:
-    """What is known of the blocks of a part."""
+    """Returns the index of the blocks of a part."""
     blocks = encoded[0]
     assert blocks is not None
     return blocks[0], blocks[1], encoded[2]
 
 
 def lay_out(job: Job, upload: Upload, indexes: list[tuple[Address, bytes, Counts]]) -> Layout:
-    """The object, given what is known of all its blocks."""
+    """Lays out the object, given the indexes of all its blocks."""
     check_missing(job, [counts for _, _, counts in indexes])
     laid = planned(job, "cpu").lay_out(
         job.target, [(*at, index) for at, index, _ in indexes], list(job.sidecars)
@@ -93,7 +93,7 @@ def _length(stretch: Stretch) -> int:
 
 
 def needs_of(layout: Layout) -> list[list[int]]:
-    """The encoded parts that each part of the upload has bytes of."""
+    """Returns the encoded parts that each part of the upload has bytes of."""
     return [sorted({stretch[0] for stretch in part if not isinstance(stretch, bytes)}) for part in layout.parts]
 
 

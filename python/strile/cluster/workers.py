@@ -1,4 +1,4 @@
-"""What is known of a cluster: its client, and what its workers have and see."""
+"""Finds the client of a cluster, and asks its workers for their resources."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WORKER_BYTES = 112 << 20
 """A worker takes no more for itself: what it has beyond is data, or left over from it, and can go."""
 
 _given: str | None = None
-"""What the last write told this worker."""
+"""The share of the last write on this worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """What the workers told."""
+    """The resources that the workers reported."""
 
     found: tuple[dict[str, Any], ...]
 
@@ -33,13 +33,13 @@ class Workers:
 
     @property
     def memory(self) -> int | None:
-        """What one task may have of the memory of the smallest worker; None where there is no limit."""
+        """Returns the memory that one task may use of the smallest worker; None without a limit."""
         limits = [worker["memory"] // worker["threads"] for worker in self.found if worker["memory"]]
         return min(limits) if limits else None
 
     @property
     def room(self) -> int | None:
-        """What pixels may take in the smallest worker before its nanny kills it; None where none does."""
+        """Returns the memory for pixels in the smallest worker, beyond which its nanny kills it; None without a nanny."""
         rooms = [worker["room"] for worker in self.found if worker["room"] is not None]
         return min(rooms) if rooms else None
 
@@ -53,7 +53,7 @@ class Workers:
 
     @property
     def lacking(self) -> str | None:
-        """Why a worker cannot take part at all."""
+        """Returns why a worker cannot take part at all."""
         return next((worker["lacks"] for worker in self.found if "lacks" in worker), None)
 
     @property
@@ -63,12 +63,12 @@ class Workers:
 
     @property
     def shares(self) -> dict[tuple[str, str], int]:
-        """How many workers are on each card."""
+        """Counts the workers on each card."""
         return dict(Counter((worker["host"], worker["card"]) for worker in self.found))
 
 
 def active_client(array: Any) -> Any:
-    """The client by which dask would compute an array here; None where that is another scheduler, or where
+    """Returns the client by which dask would compute an array here; None where that is another scheduler, or where
     this is a task of a worker, which must not wait for others."""
     if "distributed" not in sys.modules:
         return None
@@ -89,14 +89,14 @@ def ask(client: Any, folder: str | None) -> Workers:
     """Asks every worker, once. `folder`: one that all have to reach."""
 
     # Local, so that it goes by value: a worker may have no strile to find it in.
-    def tell(dask_worker: Any = None) -> dict[str, Any]:
+    def ask_worker(dask_worker: Any = None) -> dict[str, Any]:
         try:
-            from strile.cluster.workers import told
+            from strile.cluster.workers import resources
         except ImportError as problem:
             return {"lacks": f"on {dask_worker.address} strile cannot be imported ({problem})"}
-        return told(folder, dask_worker)
+        return resources(folder, dask_worker)
 
-    answers = client.run(tell)
+    answers = client.run(ask_worker)
     return Workers(tuple(answers[name] for name in sorted(answers)))
 
 
@@ -105,7 +105,7 @@ def share_cards(client: Any, shares: dict[tuple[str, str], int]) -> None:
     client.run(take_share, shares)
 
 
-def told(folder: str | None, dask_worker: Any) -> dict[str, Any]:
+def resources(folder: str | None, dask_worker: Any) -> dict[str, Any]:
     """Runs on a worker."""
     import dask
 
@@ -139,7 +139,7 @@ def take_share(shares: dict[tuple[str, str], int]) -> None:
 
 
 def card() -> str:
-    """The card that is device 0 of this process, as far as the environment tells: dask-cuda gives each worker
+    """Returns the card that is device 0 of this process, as far as the environment tells: dask-cuda gives each worker
     its own."""
     return os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
 

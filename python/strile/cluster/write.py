@@ -1,7 +1,6 @@
-"""The door: whether a raster is written by a cluster, and how one call of it goes.
+"""Writes a raster by a cluster, if there is one that can.
 
-Where it is not, the reason is told: raised where the cluster was asked for, logged where it was free. Nothing
-has been touched then.
+Otherwise the reason is raised if `cluster=True`, else logged. Nothing has been written then.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def write(
     target: output.Target,
     progress: output.Progress | None,
 ) -> bool:
-    """Whether it was written by the cluster."""
+    """Writes by the cluster if there is one, and returns whether it did."""
     client = workers.active_client(raster.array) if raster.is_lazy else None
     reason = _refusal(raster, arguments, target, client)
     if reason is None and client is not None:
@@ -74,24 +73,24 @@ def _to_folder(
         if reason is None:
             job, parts, array = _planned(client, found, raster, arguments, target, folder.path)
             graph = build(job, parts, _source(array, raster), _optimized(array))
-            _tell(graph, parts, job, "part files" if job.in_files else "blocks as results")
-            _told(_computed(client, graph, progress), raster, arguments, target)
+            _log_plan(graph, parts, job, "part files" if job.in_files else "blocks as results")
+            _finish(_computed(client, graph, progress), raster, arguments, target)
     return reason
 
 
 def _to_bucket(
     client: Any, raster: RasterToWrite, arguments: WriteArguments, target: output.Target, progress: output.Progress | None
 ) -> str | None:
-    """The same for an object of a bucket: there is no folder that workers would have to share."""
+    """Writes an object of a bucket: workers need no shared folder."""
     found = workers.ask(client, None)
     reason = _unfit(found, redacted(target.opened))
     if reason is None:
         job, parts, array = _planned(client, found, raster, arguments, target, None)
         with BegunUpload(target.opened, arguments.storage_options) as begun:
             graph = build(job, parts, _source(array, raster), _optimized(array), begun.upload)
-            _tell(graph, parts, job, "parts of an upload")
+            _log_plan(graph, parts, job, "parts of an upload")
             report = bucket_computed(client, graph, begun.upload, job.token, progress)
-        _told(report, raster, arguments, target)
+        _finish(report, raster, arguments, target)
     return reason
 
 
@@ -130,7 +129,7 @@ def _planned(
     target: output.Target,
     folder: str | None,
 ) -> tuple[Job, Any, Any]:
-    """What the tasks know, the parts, and the array that they are made of. `folder`: of part files, where there may be some."""
+    """Returns the job of the tasks, the parts, and the array that they encode. `folder`: of part files, if there may be some."""
     gpu = _on_gpu(raster, arguments, found, client)
     array = whole_bands(raster)
     layout = raster.layout
@@ -174,7 +173,7 @@ def _planned(
     return job, parts, array
 
 
-def _tell(graph: Graph, parts: Any, job: Job, how: str) -> None:
+def _log_plan(graph: Graph, parts: Any, job: Job, how: str) -> None:
     log.info(
         "by a cluster: %d parts of up to %d by %d pixels in %d tiers, %s, encoder %s",
         len(graph.blocks),
@@ -186,7 +185,7 @@ def _tell(graph: Graph, parts: Any, job: Job, how: str) -> None:
     )
 
 
-def _told(
+def _finish(
     report: dict[str, Any], raster: RasterToWrite, arguments: WriteArguments, target: output.Target
 ) -> None:
     for message in report["warnings"]:
@@ -196,7 +195,7 @@ def _told(
 
 
 def _check_memory(part: tuple[int, int], block: tuple[int, int], pixel: int, room: int | None) -> None:
-    """A part that a worker cannot hold ends in `KilledWorker`, after several workers have died of it; chunks are made by
+    """Refuses a part that a worker cannot hold: it would end in `KilledWorker`, after several workers have died of it. Chunks are made by
     workers also where this process writes. `room` is that of the smallest worker."""
     pixels, blocks = math.prod(part) * pixel, math.prod(block) * pixel
     needed = least_memory(pixels, blocks)
@@ -209,7 +208,7 @@ def _check_memory(part: tuple[int, int], block: tuple[int, int], pixel: int, roo
 
 
 def _computed(client: Any, graph: Graph, progress: output.Progress | None) -> dict[str, Any]:
-    """The report of the finishing task. Whatever stops this stops the tasks too."""
+    """Returns the report of the finishing task. Whatever stops this stops the tasks too."""
     from distributed import as_completed, wait
 
     total = sum(graph.blocks.values())
@@ -257,7 +256,7 @@ def _optimized(array: Any) -> dict[Hashable, Any]:
 
 
 def _on_gpu(raster: RasterToWrite, arguments: WriteArguments, found: workers.Workers, client: Any) -> bool:
-    """Whether workers encode on their devices, where they have one."""
+    """Returns whether workers encode on their devices, where they have one."""
     if not (arguments.gpu or (arguments.gpu is None and raster.device is not None)):
         return False
     workers.share_cards(client, found.shares)

@@ -1,4 +1,4 @@
-"""Which windows are read: rows of (file, column, row, width, height), as `read_batch` takes them.
+"""Chooses windows: rows of (file, column, row, width, height) for `read_batch`.
 
 A sampler gives an array of any epoch's windows, and the same one for the same seed and epoch, in every process; how windows are
 shared out to workers is for datasets to say. Only headers are looked at, but for weights, which look at pixels once."""
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..asked import sides_of
+from ..checks import sides_of
 from ..errors import StrileError
 
 
 def level_sizes(files: Sequence[Any], level: int = 0, page: int = 0) -> np.ndarray:
-    """(columns, rows) of a level of each file."""
+    """Returns (columns, rows) of a level of each file."""
     from .. import dataset
 
     sizes = []
@@ -51,7 +51,7 @@ class GridWindows:
         return len(self._windows)
 
     def windows(self, epoch: int = 0) -> np.ndarray:
-        """The windows, which are those of every epoch."""
+        """Returns the windows, the same for every epoch."""
         return self._windows
 
 
@@ -86,7 +86,7 @@ class RandomWindows:
         return self.count
 
     def windows(self, epoch: int = 0) -> np.ndarray:
-        """The windows of an epoch."""
+        """Returns the windows of an epoch."""
         random = np.random.default_rng((self.seed, epoch))
         file = random.choice(len(self._chances), self.count, p=self._chances)
         places = (random.random((self.count, 2)) * self._places[file]).astype(np.int64)
@@ -115,7 +115,7 @@ class WeightedWindows:
         return self.count
 
     def windows(self, epoch: int = 0) -> np.ndarray:
-        """The windows of an epoch."""
+        """Returns the windows of an epoch."""
         random = np.random.default_rng((self.seed, epoch))
         chosen = self._windows[random.choice(len(self._chances), self.count, p=self._chances)].copy()
         if self.jitter > 0:

@@ -27,7 +27,7 @@ except ImportError as error:
 
 
 class _Reader:
-    """What both datasets share: files, and how windows of them are read."""
+    """The base of both datasets: files, and the options of reads."""
 
     def __init__(self, files: Sequence[Any], windows: Any, options: dict[str, Any], pin_memory: bool) -> None:
         for name in ("out", "windows", "bounds", "points", "stream"):
@@ -57,7 +57,7 @@ class _Reader:
         return self._pinned(windows)
 
     def _pins(self) -> bool:
-        """Asked when something is read: a process that has asked for a GPU is not to be forked any more."""
+        """Returns whether batches are pinned. Called at the first read: a process that uses a GPU must not be forked afterwards."""
         if not self.pin_memory:
             return False
         if get_worker_info() is not None:
@@ -69,7 +69,7 @@ class _Reader:
         return False
 
     def _pinned(self, windows: np.ndarray) -> Any:
-        """Decoded straight into pinned memory, once the shape and type of windows are known."""
+        """Decodes into pinned memory, once the shape and type of windows are known."""
         known = getattr(self, "_known", None)
         if known is None:
             tensor = torch.from_numpy(read_batch(self.files, windows, device="cpu", **self.options).numpy())
@@ -113,7 +113,7 @@ class BatchDataset(IterableDataset):
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next iteration; they count up by themselves."""
+        """Sets the epoch of the next iteration. Without it epochs count up."""
         self.epoch = int(epoch)
 
     def _rows(self) -> np.ndarray:
@@ -168,5 +168,5 @@ class WindowDataset(Dataset):
 
 
 def collate(batch: Any) -> Any:
-    """The tensor that windows of a `WindowDataset` are parts of; other lists are stacked."""
+    """Returns the tensor that holds windows of a `WindowDataset`; other lists are stacked."""
     return batch.tensor if isinstance(batch, _Batch) else torch.stack(list(batch))

@@ -1,4 +1,4 @@
-"""How a file becomes a DataArray: arguments, source, description of the result, and the read of a window.
+"""Reads a file into a DataArray: arguments, source, description of the result, and the read of a window.
 
 `opening.open_geotiff` is the door. Arguments are checked before anything is opened (`arguments`); the source
 is resolved and opened once (`source`, `opened`); from its facts and the request alone follows what the result

@@ -1,7 +1,7 @@
-"""The arguments of `open_geotiff`, checked before any source is touched or any heavy package imported.
+"""Checks the arguments of `open_geotiff` before any source is opened or CuPy imported.
 
-What comes out is one `Arguments`: old names folded into new ones, numpy integers made plain, nothing left to
-ask about types. The order of the checks is part of the contract: the type of `overview_level` comes first,
+The result is one `Arguments`: old names are replaced by new ones, numpy integers by plain ones, and all types
+are checked. The order of the checks is part of the contract: the type of `overview_level` comes first,
 and what `stable_only` refuses comes before conflicts between other arguments. Whether a window or band fits
 the file is not known here. """
 
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from .. import environment
-from ..asked import dtype_of, flag_of, truth_of, whole
+from ..checks import dtype_of, ends_of, flag_of, truth_of, whole
 from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, StrileError, VRTStableSourcesOnlyError
 from ..pixel_window import Window
-from .source import PLACES, Source
+from .source import SOURCE_KEYWORDS, Source
 
 MOST_HALVINGS = 32
-"""What a JPEG 2000 stream can have."""
+"""The most wavelet levels of a JPEG 2000 stream."""
 
 
 class _Unset:
@@ -35,9 +35,9 @@ class _Unset:
 UNSET: Any = _Unset()
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Arguments:
-    """A call that can be served as far as anyone can tell without the file."""
+    """The checked arguments of a call."""
 
     source: Source
     dtype: np.dtype | None
@@ -64,14 +64,14 @@ class Arguments:
 
 
 def check(source: Any, given: dict[str, Any]) -> Arguments:
-    """The call, or the error it deserves. `given` holds every keyword of `open_geotiff`."""
+    """Checks a call. `given` holds every keyword of `open_geotiff`."""
     level = _level(given["overview_level"])
     reduce = halvings(given["reduce"])
     gpu = flag_of(given["gpu"], "gpu")
     name = _renamed(given, "default_name", "name", None)
     masked = _renamed(given, "masked", "mask_nodata", False)
     unpack = _renamed(given, "unpack", "mask_and_scale", False)
-    where = Source.of(source, **{name: given[name] for name in PLACES})
+    where = Source.of(source, **{name: given[name] for name in SOURCE_KEYWORDS})
     experimental = truth_of(given["allow_experimental_codecs"], "allow_experimental_codecs")
     if truth_of(given["stable_only"], "stable_only") and not experimental:
         _stable(where)
@@ -133,7 +133,7 @@ def _level(level: Any) -> int:
 
 
 def halvings(reduce: Any) -> int:
-    """`reduce`, of the engine as well."""
+    """Returns `reduce`, checked."""
     number = whole(reduce)
     if number is None:
         raise TypeError(f"reduce is {reduce!r} ({type(reduce).__name__}): expected an int")
@@ -143,7 +143,7 @@ def halvings(reduce: Any) -> int:
 
 
 def _renamed(given: dict[str, Any], new: str, old: str, default: Any) -> Any:
-    """The value of an argument that had another name before."""
+    """Returns the value of an argument that had another name before."""
     if given[old] is UNSET:
         return given[new]
     if given[new] is not default:
@@ -204,7 +204,7 @@ def _band_chunk(size: Any, problem: StrileError) -> None:
 
 
 def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
-    """Whether the GPU must do all of the work."""
+    """Returns whether the GPU must do all of the work."""
     if policy is UNSET:
         return gpu and environment.strict()
     if not isinstance(policy, str) or policy not in ("auto", "strict"):
@@ -220,8 +220,9 @@ def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
 
 def _cloud_bytes(limit: Any, gpu: bool, chunks: Any, source: Source) -> int | None:
     if limit is UNSET:
-        # Without a word about it, a lazy read is not limited: each chunk is small, or the caller's choice.
-        return environment.max_cloud_bytes() if not gpu and chunks is None else None
+        # By default a lazy read is not limited: each chunk is small, or the caller's choice.
+        limited = not gpu and chunks is None and (source.is_remote or source.is_vrt)
+        return environment.max_cloud_bytes() if limited else None
     for route, taken in (("gpu=True", gpu), ("a VRT", source.is_vrt)):
         if taken:
             raise StrileError(f"max_cloud_bytes limits reads by the CPU from remote stores, not {route}: drop it")
@@ -273,7 +274,7 @@ def _unservable(
 
 
 def corners_of(window: Any) -> tuple[int, int, int, int] | None:
-    """(row0, col0, row1, col1) of four numbers, of a `Window` or rasterio's, or of a pair of slices (rows, columns)."""
+    """Returns (row0, col0, row1, col1) of four numbers, of a `Window` or rasterio's, or of a pair of slices or ranges (rows, columns)."""
     if window is None:
         return None
     expected = "expected (row0, col0, row1, col1) in pixels, a Window, or a pair of slices (rows, columns)"
@@ -285,21 +286,15 @@ def corners_of(window: Any) -> tuple[int, int, int, int] | None:
         window = (row, column, row + window.height, column + window.width)
     try:
         parts = tuple(window)
-        if len(parts) == 2 and all(isinstance(part, slice) for part in parts):
-            parts = tuple(_end(part, end) for end in ("start", "stop") for part in parts)
+        if len(parts) == 2 and not isinstance(window, str | bytes):
+            (row, end_row), (column, end_column) = (ends_of(part, window) for part in parts)
+            parts = (row, column, end_row, end_column)
         numbers = tuple(operator.index(_whole(number)) for number in parts)
     except TypeError as problem:
         raise TypeError(f"window is {window!r}: {expected}") from problem
     if len(numbers) != 4:
         raise StrileError(f"window is {window!r}: {expected}")
     return numbers
-
-
-def _end(part: slice, end: str) -> int:
-    value = getattr(part, end)
-    if part.step not in (None, 1) or value is None:
-        raise StrileError(f"window has {part}: expected slices with a start and an end, and no step")
-    return int(value)
 
 
 def _whole(number: Any) -> Any:
@@ -336,10 +331,10 @@ def _band(band: Any, source: Source) -> int | None:
 
 
 def pixel_limit(limit: Any) -> int | None:
-    """A `max_pixels`, checked; None leaves it to the core what is plausible."""
+    """Returns `max_pixels`, checked; None leaves the limit to the core."""
     if limit is None:
         return None
-    number = whole(int(limit) if isinstance(limit, float | np.floating) and float(limit).is_integer() else limit)
+    number = whole(_whole(limit))
     if number is None:
         raise TypeError(f"max_pixels is {limit!r}: expected a whole number or None")
     return min(max(number, 0), (1 << 63) - 1)

@@ -1,4 +1,4 @@
-"""CuPy and the device that results come to: asked for when they are needed, never before arguments were
+"""Calls CuPy, only after arguments were
 checked.
 
 The rest of the package works without CuPy; this module imports it inside its functions.
@@ -14,8 +14,8 @@ from ..errors import DeviceError, GeoTIFFFallbackWarning
 
 
 def require(asked: str = "gpu=True") -> None:
-    """Raises where results cannot come to a GPU: without CuPy, or without a device that works. `asked`: by which
-    words of the caller."""
+    """Raises if results cannot be on a GPU: without CuPy, or without a working device. `asked` are the
+    words of the caller for messages."""
     try:
         import cupy
     except ImportError as problem:
@@ -34,19 +34,19 @@ def require(asked: str = "gpu=True") -> None:
 
 
 def current() -> str:
-    """CuPy's current device, as the core names it."""
+    """Returns the current device of CuPy, by its name in the core."""
     import cupy
 
     return f"cuda:{cupy.cuda.runtime.getDevice()}"
 
 
 def place(gpu: bool) -> str:
-    """Where the pixels of a request live."""
+    """Returns the device that holds the pixels of a request."""
     return current() if gpu else "cpu"
 
 
 def execution(request: Any, alone: bool = True) -> Execution:
-    """How a request with `gpu`, `max_pixels` and `max_cloud_bytes` is carried out: by the processor that holds the result, `alone` or
+    """Returns how a request is carried out, with `gpu`, `max_pixels` and `max_cloud_bytes` is carried out: by the processor that holds the result, `alone` or
     unless the CPU and a copy are estimated to be clearly faster."""
     on_gpu = "cuda" if alone else "auto"
     return Execution(
@@ -55,7 +55,7 @@ def execution(request: Any, alone: bool = True) -> Execution:
 
 
 def report(reason: str | None, source: str, strict: bool, stacklevel: int) -> None:
-    """One warning where the GPU will not do all of the work, or the error that was asked for instead."""
+    """Warns if the GPU will not do all of the work; with `strict` that is an error."""
     if reason is None:
         return
     if strict:
@@ -64,21 +64,21 @@ def report(reason: str | None, source: str, strict: bool, stacklevel: int) -> No
 
 
 def array(raster: Any) -> Any:
-    """A raster of the core as a CuPy array on the same memory, which is a device's."""
+    """Returns a raster in the memory of a device as a CuPy array, without a copy."""
     import cupy
 
     return cupy.from_dlpack(raster)
 
 
 def meta(dimensions: int, dtype: Any) -> Any:
-    """An empty array: what dask shows its blocks to be."""
+    """Returns an empty array, as which dask shows its blocks."""
     import cupy
 
     return cupy.empty((0,) * dimensions, dtype=dtype)
 
 
 def like(array: Any, host: Any) -> Any:
-    """A numpy array on the device of a CuPy array."""
+    """Returns a numpy array on the device of a CuPy array."""
     import cupy
 
     with array.device:

@@ -1,14 +1,15 @@
-"""What a read will give: dims, shape, type, coordinates, attributes and name, from facts and arguments alone.
+"""Describes the result of a read: dims, shape, type, coordinates, attributes and name, from facts and arguments.
 
-No pixel is read for it, so a lazy array and an eager one are described by the same words, and everything that
-can be refused is refused before work begins. The one thing that only pixels can tell,
-`nodata_pixels_present`, is added by the eager read. """
+No pixel is read for it, so a lazy array and an eager one have the same description, and everything that
+can be refused is refused before work begins. The eager read adds
+`nodata_pixels_present`, which depends on pixels. """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,19 +23,23 @@ from .request import Request, Window
 
 if TYPE_CHECKING:
     import xarray
+    from xarray.indexes import Index, PandasIndex
+
+    Labels = tuple[PandasIndex, xarray.Variable]
+    """The index of an axis and its variable, which arrays share and copy."""
 
 _SHORT = 1 << 20
 """Sides that are shorter together have coordinates of at most 8 MiB, which no limit refuses."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Description:
     """The result of a call before its pixels."""
 
     window: Window
     dims: tuple[str, ...]
     shape: tuple[int, ...]
-    coords: dict[str, Any]
+    coords: dict[str, Labels]
     attrs: dict[str, Any]
     name: str | None
     request: Request
@@ -48,7 +53,7 @@ class Description:
     """Stored bits of a sample, where its type has more."""
     tables: sidecars.Tables | None = None
     unmasked: np.dtype | None = None
-    """The integers of a mosaic that stay such where no pixel is missing."""
+    """The integer type that a mosaic keeps if no pixel is missing."""
 
     @property
     def preferred(self) -> tuple[int, int]:
@@ -63,7 +68,7 @@ class Description:
 
 
 def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) -> Description:
-    """The result of a call on an open source; `mosaic` is what a VRT says of its bands."""
+    """Describes the result of a call on an open source; `mosaic` describes the bands of a VRT."""
     known = _known(call, dataset, mosaic)
     level, request = known.level, known.request
     flat = request.flat
@@ -93,11 +98,12 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     if call.reduce > 0:
         _reducible(request, window, dataset)
 
-    coords: dict[str, Any] = {}
+    coords: dict[str, Labels] = {}
     if call.parse_coordinates:
-        coords = {"y": _labels(known.grid, row, row1, "y"), "x": _labels(known.grid, column, column1, "x")}
+        height, width = known.size
+        coords = {"y": _labels(known.grid, row, row1, height, "y"), "x": _labels(known.grid, column, column1, width, "x")}
     if not flat:
-        coords["band"] = np.arange(len(request.bands), dtype=np.int64)
+        coords["band"] = labels_of("band", np.arange(len(request.bands), dtype=np.int64))
     shape = (row1 - row, column1 - column)
     return Description(
         window=window,
@@ -109,9 +115,9 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         request=request,
         holes=holes,
         sources=sources,
-        original_shape=_whole_shape(Facts.of(dataset).level()),
+        original_shape=known.original_shape,
         level=level,
-        bits=None if mosaic is not None else level.fewer_bits,
+        bits=known.bits,
         tables=known.tables,
         unmasked=known.unmasked,
     )
@@ -119,7 +125,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
 
 @dataclass(frozen=True)
 class Known:
-    """What calls on an open file have in common whatever their window."""
+    """The part of a description that does not depend on the window."""
 
     level: Level
     grid: _core.Placement
@@ -128,17 +134,21 @@ class Known:
     request: Request
     unmasked: np.dtype | None
     attrs: dict[str, Any]
+    original_shape: tuple[int, ...]
+    bits: int | None
     tables: sidecars.Tables | None
     problems: list[str]
-    """What is ignored of a sidecar: warned about in every call."""
+    """Problems of a sidecar: every call warns about them."""
 
 
+MOST_SHARED = 1 << 15
+"""The longest axis, in pixels, whose labels are kept: at most 256 KiB."""
 MOST_KNOWN = 64
 """Kinds of calls that are kept for an open file."""
 
 
 def _known(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None) -> Known:
-    """Found out once per open local file and kind of call: it takes longer than a small read."""
+    """Returns what is known without the window, kept per open local file and kind of call: to find it takes longer than a small read."""
     source = call.source
     if mosaic is not None or source.is_object or source.is_remote:
         return _found(call, dataset, mosaic)
@@ -178,50 +188,78 @@ def _found(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None) -> Known:
         request=request,
         unmasked=unmasked,
         attrs=attrs | added | categories,
+        original_shape=whole_shape(facts.level()),
+        bits=None if mosaic is not None else level.fewer_bits,
         tables=None if text is None else sidecars.Tables(text, dict(categories)),
         problems=problems,
     )
 
 
 def _placed(call: Arguments, dataset: Any, grid: _core.Placement, row: int, column: int) -> dict[str, Any]:
-    """Attributes: the georeference of a window that begins at a pixel."""
+    """Returns the georeference of a window that begins at a pixel, as attributes."""
     return _core.placed(
         dataset, grid, call.level, row, column, shifted=not call.parse_coordinates, allow_unparseable_crs=call.allow_unparseable_crs
     )
 
 
 def labelled(array: Any, description: Description, attrs: dict[str, Any]) -> xarray.DataArray:
-    """The result as a DataArray. Its indexes are made here and passed as they are: xarray would make each of them several times, which takes
-    longer than a small read."""
-    import pandas  # type: ignore[import-untyped]
+    """Returns the result as a DataArray. xarray takes the indexes as they are: it would make each of them several times, which takes longer
+    than a small read."""
     import xarray
-    from xarray.indexes import Index, PandasIndex
 
-    indexes: dict[Hashable, Index] = {}
-    coords: dict[Hashable, xarray.Variable] = {}
-    for name, labels in description.coords.items():
-        # With its name and type known, xarray copies nothing and asks nothing.
-        indexes[name] = PandasIndex(pandas.Index(labels, copy=False, name=name), name, labels.dtype)
-        coords |= indexes[name].create_variables()
+    coords: dict[Hashable, xarray.Variable] = {name: variable.copy(deep=False) for name, (_, variable) in description.coords.items()}
+    indexes: dict[Hashable, Index] = {name: index for name, (index, _) in description.coords.items()}
     variable = xarray.Variable(description.dims, array, attrs, fastpath=True)
     return xarray.DataArray(variable, coords, name=description.name, indexes=indexes, fastpath=True)
 
 
-def _labels(grid: Any, first: int, stop: int, axis: str) -> np.ndarray:
-    """The labels of pixels `first` to `stop`: of a window, exactly those that the whole raster has there."""
-    if grid.transform is None:
+def labels_of(name: str, numbers: np.ndarray) -> Labels:
+    """Returns the labels of an axis. With their name and type known, xarray copies nothing."""
+    import pandas  # type: ignore[import-untyped]
+    from xarray.indexes import PandasIndex
+
+    index = PandasIndex(pandas.Index(numbers, copy=False, name=name), name, numbers.dtype)
+    return index, index.create_variables()[name]
+
+
+def _labels(grid: Any, first: int, stop: int, length: int, axis: str) -> Labels:
+    """Returns the labels of pixels `first` to `stop` of an axis with `length` pixels: exactly those that the whole raster has there."""
+    transform = grid.transform
+    along = None if transform is None else transform[0:3:2] if axis == "x" else transform[4:]
+    if length > MOST_SHARED:
+        return labels_of(axis, _numbers(first, stop, along, grid.point))
+    return _shared(axis, first, stop, length, along, grid.point)
+
+
+@lru_cache(maxsize=128)
+def _shared(axis: str, first: int, stop: int, length: int, along: tuple[float, float] | None, point: bool) -> Labels:
+    """Returns labels of a part of an axis: kept, since the windows of a file often share rows or columns."""
+    index = _axis(axis, length, along, point).isel({axis: slice(first, stop)})
+    assert index is not None
+    return index, index.create_variables()[axis]
+
+
+@lru_cache(maxsize=32)
+def _axis(axis: str, length: int, along: tuple[float, float] | None, point: bool) -> PandasIndex:
+    """Returns the index of a whole axis: to slice it takes less time than to make an index."""
+    numbers = _numbers(0, length, along, point)
+    numbers.flags.writeable = False
+    return labels_of(axis, numbers)[0]
+
+
+def _numbers(first: int, stop: int, along: tuple[float, float] | None, point: bool) -> np.ndarray:
+    if along is None:
         return np.arange(first, stop, dtype=np.int64)
-    along = grid.transform[0:3:2] if axis == "x" else grid.transform[4:]
-    return np.frombuffer(_core.labels((first, stop), along, grid.point))
+    return np.frombuffer(_core.labels((first, stop), along, point))
 
 
-def _whole_shape(full: Level) -> tuple[int, ...]:
+def whole_shape(full: Level) -> tuple[int, ...]:
     height, width = (full.width, full.height) if full.orientation > 4 else (full.height, full.width)
     return (height, width) if full.bands == 1 else (height, width, full.bands)
 
 
 def _fits(request: Request, window: Window, call: Arguments, dataset: Any) -> None:
-    """Refuses what is too large before its coordinates are made: at once, or where even they would not
+    """Refuses a result that is too large before its coordinates are made: an eager one, or one whose coordinates would not
     fit."""
     if call.chunks is None:
         request.check(dataset, window)
@@ -256,7 +294,7 @@ def _level(facts: Facts, number: int, name: str) -> Level:
 
 
 def band_numbers(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, ...]:
-    """The core's numbers, from 1, of the bands that are read."""
+    """Returns the numbers, from 1, of the bands that are read."""
     if band is None:
         return tuple(range(1, count + 1))
     if not 0 <= band < count:
@@ -266,14 +304,14 @@ def band_numbers(band: int | None, count: int, mosaic: bool, name: str) -> tuple
 
 
 def made_type(stored: np.dtype, converted: bool) -> np.dtype:
-    """The type that stored pixels are read as, `converted` to values that may be missing or scaled. Halves become float32."""
+    """Returns the type that stored pixels are read as, `converted` to values that may be missing or scaled. Halves become float32."""
     if converted and stored.kind in "iu":
         return np.dtype(np.float64)
     return np.dtype(np.float32) if stored == np.float16 else stored
 
 
 def result_type(call: Arguments, made: np.dtype) -> np.dtype:
-    """The type of a result whose pixels are read as `made`."""
+    """Returns the type of a result whose pixels are read as `made`."""
     dtype = call.dtype or made
     if (made.kind == "f" and dtype.kind in "iu") or (made.kind == "c" and dtype.kind not in "c"):
         lost = "fractions" if made.kind == "f" else "imaginary parts"
@@ -305,7 +343,7 @@ def _pixels(
     stored: np.dtype,
     mosaic: vrt.Mosaic | None,
 ) -> tuple[Request, np.dtype | None, dict[str, Any]]:
-    """The request of the pixels, the integers of a mosaic that stay such where none is missing, and the attributes about nodata and
+    """Returns the request of the pixels, the integer type that a mosaic keeps if no pixel is missing, and the attributes about nodata and
     scaling."""
     name = str(call.source)
     stated = (dataset.facts["stated_nodata"],) if mosaic is None else mosaic.nodata(call.band)
@@ -332,26 +370,10 @@ def _pixels(
         added["mask_source"] = facts.mask_source
     elif facts.mask_source == "image" and mosaic is None and level.orientation == 1:
         added["mask_dropped"] = "image"
-    request = Request(
-        # A chunk may be read by a process that works in another folder.
-        sources=(call.source if call.chunks is None else call.source.anywhere(),),
-        versions=(tuple(dataset.version),),
-        types=(None if mosaic is None else stored.name,),
-        level=call.level,
-        reduce=call.reduce,
-        bands=bands,
-        flat=len(bands) == 1,
-        turn=None if level.orientation == 1 else (level.orientation, level.height, level.width),
-        onto=None,
-        masked=masked,
-        scaling=scaling,
-        made=made,
+    request = Request.of(
+        [call], [dataset], types=(None if mosaic is None else stored.name,), level=call.level, reduce=call.reduce, bands=bands,
+        turn=None if level.orientation == 1 else (level.orientation, level.height, level.width), onto=None, masked=masked, scaling=scaling, made=made,
         # As it is stored; bands of a mosaic may have values of their own.
-        looked_for=None if not values else values[0] if len(stated) == 1 else "nodata",
-        dtype=dtype,
-        max_pixels=call.max_pixels,
-        max_cloud_bytes=call.max_cloud_bytes,
-        missing=call.missing_sources,
-        gpu=call.gpu,
-    )
+        searched_value=None if not values else values[0] if len(stated) == 1 else "nodata", dtype=dtype,
+    )  # fmt: skip
     return request, stored if mosaic is not None and masking == "values" and stored.kind in "iu" else None, added

@@ -1,4 +1,4 @@
-"""The whole result at once, in numpy or CuPy."""
+"""Reads the whole result at once, in numpy or CuPy, or makes it lazy."""
 
 from __future__ import annotations
 
@@ -6,14 +6,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from . import vrt
+from .. import progress
+from . import lazy, vrt
+from .arguments import Arguments
 from .description import Description, labelled
 
 if TYPE_CHECKING:
     import xarray
 
 
-def read(description: Description, datasets: Sequence[Any], progress: Any) -> xarray.DataArray:
+def array_of(call: Arguments, description: Description, datasets: Sequence[Any]) -> xarray.DataArray:
+    """Returns the array of a described call, lazy if it has chunks."""
+    if call.chunks is not None:
+        array = lazy.read(description, lazy.sizes(description, call.chunks))
+    else:
+        array = _read(description, datasets, progress.resolve(call.progress, str(call.source)))
+    if len(datasets) == 1 and not call.source.is_object:
+        array.encoding["source"] = call.source.shown
+    # Kept by xarray as long as the array holds pixels of the file; computed arrays have none.
+    array.encoding["original_shape"] = description.original_shape
+    return array
+
+
+def _read(description: Description, datasets: Sequence[Any], progress: Any) -> xarray.DataArray:
     request = description.request
     lost: dict[str, str] = {}
     array, present = request.decoded(description.window, datasets, progress=progress, holes=lost, look=True)

@@ -38,7 +38,7 @@ def check(location: str) -> None:
 
 
 def check_any(location: str) -> None:
-    """The same for URLs that the core reads, too, before any of them is asked for."""
+    """Checks URLs that the core reads, too, before any request."""
     if service_of(location) is None:
         check(location)
     elif not environment.allow_private_hosts():

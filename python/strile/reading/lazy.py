@@ -1,4 +1,4 @@
-"""The result as a dask array: one task a chunk, each reading all the blocks its chunk needs.
+"""Makes the result a dask array: one task per chunk, which reads all blocks that its chunk needs.
 
 The graph holds the request once and windows in its tasks, nothing else, so it pickles small and runs under
 threads, processes and distributed alike. Building it reads no pixel. """
@@ -37,7 +37,7 @@ def sizes(description: Description, chunks: tuple[int | None, int | None]) -> tu
 
 
 def array(description: Description, chunks: tuple[int, int]) -> Any:
-    """The dask array of a described result."""
+    """Returns the dask array of a described result."""
     require("dask", "chunks", "dask")
     import dask.array
     from dask.base import tokenize
@@ -45,7 +45,7 @@ def array(description: Description, chunks: tuple[int, int]) -> Any:
 
     request = description.request
     height, width = description.shape[:2]
-    rows, columns = _split(height, chunks[0]), _split(width, chunks[1])
+    rows, columns = split(height, chunks[0]), split(width, chunks[1])
     tasks = len(rows) * len(columns)
     if tasks > MAX_TASKS:
         raise StrileError(
@@ -75,17 +75,18 @@ def array(description: Description, chunks: tuple[int, int]) -> Any:
 
 
 def read_chunk(request: Request, window: Window) -> Any:
-    """The work of one task."""
+    """Does the work of one task."""
     return request.read(window)
 
 
-def _split(length: int, size: int) -> tuple[int, ...]:
+def split(length: int, size: int) -> tuple[int, ...]:
+    """Returns the lengths of the parts of an axis, the last of which may be shorter."""
     whole, rest = divmod(length, size)
     return (size,) * whole + ((rest,) if rest else ())
 
 
 def _larger(height: int, width: int, chunks: tuple[int, int]) -> tuple[int, int]:
-    """The smallest doubling of the chunks that makes few enough tasks."""
+    """Returns the smallest doubling of the chunks that makes few enough tasks."""
     rows, columns = chunks
     while math.ceil(height / rows) * math.ceil(width / columns) > MAX_TASKS:
         rows, columns = rows * 2, columns * 2

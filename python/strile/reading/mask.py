@@ -1,4 +1,4 @@
-"""The mask image of a file that was read without it: kept with the array as long as the array holds those pixels."""
+"""Keeps the mask image of a file that was read without it, as long as the array holds the same pixels."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class FileMask:
     ends: Ends | None
 
     def read(self, row: int, column: int, height: int, width: int) -> Any:
-        """255 where pixels of the array are valid, 0 where they are not."""
+        """Reads the mask: 255 for valid pixels of the array, 0 for others."""
         dataset = opened.dataset(self.source, level=0, version=self.version)
         place = (self.window[1] + column, self.window[0] + row, width, height)
         return dataset.read(on_cpu(layer="mask", window=place)).numpy()[0]
 
     def fits(self, data: Any, height: int, width: int) -> bool:
-        """Whether an array still holds the pixels that it was read with, in their order."""
+        """Returns whether an array still holds the pixels that it was read with, in their order."""
         row, column, row1, column1 = self.window
         if (row1 - row, column1 - column) != (height, width):
             return False
@@ -37,7 +37,7 @@ class FileMask:
 
 
 def ends_of(data: Any) -> Ends | None:
-    """The first and last coordinates of the rows and columns of a DataArray."""
+    """Returns the first and last coordinates of the rows and columns of a DataArray."""
     if "y" not in data.coords or "x" not in data.coords:
         return None
     y, x = data.coords["y"].values, data.coords["x"].values

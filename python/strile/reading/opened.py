@@ -1,4 +1,4 @@
-"""The sources this process has open: opened once, found again by what the file is now, at most some dozens.
+"""Keeps open sources of this process: opened once, found again by the state of the file, at most some dozens.
 
 A file is known by its path, size, times and inode, and those of the files beside it, so one that was
 replaced is opened anew; a dataset that is no longer kept lives on in those who hold it. A child of a fork
@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-from .. import environment
+from .. import _core, environment
 from ..errors import StrileError
 from .remote import Ranges
 from .source import OpenFile, Source
@@ -43,11 +43,9 @@ def dataset(
     dtype: str | None = None,
     version: tuple[int, str] | None = None,
 ) -> Any:
-    """The open core dataset of a source. `level` is the overview that will be asked for, `dtype` what the
-    bands of a mosaic are given in. With the `version` of an earlier
-    opening a remote source that is still open is not asked again, and another file than that is an error."""
-    from .. import _core
-
+    """Opens a source, or returns its open dataset. `level` is the overview that will be read, `dtype` the type that the
+    bands of a mosaic are read as. With the `version` of an earlier
+    opening no request is sent for a remote source that is still open, and a changed file is an error."""
     found = _found(source, level, missing, dtype, version)
     if version is not None and not _core.same_version(found.version, (version[0], version[1])):
         raise StrileError(f"{source} has changed since it was opened: open it again")
@@ -55,7 +53,7 @@ def dataset(
 
 
 def datasets(paths: Any, places: dict[str, Any]) -> list[Any]:
-    """The open files of a path, an open `Dataset`, or a list of them, whose overviews may be needed."""
+    """Opens a path, an open `Dataset`, or a list of them, whose overviews may be needed."""
     given = list(paths) if isinstance(paths, list | tuple) else [paths]
     found = []
     for path in given:
@@ -67,8 +65,6 @@ def datasets(paths: Any, places: dict[str, Any]) -> list[Any]:
 def _found(
     source: Source, level: int, missing: str, dtype: str | None, version: tuple[int, str] | None
 ) -> Any:
-    from .. import _core
-
     if source.is_object:
         reader = OpenFile(source.file)
         return _core.Dataset.open_ranges(reader, str(source), reader.size)
@@ -90,14 +86,15 @@ def _marks(path: str, found: os.stat_result) -> tuple[Any, ...]:
     marks: list[Any] = list(_state(found))
     for suffix in _SIDECARS:
         try:
-            marks.append(_state(os.stat(path + suffix)))
+            # Most files have none, and an exception takes longer than to ask.
+            marks.append(_state(os.stat(path + suffix)) if os.access(path + suffix, os.F_OK) else None)
         except OSError:
             marks.append(None)
     return tuple(marks)
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
-    """A file that was replaced by one of the same size and modification time has another inode or change time."""
+    """Returns the state of a file. A replaced file of the same size and modification time has another inode or change time."""
     return found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev, found.st_ctime_ns
 
 
@@ -130,7 +127,7 @@ def _remote(source: Source, overviews: bool, version: tuple[int, str] | None) ->
 
 
 def _known(store: Any) -> Any:
-    """What a store is known by."""
+    """Returns the key of a store."""
     try:
         hash(store)
     except TypeError:
@@ -139,15 +136,11 @@ def _known(store: Any) -> Any:
 
 
 def _open_url(source: Source, overviews: bool) -> Any:
-    from .. import _core
-
     return _core.Dataset.open_remote(source.location, sidecars=source.sidecars, overviews=overviews, remote=source.for_core())
 
 
 def _open_ranges(ranges: Ranges, overviews: bool, sidecars: str) -> Any:
     """Opens an object of a store. Beside it overviews are looked for if they are asked for, and metadata with `always`."""
-    from .. import _core
-
     ovr = ranges.beside(".ovr") if sidecars == "always" or (overviews and sidecars == "auto") else None
     aux = ranges.beside(".aux.xml") if sidecars == "always" else None
     text = None
@@ -170,7 +163,7 @@ def _vrt_rules(source: Source, missing: str, dtype: str | None) -> tuple[Any, ..
 
 
 def _remote_vrt(source: Source, missing: str, dtype: str | None, version: tuple[int, str] | None) -> Any:
-    """A mosaic at a URL: asked for anew unless one of this version is kept."""
+    """Opens a mosaic at a URL, unless one of this version is open."""
     place = ("vrt", source.location, *_vrt_rules(source, missing, dtype))
     with _lock:
         if version is not None and (*place, *version) in _kept:
@@ -188,8 +181,6 @@ def _vrt_roots(source: Source) -> list[str]:
 
 
 def _open_vrt(source: Source, missing: Any, dtype: str | None) -> Any:
-    from .. import _core
-
     return _core.Dataset.open_vrt(
         source.location,
         missing=missing,

@@ -1,4 +1,4 @@
-"""What tells this process from those it was forked from: its number alone does not, for numbers are given again."""
+"""Identifies this process among those it was forked from: process numbers alone do not, since the system reuses them."""
 
 from __future__ import annotations
 

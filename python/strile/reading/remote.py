@@ -22,7 +22,7 @@ _MARKS = ("ETag", "etag", "e_tag", "mtime", "LastModified", "last_modified", "La
 
 
 def beside(location: str, suffix: str) -> str:
-    """The location of a file beside another; a query stays where it is."""
+    """Returns the location of a file beside another; a query stays where it is."""
     head, mark, query = location.partition("?")
     return f"{head}{suffix}{mark}{query}"
 
@@ -64,7 +64,7 @@ class _Obspec:
 
 
 def is_store(store: Any) -> bool:
-    """Whether objects can be read from it."""
+    """Returns whether objects can be read from it."""
     return _is_fsspec(store) or (hasattr(store, "head") and hasattr(store, "get_ranges"))
 
 
@@ -97,7 +97,7 @@ class Ranges:
         self.mark = _mark(info)
 
     def beside(self, suffix: str) -> Ranges | None:
-        """The object beside this one; None if there is none."""
+        """Returns the object beside this one; None if there is none."""
         location = self.location + suffix if self.store is not None else beside(self.location, suffix)
         try:
             return Ranges(location, self.storage, self.store)
@@ -128,19 +128,19 @@ class Ranges:
         return StrileError(f"{self.name} has changed since it was opened: open it again")
 
     def _asked(self, ask: Callable[[], Any]) -> Any:
-        """What a store answers; its errors without credentials."""
+        """Calls a store, and removes credentials from its errors."""
         try:
             return ask()
         except (StrileError, ImportError):
             raise
         except FileNotFoundError as problem:
-            raise _told(self.name, problem) from None
+            raise _actual_error(self.name, problem) from None
         except Exception as problem:
             raise _without_credentials(self.name, problem) from None
 
 
 def _again(store: Any) -> Any:
-    """A store of the caller for a child of a fork."""
+    """Returns a store of the caller for a child of a fork."""
     try:
         return None if store is None else pickle.loads(pickle.dumps(store))  # noqa: S301
     except Exception:
@@ -151,8 +151,8 @@ def _mark(info: dict[str, Any]) -> str:
     return str(next((info[key] for key in _MARKS if info.get(key) is not None), ""))
 
 
-def _told(name: str, problem: FileNotFoundError) -> Exception:
-    """What fsspec calls a file that is not there, which it does of every failure."""
+def _actual_error(name: str, problem: FileNotFoundError) -> Exception:
+    """Returns the error for a failure that fsspec reports as a missing file."""
     cause = problem.__cause__
     if isinstance(cause, UnsafeURLError):
         return cause
@@ -160,9 +160,9 @@ def _told(name: str, problem: FileNotFoundError) -> Exception:
         # Python picks the class by the number: `ConnectionRefusedError`, `TimeoutError`, … Other numbers may be those of
         # a library, as OpenSSL's are.
         number = cause.errno or 0
-        told = OSError(number, f"{os.strerror(number)}; is the address right and the server up?", name)
-        if isinstance(told, ConnectionError | TimeoutError):
-            return told
+        error = OSError(number, f"{os.strerror(number)}; is the address right and the server up?", name)
+        if isinstance(error, ConnectionError | TimeoutError):
+            return error
         return ConnectionError(redacted(f"{name}: {cause or type(cause).__name__}"))
     status = getattr(cause, "status", None)
     if status is not None:

@@ -1,4 +1,4 @@
-"""Locations as they may be shown: in messages, `repr`, attributes and plans, without credentials."""
+"""Removes credentials from locations for messages, `repr`, attributes and plans."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def is_uri(location: str) -> bool:
 
 
 def shown(location: str) -> str:
-    """A location; of a URL no user info, query or fragment, where credentials and signatures are."""
+    """Returns a location without user info, query and fragment, which may hold credentials and signatures."""
     return redacted(re.split(r"[?#]", location, maxsplit=1)[0]) if is_uri(location) else location
 
 
 def redacted(text: str) -> str:
-    """Text with every URL in it cut to scheme, host and path."""
+    """Cuts every URL in a text to scheme, host and path."""
     from .. import _core
 
     return _core.redacted(text)

@@ -1,6 +1,6 @@
-"""Warnings about files beside a raster that could not be used, the same through every door.
+"""Warns about files beside a raster that could not be used.
 
-A bad sidecar never makes a raster unreadable: what it says is left out, with one warning per sidecar.
+A bad sidecar never makes a raster unreadable: it is ignored, with one warning per sidecar.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def categories(dataset: Any, stacklevel: int) -> tuple[dict[str, Any], Tables | 
 
 def warn_of(found: Iterable[tuple[str, str, str]], name: str, stacklevel: int) -> None:
     """Warns about each sidecar of the warnings (code, place, message) of an opened file."""
-    told: dict[str, list[str]] = {}
+    by_place: dict[str, list[str]] = {}
     for code, place, message in found:
         if code == UNUSABLE_SIDECAR or place in _PLACES:
-            told.setdefault(place, []).append(message)
-    for place, messages in told.items():
+            by_place.setdefault(place, []).append(message)
+    for place, messages in by_place.items():
         warn(name, place, messages, stacklevel + 1)
 
 
@@ -52,5 +52,5 @@ def warn(name: str, place: str, messages: list[str], stacklevel: int) -> None:
 
 
 def _printable(text: str) -> str:
-    """The text without characters that steer a terminal."""
+    """Returns the text without characters that steer a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

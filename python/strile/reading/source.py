@@ -1,6 +1,6 @@
-"""Where pixels come from: a local file, a VRT, a URL, an object of a store, or an open file.
+"""Provides `Source`: a local file, a VRT, a URL, an object of a store, or an open file.
 
-A `Source` says what was asked for and can be pickled unless it is an open file. Nothing is read before
+A `Source` can be pickled unless it is an open file. Nothing is read before
 `opened.dataset`. Shown, a source has no credentials (`shown`). """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from ..asked import is_listed, path_of, truth_of
+from ..checks import is_listed, path_of, truth_of
 from ..errors import ForkedError, StrileError, VRTUnsupportedError
 from .process import process
 from .remote import is_store
@@ -25,14 +25,14 @@ from .storage import Storage, refuse, service_of, storage_of
 if TYPE_CHECKING:
     from .. import _core
 
-PLACES = ("allow_outside", "allowed_roots", "allowed_hosts", "storage_options", "anonymous", "store", "sidecars")
+SOURCE_KEYWORDS = ("allow_outside", "allowed_roots", "allowed_hosts", "storage_options", "anonymous", "store", "sidecars")
 """Keywords of readers that say where a source is and how it is reached."""
 _SIDECARS = ("auto", "always", "never")
 
 
 @dataclass(frozen=True, repr=False)
 class Source:
-    """What `open_geotiff` was given as its first argument."""
+    """The source of a read: the first argument of `open_geotiff`, with the options that reach it."""
 
     location: str
     file: Any = None
@@ -86,7 +86,7 @@ class Source:
         return replace(found, allow_outside=anywhere, allowed_roots=roots, allowed_hosts=hosts)
 
     def _in(self, store: Any) -> Source:
-        """The same path in a store of the caller."""
+        """Returns the same path in a store of the caller."""
         if self.is_object or self.store is not None or is_uri(self.location):
             raise StrileError(f"store says where a path is, got {self}: pass the path in the store")
         if not is_store(store):
@@ -118,13 +118,13 @@ class Source:
         )
 
     def anywhere(self) -> Source:
-        """The same for a process that works in another folder."""
+        """Returns the same for a process that works in another folder."""
         if self.is_object or self.is_remote:
             return self
         return replace(self, location=os.path.abspath(self.location))
 
     def __str__(self) -> str:
-        """For people: without credentials."""
+        """Returns the location without credentials."""
         return self.shown
 
     def __repr__(self) -> str:
@@ -132,7 +132,7 @@ class Source:
 
     @property
     def shown(self) -> str:
-        """The location without credentials: of a local file its path."""
+        """Returns the location without credentials: of a local file its path."""
         return shown(self.location) if isinstance(self.location, str) else repr(self.location)
 
     @property
@@ -145,21 +145,23 @@ class Source:
 
     @cached_property
     def by_core(self) -> bool:
-        """Whether it is a URL that the core reads; other remote sources are read through a store."""
+        """Returns whether it is a URL that the core reads; other remote sources are read through a store."""
         return self.is_remote and self.store is None and service_of(self.location) is not None
 
     @cached_property
     def is_vrt(self) -> bool:
+        if self.file is not None or ".vrt" not in self.location.lower():
+            return False
         path = urlsplit(self.location).path if self.by_core else self.location
-        return self.file is None and path[-4:].lower() == ".vrt"
+        return path[-4:].lower() == ".vrt"
 
     def for_core(self) -> _core.RemoteOptions:
-        """How the core reaches URLs: that of the source, and those that a VRT names."""
+        """Returns the options for the URL of the source, and for those that a VRT names."""
         return self.storage.for_core(self.location)
 
     @property
     def stem(self) -> str | None:
-        """The name of the array: that of the file without its folder and suffix."""
+        """Returns the name of the array: that of the file without its folder and suffix."""
         if self.is_object:
             return None
         if self.is_remote:
@@ -169,14 +171,14 @@ class Source:
 
 
 def _reached(found: Source, hosts: tuple[str, ...]) -> str:
-    """What options are for: the source itself or, if that is a local mosaic, the bucket or the host that its sources may be on."""
+    """Returns the location that options are for: the source itself or, if that is a local mosaic, the bucket or the host that its sources may be on."""
     if not found.is_vrt or not hosts or is_uri(found.location):
         return found.location
     return next((host for host in hosts if service_of(host) is not None), "http://")
 
 
 def hosts_of(hosts: Any) -> tuple[str, ...]:
-    """`allowed_hosts` of a call, checked."""
+    """Returns `allowed_hosts`, checked."""
     if isinstance(hosts, (str, bytes)) or (hosts is not None and not is_listed(hosts)):
         raise TypeError(f"allowed_hosts is {hosts!r}: expected a list of hosts and buckets, such as 'example.org' or 's3://bucket'")
     found = tuple(() if hosts is None else hosts)
@@ -189,7 +191,7 @@ _locks: weakref.WeakKeyDictionary[Any, dict[tuple[int, int], threading.Lock]] = 
 
 
 def _locks_of(file: Any) -> dict[tuple[int, int], threading.Lock]:
-    """The locks of a file object by process, the same for all who read it."""
+    """Returns the locks of a file object by process, which all its readers share."""
     try:
         return _locks.setdefault(file, {})
     except TypeError:
@@ -215,7 +217,7 @@ class OpenFile:
 
     @property
     def _lock(self) -> threading.Lock:
-        """That of this process: a child may have been forked while a thread of its parent had the parent's."""
+        """Returns the lock of this process: a thread of the parent may have held the parent's during a fork."""
         return self._locks.setdefault(process(), threading.Lock())
 
     def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
@@ -238,7 +240,7 @@ class OpenFile:
         return parts
 
     def _refuse_shared_position(self) -> None:
-        """A file of the system has one position for parent and child: bytes of one could be given to the other. What
+        """Refuses a file of the system, whose position parent and child share: each could get bytes of the other. What
         lies in memory was copied by the fork."""
         try:
             self.file.fileno()

@@ -1,4 +1,4 @@
-"""How remote files are reached: `storage_options` by the names of fsspec, obstore and object_store, translated in this one place.
+"""Translates `storage_options` by the names of fsspec, obstore and object_store, in this one place.
 
 The core reads `http(s)`, `s3`, `gs` and `az` URLs itself. Stores that it does not know are opened by fsspec, which gets the options as
 they are. Values may be secret: they are pickled for workers, and shown nowhere."""
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .. import environment
-from ..asked import truth_of
+from ..checks import truth_of
 from ..errors import StrileError
 from .shown import redacted
 
@@ -26,7 +26,7 @@ _SERVICES = {
 }  # fmt: skip
 _SHOWN = {"http": "http(s)", "s3": "s3", "gs": "gs", "az": "az and abfs"}
 
-# What the core calls an option, and the names that callers have for it.
+# Names of options in the core, and those that callers use.
 _COMMON = {
     "anonymous": ("anonymous", "anon", "skip_signature"),
     "connect_timeout": ("connect_timeout",),
@@ -92,7 +92,7 @@ _ENDPOINTS = {
 
 @dataclass(frozen=True, repr=False)
 class Storage:
-    """How one remote file is reached. `options` are of the core, or of fsspec for stores that the core does not read."""
+    """The options of one remote file, those of the core, or of fsspec for stores that the core does not read."""
 
     options: tuple[tuple[str, Any], ...] = ()
 
@@ -103,17 +103,17 @@ class Storage:
         return bool(self.options)
 
     def for_fsspec(self) -> dict[str, Any]:
-        """What a filesystem of fsspec is made with."""
+        """Returns the keywords of a filesystem of fsspec."""
         return {name: _thawed(value) for name, value in self.options}
 
     def for_core(self, location: str) -> _core.RemoteOptions:
-        """What the core opens a URL with."""
+        """Returns the options of the core for a URL."""
         from .. import _core
 
         return _core.RemoteOptions(**self.reached(location))
 
     def reached(self, location: str) -> dict[str, Any]:
-        """How a URL is reached, by keywords of the core. Hosts in private networks are refused, but for the endpoint that the caller or the
+        """Returns how a URL is reached, by keywords of the core. Hosts in private networks are refused, but for the endpoint that the caller or the
         environment names: it does not come with the URL."""
         connect, stall = environment.http_timeouts()
         found: dict[str, Any] = {"connect_timeout": connect, "stall_timeout": stall} | dict(self.options)
@@ -129,18 +129,18 @@ class Storage:
 
 
 def service_of(location: str) -> str | None:
-    """The service of a URL that the core reads."""
+    """Returns the service of a URL that the core reads."""
     scheme, mark, _ = location.partition("://")
     return _SERVICES.get(scheme.lower()) if mark else None
 
 
 def is_bucket(location: str) -> bool:
-    """Whether the core writes there: to an object of a bucket."""
+    """Returns whether the core writes there: to an object of a bucket."""
     return service_of(location) in ("s3", "gs", "az")
 
 
 def storage_of(location: str, given: Any, anonymous: Any = False) -> Storage:
-    """The options of a URL, checked and translated."""
+    """Returns the options of a URL, checked and translated."""
     if given is None and anonymous is False:
         return Storage()
     if given is not None and not isinstance(given, Mapping):
@@ -197,7 +197,7 @@ def _unfolded(service: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _google(token: Any) -> dict[str, Any]:
-    """gcsfs's `token`."""
+    """Translates the `token` of gcsfs."""
     if token is None or token in ("google_default", "cloud"):
         return {}
     if token == "anon":  # noqa: S105
@@ -212,7 +212,7 @@ def _google(token: Any) -> dict[str, Any]:
 
 
 def _connection(text: Any) -> dict[str, Any]:
-    """Azure's connection string."""
+    """Translates a connection string of Azure."""
     if not isinstance(text, str):
         raise TypeError("storage_options `connection_string`: expected text")
     names = {"accountname": "account_name", "accountkey": "account_key", "sharedaccesssignature": "sas_token", "blobendpoint": "endpoint"}
@@ -241,7 +241,7 @@ def _number(given: str, value: Any, kind: Callable[[Any], Any]) -> Any:
 
 
 def _text(given: str, value: Any) -> str:
-    """A value that may be a secret: a wrong one is not shown."""
+    """Returns a text that may be a secret, so errors do not show it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | os.PathLike):
@@ -250,7 +250,7 @@ def _text(given: str, value: Any) -> str:
 
 
 def _frozen(value: Any) -> Any:
-    """A value that can be part of a key."""
+    """Returns a value that can be part of a key."""
     if isinstance(value, Mapping):
         return _Dict(tuple((key, _frozen(inner)) for key, inner in value.items()))
     return tuple(_frozen(inner) for inner in value) if isinstance(value, list) else value

@@ -13,40 +13,41 @@ from ..errors import StrileError, VRTUnsupportedError
 from ..facts import Facts
 from .arguments import Arguments
 from .shown import redacted
-from .source import Source
 
 _MISSING = "FileNotFoundError: there is no such file"
 _NAMED = 20
 
 
 class Mosaic(NamedTuple):
-    """What a VRT says of its bands: the type they are read as, their nodata values, and whether these differ."""
+    """The bands of a VRT: the type they are read as, their nodata values, and whether these differ."""
 
     dtype: str
     values: list[int | float | None]
     apart: bool
 
     def nodata(self, band: int | None) -> tuple[int | float | None, ...]:
-        """The nodata value of all bands that are read, or one for each where they differ."""
+        """Returns the nodata value of all bands that are read, or one for each where they differ."""
         if band is not None:
             return (self.values[band],)
         return tuple(self.values if self.apart else self.values[:1])
 
 
-def inspect(source: Source, band: int | None, band_nodata: str | None) -> Mosaic:
-    """Refuses bands that one array cannot hold."""
-    limit = environment.vrt_max_xml_bytes()
+def inspect(call: Arguments) -> Mosaic | None:
+    """Returns the bands of a VRT, and refuses bands that one array cannot hold. None for other sources."""
+    source, band = call.source, call.band
+    if not source.is_vrt:
+        return None
     if band is not None and not 0 <= band < 65_535:
-        # A band that no file has; which ones there are is told once the file is open.
+        # A band that no file has: the error names the bands when the file is open.
         band = 65_535
-    mixed = band_nodata is not None
-    return Mosaic(*_core.one_array(source.location, band=band, mixed_nodata=mixed, max_bytes=limit, remote=source.for_core()))
+    limits: dict[str, Any] = {"mixed_nodata": call.band_nodata is not None, "max_bytes": environment.vrt_max_xml_bytes()}
+    return Mosaic(*_core.one_array(source.location, band=band, remote=source.for_core(), **limits))
 
 
 def needed(
     dataset: Any, call: Arguments, bands: tuple[int, ...], window: tuple[int, ...]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The holes that a window of some bands will have, as `vrt_holes` lists them, and the sources it will be
+    """Returns the holes that a window of some bands will have, as `vrt_holes` lists them, and the sources it will be
     made of. A source that must not be opened, is placed in a way no mosaic can follow, or is of another reference
     system, is an error: headers are looked at, pixels are not."""
     path = str(call.source)
@@ -92,7 +93,7 @@ def needed(
 
 
 def damaged(sources: list[dict[str, Any]], problems: dict[str, str], path: str) -> list[dict[str, Any]]:
-    """The holes of sources that a read was to be made of and went on without, by name."""
+    """Returns the holes of damaged sources that a read skipped, by name."""
     return [
         _hole(entry, path, f"StrileError: {problems[entry['name']]}")
         for entry in sources
@@ -112,7 +113,7 @@ def _hole(entry: dict[str, Any], path: str, error: str) -> dict[str, Any]:
 
 
 def _opened(dataset: Any, path: str, call: Arguments) -> Any:
-    """A source, or the problem of one that cannot be opened and may be gone on without."""
+    """Opens a source, or returns the problem of one that may be skipped."""
     try:
         return dataset.open_source(path)
     except (StrileError, OSError) as problem:
@@ -122,7 +123,7 @@ def _opened(dataset: Any, path: str, call: Arguments) -> Any:
 
 
 def _look(dataset: Any, path: str, call: Arguments, warped: bool) -> str | None:
-    """The reference system of a source; the rules for files hold for it too, but one that is warped may be rotated."""
+    """Checks a source by the rules for files, and returns its reference system. Sources of a warped VRT may be rotated."""
     _core.placement(dataset, allow_rotated=call.allow_rotated or warped, oriented=False)
     if (value := dataset.facts["stated_nodata"]) is not None:
         _core.check_nodata(value, Facts.of(dataset).dtype.name, path, allow_invalid=call.allow_invalid_nodata)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _core
-from ..asked import choice_of, is_bool, storage_options_of, truth_of, whole
+from ..checks import choice_of, is_bool, storage_options_of, truth_of, whole
 from ..errors import StrileError
 
 CODECS = ("none", "deflate", "lzw", "packbits", "zstd", "lz4", "lzma", "lerc", "jpeg", "jpeg2000", "j2k", "webp")
@@ -37,7 +37,7 @@ TILE_SIZE = 256
 
 @dataclass(frozen=True, slots=True)
 class WriteArguments:
-    """What the caller chose; every field is valid by itself."""
+    """The checked arguments of a write; every field is valid by itself."""
 
     compression: str
     level: int | None
@@ -69,7 +69,7 @@ class WriteArguments:
 
 
 def check(given: dict[str, Any]) -> WriteArguments:
-    """The keywords of `to_geotiff` by name, checked."""
+    """Checks the keywords of `to_geotiff`."""
     from .georef import checked_transform
 
     gpu = choice_of(given["gpu"], "gpu")
@@ -143,9 +143,7 @@ def _level(level: Any, compression: str) -> int | None:
         instead = "use quality=" if compression in QUALITIES else f"only {', '.join(LEVELS)} have levels"
         raise StrileError(f"compression_level={number} has no meaning for compression {compression!r}: {instead}")
     if not bounds[0] <= number <= bounds[1]:
-        raise StrileError(
-            f"compression_level={number} is out of range: expected {bounds[0]} to {bounds[1]} for {compression}"
-        )
+        raise StrileError(f"compression_level={number} is out of range: expected {bounds[0]} to {bounds[1]} for {compression}")
     return number
 
 
@@ -156,9 +154,7 @@ def _quality(quality: Any, compression: str) -> int | None:
     if number is None:
         raise TypeError(f"quality is {quality!r}: expected an integer or None")
     if compression not in QUALITIES:
-        raise StrileError(
-            f"quality={number} has no meaning for compression {compression!r}: only {', '.join(QUALITIES)} have it"
-        )
+        raise StrileError(f"quality={number} has no meaning for compression {compression!r}: only {', '.join(QUALITIES)} have it")
     if not 1 <= number <= 100:
         raise StrileError(f"quality={number} is out of range: expected 1 to 100")
     return number
@@ -228,7 +224,7 @@ def _resampling(name: Any) -> str:
 
 
 def _buffer(value: Any) -> int:
-    """Any number is taken: one piece is the least that is computed at a time."""
+    """Returns the buffer size. Any number is accepted: at least one piece is computed at a time."""
     try:
         return max(int(value), 1)
     except (TypeError, ValueError, OverflowError):
@@ -250,7 +246,7 @@ def _max_error(value: Any, compression: str) -> float:
 
 
 def _photometric(value: Any) -> tuple[int | None, bool]:
-    """The number (None: chosen by the data) and whether the fourth band is alpha."""
+    """Returns the number (None: chosen by the data) and whether the fourth band is alpha."""
     if isinstance(value, str):
         name = value.lower()
         if name not in PHOTOMETRICS:
@@ -267,7 +263,7 @@ def _photometric(value: Any) -> tuple[int | None, bool]:
 
 
 def _ramp_name(value: Any) -> str | None:
-    """None and False: no ramp; True: the default; else the name, whatever its case."""
+    """Returns the name of a ramp. None and False: no ramp; True: the default; else the name in any case."""
     if value is None or (is_bool(value) and not value):
         return None
     ramps = _core.color_ramps()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from ..asked import is_bool, whole
+from ..checks import is_bool, whole
 from ..errors import (
     ConflictingCRSError,
     InvalidCRSCodeError,
@@ -34,7 +34,7 @@ class Unknown:
 
 
 def crs_keys(keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseable: bool) -> dict[str, Crs]:
-    """The key of the core's `raster` that states the system; none where there is none. `data` is a DataArray
+    """Returns the key of the core's `RasterSpec` for the system, if there is one. `data` is a DataArray
     or None."""
     found = _crs_of(keyword, data, attrs, allow_unparseable)
     if found is None:
@@ -89,7 +89,7 @@ def _checked(value: Any, name: str, allow_unparseable: bool) -> Crs | Unknown:
 
 
 def _code_of_text(text: str) -> int | None:
-    """`EPSG:n` or a bare number."""
+    """Returns the code of `EPSG:n` or of a bare number."""
     tail = text.strip()
     if tail[:5].upper() == "EPSG:":
         tail = tail[5:]
@@ -115,7 +115,7 @@ def _checked_code(code: int, name: str) -> int:
 
 
 def _check_agree(first: tuple[str, Any], second: tuple[str, Any]) -> None:
-    """Raises where two statements, each with its name, mean two systems. What cannot be read is told later, by itself."""
+    """Raises if two statements, each with its name, mean two systems. Statements that cannot be parsed are reported later."""
     try:
         one, other = _meaning(first[1]), _meaning(second[1])
     except (StrileError, TypeError):
@@ -134,7 +134,7 @@ def _named(meaning: Any) -> str:
 
 
 def _is_compound(code: Any) -> bool:
-    """Whether a code means a compound system. Only its text can be written: one key holds one part."""
+    """Returns whether a code means a compound system. Only its text can be written: one key holds one part."""
     try:
         return bool(_core.crs(code)["kind"] == "compound")
     except (StrileError, TypeError):
@@ -142,7 +142,7 @@ def _is_compound(code: Any) -> bool:
 
 
 def _meaning(value: Any) -> Any:
-    """The code of a system, else its name: equal for two ways to state one system."""
+    """Returns the code of a system, else its name: equal for two ways to state one system."""
     if is_bool(value):
         return None
     code = whole(value)
@@ -153,7 +153,7 @@ def _meaning(value: Any) -> Any:
 
 
 def _spatial_ref(data: Any) -> str | None:
-    """The system as rioxarray and CF state it: attributes of a coordinate named by `grid_mapping`, or
+    """Returns the system as rioxarray and CF state it: attributes of a coordinate named by `grid_mapping`, or
     `spatial_ref`."""
     if data is None:
         return None

@@ -1,4 +1,4 @@
-"""Where the pixels are: which statement of an array counts for its transform, from `attrs["transform"]` to its coordinates.
+"""Finds the transform of an array, from `attrs["transform"]` to its coordinates.
 
 xarray keeps attrs when it selects, turns or coarsens: of an array that came from a read, coordinates that lie
 elsewhere than the stated transform says are what holds. Where both agree the stated numbers are kept to the bit.
@@ -36,7 +36,7 @@ Axis = tuple[str, bytes, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a raster lies."""
+    """The placement of a raster."""
 
     transform: Transform | None
     is_point: bool
@@ -44,7 +44,7 @@ class Placed:
 
 
 def placed(data: Any, attrs: Mapping[Any, Any], arguments: WriteArguments) -> Placed:
-    """`data`: a DataArray, or None for an array that has no coordinates."""
+    """Finds the placement of an array. `data` is a DataArray, or None for an array without coordinates."""
     drop_rotation = arguments.drop_rotation
     is_point = str(attrs.get("raster_type", "")).lower() == "point"
     if arguments.transform is not None:
@@ -73,12 +73,12 @@ def placed(data: Any, attrs: Mapping[Any, Any], arguments: WriteArguments) -> Pl
 
 
 def checked_transform(value: Any, name: str = "transform", *, aligned: bool = False, dropped: bool = False) -> Transform | None:
-    """An Affine or its six numbers. One that is not `aligned` with rows and columns is refused, or `dropped`."""
+    """Returns the six numbers of a transform. One that is not `aligned` with rows and columns is refused, or `dropped`."""
     return None if value is None else _core.checked_transform(value, name, aligned=aligned, dropped=dropped)
 
 
 def _geo_transform(data: Any) -> Transform | None:
-    """The transform that rioxarray keeps beside the reference system, where its axes are rows and columns."""
+    """Returns the transform that rioxarray keeps beside the reference system, where its axes are rows and columns."""
     mapping = data.encoding.get("grid_mapping", data.attrs.get("grid_mapping", "spatial_ref"))
     text = data.coords[mapping].attrs.get("GeoTransform") if mapping in data.coords else None
     if not isinstance(text, str):
@@ -110,7 +110,7 @@ def _gcps(stated: Any) -> tuple[Gcp, ...]:
 
 
 def _axis(data: Any, names: tuple[str, ...]) -> Axis | None:
-    """The coordinate of an axis, as the core takes it."""
+    """Returns the coordinate of an axis, as the core takes it."""
     found = None if data is None else _coord(data, names)
     if found is None:
         return None
@@ -121,7 +121,7 @@ def _axis(data: Any, names: tuple[str, ...]) -> Axis | None:
 
 
 def _coord(data: Any, names: tuple[str, ...]) -> tuple[str, np.ndarray[Any, Any]] | None:
-    """The coordinate of an axis and its name, where the axis has one of its own."""
+    """Returns the coordinate of an axis and its name, where the axis has one of its own."""
     for dim in data.dims:
         if (
             isinstance(dim, str)

@@ -38,7 +38,7 @@ class Groups:
         self.last = self._last_use()
 
     def compute(self, number: int) -> list[Any]:
-        """The chunks of a group."""
+        """Computes the chunks of a group."""
         wanted = self.groups[number]
         part = self._closure(wanted)
         keep = self._kept_after(number, part)
@@ -50,7 +50,7 @@ class Groups:
         return results
 
     def _closure(self, wanted: list[Hashable]) -> set[Hashable]:
-        """All that is needed for some keys, down to what is kept."""
+        """Returns all that is needed for some keys, down to what is kept."""
         part: set[Hashable] = set()
         todo = list(wanted)
         while todo:
@@ -63,7 +63,7 @@ class Groups:
         return part
 
     def _last_use(self) -> dict[Hashable, int]:
-        """Which group is the last to need a key directly, for keys that more than one group reaches."""
+        """Returns which group is the last to need a key directly, for keys that more than one group reaches."""
         first: dict[Hashable, int] = {}
         last: dict[Hashable, int] = {}
         for number, wanted in enumerate(self.groups):
@@ -81,7 +81,7 @@ class Groups:
         return {key: number for key, number in last.items() if number > first[key]}
 
     def _kept_after(self, number: int, part: set[Hashable]) -> list[Hashable]:
-        """What this group computes and a later one needs."""
+        """Returns the results of this group that a later one needs."""
         shared = [
             key
             for key in part
@@ -96,7 +96,7 @@ class Groups:
         return shared
 
     def _is_data(self, key: Hashable) -> bool:
-        """Whether it is in the graph as it is, with nothing to run."""
+        """Returns whether it is in the graph as it is, with nothing to run."""
         from dask._task_spec import DataNode
 
         return isinstance(self.graph[key], DataNode)
@@ -108,5 +108,5 @@ class Groups:
 
 
 def _chunk_bytes(array: Any) -> int:
-    """Of the largest chunk."""
+    """Returns the bytes of the largest chunk."""
     return prod(max(sizes) for sizes in array.chunks) * int(array.dtype.itemsize)

@@ -1,4 +1,4 @@
-"""Which axis of an array is what: rows, columns and bands, from dimension names or, without names, from the
+"""Finds rows, columns and bands among the axes of an array, from dimension names or, without names, from the
 order.
 
 It looks at names and shape alone. Pixels are never transposed: the core takes the axes as they lie.
@@ -46,7 +46,7 @@ class Layout:
 
 
 def layout_of(shape: tuple[int, ...], dims: tuple[Hashable, ...] | None) -> Layout:
-    """`dims`: names of the axes; None for an array without names."""
+    """Returns the layout of an array. `dims` are names of the axes; None for an array without names."""
     if len(shape) not in (2, 3):
         raise StrileError(f"cannot write an array of {len(shape)} dimensions {tuple(shape)}: expected 2 or 3")
     if dims is not None and len(dims) != len(shape):
@@ -62,7 +62,7 @@ def layout_of(shape: tuple[int, ...], dims: tuple[Hashable, ...] | None) -> Layo
 
 
 def _bare(shape: tuple[int, ...]) -> Axes:
-    """The axes of an array without names: (y, x, band), where the shape cannot mean (band, y, x)."""
+    """Returns the axes of an array without names: (y, x, band), if the shape cannot be (band, y, x)."""
     if len(shape) == 2:
         return "yx"
     if shape[2] <= SURELY_BANDS or shape[2] < min(shape[:2]):

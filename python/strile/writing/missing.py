@@ -53,7 +53,7 @@ class Missing:
         self.equal += equal
 
     def fresh(self) -> Missing:
-        """The same question, with nothing counted yet."""
+        """Returns the same counter, set to zero."""
         return Missing(self.value, self.by_value, self.masked, self.changed)
 
     def check(self, target: Any) -> None:
@@ -94,17 +94,17 @@ def _cupy_array(piece: Any) -> Any:
     return piece if isinstance(piece, cupy.ndarray) else cupy.from_dlpack(piece)
 
 
-def missing_of(said: Mapping[Any, Any], value: Number | None, dtype: np.dtype[Any], *, floats: bool, chosen: bool, unchanged: bool) -> Missing | None:
-    """What is counted of a raster of stored type `dtype`; None where there is nothing to mix up. `floats`: the array may
+def missing_of(stated: Mapping[Any, Any], value: Number | None, dtype: np.dtype[Any], *, floats: bool, chosen: bool, unchanged: bool) -> Missing | None:
+    """Returns the counter of a raster of stored type `dtype`; None if valid pixels cannot become missing. `floats`: the array may
     hold NaN; `chosen`: the caller gave `nodata=`; `unchanged`: the array holds the pixels of its file."""
     if value is None or dtype.kind not in "iuf" or not fits(value, dtype):
         return None
     if isinstance(value, float) and math.isnan(value):
         return None
-    state = said.get("masked_nodata")
-    unmasked = state is False and said.get("nodata") == value
+    state = stated.get("masked_nodata")
+    unmasked = state is False and stated.get("nodata") == value
     # An eager read knows whether a pixel was missing.
-    changed = unmasked and not chosen and not unchanged and said.get("nodata_pixels_present") is not False
+    changed = unmasked and not chosen and not unchanged and stated.get("nodata_pixels_present") is not False
     if not changed and (unmasked or not floats):
         return None
     number = float(dtype.type(value)) if dtype.kind == "f" else int(value)

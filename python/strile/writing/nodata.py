@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..asked import is_bool, whole
+from .. import checks
 from ..constants import CONTRACT
 from ..errors import ConflictingNodataError, StrileError
 
@@ -19,7 +19,7 @@ Number = int | float
 
 
 def nodata_of(keyword: Any, attrs: Mapping[Any, Any]) -> Number | None:
-    """The value to store; None where there is none."""
+    """Returns the nodata value to store; None without one."""
     if keyword is not None:
         return number_of(keyword, "nodata")
     stated = attrs.get("nodata")
@@ -46,18 +46,11 @@ def nodata_of(keyword: Any, attrs: Mapping[Any, Any]) -> Number | None:
 
 
 def number_of(value: Any, name: str) -> Number:
-    """An exact integer where it is one, else a float."""
-    if is_bool(value):
-        raise TypeError(f"{name} is {value!r}: expected a number")
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    integer = whole(value)
-    if integer is not None:
-        return integer
-    # Text that reads as a number is still no number here: what compares with pixels must be one.
-    if not isinstance(value, (float, np.floating)):
-        raise StrileError(f"{name} is {value!r}: expected a number")
-    return float(value)
+    """Returns an exact integer if a number is whole, else a float. Text is a StrileError, even if it reads as a number."""
+    try:
+        return checks.number_of(value, name)
+    except TypeError as problem:
+        raise problem if checks.is_bool(value) else StrileError(str(problem)) from None
 
 
 def same(one: Number, other: Number) -> bool:
@@ -65,7 +58,7 @@ def same(one: Number, other: Number) -> bool:
 
 
 def fits(value: Number, dtype: np.dtype[Any]) -> bool:
-    """Whether pixels of a type can have this value."""
+    """Returns whether pixels of a type can have this value."""
     if dtype.kind == "f":
         return _is_nan(value) or math.isinf(value) or abs(value) <= float(np.finfo(dtype).max)
     if isinstance(value, float) and not value.is_integer():
@@ -95,7 +88,7 @@ def _is_nan(value: Number) -> bool:
 
 
 def _band_values(stated: Any) -> list[Number]:
-    """The distinct numbers of `nodatavals`, a tuple, list or scalar; NaN among them says nothing."""
+    """Returns the distinct numbers of `nodatavals`, a tuple, list or scalar; NaN among them says nothing."""
     if stated is None:
         return []
     entries = stated if isinstance(stated, (tuple, list, np.ndarray)) else [stated]

@@ -1,4 +1,4 @@
-"""Where a file goes, and the one way a raster gets there.
+"""Writes a raster to a path, a URL or a file object.
 
 A target is a local path, a URL of a bucket, another URL that fsspec knows, or an object with `write`. Nothing of it is
 touched before the file is complete; after a failure it is as it was.
@@ -86,10 +86,10 @@ class _Overwritten:
         return self.file.write(content)
 
     def close(self) -> None:
-        """It is the caller's."""
+        """Does nothing: the file is the caller's."""
 
     def discard(self) -> None:
-        """What a failed write has given already cannot be taken back."""
+        """Does nothing: bytes that a failed write has passed on cannot be taken back."""
 
 
 class _Url:
@@ -117,7 +117,7 @@ class _Url:
 
 
 def device_for(raster: RasterToWrite, arguments: WriteArguments) -> str:
-    """The engine: that of the device which holds the pixels, or the one that was asked for; else the CPU."""
+    """Returns the engine that encodes: that of the device which holds the pixels, or the requested one; else the CPU."""
     if arguments.gpu is False:
         return "cpu"
     if raster.device is not None:
@@ -205,7 +205,7 @@ def steps_of(raster: RasterToWrite, device: str, statistics: Statistics | None) 
 
 
 def wants_style(raster: RasterToWrite, arguments: WriteArguments, target: Target) -> bool:
-    """A ramp is for one band of measured values that are written as they are."""
+    """Returns whether a style is written: for one band of measured values, stored unchanged."""
     names, colours = raster.categories
     return (
         arguments.ramp is not None

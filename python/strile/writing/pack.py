@@ -1,6 +1,6 @@
-"""The inverse of `unpack`: physical values back to the numbers that were stored.
+"""Packs values: the inverse of `unpack`, from physical values to the numbers that were stored.
 
-What `open_geotiff(unpack=True)` noted in attrs says how: `scale_factor`, `add_offset` and
+`open_geotiff(unpack=True)` notes scale, offset and type in attrs: `scale_factor`, `add_offset` and
 `mask_and_scale_dtype`. It is one step on the way of a piece; a value that does not come back exactly in range
 is an error, found when the piece is computed.
 """
@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import StrileError
+from .array_metadata import Encoding
 from .missing import Missing
 from .nodata import Number, fits, number_of
-from .said import Encoding
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
     """How values become numbers of `dtype`. `scale` and `offset` are one number, or an array of one for each band that
-    lies along the band axis; `why` says in messages who asked for it."""
+    lies along the band axis; `why` names the option in messages."""
 
     scale: Any
     offset: Any
@@ -31,7 +31,7 @@ class Packing:
     why: str = "pack=True"
 
     def apply(self, values: Any, xp: Any, missing: Missing | None = None, own: tuple[slice, ...] | None = None) -> Any:
-        """A new array of `dtype`; the given one stays as it is. `missing` counts, in `own`, what becomes nodata."""
+        """Returns a new array of `dtype`. `missing` counts the pixels of `own` that become nodata."""
         if self.dtype.kind in "fc":
             stored = self._numbers(values, xp)
             lost = xp.isnan(values)
@@ -78,7 +78,7 @@ class Packing:
 
 
 def _count(missing: Missing | None, stored: Any, lost: Any, own: tuple[slice, ...] | None) -> None:
-    """Tells how many pixels are missing, and how many valid ones hold the value that these get."""
+    """Counts pixels that are missing, and valid pixels that hold the nodata value."""
     if missing is None:
         return
     holds = stored == stored.dtype.type(missing.value)
@@ -89,7 +89,7 @@ def _count(missing: Missing | None, stored: Any, lost: Any, own: tuple[slice, ..
 
 
 def packing_encoded(encoded: Encoding, sentinel: Number | None, axes: str, current: np.dtype[Any]) -> Packing | None:
-    """The packing that an array's encoding asks for; None where values are stored as they are."""
+    """Returns the packing by the encoding of an array; None if values are stored unchanged."""
     dtype = current if encoded.dtype is None else encoded.dtype
     shape = [-1 if axis == "b" else 1 for axis in axes]
     scale, offset = (
@@ -119,7 +119,7 @@ def packing_of(attrs: Mapping[Any, Any], sentinel: Number | None, current: np.dt
             "only what open_geotiff(unpack=True) gave can be packed"
         )
     if stated is None and isinstance(attrs.get("nodata"), np.integer):
-        # What was unpacked without a note of its type still tells it by its sentinel.
+        # Without a note of the type, the type of the nodata value is that of the file.
         stated = attrs["nodata"].dtype
     try:
         dtype = np.dtype(current if stated is None else stated)

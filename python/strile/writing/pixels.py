@@ -1,4 +1,4 @@
-"""What pixels go through between the array and the core: where they are, their type, packing, inversion,
+"""Converts pixels on their way from the array to the core: memory, type, packing, inversion,
 statistics.
 
 One `Steps` serves every route, so that a whole array, a chunk of dask and a chunk on a GPU are written as the
@@ -28,7 +28,7 @@ WIDENED = {"float16": "float32", "bool": "uint8"}
 
 
 def device_of(array: Any) -> int | None:
-    """The number of the CUDA device that an array is on; None for host memory. Of a dask array: that its
+    """Returns the number of the CUDA device that an array is on; None for host memory. Of a dask array: that its
     chunks are on, as far as it says."""
     array = getattr(array, "_meta", array)
     if isinstance(array, np.ndarray):
@@ -42,7 +42,7 @@ def device_of(array: Any) -> int | None:
 
 
 def dtype_of(array: Any) -> np.dtype[Any]:
-    """The type of an array's samples, in numpy's terms."""
+    """Returns the type of an array's samples, in numpy's terms."""
     dtype = getattr(array, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype
@@ -56,7 +56,7 @@ def dtype_of(array: Any) -> np.dtype[Any]:
 
 
 def stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that pixels are stored as; half floats and truth values have none of their own."""
+    """Returns the type that pixels are stored as: float32 for half floats, uint8 for booleans."""
     native = dtype.newbyteorder("=")
     wide = np.dtype(WIDENED.get(native.name, native))
     if wide.kind not in "iufc" or wide.itemsize > (16 if wide.kind == "c" else 8):
@@ -67,7 +67,7 @@ def stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def stream_of(array: Any) -> int | None:
-    """The stream that the caller's library works on, where it is known."""
+    """Returns the stream that the caller's library works on, if it is known."""
     package = type(array).__module__.partition(".")[0]
     if package == "cupy" and "cupy" in sys.modules:
         return int(sys.modules["cupy"].cuda.get_current_stream().ptr) or 1
@@ -77,7 +77,7 @@ def stream_of(array: Any) -> int | None:
 
 
 def to_host(array: Any) -> np.ndarray[Any, Any]:
-    """A copy in host memory of an array on a device; the array itself where it is there already."""
+    """Returns a copy in host memory of an array on a device; the array itself where it is there already."""
     if isinstance(array, np.ndarray):
         return array
     for name in ("get", "cpu"):
@@ -88,7 +88,7 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
 
 
 def array_module(array: Any) -> tuple[Any, Any]:
-    """An array that computes, and the module to compute with: numpy, or CuPy for one on a device."""
+    """Returns an array for computing, and the module to compute with: numpy, or CuPy for an array on a device."""
     if device_of(array) is None:
         return to_host(array), np
     try:
@@ -133,19 +133,19 @@ class Statistics:
 
     @property
     def deviation(self) -> float:
-        """Of the whole population."""
+        """Returns the standard deviation of the whole population."""
         return math.sqrt(self.squares / self.count) if self.count else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Which pixels are valid: what a file says, or, without one, those that are not NaN."""
+    """The mask of valid pixels: that of a file, or, without one, of pixels that are not NaN."""
 
     file: FileMask | None
     axes: Axes
 
     def of(self, piece: Any, row: int, column: int) -> Any:
-        """The mask of a piece that begins at a pixel of the array."""
+        """Returns the mask of a piece that begins at a pixel of the array."""
         height, width = (int(piece.shape[self.axes.index(axis)]) for axis in "yx")
         if self.file is not None:
             return self.file.read(row, column, height, width)
@@ -156,21 +156,21 @@ class Mask:
 
 @dataclass(slots=True)
 class Steps:
-    """What happens to pixels between the caller's array and the file."""
+    """The conversions of pixels between the caller's array and the file."""
 
     dtype: np.dtype[Any]
     axes: Axes
     declared: np.dtype[Any] | None = None
     """The type that a dask array says its chunks have."""
     device: str = "cpu"
-    """Where the writer's engine is."""
+    """The device of the writer's engine."""
     packing: Packing | None = None
     inverted: bool = False
     statistics: Statistics | None = field(default=None)
     missing: Missing | None = field(default=None)
 
     def apply(self, piece: Any, own: tuple[slice, ...] | None = None) -> Any:
-        """The piece as it is written. `own`: the part of it that is counted here; the rest is another piece's."""
+        """Converts a piece. `own` is the part of it that is counted here; other pieces count the rest."""
         number = device_of(piece)
         if number is None and not isinstance(piece, np.ndarray):
             piece = np.asarray(piece)
@@ -207,7 +207,7 @@ class Steps:
 
 
 def _is_kept(found: np.dtype[Any], declared: np.dtype[Any]) -> bool:
-    """Whether every value of a type is one of another. numpy counts integers of 64 bits as doubles, too."""
+    """Returns whether a type holds every value of another. For numpy doubles hold integers of 64 bits."""
     exact = declared.kind != "f" or found.kind == "f" or found.itemsize < declared.itemsize
     return np.can_cast(found, declared) and exact
 

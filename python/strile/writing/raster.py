@@ -1,4 +1,4 @@
-"""The raster that is to be written, described: made from an array and the arguments without a look at a
+"""Describes the raster to be written, from an array and the arguments, without reading a
 pixel.
 
 `describe` is the door: what it returns can be written, or the core says why not before the first pixel is
@@ -19,6 +19,7 @@ from ..dataset import Dataset
 from ..errors import StrileError
 from ..reading.mask import FileMask
 from .arguments import STRIP_ROWS, WriteArguments
+from .array_metadata import ArrayMetadata, metadata_of
 from .crs import crs_keys
 from .georef import placed
 from .layout import Layout, layout_of
@@ -26,7 +27,6 @@ from .missing import Missing, missing_of
 from .nodata import Number, check_kept, fits, nodata_of
 from .pack import Packing, packed_words, packing_encoded, packing_of
 from .pixels import Mask, device_of, dtype_of, stored_dtype
-from .said import Said, said_by
 
 MOST_OVERVIEWS = 8
 WHOLE_BYTES = ("jpeg", "jpeg2000", "webp", "lerc")
@@ -41,7 +41,7 @@ STATED = (
 
 @dataclass(frozen=True, slots=True)
 class RasterToWrite:
-    """What is written, in the terms of the core, and what its pixels go through."""
+    """The raster in terms of the core, and the conversions of its pixels."""
 
     array: Any
     layout: Layout
@@ -77,7 +77,7 @@ class Piece:
 
 
 def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> RasterToWrite:
-    """`data`: a DataArray, or an array of any library."""
+    """Describes `data`: a DataArray, or an array of any library."""
     named, array, attrs, dims = _taken_apart(data, arguments.dims)
     if not _is_array(array):
         try:
@@ -86,19 +86,19 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
             raise StrileError("cannot write a list whose rows have different lengths: expected rows of one length") from None
     layout = layout_of(tuple(int(side) for side in array.shape), dims)
     source = dtype_of(array)
-    said = said_by(named, attrs, layout.bands)
-    attrs = said.attrs
+    metadata = metadata_of(named, attrs, layout.bands)
+    attrs = metadata.attrs
     value = nodata_of(nodata, attrs)
     packing = packing_of(attrs, value, source) if arguments.pack else None
-    if packing is None and said.encoding is not None:
-        filled = 0 if value is None and said.mask in ("image", "alpha") else value
-        packing = packing_encoded(said.encoding, filled, layout.axes, source)
+    if packing is None and metadata.encoding is not None:
+        filled = 0 if value is None and metadata.mask in ("image", "alpha") else value
+        packing = packing_encoded(metadata.encoding, filled, layout.axes, source)
     dtype = stored_dtype(source) if packing is None else stored_dtype(packing.dtype)
     _check_predictor(arguments, dtype)
     place = placed(named, attrs, arguments)
     system = crs_keys(crs, named, attrs, arguments.allow_unparseable_crs)
-    mask = _mask(said, named, layout, packing)
-    keys: dict[str, Any] = {"source_bands": said.bands, **said.words, **system}
+    mask = _mask(metadata, named, layout, packing)
+    keys: dict[str, Any] = {"source_bands": metadata.bands, **metadata.keywords, **system}
     if arguments.pack and packing is not None:
         keys |= packed_words(attrs, packing, layout.bands)
     if place.transform is not None or system or place.is_point:
@@ -115,9 +115,9 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         "bands": layout.bands,
         "dtype": dtype.name,
         "attrs": {key: attrs[key] for key in STATED if key in attrs},
-        "statistics": said.whole,
+        "statistics": metadata.whole,
         "scaling": arguments.pack or attrs.get("mask_and_scale_dtype") is None,
-        "changed": not said.unchanged and not arguments.pack and bool(attrs.get("gdal_metadata_xml")),
+        "changed": not metadata.unchanged and not arguments.pack and bool(attrs.get("gdal_metadata_xml")),
         "photometric": "auto" if arguments.photometric is None else arguments.photometric,
         "alpha": arguments.alpha,
         "overviews": arguments.cog or bool(arguments.overview_levels),
@@ -136,25 +136,25 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         nan_to_nodata=dtype.kind == "f",
         packing=packing,
         missing=missing_of(
-            attrs, value, dtype, floats=source.kind == "f", chosen=nodata is not None, unchanged=said.unchanged
+            attrs, value, dtype, floats=source.kind == "f", chosen=nodata is not None, unchanged=metadata.unchanged
         ),
         mask=mask,
-        bits=said.bits if _holds(dtype, said.bits) and arguments.compression not in WHOLE_BYTES else None,
-        tables=_tables(said, layout.bands),
+        bits=metadata.bits if _holds(dtype, metadata.bits) and arguments.compression not in WHOLE_BYTES else None,
+        tables=_tables(metadata, layout.bands),
         categories=_categories(attrs),
         keys=keys,
         spec=spec,
     )
 
 
-def _mask(said: Said, named: Any, layout: Layout, packing: Packing | None) -> Mask | None:
-    """The mask image that is written: that of the file which the array was read from."""
-    if said.mask == "image" and packing is not None and packing.dtype.kind in "iu":
+def _mask(metadata: ArrayMetadata, named: Any, layout: Layout, packing: Packing | None) -> Mask | None:
+    """Returns the mask image to write: that of the file which the array was read from."""
+    if metadata.mask == "image" and packing is not None and packing.dtype.kind in "iu":
         return Mask(None, layout.axes)
-    if "mask_dropped" not in said.attrs:
+    if "mask_dropped" not in metadata.attrs:
         return None
-    if isinstance(said.mask, FileMask) and said.mask.fits(named, layout.height, layout.width):
-        return Mask(said.mask, layout.axes)
+    if isinstance(metadata.mask, FileMask) and metadata.mask.fits(named, layout.height, layout.width):
+        return Mask(metadata.mask, layout.axes)
     warnings.warn(
         "the mask of the file that the array was read from is not written, and pixels that it marks as missing become "
         "valid: read the file with masked=True to keep them missing",
@@ -165,7 +165,7 @@ def _mask(said: Said, named: Any, layout: Layout, packing: Packing | None) -> Ma
 
 
 def _holds(dtype: np.dtype[Any], bits: int | None) -> bool:
-    """Whether samples of a type are what so few bits are read as."""
+    """Returns whether samples of this many bits are read as a type."""
     return bits is not None and dtype.kind == "u" and dtype.itemsize * 4 < max(bits, 5) < dtype.itemsize * 8
 
 
@@ -198,7 +198,7 @@ def is_dask(array: Any) -> bool:
 def _taken_apart(
     data: Any, given: tuple[str, ...] | None
 ) -> tuple[Any, Any, Mapping[Any, Any], tuple[Any, ...] | None]:
-    """The DataArray if it is one, its array, its attrs and the names of its axes, where these are known. `given` names of
+    """Returns the DataArray if it is one, its array, its attrs and the names of its axes, where these are known. `given` names of
     axes stand before those of the array."""
     if hasattr(data, "data_vars"):
         raise TypeError("cannot write an xarray.Dataset: choose one of its variables, or use dataset.strile.to_geotiff")
@@ -231,7 +231,7 @@ def _check_predictor(arguments: WriteArguments, dtype: np.dtype[Any]) -> None:
 
 
 def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[int]:
-    """How many halvings, or which; of a plain file those that are asked for."""
+    """Returns the number of halvings, or the levels; for a plain file only requested ones."""
     levels = arguments.overview_levels
     if not (arguments.cog or levels):
         return "none"
@@ -249,13 +249,13 @@ def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[in
     return list(levels)
 
 
-def _tables(said: Said, bands: int) -> tuple[str, tuple[int, ...]] | None:
-    """Attribute and colour tables as text, and which of its bands (from 0) each band is: of an array that has the categories
+def _tables(metadata: ArrayMetadata, bands: int) -> tuple[str, tuple[int, ...]] | None:
+    """Returns attribute and colour tables as text, and which of its bands (from 0) each band is, if the array has the categories
     of its file."""
-    own = {key: said.attrs[key] for key in ("category_names", "category_colors") if key in said.attrs}
-    if said.tables is None or own != said.tables.attrs:
+    own = {key: metadata.attrs[key] for key in ("category_names", "category_colors") if key in metadata.attrs}
+    if metadata.tables is None or own != metadata.tables.attrs:
         return None
-    return said.tables.text, tuple(range(bands)) if said.bands is None else said.bands
+    return metadata.tables.text, tuple(range(bands)) if metadata.bands is None else metadata.bands
 
 
 def _categories(attrs: Mapping[Any, Any]) -> tuple[tuple[str, ...], tuple[Any, ...]]:

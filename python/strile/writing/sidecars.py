@@ -21,7 +21,7 @@ Range = tuple[float, float]
 
 
 def number_text(value: float) -> str:
-    """Short, and the same number when it is read back."""
+    """Returns a number as a short text that reads back as the same number."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
@@ -32,7 +32,7 @@ def aux_xml(
     bounds: Range | None,
     tables: tuple[str, tuple[int, ...]] | None = None,
 ) -> bytes | None:
-    """The text of `.aux.xml`; None where there is nothing to say. `bounds` replace statistics that were
+    """Returns the text of `.aux.xml`; None if there is nothing to write. `bounds` replace statistics that were
     not gathered; `tables` is the text of tables that say what colours would, and which of its bands each band is."""
     figures = _figures(statistics, bounds)
     items = [(f"STATISTICS_{key}", number_text(value)) for key, value in figures.items()]
@@ -54,7 +54,7 @@ def _figures(statistics: Statistics | None, bounds: Range | None) -> dict[str, f
 
 
 def _rgba(colour: Any) -> tuple[int, ...]:
-    """Red, green, blue and alpha, which is 255 where it is left out, from 0 to 255."""
+    """Returns red, green, blue and alpha, from 0 to 255. Alpha is 255 by default."""
     try:
         parts = [int(part) for part in np.asarray(colour).ravel()]
     except (TypeError, ValueError):
@@ -69,7 +69,7 @@ def _rgba(colour: Any) -> tuple[int, ...]:
 
 
 def style_bounds(statistics: Statistics | None, bounds: Range | None) -> Range | None:
-    """Between which values a ramp lies; None where they are no range: constant data, no data."""
+    """Returns the range of a ramp; None for constant data or no data."""
     if bounds is None and statistics is not None and statistics.count:
         bounds = statistics.minimum, statistics.maximum
     if bounds is None or not all(map(math.isfinite, bounds)) or not bounds[0] < bounds[1]:

@@ -49,7 +49,7 @@ class StreamPlan:
 
     @property
     def core_buffer(self) -> int:
-        """What the core may hold of pixels that wait to be encoded, beside the groups."""
+        """Returns the memory of the core for pixels that wait to be encoded, beside the groups."""
         return min(max(self.buffer // 4, 1 << 20), 64 << 20)
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class StreamPlan:
         return f"{chunks} chunks in {len(self.groups)} groups of at most {self.group_bytes:,} bytes{ahead}, {way}"
 
     def pieces(self, raster: RasterToWrite, block_rows: int) -> Iterator[Piece]:
-        """The chunks as pieces, computed as they are asked for."""
+        """Computes the chunks one after the other and yields them as pieces."""
         array = whole_bands(raster)
         layout = raster.layout
         rows, columns = starts_of(array.chunks[layout.y]), starts_of(array.chunks[layout.x])
@@ -77,7 +77,7 @@ class StreamPlan:
                 yield Piece(there.pop(block), rows[block[0]], columns[block[1]])
 
     def _computed(self, array: Any, raster: RasterToWrite) -> Iterator[list[Any]]:
-        """The chunks of each group."""
+        """Returns the chunks of each group."""
         groups = Groups(
             array, [[chunk_key(array, raster, block) for block in group] for group in self.groups], self.buffer
         )
@@ -139,7 +139,7 @@ def plan_stream(raster: RasterToWrite, arguments: WriteArguments) -> StreamPlan:
 
 
 def whole_bands(raster: RasterToWrite) -> Any:
-    """The array with all bands of a pixel in one chunk, as the core takes them; lazily."""
+    """Returns the array with all bands of a pixel in one chunk, lazily."""
     band = raster.layout.band
     if band is None or len(raster.array.chunks[band]) == 1:
         return raster.array
@@ -147,13 +147,13 @@ def whole_bands(raster: RasterToWrite) -> Any:
 
 
 def chunk_key(array: Any, raster: RasterToWrite, block: Block) -> Hashable:
-    """The key of a chunk, all bands of it, in the graph of the array."""
+    """Returns the key of a chunk, all bands of it, in the graph of the array."""
     place = {"y": block[0], "x": block[1], "b": 0}
     return (array.name, *(place[axis] for axis in raster.layout.axes))
 
 
 def starts_of(sizes: tuple[int, ...]) -> list[int]:
-    """Where chunks of these sizes begin, and where the last one ends."""
+    """Returns the starts of chunks of these sizes, and the end of the last one."""
     return [0, *accumulate(sizes)]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import StrileError, UnsupportedGeoTIFFFeatureError
+from ..reading.lazy import split
 from . import sidecars
 from .arguments import WriteArguments
 from .output import Progress, Target, aux_of, device_for, gathered, put_style, steps_of, wants_style
@@ -94,11 +95,7 @@ def _grid(raster: RasterToWrite, arguments: WriteArguments) -> tuple[tuple[int, 
     if raster.is_lazy:
         return raster.array.chunks[layout.y], raster.array.chunks[layout.x]
     side = arguments.tile_size
-    return _cut(layout.height, side), _cut(layout.width, side)
-
-
-def _cut(length: int, side: int) -> tuple[int, ...]:
-    return tuple(min(side, length - start) for start in range(0, length, side))
+    return split(layout.height, side), split(layout.width, side)
 
 
 def _count(raster: RasterToWrite, arguments: WriteArguments) -> int:

@@ -32,6 +32,8 @@ REFUSED: list[tuple[str, Any, dict[str, Any], type[Exception]]] = [
     ("chunks of bands", "a.tif", {"chunks": {"band": 1}}, ValueError),
     ("chunks of 0 in a dict", "a.tif", {"chunks": {"y": 0}}, ValueError),
     ("window of open slices", "a.tif", {"window": (slice(0, None), slice(0, 2))}, ValueError),
+    ("window of fractions", "a.tif", {"window": (slice(0.5, 2), slice(0, 2))}, TypeError),
+    ("window of two numbers", "a.tif", {"window": (0, 2)}, ValueError),
     ("window of three", "a.tif", {"window": (0, 0, 1)}, ValueError),
     ("window of text", "a.tif", {"window": "abcd"}, TypeError),
     ("window and bbox", "a.tif", {"window": (0, 0, 1, 1), "bbox": (0, 0, 1, 1)}, ValueError),
@@ -138,3 +140,10 @@ def test_content_is_no_path_and_urls_of_files_may_be_escaped(tmp_path: Path) -> 
     with pytest.raises(strile.StrileError, match="BytesIO"):
         strile.open_geotiff(path.read_bytes())
     assert strile.open_geotiff(path.as_uri()).shape == (3, 4)
+
+
+def test_windows_are_numbers_slices_or_pairs(gtiff: Any) -> None:
+    path = gtiff(np.arange(30, dtype="uint8").reshape(5, 6))
+    plain = strile.open_geotiff(path, window=(1, 2, 4, 6))
+    for window in ((slice(1, 4), slice(2, 6)), ((1, 4), (2, 6)), strile.Window(2, 1, 4, 3), [1.0, np.int16(2), 4, 6]):
+        assert strile.open_geotiff(path, window=window).identical(plain)

@@ -60,6 +60,35 @@ def test_the_array_is_one_of_xarray(path: Path) -> None:
         assert xr.align(array, made, join="exact")[0].identical(array)
 
 
+def test_arrays_share_labels_and_nothing_else(path: Path) -> None:
+    window = (3, 5, 20, 30)
+    one, other = (strile.open_geotiff(path, window=window) for _ in range(2))
+    assert one.indexes["x"] is other.indexes["x"]
+    one.x.attrs["units"] = "m"
+    one["y"] = one.y + 1
+    assert other.x.attrs == {} and other.identical(strile.open_geotiff(path, window=window))
+    with pytest.raises(ValueError):
+        other.x.values[0] = 0
+    whole = strile.open_geotiff(path)
+    assert whole.isel(y=slice(3, 20), x=slice(5, 30)).x.equals(other.x)
+
+
+def test_an_axis_too_long_to_keep_has_the_same_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "long.tif"
+    strile.to_geotiff(np.zeros((2, 90), "uint8"), path, transform=TRANSFORM, tiled=False)
+    short = strile.open_geotiff(path, window=(0, 7, 2, 80))
+    monkeypatch.setattr("strile.reading.description.MOST_SHARED", 50)
+    long = strile.open_geotiff(path, window=(0, 7, 2, 80))
+    assert long.identical(short) and long.indexes["x"] is not short.indexes["x"]
+
+
+def test_the_engine_keeps_the_words_of_cf_apart(path: Path) -> None:
+    one, other = (xr.open_dataset(path, engine="strile") for _ in range(2))
+    one.spatial_ref.attrs["grid_mapping_name"] = "changed"
+    assert other.spatial_ref.attrs["grid_mapping_name"] == "transverse_mercator"
+    assert list(one.coords) == ["band", "x", "y", "spatial_ref"]
+
+
 def test_a_file_that_was_replaced_is_described_anew(path: Path, gtiff: Any) -> None:
     before = strile.open_geotiff(path)
     other = gtiff(np.zeros((3, 4), "uint8"), name="other.tif", crs="EPSG:4326", transform=(1.0, 0.0, 5.0, 0.0, -1.0, 9.0))

@@ -185,7 +185,7 @@ def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_openssl_says_is_kept() -> None:
     problem = FileNotFoundError("far")
     problem.__cause__ = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
-    told = transport._told("https://far", problem)
+    told = transport._actual_error("https://far", problem)
     assert type(told) is ConnectionError and "WRONG_VERSION_NUMBER" in str(told)
 
 

@@ -1,4 +1,4 @@
-//! Values as Python gives them: like the types of Rust, but True is not a number, text is not a list, and errors show what was given.
+//! Converts arguments of Python: True is not a number, text is not a list, and errors show the argument.
 //!
 //! PyO3 adds the name of the argument to an error as a note.
 
@@ -45,7 +45,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Value {
     }
 }
 
-/// As many values as there are places, of any iterable other than text.
+/// `N` values of any iterable other than text.
 pub(crate) struct Row<T, const N: usize>(pub(crate) [T; N]);
 
 impl<'a, 'py, T: FromPyObjectOwned<'py>, const N: usize> FromPyObject<'a, 'py> for Row<T, N> {
@@ -65,7 +65,7 @@ impl<const N: usize> Row<Float, N> {
     }
 }
 
-/// The numbers of a list.
+/// Returns the numbers of a list.
 pub(crate) fn ints<T>(list: Vec<Int<T>>) -> Vec<T> {
     list.into_iter().map(|Int(number)| number).collect()
 }
@@ -75,7 +75,7 @@ fn wrong_type(value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     PyTypeError::new_err(format!("expected {expected}, got {} ({kind})", shown(value)))
 }
 
-/// One of a few words.
+/// Returns the value of one of a few words.
 pub(crate) fn word<T: Copy>(what: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
     words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value).ok_or_else(|| {
         let expected: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
@@ -87,7 +87,7 @@ pub(crate) fn word<T: Copy>(what: &str, found: &str, words: &[(&str, T)]) -> PyR
     })
 }
 
-/// A value for messages, cut where it is long.
+/// Returns a value as text for messages, shortened if it is long.
 pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
     const MOST: usize = 80;
     let text = value.repr().map(|text| text.to_string()).unwrap_or_else(|_| "a value without a name".into());
@@ -101,7 +101,7 @@ pub(crate) fn text(value: &Bound<'_, PyAny>) -> Option<String> {
     value.cast::<PyString>().ok()?.extract().ok()
 }
 
-/// A whole number: neither True nor a float.
+/// Returns a whole number: neither True nor a float.
 pub(crate) fn integer(value: &Bound<'_, PyAny>) -> Option<i128> {
     if value.is_instance_of::<PyBool>() {
         return None;
@@ -109,7 +109,7 @@ pub(crate) fn integer(value: &Bound<'_, PyAny>) -> Option<i128> {
     value.extract().ok()
 }
 
-/// A number: neither True nor text.
+/// Returns a number: neither True nor text.
 pub(crate) fn float(value: &Bound<'_, PyAny>) -> Option<f64> {
     if value.is_instance_of::<PyBool>() || value.is_instance_of::<PyString>() {
         return None;
@@ -117,7 +117,7 @@ pub(crate) fn float(value: &Bound<'_, PyAny>) -> Option<f64> {
     value.extract().ok()
 }
 
-/// The elements of a list, a tuple or another iterable other than text.
+/// Returns the elements of a list, a tuple or another iterable other than text.
 pub(crate) fn elements<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
         return None;

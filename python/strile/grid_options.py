@@ -1,7 +1,7 @@
-"""Reads onto a grid: what callers say of the grid and of resampling, checked, and as the core takes it.
+"""Checks the keywords of reads onto a grid, and makes the core's options of them.
 
-`onto_of` makes what the core takes, part of every request that is read onto a grid; it can be pickled. `grid_of` makes the grid of the keywords of
-`open_geotiff`: a grid, an array like it, or a reference system with bounds, a resolution or a shape."""
+`onto_of` makes the `Onto` of a read, which can be pickled. `grid_of` makes the grid of the keywords of `open_geotiff`: a grid, an array like it,
+or a reference system with bounds, a resolution or a shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _core
 from ._core import Grid, Onto
-from .asked import flag_of, index_of, method_of, number_of, text_of, whole
+from .checks import flag_of, index_of, method_of, number_of, text_of, whole
 from .errors import StrileError
 from .facts import Facts
 from .grid import like as grid_like
@@ -30,7 +30,7 @@ OF_GRIDS = {
 }  # fmt: skip
 """Keywords that only reads onto a grid take, with their defaults."""
 PLACED = ("order", "tps", "rpc", "rpc_height", "rpc_dem")
-"""Keywords that say what of a file's georeferencing counts."""
+"""Keywords that choose among the georeferencing of a file."""
 
 
 def onto_of(
@@ -53,7 +53,7 @@ def onto_of(
     rpc_height: Any = None,
     rpc_dem: Any = None,
 ) -> Onto:
-    """The request, checked as far as it can be without a file. rasterio's methods are taken by their names."""
+    """Returns the options of a read onto a grid, checked as far as possible without a file. rasterio's methods are taken by their names."""
     if tolerance is not None:
         tolerance = float(number_of(tolerance, "tolerance"))
         if not 0 <= tolerance < float("inf"):
@@ -77,7 +77,7 @@ def onto_of(
 
 
 def placing_of(order: Any, tps: Any, rpc: Any, rpc_height: Any, rpc_dem: Any) -> dict[str, Any]:
-    """What of the georeferencing of files counts, as the core takes it: the words of `strile warp`."""
+    """Returns which georeferencing of files is used, as keywords of the core: the options of `strile warp`."""
     return {
         "order": None if order is None else index_of(order, "order"),
         "tps": flag_of(tps, "tps"),
@@ -88,7 +88,7 @@ def placing_of(order: Any, tps: Any, rpc: Any, rpc_height: Any, rpc_dem: Any) ->
 
 
 def dem_of(dem: Any) -> tuple[str, str, float | None] | None:
-    """The elevation model of RPCs as the core takes it: its path, how heights are interpolated, and the height where it has none."""
+    """Returns the elevation model for RPCs: its path, the interpolation, and the height where it has none."""
     if dem is None:
         return None
     given: dict[str, Any] = dict(dem) if isinstance(dem, Mapping) else {"path": dem}
@@ -102,7 +102,7 @@ def dem_of(dem: Any) -> tuple[str, str, float | None] | None:
 
 
 def polygon_of(polygon: Any, crs: Any) -> tuple[str | None, str | None]:
-    """A polygon as the core takes it: a text, and its reference system (None: as the text says, empty: that of the result)."""
+    """Returns a polygon as text, and its reference system (None: that of the text, empty: that of the result)."""
     if polygon is None:
         if crs is not None:
             raise StrileError("polygon_crs is the reference system of a polygon: pass polygon with it, or drop it")
@@ -126,13 +126,13 @@ def polygon_of(polygon: Any, crs: Any) -> tuple[str | None, str | None]:
 
 
 def own_grid(dataset: Any, polygon: Any, crs: Any, datum_shift: Any) -> Grid:
-    """The pixels of a file that the box around a polygon touches."""
+    """Returns the grid of the pixels of a file that the box around a polygon touches."""
     text, own = polygon_of(polygon, crs)
     return Grid.of_dataset(dataset).cropped(text or "", own, text_of(datum_shift, "datum_shift"))
 
 
 def is_usual(value: Any, usual: Any) -> bool:
-    """Whether an argument of any type is its default."""
+    """Returns whether an argument of any type is its default."""
     return value is usual or (isinstance(value, str) and isinstance(usual, str) and value == usual)
 
 
@@ -159,7 +159,7 @@ def refuse_with_polygon(given: dict[str, Any]) -> None:
 
 
 def grid_of(datasets: Sequence[Any], given: dict[str, Any]) -> Grid:
-    """The grid of `grid`, `like`, or `crs`, `resolution`, `bounds` and `shape` for open files."""
+    """Returns the grid of `grid`, `like`, or `crs`, `resolution`, `bounds` and `shape` for open files."""
     aligned = flag_of(given["target_aligned"], "target_aligned")
     made = [name for name in MADE_OF if given[name] is not None]
     polygon = given.get("polygon")
@@ -178,23 +178,23 @@ def grid_of(datasets: Sequence[Any], given: dict[str, Any]) -> Grid:
 
 
 def part(grid: Grid, window: Window | None) -> Grid:
-    """A window of a grid as a grid."""
+    """Returns the grid of a window of a grid."""
     if window is None:
         return grid
     column, row, width, height = window
     return Grid(grid.crs, _core.moved(grid.transform, column, row), (height, width))
 
 
-def told(datasets: Sequence[Any], onto: Onto) -> dict[str, Any]:
-    """Attributes: the operation between the datums, as the plan has it (one text per file where they differ), and the method."""
+def operation_attrs(datasets: Sequence[Any], onto: Onto) -> dict[str, Any]:
+    """Returns attributes: the operation between the datums, as in the plan (one text per file if they differ), and the method."""
     found = _core.files_onto(datasets, onto)
     operations = tuple(dict.fromkeys(file["operation"] for file in found))
     return {"coordinate_operation": operations[0] if len(operations) == 1 else operations, "resampling": onto.resampling}
 
 
 @dataclass(frozen=True, slots=True)
-class OntoOrigin:
-    """Where the pixels of a `Raster` come from that was read onto a grid. Called, it gives its attributes."""
+class GridOrigin:
+    """The origin of a `Raster` that was read onto a grid. Called, it returns the attributes."""
 
     datasets: Sequence[Any]
     onto: Onto
@@ -212,4 +212,4 @@ class OntoOrigin:
             attrs["mask_and_scale_dtype"] = Facts.of(self.datasets[0]).dtype.name
         if self.bands is not None:
             attrs["source_bands"] = tuple(band - 1 for band in self.bands)
-        return attrs | told(self.datasets, self.onto)
+        return attrs | operation_attrs(self.datasets, self.onto)

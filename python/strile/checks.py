@@ -1,4 +1,4 @@
-"""Checks the numbers that callers pass: whole where required, and the right count."""
+"""Checks arguments of callers, and converts them to plain Python types. Errors name the argument."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .pixel_window import Window
 
 
 def is_bool(value: Any) -> bool:
-    """Whether it is True or False, of Python or numpy."""
+    """Returns whether a value is True or False, of Python or numpy."""
     return isinstance(value, (bool, np.bool_))
 
 
 def whole(value: Any) -> int | None:
-    """A whole number, of Python or numpy; None for all else, True and False among it."""
+    """Returns a whole number of Python or numpy as an int, and None for anything else, including True and False."""
     if is_bool(value):
         return None
     try:
@@ -29,20 +29,20 @@ def whole(value: Any) -> int | None:
 
 
 def _numbers(values: Any) -> list[int | None]:
-    """Each of a list of numbers as a whole one, None for all else; also for a value that is not a list."""
+    """Returns each of a list of numbers as an int, None for those that are not whole; [None] for a value that is not a list."""
     if not is_listed(values):
         return [None]
     return [whole(value) for value in values]
 
 
 def device_of(device: Any, out: Any = None) -> str | None:
-    """The name of the device that a result lives on; None where `out` says it."""
+    """Returns the name of the device of a result; None if `out` determines it."""
     name = str(device)
     return None if out is not None and name == "cpu" else name
 
 
 def bands_of(bands: Any) -> list[int] | None:
-    """Numbers of bands, from 1; None for all of them."""
+    """Returns band numbers, which count from 1; None for all bands."""
     if bands is None:
         return None
     numbers = _numbers(bands)
@@ -55,7 +55,7 @@ def bands_of(bands: Any) -> list[int] | None:
 
 
 def dtype_of(value: Any, name: str) -> np.dtype[Any]:
-    """A type of numbers, by numpy's names."""
+    """Returns a numeric type, by the names of numpy."""
     try:
         # None is float64 to numpy.
         found = None if value is None else np.dtype(value)
@@ -67,26 +67,26 @@ def dtype_of(value: Any, name: str) -> np.dtype[Any]:
 
 
 def flag_of(value: Any, name: str) -> bool:
-    """True or False, of Python or numpy."""
+    """Returns True or False, of Python or numpy."""
     if not is_bool(value):
         raise TypeError(f"{name} is {value!r}: expected True or False")
     return bool(value)
 
 
 def choice_of(value: Any, name: str) -> bool | None:
-    """True, False or None, of Python or numpy."""
+    """Returns True, False or None, of Python or numpy."""
     if value is not None and not is_bool(value):
         raise TypeError(f"{name} is {value!r}: expected True, False or None")
     return None if value is None else bool(value)
 
 
 def truth_of(value: Any, name: str) -> bool:
-    """True or False, also as 1, 0 and None."""
+    """Returns True or False, also for 1, 0 and None."""
     return value if isinstance(value, bool) else value is not None and (whole(value) == 1 if whole(value) in (0, 1) else flag_of(value, name))
 
 
 def count_of(value: Any, name: str, least: int = 1) -> int | None:
-    """A whole number from `least` on, or None."""
+    """Returns a whole number of at least `least`, or None."""
     if value is None:
         return None
     number = whole(value)
@@ -98,7 +98,7 @@ def count_of(value: Any, name: str, least: int = 1) -> int | None:
 
 
 def index_of(value: Any, name: str) -> int:
-    """A whole number that counts from 0."""
+    """Returns a whole number that counts from 0."""
     number = count_of(value, name, 0)
     if number is None:
         raise TypeError(f"{name} is None: expected a whole number, from 0")
@@ -112,12 +112,12 @@ def text_of(value: Any, name: str) -> str:
 
 
 def method_of(resampling: Any) -> str:
-    """A method of resampling, also one of rasterio's."""
+    """Returns the name of a resampling method, also of one of rasterio."""
     return text_of(getattr(resampling, "name", resampling), "resampling")
 
 
 def path_of(value: Any, name: str) -> str:
-    """A path as text."""
+    """Returns a path as text."""
     try:
         path = os.fsdecode(os.fspath(value))
     except TypeError:
@@ -128,7 +128,7 @@ def path_of(value: Any, name: str) -> str:
 
 
 def number_of(value: Any, name: str) -> int | float:
-    """A number of Python or numpy, exact if it is whole; refuses text, True and False."""
+    """Returns a number of Python or numpy, exact if it is whole. Refuses text, True and False."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     number = whole(value)
@@ -140,7 +140,7 @@ def number_of(value: Any, name: str) -> int | float:
 
 
 def sides_of(size: Any, name: str = "size") -> tuple[int, int]:
-    """A width and a height: a pair, or one number for both."""
+    """Returns a width and a height, of a pair or of one number for both."""
     one = whole(size)
     sides = [one, one] if one is not None else _numbers(size)
     found = [side for side in sides if side is not None]
@@ -152,12 +152,12 @@ def sides_of(size: Any, name: str = "size") -> tuple[int, int]:
 
 
 def level_of(level: Any) -> int:
-    """A resolution level: 0 is full resolution, which None means, too."""
+    """Returns a resolution level; 0 and None are full resolution."""
     return 0 if level is None else index_of(level, "level")
 
 
 def level_of_overview(overview_level: Any) -> int:
-    """The level that rasterio's `overview_level` means: overviews count from 0, and None is full resolution."""
+    """Returns the level of an `overview_level` of rasterio: overviews count from 0, and None is full resolution."""
     if overview_level is None:
         return 0
     number = whole(overview_level)
@@ -170,7 +170,7 @@ def level_of_overview(overview_level: Any) -> int:
 
 
 def window_of(window: Any, *, boundless: bool = False) -> Window | None:
-    """A window that is given as a `Window`, (column, row, width, height), rasterio's `Window`, or a pair of slices."""
+    """Returns a window, given as a `Window`, (column, row, width, height), rasterio's `Window`, or a pair of slices."""
     if window is None:
         return None
     if hasattr(window, "col_off"):
@@ -178,7 +178,7 @@ def window_of(window: Any, *, boundless: bool = False) -> Window | None:
     else:
         numbers = list(window) if is_listed(window) else []
         if len(numbers) == 2:
-            (row, end_row), (column, end_column) = (_ends(part, window) for part in numbers)
+            (row, end_row), (column, end_column) = (ends_of(part, window) for part in numbers)
             numbers = [column, row, end_column - column, end_row - row]
     try:
         whole = len(numbers) == 4 and all(int(number) == number for number in numbers)
@@ -199,7 +199,9 @@ def window_of(window: Any, *, boundless: bool = False) -> Window | None:
 
 
 def is_listed(values: Any) -> bool:
-    """Whether values can be iterated and are no text."""
+    """Returns whether a value can be iterated and is not text."""
+    if isinstance(values, list | tuple):
+        return True
     text = isinstance(values, str | bytes | bytearray)
     return not text and isinstance(values, Iterable) and getattr(values, "ndim", 1) != 0
 
@@ -210,8 +212,8 @@ def _rounding(window: Any) -> str:
     return "; round this one, `window.round_offsets().round_lengths()`"
 
 
-def _ends(part: Any, window: Any) -> tuple[Any, Any]:
-    """First and end of a slice, or of a pair of numbers."""
+def ends_of(part: Any, window: Any) -> tuple[Any, Any]:
+    """Returns first and end of a slice, or of a pair of numbers."""
     if isinstance(part, slice):
         if part.start is None or part.stop is None or part.step not in (None, 1):
             raise StrileError(f"window is {window!r}: expected slices with a start and an end, and no step")
@@ -224,7 +226,7 @@ def _ends(part: Any, window: Any) -> tuple[Any, Any]:
 
 
 def storage_options_of(given: Any) -> dict[str, Any] | None:
-    """Options of a bucket. Values may be secrets, so messages show none."""
+    """Returns options of a bucket. Values may be secrets, so messages show none."""
     if given is None:
         return None
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):

@@ -1,8 +1,8 @@
-"""What an array says about itself, in one form: the attributes of `open_geotiff`.
+"""Reads the metadata of an array into one form: the attributes of `open_geotiff`.
 
-Arrays of `open_geotiff` and `strile.read` say it in `attrs`. Arrays of the xarray engine, and of rioxarray, say it as
-CF and rioxarray do: in `attrs`, in `encoding` and in coordinates; what these have no words for (tags, colours, items of
-bands) the engine keeps in `encoding["strile"]`. Arrays of other origin may set the same attributes. No pixel is looked at.
+Arrays of `open_geotiff` and `strile.read` have it in `attrs`. Arrays of the xarray engine, and of rioxarray, have it where
+CF and rioxarray put it: in `attrs`, in `encoding` and in coordinates. Tags, colours and items of bands, which have no place there,
+are in `encoding["strile"]`. Other arrays may set the same attributes. Pixels are not read.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..asked import is_listed, number_of
+from ..checks import is_listed, number_of
 from ..constants import CONTRACT
 from ..errors import StrileError
 from .layout import BAND_NAMES
 
 KEPT = "strile"
-"""Key of `encoding` under which the engine keeps what attributes have no words for."""
+"""Key of `encoding` under which the engine keeps metadata that attributes have no names for."""
 
 ORIGINAL = "original_shape"
 """Key of `encoding` that an array of `open_geotiff` has as long as it holds pixels of its file: the shape of the file."""
@@ -30,12 +30,12 @@ RESERVED = frozenset(
     grid_mapping crs crs_wkt transform spatial_ref res is_tiled AREA_OR_POINT coordinates dtype rotated_affine
     raster_type standard_name axis""".split()
 )
-"""Attributes of rioxarray and CF that are no items of the file."""
+"""Attributes of rioxarray and CF that are not metadata items of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How values of a decoded array are stored: what xarray's engines note, and rioxarray's writer applies."""
+    """How the file stores values of a decoded array: engines of xarray note it, and rioxarray's writer applies it."""
 
     dtype: np.dtype[Any] | None
     scales: tuple[float, ...]
@@ -43,9 +43,9 @@ class Encoding:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """`bands`: which bands of its file an array has, from 0; None where that is not known. `unchanged`: it holds the pixels
-    of its file; `whole`: all of them. `words` are further keys of the core's `raster`, which come before what tags say."""
+class ArrayMetadata:
+    """The metadata of an array. `bands` are the bands of its file that it has, from 0; None if they are not known. `unchanged`: the array
+    holds pixels of its file; `whole`: all of them. `keywords` are further keywords of the core's `RasterSpec`, which override tags."""
 
     attrs: Mapping[Any, Any]
     bands: tuple[int, ...] | None = None
@@ -58,14 +58,14 @@ class Said:
     """Attribute and colour tables that the file has beside it: `reading.sidecars.Tables`."""
     mask: Any = None
     """A `FileMask`, or "image" or "alpha" where pixels that the file masks are NaN."""
-    words: dict[str, Any] = field(default_factory=dict)
+    keywords: dict[str, Any] = field(default_factory=dict)
 
 
-def said_by(data: Any, attrs: Mapping[Any, Any], count: int) -> Said:
-    """`data`: a DataArray, or None for an array without coordinates; `count` is the number of its bands."""
+def metadata_of(data: Any, attrs: Mapping[Any, Any], count: int) -> ArrayMetadata:
+    """Returns the metadata of `data`: a DataArray, or None for an array without coordinates. `count` is the number of its bands."""
     encoding: Mapping[Any, Any] = {} if data is None else data.encoding
     if data is None or CONTRACT in attrs or not _is_of_an_engine(encoding):
-        words = _words(attrs, data, count, None)
+        keywords = _names_and_units(attrs, data, count, None)
         # xarray keeps the attributes of a result and drops its encoding.
         unchanged = data is None or ORIGINAL in encoding
         whole = data is None or encoding.get(ORIGINAL) == data.shape
@@ -74,50 +74,50 @@ def said_by(data: Any, attrs: Mapping[Any, Any], count: int) -> Said:
         bits = encoding.get("nbits", attrs.get("nbits") if data is None else None)
         tables = encoding.get("tables", attrs.get("tables") if data is None else None)
         found = _bands(data, attrs, count)
-        return Said(attrs, found, None, unchanged, whole and not scaled, bits, tables, mask, words)
+        return ArrayMetadata(attrs, found, None, unchanged, whole and not scaled, bits, tables, mask, keywords)
     kept = dict(encoding.get(KEPT) or {})
     shown = kept.pop("shown", {})
     alone = kept.pop("band", None)
     bands = _from_one(_bands(data, attrs, count)) if alone is None else (int(alone),)
-    said: dict[Any, Any] = {CONTRACT: None, **kept}
+    stated: dict[Any, Any] = {CONTRACT: None, **kept}
     is_point = str(attrs.get("AREA_OR_POINT", "")).lower() == "point"
     if is_point:
-        said["raster_type"] = "point"
+        stated["raster_type"] = "point"
     copied = ("nodata", "nodatavals", "_FillValue", "crs", "crs_wkt", *(() if is_point else ("transform",)))
-    said |= {key: attrs[key] for key in copied if key in attrs}
-    if "_FillValue" not in said and encoding.get("_FillValue") is not None:
-        said["_FillValue"] = encoding["_FillValue"]
+    stated |= {key: attrs[key] for key in copied if key in attrs}
+    if "_FillValue" not in stated and encoding.get("_FillValue") is not None:
+        stated["_FillValue"] = encoding["_FillValue"]
     names = {
         key: _selected(attrs.get(key), bands) if _same(shown.get(key), attrs.get(key)) else attrs.get(key)
         for key in ("long_name", "units")
     }
-    words = _words(names, data, count, bands)
+    keywords = _names_and_units(names, data, count, bands)
     own = {key: value for key, value in attrs.items() if key not in RESERVED and not str(key).startswith("TIFFTAG_")}
     added = [(str(key), _text(value), "", None) for key, value in own.items() if not _same(shown.get(key), value)]
     if added:
-        words["items"] = added
+        keywords["items"] = added
     gone = [str(key) for key in shown if key not in attrs and key not in RESERVED]
     if gone:
-        words["dropped_items"] = gone
-    words |= {**_scaling(encoding, count, bands), **_scaling(attrs, count, bands)}
+        keywords["dropped_items"] = gone
+    keywords |= {**_scaling(encoding, count, bands), **_scaling(attrs, count, bands)}
     stored = _encoding(encoding, count, bands)
     height, width = tuple(kept.pop("shape", (None, None)))[-2:]
     whole = (data.sizes.get("y"), data.sizes.get("x")) == (height, width)
-    if said.get("gcps") and not whole:
-        del said["gcps"]
+    if stated.get("gcps") and not whole:
+        del stated["gcps"]
         warnings.warn(
             "control points are not written: the array has other rows and columns than its file, and no coordinates say "
             "which; select pixels when the file is opened",
             UserWarning,
             stacklevel=5,
         )
-    mask, bits = said.pop("mask", None), said.pop("nbits", None)
-    tables = said.pop("tables", None)
-    return Said(said, bands, stored, True, whole, bits, tables, mask, words)
+    mask, bits = stated.pop("mask", None), stated.pop("nbits", None)
+    tables = stated.pop("tables", None)
+    return ArrayMetadata(stated, bands, stored, True, whole, bits, tables, mask, keywords)
 
 
 def _selected(values: Any, bands: tuple[int, ...] | None) -> Any:
-    """Of one value for each band of the file, those of the bands that an array has."""
+    """Selects, of one value for each band of the file, those of the bands that an array has."""
     if bands is None or not isinstance(values, (list, tuple)) or max(bands) >= len(values):
         return values
     return [values[band] for band in bands]
@@ -128,7 +128,7 @@ def _is_of_an_engine(encoding: Mapping[Any, Any]) -> bool:
 
 
 def _bands(data: Any, attrs: Mapping[Any, Any], count: int) -> tuple[int, ...] | None:
-    """The numbers that the band coordinate has, where it has one."""
+    """Returns the bands of the file that the attributes or the band coordinate name."""
     chosen = attrs.get("source_bands")
     if chosen is None and attrs.get("source_band") is not None:
         chosen = (attrs["source_band"],)
@@ -148,24 +148,24 @@ def _bands(data: Any, attrs: Mapping[Any, Any], count: int) -> tuple[int, ...] |
 
 
 def _from_one(bands: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """The engine counts bands from 1."""
+    """Returns bands that count from 0. The engine counts from 1."""
     return None if bands is None or min(bands) < 1 else tuple(band - 1 for band in bands)
 
 
-def _words(said: Mapping[Any, Any], data: Any, count: int, bands: tuple[int, ...] | None) -> dict[str, Any]:
-    """Names and units of bands: `long_name` and `units` as rioxarray has them, or a band coordinate of texts."""
-    words: dict[str, Any] = {}
+def _names_and_units(stated: Mapping[Any, Any], data: Any, count: int, bands: tuple[int, ...] | None) -> dict[str, Any]:
+    """Returns names and units of bands: `long_name` and `units` as rioxarray has them, or a band coordinate of texts."""
+    keywords: dict[str, Any] = {}
     for attr, key in (("long_name", "band_descriptions"), ("units", "band_units")):
-        values = _each(said.get(attr), count, attr)
+        values = _each(stated.get(attr), count, attr)
         if values is not None:
-            words[key] = values
-    if "band_descriptions" not in words and data is not None and bands is None:
+            keywords[key] = values
+    if "band_descriptions" not in keywords and data is not None and bands is None:
         name = next((name for name in data.coords if str(name).lower() in BAND_NAMES), None)
         if name is not None:
             labels = np.atleast_1d(np.asarray(data.coords[name].values)).tolist()
             if len(labels) == count and all(isinstance(label, str) for label in labels):
-                words["band_descriptions"] = labels
-    return words
+                keywords["band_descriptions"] = labels
+    return keywords
 
 
 def _each(value: Any, count: int, name: str) -> list[str | None] | None:
@@ -187,16 +187,16 @@ def _each(value: Any, count: int, name: str) -> list[str | None] | None:
 
 
 def _scaling(attrs: Mapping[Any, Any], count: int, bands: tuple[int, ...] | None) -> dict[str, Any]:
-    """Scales and offsets that the file states: those that are applied are in the encoding, others are attributes."""
-    words: dict[str, Any] = {}
+    """Returns scales and offsets of the file: those that were applied are in the encoding, others are attributes."""
+    keywords: dict[str, Any] = {}
     for one, several, key, neutral in (
         ("scale_factor", "scales", "scales", 1.0),
         ("add_offset", "offsets", "offsets", 0.0),
     ):
         values = _numbers(attrs, one, several, count, bands)
         if values is not None and any(value != neutral for value in values):
-            words[key] = list(values)
-    return words
+            keywords[key] = list(values)
+    return keywords
 
 
 def _encoding(encoding: Mapping[Any, Any], count: int, bands: tuple[int, ...] | None) -> Encoding | None:
@@ -209,11 +209,11 @@ def _encoding(encoding: Mapping[Any, Any], count: int, bands: tuple[int, ...] | 
 
 
 def _numbers(
-    said: Mapping[Any, Any], one: str, several: str, count: int, bands: tuple[int, ...] | None
+    stated: Mapping[Any, Any], one: str, several: str, count: int, bands: tuple[int, ...] | None
 ) -> tuple[float, ...] | None:
-    if said.get(one) is not None:
-        return (float(number_of(said[one], one)),) * count
-    values = _selected(said.get(several), bands)
+    if stated.get(one) is not None:
+        return (float(number_of(stated[one], one)),) * count
+    values = _selected(stated.get(several), bands)
     if values is None:
         return None
     if not is_listed(values):

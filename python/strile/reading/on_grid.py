@@ -1,6 +1,6 @@
-"""`open_geotiff` onto a grid: one file or several, eager, lazy and on a GPU.
+"""Opens files on a grid for `open_geotiff`: one or several, eager, lazy and on a GPU.
 
-The result is described by the grid and by what the files say of their values. Tags and metadata of the files are not carried over: they
+The result follows from the grid, and from type, nodata and scaling of the files. Tags and metadata of the files are not carried over: they
 describe other pixels."""
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 from .. import _core
 from ..errors import StrileError
 from ..facts import Facts
-from ..onto import PLACED, grid_of, onto_of, told
-from . import cuda, eager, lazy, opened, vrt
+from ..grid_options import PLACED, grid_of, onto_of, operation_attrs
+from . import cuda, eager, opened, vrt
 from .arguments import Arguments, check
-from .description import Description, band_numbers, made_type, result_type
+from .description import Description, band_numbers, labels_of, made_type, result_type, whole_shape
 from .request import Request
 
 if TYPE_CHECKING:
@@ -24,18 +24,16 @@ if TYPE_CHECKING:
     from .._core import Grid
 
 KEYWORDS = ("grid", "like", "crs", "resolution", "bounds", "shape", "polygon")
-"""Any of them makes a read onto a grid."""
+"""Keywords that ask for a read onto a grid."""
 
 
 def is_wanted(given: dict[str, Any]) -> bool:
-    """Whether keywords ask for a read onto a grid."""
+    """Returns whether keywords ask for a read onto a grid."""
     return any(given[name] is not None for name in KEYWORDS)
 
 
 def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
-    """The call of `open_geotiff`; `source` may be a list."""
-    from .. import progress as bars
-
+    """Serves a call of `open_geotiff` with a grid. `source` may be a list."""
     several = isinstance(source, list | tuple)
     if several and not source:
         raise StrileError("expected at least one file to read onto the grid, got an empty list")
@@ -46,7 +44,7 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
             raise StrileError(f"{name} cannot be combined with a grid: pass bounds= or a grid of the part")
     if call.gpu:
         cuda.require()
-    mosaics = [vrt.inspect(call.source, call.band, call.band_nodata) if call.source.is_vrt else None for call in calls]
+    mosaics = [vrt.inspect(call) for call in calls]
     datasets = [
         opened.dataset(call.source, level=1, missing=call.missing_sources if mosaic else "raise", dtype=mosaic.dtype if mosaic else None)
         for call, mosaic in zip(calls, mosaics, strict=True)
@@ -55,14 +53,7 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
     if call.gpu:
         reason = _core.plan_onto(datasets, description.request.options((0, 0, 1, 1), alone=True)).fallback
         cuda.report(reason, str(call.source), call.strict_gpu, stacklevel=4)
-    if call.chunks is not None:
-        array = lazy.read(description, lazy.sizes(description, call.chunks))
-    else:
-        array = eager.read(description, datasets, bars.resolve(call.progress, str(call.source)))
-    if not several and not call.source.is_object:
-        array.encoding["source"] = call.source.shown
-    array.encoding["original_shape"] = description.original_shape
-    return array
+    return eager.array_of(call, description, datasets)
 
 
 def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mosaic | None], given: dict[str, Any]) -> Description:
@@ -95,52 +86,35 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
         attrs["mask_and_scale_dtype"] = stored.name
     if call.band is not None and count > 1:
         attrs["source_band"] = call.band
-    attrs |= told(datasets, onto)
-    request = Request(
-        sources=tuple(one.source if one.chunks is None else one.source.anywhere() for one in calls),
-        versions=tuple(tuple(dataset.version) for dataset in datasets),
-        types=tuple(None if mosaic is None else mosaic.dtype for mosaic in mosaics),
-        level=1 if onto.level is None else onto.level,
-        reduce=0,
-        bands=bands,
-        flat=flat,
-        turn=None,
-        onto=onto,
-        masked=masked,
-        scaling=scaling,
-        made=made,
-        looked_for=nodata,
-        dtype=dtype,
-        max_pixels=call.max_pixels,
-        max_cloud_bytes=call.max_cloud_bytes,
-        missing=call.missing_sources,
-        gpu=call.gpu,
-    )
+    attrs |= operation_attrs(datasets, onto)
+    request = Request.of(
+        calls, datasets, types=tuple(None if mosaic is None else mosaic.dtype for mosaic in mosaics), level=1 if onto.level is None else onto.level,
+        reduce=0, bands=bands, turn=None, onto=onto, masked=masked, scaling=scaling, made=made, searched_value=nodata, dtype=dtype,
+    )  # fmt: skip
     height, width = grid.shape
     if call.chunks is None:
         request.check(datasets[0], (0, 0, height, width))
     datasets[0].check_size(height + width, 8 * (height + width), max_pixels=None)
-    coords = _coordinates(grid, given["like"]) if call.parse_coordinates else {}
+    labels = _coordinates(grid, given["like"]) if call.parse_coordinates else {}
     if not flat:
-        coords["band"] = np.arange(len(bands), dtype=np.int64)
-    full = first.level()
+        labels["band"] = np.arange(len(bands), dtype=np.int64)
     return Description(
         window=(0, 0, height, width),
         dims=("y", "x") if flat else ("y", "x", "band"),
         shape=(height, width) if flat else (height, width, len(bands)),
-        coords=coords,
+        coords={name: labels_of(name, numbers) for name, numbers in labels.items()},
         attrs=attrs,
         name=call.default_name if call.default_name is not None else call.source.stem,
         request=request,
         holes=[],
         sources=[],
-        original_shape=(full.height, full.width) if full.bands == 1 else (full.height, full.width, full.bands),
+        original_shape=whole_shape(first.level()),
         level=None,
     )
 
 
 def _coordinates(grid: Grid, like: Any) -> dict[str, Any]:
-    """Pixel centres: those of the array that the grid is like, to the last bit, so that the two align. A turned grid has none."""
+    """Returns pixel centres: those of the array that the grid is like, to the last bit, so that the two align. A turned grid has none."""
     a, b, c, d, e, f = grid.transform
     if b or d:
         return {}

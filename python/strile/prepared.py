@@ -1,4 +1,4 @@
-"""What `strile.read` and `strile.plan` are asked for: open files, and the options of the core. `plan` is here."""
+"""Prepares `strile.read` and `strile.plan`: open files, and the options of the core."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core, onto
+from . import _core, grid_options
 from ._core import Execution, Meaning, Place, ReadOptions
-from .asked import bands_of, device_of, flag_of, index_of, level_of, text_of, window_of
+from .checks import bands_of, device_of, flag_of, index_of, level_of, text_of, window_of
 from .origin import Origin
 from .reading import opened
 from .reading.arguments import halvings, pixel_limit
-from .reading.source import PLACES, Source
+from .reading.source import SOURCE_KEYWORDS, Source
 
 
 @dataclass(frozen=True)
-class Requested:
-    """Pixels of one file, or of files on a grid. `origin` gives the attributes of the result."""
+class PreparedRead:
+    """A read of one file, or of files onto a grid. `origin` makes the attributes of the result."""
 
     files: list[Any]
     options: ReadOptions
@@ -37,7 +37,7 @@ class Requested:
 
 
 def execution_of(given: Mapping[str, Any]) -> Execution:
-    """How a read is carried out, by keywords of readers."""
+    """Returns how a read is carried out, by keywords of readers."""
     return Execution(
         decode_on=text_of(given["decode_on"], "decode_on"),
         max_pixels=pixel_limit(given["max_pixels"]),
@@ -45,25 +45,25 @@ def execution_of(given: Mapping[str, Any]) -> Execution:
     )
 
 
-def requested(path: Any, given: Mapping[str, Any]) -> Requested:
-    """The request of the keywords of `strile.read`, of which `strile.plan` has most."""
+def prepare(path: Any, given: Mapping[str, Any]) -> PreparedRead:
+    """Prepares a read by the keywords of `strile.read`, of which `strile.plan` has most."""
     masked, unpack = flag_of(given["masked"], "masked"), flag_of(given["unpack"], "unpack")
     page, reduce, level = index_of(given["page"], "page"), halvings(given["reduce"]), given["level"]
-    places = {name: given[name] for name in PLACES}
+    places = {name: given[name] for name in SOURCE_KEYWORDS}
     has_grid = given["grid"] is not None or given["polygon"] is not None
     wanted = None
     if has_grid:
-        onto.refuse_with_grid({"size": given.get("size"), "reduce": reduce})
+        grid_options.refuse_with_grid({"size": given.get("size"), "reduce": reduce})
         files, source = opened.datasets(path, places), None
         grid = given["grid"]
         if grid is None:
-            onto.refuse_with_polygon({"window": given["window"], "level": level})
-            grid = onto.own_grid(files[0], given["polygon"], given["polygon_crs"], given["datum_shift"])
-        keywords = {name: given[name] for name in (*onto.OF_GRIDS, "polygon")}
-        wanted = onto.onto_of(grid, resampling=given["resampling"], level=level, **keywords)
+            grid_options.refuse_with_polygon({"window": given["window"], "level": level})
+            grid = grid_options.own_grid(files[0], given["polygon"], given["polygon_crs"], given["datum_shift"])
+        keywords = {name: given[name] for name in (*grid_options.OF_GRIDS, "polygon")}
+        wanted = grid_options.onto_of(grid, resampling=given["resampling"], level=level, **keywords)
         level = 0
     else:
-        onto.refuse_without_grid(given)
+        grid_options.refuse_without_grid(given)
         level = level_of(level)
         is_open = hasattr(path, "_opened")
         source = path._source if is_open else Source.of(path, **places)
@@ -74,11 +74,11 @@ def requested(path: Any, given: Mapping[str, Any]) -> Requested:
     options = ReadOptions(place, Meaning(masked=masked, unpack=unpack), execution=execution_of(given), device=device)
     origin: Callable[[], dict[str, Any]]
     if wanted is not None:
-        origin = onto.OntoOrigin(files, wanted, window, bands, masked, unpack)
+        origin = grid_options.GridOrigin(files, wanted, window, bands, masked, unpack)
     else:
         assert source is not None
         origin = Origin(files[0], source, page, level, reduce, window, bands, masked, unpack)
-    return Requested(files, options, origin)
+    return PreparedRead(files, options, origin)
 
 
 def plan(
@@ -118,8 +118,8 @@ def plan(
     rpc_height: float | None = None,
     rpc_dem: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 ) -> _core.Plan:
-    """The plan of a read: engine and reason, blocks, byte ranges, memory; `print(plan.explain())`.
+    """Returns the plan of a read without reading pixels: engine and reason, blocks, byte ranges, memory. `print(plan.explain())` shows it.
 
-    The keywords are those of `strile.read`. With `grid` the plan also says which level of each file is read, and the operation between
+    The keywords are those of `strile.read`. With `grid` the plan also has the level that each file is read at, and the operation between
     the datums."""
-    return requested(source, locals()).plan()
+    return prepare(source, locals()).plan()
