@@ -25,11 +25,12 @@ pub(crate) fn locate(
 ) -> Result<Vec<Option<Span>>> {
     let (offsets, sizes) = table_entries(source, &image.table, runs, cancel)?;
     let largest = (decoded_len as u64).saturating_mul(4).saturating_add(1 << 20);
+    let all = source.len();
     let span = |(offset, size): (u64, u64)| {
         if size == 0 {
             return None;
         }
-        let inside = source.len().saturating_sub(offset).max(1);
+        let inside = all.saturating_sub(offset).max(1);
         Some(Span { offset, len: size.min(inside).min(largest) })
     };
     Ok(offsets.into_iter().zip(sizes).map(span).collect())
