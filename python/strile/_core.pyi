@@ -541,7 +541,8 @@ def read_onto(
 def plan_onto(files: Sequence[Dataset], options: ReadOptions) -> Plan:
     """The plan of `read_onto`."""
 def files_onto(files: Sequence[Dataset], onto: Onto) -> list[dict[str, Any]]:
-    """How each file is put onto the grid: name, level, ratio (its pixels along one of the grid), operation (text), accuracy, codes."""
+    """How each file is put onto the grid: name, level, ratio (its pixels along one of the grid), operation (text), accuracy, codes, and
+    is_outside: whether it certainly does not lie under the grid."""
 def placed(
     dataset: Dataset, placement: Placement, level: int, row: int, column: int, *, shifted: bool = False, allow_unparseable_crs: bool = False
 ) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
         attrs["mask_and_scale_dtype"] = stored.name
     if call.band is not None and count > 1:
         attrs["source_band"] = call.band
-    attrs |= told(datasets, onto)
+    attrs |= told(datasets, onto, stacklevel=5)
     request = Request(
         sources=tuple(one.source if one.chunks is None else one.source.anywhere() for one in calls),
         versions=tuple(tuple(dataset.version) for dataset in datasets),
