@@ -396,9 +396,12 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Per band: `band`, and the figures asked for (`statistics`, `histogram`, `checksum`), of pixels within the polygon."""
 
-def sample(source: Dataset, places: bytes, bands: Sequence[int], crs: Any = None) -> tuple[str, bytes, bytes]:
-    """Values at places (pairs of 64-bit floats, in the reference system `crs` or that of the file): dtype, values (place, band), and
-    whether each is valid."""
+def check_target(path: str) -> None:
+    """Refuses the name of a file that ends as those of another format than TIFF do."""
+
+def sample(source: Dataset, places: bytes, bands: Sequence[int], crs: Any = None) -> tuple[str, bytes, bytes, int]:
+    """Values at places (pairs of 64-bit floats, in the reference system `crs` or that of the file): dtype, values (place, band),
+    whether each is valid, and the number of places outside the image."""
 
 def picture(samples: bytes, dtype: str, valid: bytes, shape: tuple[int, int]) -> bytes:
     """A PNG of samples (band, row, column) of one or three bands, stretched from the 2nd to the 98th percentile. `valid` has a byte for each
