@@ -192,6 +192,13 @@ fn with_values(sentence: &str) -> String {
     sentence.replace("pass `allow_unparseable_crs`", "pass allow_unparseable_crs=True")
 }
 
+/// Warns. The place that is shown is `level` calls of Python above.
+pub(crate) fn warning(py: Python<'_>, sentence: &str, level: u32) -> PyResult<()> {
+    let sentence = strile::tiff::printable(sentence);
+    let class = py.get_type::<pyo3::exceptions::PyUserWarning>();
+    py.import("warnings")?.call_method1("warn", (sentence.as_ref(), class, level)).map(drop)
+}
+
 /// Warns that something was gone on without. The place that is shown is `level` calls of Python above.
 pub(crate) fn fallback_warning(py: Python<'_>, sentence: &str, level: u32) -> PyResult<()> {
     let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
