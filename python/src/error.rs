@@ -185,7 +185,7 @@ fn words_of(error: &io::Error) -> String {
 
 /// The library names options as Rust and the command line have them too; some take a value here.
 fn with_values(sentence: &str) -> String {
-    let sentence = sentence.replace("(`overwrite`)", "(`overwrite=True`)");
+    let sentence = sentence.replace("set `overwrite`", "pass overwrite=True");
     let sentence = sentence.replace("`sidecars = never`", "`sidecars='never'`");
     let sentence = sentence.replace("pass `allow_rotated`", "pass allow_rotated=True");
     let sentence = sentence.replace("pass `mixed_nodata`", "pass band_nodata='first'");

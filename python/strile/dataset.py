@@ -68,7 +68,7 @@ def open(
 
     Sources of a VRT may lie in its own folder, in `allowed_roots`, on `allowed_hosts`, or anywhere with `allow_outside`.
     `storage_options`, `anonymous` and `sidecars` are those of `open_geotiff`."""
-    if mode != "r":
+    if not isinstance(mode, str) or mode != "r":
         raise StrileError(f"mode is {mode!r}: expected 'r', files are opened for reading; strile.to_geotiff and strile.convert write files")
     where = Source.of(
         source, allow_outside=allow_outside, allowed_roots=allowed_roots, allowed_hosts=allowed_hosts,

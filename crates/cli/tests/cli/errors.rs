@@ -28,8 +28,8 @@ fn bad_input_is_told_in_one_sentence() {
             "dump dem.tif --window 0,0,0,5",
             "dem.tif: window 0,0,0,5 is not inside the image of 70 × 50 pixels (a window is column,row,width,height)",
         ),
-        ("dump dem.tif --band 2", "dem.tif: there is no band 2, the image has 1 (from 1)"),
-        ("dump dem.tif --band 0", "dem.tif: there is no band 0, the image has 1 (from 1)"),
+        ("dump dem.tif --band 2", "dem.tif: there is no band 2: the image has 1 band, counted from 1"),
+        ("dump dem.tif --band 0", "dem.tif: there is no band 0: the image has 1 band, counted from 1"),
         ("dump dem.tif --page 1", "dem.tif: there is no page 1, the file has 1 (from 0)"),
         ("dump dem.tif --level 2", "dem.tif: there is no level 2, page 0 has 2 (0 is full resolution)"),
         (
@@ -79,7 +79,7 @@ fn a_memory_limit_names_need_and_option() {
     bench.file("dem.tif", &dem().1);
     let run = bench.run("dump dem.tif --memory 1KiB --format raw");
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("the decoded image needs 4480 bytes of memory"), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot take 4480 bytes of memory for the decoded image"), "{}", run.stderr);
     assert!(run.stderr.contains("`--memory`"), "{}", run.stderr);
 }
 
