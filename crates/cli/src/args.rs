@@ -43,7 +43,7 @@ use strile::tiff::gdal::NoData;
 use strile::tiff::geo::Crs;
 use strile::vrt::{Missing, VrtOptions};
 use strile::{OpenOptions, Processor, ReadOptions};
-use values::{parse_bbox, parse_size, parse_tolerance, parse_window};
+use values::{parse_bbox, parse_count, parse_size, parse_tolerance, parse_window};
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
 #[derive(Debug, Parser)]
@@ -316,7 +316,7 @@ pub struct DecodeArgs {
 #[derive(Debug, Args)]
 pub struct EngineArgs {
     /// Number of threads; one per core by default
-    #[arg(short = 'j', long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N", value_parser = parse_count::<NonZeroUsize>)]
     pub threads: Option<NonZeroUsize>,
     /// Memory limit, such as 2GiB; by default three quarters of what this process may use
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

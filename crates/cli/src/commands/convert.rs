@@ -2,7 +2,7 @@
 
 use super::convert_many;
 use crate::args::ConvertArgs;
-use crate::failure::{Failure, Outcome, tell};
+use crate::failure::{Failure, Outcome, tell, with_flags};
 use crate::geo::{bbox_in_file, box_in_file, cutline};
 use crate::input::Session;
 use crate::output::{print, stdout_for_binary};
@@ -73,7 +73,7 @@ pub(super) fn told(
 
 /// Describes what a conversion will do, and its requests to servers.
 pub(super) fn explained(conversion: &Conversion<'_>, context: &Context) -> Result<String, Failure> {
-    let mut text = conversion.explain().trim_end().to_owned();
+    let mut text = with_flags(conversion.explain().trim_end());
     if let Some(Requests { count: requests, bytes, is_least }) = conversion.requests(context)? {
         let least = if is_least { "at least " } else { "" };
         let (requests, bytes) = (count(requests as u64, "request"), strile::bytes::human(bytes));
