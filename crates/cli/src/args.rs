@@ -151,7 +151,7 @@ pub struct IndexArgs {
 /// Show how two files differ: size, type, pixels, georeferencing, metadata, tags.
 ///
 /// Compares all pages with their overviews and masks. NaN equals NaN, and -0 equals 0. Exit 0: equal; 1: different, first
-/// difference first; 2: could not be compared.
+/// difference first; 2: could not be compared. With --quiet, nothing is printed if they are equal.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
