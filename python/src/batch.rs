@@ -4,7 +4,7 @@ use crate::arguments::{Value, shown, word};
 use crate::array::View;
 use crate::dataset::Dataset;
 use crate::dict::dict;
-use crate::error::refused;
+use crate::error::{refused, warning};
 use crate::raster::{Raster, window_fault_pairs};
 use crate::reading::Result;
 use crate::request::{Execution, Meaning, Place};
@@ -232,7 +232,15 @@ pub(crate) fn read_batch<'py>(
     let (context, remote) = (execution.context()?, remote::options(remote));
     let asked = (&options, output.as_ref(), to, sufficient);
     let work = || read(all, windows, (&headers.kept, &remote), asked, &context);
-    call::run(py, &context.cancel, None, work)?.into_python(py, "a batch", out)
+    let (result, outside) = call::run(py, &context.cancel, None, work)?;
+    if let Some(problem) = outside {
+        let problem = problem.replace(
+            "set `bounds_crs` to their reference system",
+            "pass their reference system as bounds_crs=",
+        );
+        warning(py, &problem, 2)?;
+    }
+    result.into_python(py, "a batch", out)
 }
 
 fn read(
@@ -241,7 +249,7 @@ fn read(
     (headers, remote): (&strile::batch::Headers, &RemoteOptions),
     (options, output, to, sufficient): (&BatchOptions, Option<&BatchOutput>, Location, bool),
     context: &Context,
-) -> strile::Result<Result> {
+) -> strile::Result<(Result, Option<String>)> {
     let path = |file: &File| match file {
         File::Handle(_) => None,
         File::Path(path) => Some(path.clone()),
@@ -253,20 +261,25 @@ fn read(
         File::Path(_) => kept.next().map(Opened::Kept),
     };
     let files: Vec<Opened> = files.into_iter().filter_map(opened).collect();
+    // Windows of a grid may lie anywhere. What is wrong with a window is an error of the read.
+    let outside = match &options.onto {
+        None => strile::batch::outside(&files, &windows).ok().flatten(),
+        Some(_) => None,
+    };
     if let Some(size) = options.size.filter(|_| sufficient) {
         windows = strile::batch::sufficient_levels(&files, &windows, size)?;
     }
     let pixels = match (output, to) {
         (Some(output), _) => {
             let (_, faults) = strile::batch::read_batch_into(output, &files, &windows, options, context)?;
-            return Ok(Result::Filled(window_fault_pairs(&faults)));
+            return Ok((Result::Filled(window_fault_pairs(&faults)), outside));
         }
         (None, Location::Cuda(index)) => {
             strile::batch::read_batch_on_device(index, &files, &windows, options, context)?
         }
         (None, Location::Host) => strile::read_batch(&files, &windows, options, context)?,
     };
-    Ok(Result::Pixels(Raster::new(pixels)?))
+    Ok((Result::Pixels(Raster::new(pixels)?), outside))
 }
 
 /// Files that were left out, each with the reason.

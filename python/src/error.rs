@@ -185,11 +185,18 @@ fn words_of(error: &io::Error) -> String {
 
 /// Replaces names of options in a message by those of Python.
 fn with_values(sentence: &str) -> String {
-    let sentence = sentence.replace("(`overwrite`)", "(`overwrite=True`)");
+    let sentence = sentence.replace("set `overwrite`", "pass overwrite=True");
     let sentence = sentence.replace("`sidecars = never`", "`sidecars='never'`");
     let sentence = sentence.replace("pass `allow_rotated`", "pass allow_rotated=True");
     let sentence = sentence.replace("pass `mixed_nodata`", "pass band_nodata='first'");
     sentence.replace("pass `allow_unparseable_crs`", "pass allow_unparseable_crs=True")
+}
+
+/// Warns at the caller `level` calls of Python above.
+pub(crate) fn warning(py: Python<'_>, sentence: &str, level: u32) -> PyResult<()> {
+    let sentence = strile::tiff::printable(sentence);
+    let class = py.get_type::<pyo3::exceptions::PyUserWarning>();
+    py.import("warnings")?.call_method1("warn", (sentence.as_ref(), class, level)).map(drop)
 }
 
 /// Warns that something was skipped or done differently, at the caller `level` calls of Python above.

@@ -73,7 +73,7 @@ fn of_band<'py>(py: Python<'py>, band: &BandFigures) -> PyResult<Bound<'py, PyDi
 }
 
 /// Values at points: dtype, values (point, band), and a byte for each that is 1 if it is valid.
-type Sampled<'py> = (&'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+type Sampled<'py> = (&'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>, usize);
 
 /// Reads values of bands at points; `places` are pairs of 64-bit floats, in the reference system `crs` or in that of the file.
 #[pyfunction]
@@ -104,7 +104,8 @@ pub(crate) fn sample<'py>(
         input.sample(&places, &options, &context)
     })?;
     let valid: Vec<u8> = samples.valid.iter().map(|&valid| u8::from(valid)).collect();
-    Ok((samples.data_type.name(), PyBytes::new(py, &samples.values), PyBytes::new(py, &valid)))
+    let outside = samples.inside.iter().filter(|&&inside| !inside).count();
+    Ok((samples.data_type.name(), PyBytes::new(py, &samples.values), PyBytes::new(py, &valid), outside))
 }
 
 /// Makes a PNG of samples (band, row, column), stretched; `valid` has a byte for each, 0 for transparent pixels.

@@ -76,7 +76,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         convert::{convert, convert_many}, count::{count_missing}, crs::{crs}, dataset::{same_version},
         device::{devices}, figures::{measure, sample, picture}, mosaic::{one_array}, onto::{files},
         placement::{placement, scaled, moved, extent, pixel_size, labels, placed_at, stored_window},
-        reading::{read_files, plan_files}, remote::{check_host},
+        reading::{read_files, plan_files}, remote::{check_host}, sink::{check_target},
         vrt_index::{write_vrt, write_tiles, write_style, color_ramps}
     );
     module.add_function(wrap_pyfunction!(redacted, module)?)

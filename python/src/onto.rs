@@ -200,6 +200,6 @@ fn file_dict<'py>(py: Python<'py>, file: &WarpFile) -> PyResult<Bound<'py, PyDic
     let codes: Vec<Option<u32>> = operation.steps.iter().map(|step| step.code).collect();
     let text = operation.to_string();
     Ok(dict!(
-        py; file { name, level, ratio }, "operation" => text, "accuracy" => operation.accuracy, "codes" => codes,
+        py; file { name, level, ratio, is_outside }, "operation" => text, "accuracy" => operation.accuracy, "codes" => codes,
     ))
 }

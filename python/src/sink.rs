@@ -13,7 +13,10 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use strile::Cancel;
-use strile::io::{FileSink, RemoteOptions, RemoteSink, Sink, Spool, StreamSink, UploadOptions, is_remote};
+use strile::io::{
+    FileSink, RemoteOptions, RemoteSink, Sink, Spool, StreamSink, UploadOptions, is_remote, other_format,
+    redacted,
+};
 
 /// Returns the sink of a path, or of a URL of a bucket.
 pub(crate) fn at(
@@ -22,6 +25,7 @@ pub(crate) fn at(
     remote: &RemoteOptions,
     cancel: &Cancel,
 ) -> strile::Result<Box<dyn Sink>> {
+    check_name(path)?;
     let Some(url) = path.to_str().filter(|text| is_remote(text)) else {
         if *remote != RemoteOptions::new() {
             let problem =
@@ -32,6 +36,24 @@ pub(crate) fn at(
     };
     let upload = UploadOptions::new().overwrite(overwrite);
     Ok(Box::new(RemoteSink::create(url, remote, &upload, cancel)?))
+}
+
+/// Refuses names of other formats than TIFF.
+fn check_name(path: &Path) -> strile::Result<()> {
+    match other_format(path) {
+        None => Ok(()),
+        Some(end) => {
+            let problem =
+                format!("cannot write a TIFF to a name that ends in `.{end}`; name the file `….tif`");
+            Err(strile::Error::Request { file: redacted(&path.display().to_string()), problem })
+        }
+    }
+}
+
+/// Refuses names of other formats than TIFF.
+#[pyfunction]
+pub(crate) fn check_target(path: PathBuf) -> PyResult<()> {
+    check_name(&path).map_err(crate::error::exception)
 }
 
 /// Returns the sink that a target means; with no place for sidecars where none are wanted.

@@ -396,9 +396,12 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Returns per band: `band`, and the requested figures (`statistics`, `histogram`, `checksum`), of pixels within the polygon."""
 
-def sample(source: Dataset, places: bytes, bands: Sequence[int], crs: Any = None) -> tuple[str, bytes, bytes]:
-    """Reads values at points (pairs of 64-bit floats, in the reference system `crs` or that of the file): dtype, values (place, band), and
-    whether each is valid."""
+def check_target(path: str) -> None:
+    """Refuses the name of a file that ends as those of another format than TIFF do."""
+
+def sample(source: Dataset, places: bytes, bands: Sequence[int], crs: Any = None) -> tuple[str, bytes, bytes, int]:
+    """Reads values at points (pairs of 64-bit floats, in the reference system `crs` or that of the file): dtype, values (place, band),
+    whether each is valid, and the number of points outside the image."""
 
 def picture(samples: bytes, dtype: str, valid: bytes, shape: tuple[int, int]) -> bytes:
     """Makes a PNG of samples (band, row, column) of one or three bands, stretched from the 2nd to the 98th percentile. `valid` has a byte for each
@@ -541,7 +544,8 @@ def read_onto(
 def plan_onto(files: Sequence[Dataset], options: ReadOptions) -> Plan:
     """Plans `read_onto`."""
 def files_onto(files: Sequence[Dataset], onto: Onto) -> list[dict[str, Any]]:
-    """Returns how each file is read onto the grid: name, level, ratio (its pixels along one of the grid), operation (text), accuracy, codes."""
+    """Returns how each file is read onto the grid: name, level, ratio (its pixels along one of the grid), operation (text), accuracy, codes, and
+    is_outside: whether it certainly does not lie under the grid."""
 def placed(
     dataset: Dataset, placement: Placement, level: int, row: int, column: int, *, shifted: bool = False, allow_unparseable_crs: bool = False
 ) -> dict[str, Any]:

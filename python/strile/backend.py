@@ -126,7 +126,7 @@ class StrileBackend(BackendEntrypoint):
         if onto is None:
             encoding[KEPT] = _kept(dataset, facts, level, attrs, array.shape)
         else:
-            attrs |= operation_attrs([dataset], onto)
+            attrs |= operation_attrs([dataset], onto, stacklevel=5)
             side = conventions.square_chunk(dtype.itemsize * shown.bands)
             encoding["preferred_chunks"] = {"y": min(side, height), "x": min(side, width), "band": shown.bands}
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))

@@ -94,6 +94,8 @@ def read_batch(
     - `points`: (file, x, y) with `size`: the pixel that holds the place is in the middle of the window, at
       (width // 2, height // 2).
 
+    Boxes and points that lie entirely outside their file are warned about: perhaps they are in another reference system.
+
     All windows have one size, or are resampled to `size` (width, height): `nearest`, `bilinear` between the four pixels
     around the centre (also where windows shrink, as in PyTorch; GDAL widens it then), or `average` of all that lie
     under it; nodata and pixels outside do not count. Bands count from 1.

@@ -405,10 +405,16 @@ def sample(
 ) -> Any:
     """Returns the values of bands at points (x, y) as an array (point, band); outside the file its nodata value, else 0.
 
-    `crs` is the reference system of the points, longitude before latitude, where it is not the file's; `masked` gives a masked array. This is
-    `strile sample`."""
+    `crs` is the reference system of the points, longitude before latitude, where it is not the file's; `masked` gives a masked array. Points
+    outside the file are counted in a warning. This is `strile sample`."""
     dataset = source if isinstance(source, Dataset) else open_dataset(source)
-    found = list(dataset.sample(points, bands, masked=masked, crs=crs))
+    outside: list[int] = []
+    found = list(dataset._sampled(points, bands, masked, crs, outside))
+    if sum(outside):
+        system = f"its reference system, {dataset.crs or 'none'}: pass crs= if they are in another" if crs is None else str(crs)
+        warnings.warn(
+            f"{dataset.name}: points outside the image: {sum(outside)}; coordinates are those of {system}", UserWarning, stacklevel=2
+        )
     if not found:
         return np.zeros((0, dataset.count if bands is None else len(bands)), dataset.dtypes[0])
     return np.ma.stack(found) if masked else np.stack(found)

@@ -52,6 +52,7 @@ _COLOURS = {"YCbCr_Y": "Y", "YCbCr_Cb": "Cb", "YCbCr_Cr": "Cr"}
 
 def open(
     source: str | os.PathLike[str] | Any,
+    mode: str = "r",
     *,
     allow_outside: bool = False,
     allowed_roots: Sequence[str | os.PathLike[str]] = (),
@@ -61,10 +62,13 @@ def open(
     store: Any = None,
     sidecars: str = "auto",
 ) -> Dataset:
-    """Opens a TIFF or a VRT: a path, a URL, a path in a `store`, or a binary file.
+    """Opens a TIFF or a VRT for reading: a path, a URL, a path in a `store`, or a binary file. The only `mode` is "r": files are
+    written by `strile.to_geotiff` and `strile.convert`.
 
     Sources of a VRT may lie in its own folder, in `allowed_roots`, on `allowed_hosts`, or anywhere with `allow_outside`.
     `storage_options`, `anonymous` and `sidecars` are those of `open_geotiff`."""
+    if not isinstance(mode, str) or mode != "r":
+        raise StrileError(f"mode is {mode!r}: expected 'r', files are opened for reading; strile.to_geotiff and strile.convert write files")
     where = Source.of(
         source, allow_outside=allow_outside, allowed_roots=allowed_roots, allowed_hosts=allowed_hosts,
         storage_options=storage_options, anonymous=anonymous, store=store, sidecars=sidecars,

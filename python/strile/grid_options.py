@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,9 +186,17 @@ def part(grid: Grid, window: Window | None) -> Grid:
     return Grid(grid.crs, _core.moved(grid.transform, column, row), (height, width))
 
 
-def operation_attrs(datasets: Sequence[Any], onto: Onto) -> dict[str, Any]:
-    """Returns attributes: the operation between the datums, as in the plan (one text per file if they differ), and the method."""
+def operation_attrs(datasets: Sequence[Any], onto: Onto, stacklevel: int | None = None) -> dict[str, Any]:
+    """Returns attributes: the operation between the datums, as in the plan (one text per file if they differ), and the method. With a
+    `stacklevel`, warns about a grid that no file lies under."""
     found = _core.files_onto(datasets, onto)
+    if stacklevel is not None and all(file["is_outside"] for file in found):
+        warnings.warn(
+            f"{found[0]['name']}: the target grid does not overlap the source, so no pixel has a value: check the bounds of the grid and "
+            "their reference system",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
     operations = tuple(dict.fromkeys(file["operation"] for file in found))
     return {"coordinate_operation": operations[0] if len(operations) == 1 else operations, "resampling": onto.resampling}
 

@@ -200,6 +200,8 @@ def open_geotiff(
     given = dict(locals())
     if on_grid.is_wanted(given):
         return on_grid.open_onto(source, given)
+    if isinstance(source, list | tuple):
+        raise TypeError("source is a list of files, which are read onto one grid: pass crs=, grid= or like= with it, or one file")
     refuse_without_grid(given, "grid=, like= or crs=", target_aligned=False, resampling="nearest")
     return _opened(check(source, given))
 

@@ -26,6 +26,8 @@ class PreparedRead:
 
     def read(self, **target: Any) -> Any:
         first, *others = self.files
+        if isinstance(self.origin, grid_options.GridOrigin):
+            grid_options.operation_attrs(self.files, self.origin.onto, stacklevel=4)
         found = _core.read_onto(self.files, self.options, **target) if others else first.read(self.options, **target)
         if target.get("out") is None:
             found.set_origin(self.origin)

@@ -78,6 +78,10 @@ class Values:
         `crs` is the reference system of the places, longitude before latitude: a code, "EPSG:n", WKT, a PROJ string, or an object of another package. By
         default it is the file's. `masked` masks what is outside, and what nodata, mask or alpha hide. Places are read in batches of 65,536: blocks
         that several of them share are decoded once per batch."""
+        yield from self._sampled(xy, indexes, masked, crs, [])
+
+    def _sampled(self, xy: Iterable[Any], indexes: Any, masked: bool, crs: Any, outside: list[int]) -> Iterator[Any]:
+        """`sample`, which adds the number of places outside the file to `outside`, once per batch."""
         one = whole(indexes) is not None
         bands = self._bands(self.indexes if indexes is None else [indexes] if one else indexes)
         if not is_listed(xy):
@@ -85,7 +89,8 @@ class Values:
         masked = flag_of(masked, "masked")
         for points in _batched(xy, 65_536):
             places = np.ascontiguousarray(_places(points)[:, :2], np.float64)
-            dtype, found, flags = _core.sample(self._opened(), places.tobytes(), bands, crs)
+            dtype, found, flags, missed = _core.sample(self._opened(), places.tobytes(), bands, crs)
+            outside.append(missed)
             values = np.frombuffer(bytearray(found), dtype).reshape(len(points), len(bands))
             valid = np.frombuffer(flags, bool).reshape(values.shape)
             for value, is_valid in zip(values, valid, strict=True):

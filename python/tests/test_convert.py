@@ -77,7 +77,7 @@ def test_scale_and_offset_are_applied_and_set(tmp_path):
 def test_nodata_is_never_scaled_and_has_to_fit(tmp_path):
     values = np.array([[[-9999.0, 0.0, 0.2, 7.0]]], dtype="float32")
     path = write(tmp_path / "dem.tif", values, nodata=-9999)
-    with pytest.raises(strile.StrileError, match="nodata -9999 .* cannot be stored as uint8; set `nodata`"):
+    with pytest.raises(strile.StrileError, match="nodata -9999 cannot be stored as uint8; set `nodata`"):
         strile.convert(path, tmp_path / "out.tif", dtype="uint8")
     assert not (tmp_path / "out.tif").exists()
     with pytest.warns(UserWarning, match="2 samples of valid pixels would have become nodata"):

@@ -278,6 +278,7 @@ def test_files_that_a_mosaic_cannot_lay_say_how_they_are_placed(tmp_path: Path) 
         "no georeference, so": write("none.tif", crs=None),
     }
     for words, path in files.items():
-        with pytest.raises(strile.StrileError, match=words):
+        with pytest.raises(strile.StrileError, match=words) as caught:
             strile.vrt([path], tmp_path / "a.vrt")
+        assert ("warp the file first (`strile warp`)" in str(caught.value)) == (path.name != "none.tif")
         assert not (tmp_path / "a.vrt").exists()

@@ -395,3 +395,17 @@ def test_a_mosaic_outside_its_folder_is_read_in_another_size(plain: Path, tmp_pa
     with pytest.raises(strile.StrileError, match="allow_outside"):
         strile.read(mosaic, window=(0, 0, 8, 8))
     assert np.array_equal(strile.read(mosaic, allow_outside=True, window=(0, 0, 8, 8)).numpy()[0], strile.open(plain).read(1)[:8, :8])
+
+
+def test_points_outside_the_file_are_told(plain: Path) -> None:
+    with pytest.warns(UserWarning, match="points outside the image: 2; coordinates are those of its reference system, EPSG:32633: pass crs="):
+        strile.sample(plain, [(14.9, 41.5), (15.1, 41.6)])
+    with pytest.warns(UserWarning, match="points outside the image: 1; coordinates are those of 4326$"):
+        strile.sample(plain, [(0.0, 0.0)], crs=4326)
+
+
+def test_a_handle_is_for_reading(plain: Path) -> None:
+    with strile.open(plain, "r") as file:
+        assert file.count
+    with pytest.raises(strile.StrileError, match="mode is 'w': expected 'r'.*to_geotiff"):
+        strile.open(plain, "w")

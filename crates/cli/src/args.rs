@@ -43,7 +43,7 @@ use strile::tiff::gdal::NoData;
 use strile::tiff::geo::Crs;
 use strile::vrt::{Missing, VrtOptions};
 use strile::{OpenOptions, Processor, ReadOptions};
-use values::{parse_bbox, parse_size, parse_tolerance, parse_window};
+use values::{parse_bbox, parse_count, parse_size, parse_tolerance, parse_window};
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
 #[derive(Debug, Parser)]
@@ -151,7 +151,7 @@ pub struct IndexArgs {
 /// Show how two files differ: size, type, pixels, georeferencing, metadata, tags.
 ///
 /// Compares all pages with their overviews and masks. NaN equals NaN, and -0 equals 0. Exit 0: equal; 1: different, first
-/// difference first; 2: could not be compared.
+/// difference first; 2: could not be compared. With --quiet, nothing is printed if they are equal.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -316,7 +316,7 @@ pub struct DecodeArgs {
 #[derive(Debug, Args)]
 pub struct EngineArgs {
     /// Number of threads; one per core by default
-    #[arg(short = 'j', long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N", value_parser = parse_count::<NonZeroUsize>)]
     pub threads: Option<NonZeroUsize>,
     /// Memory limit, such as 2GiB; by default three quarters of what this process may use
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

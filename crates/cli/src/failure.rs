@@ -74,7 +74,7 @@ impl Failure {
         match self {
             Self::Strile(error) => one_line(&with_flags(&without_number(&error.to_string()))),
             Self::Io(place, error) => one_line(&without_number(&format!("{place}: {error}"))),
-            Self::Request(sentence, _) => one_line(sentence),
+            Self::Request(sentence, _) => one_line(&with_flags(&without_number(sentence))),
             Self::Told => String::new(),
         }
     }
@@ -105,8 +105,12 @@ fn one_line(sentence: &str) -> String {
 
 /// Replaces option names of the library by flags.
 pub fn with_flags(message: &str) -> String {
-    const FLAGS: [(&str, &str); 19] = [
+    const FLAGS: [(&str, &str); 23] = [
+        ("set `overwrite`", "pass `--overwrite`"),
         ("`overwrite`", "`--overwrite`"),
+        ("set `nodata` to a value that", "set `-a_nodata` to a value that"),
+        ("`encode_on` chooses", "`--encode-on` chooses"),
+        ("set `datum_shift` to none", "pass `--datum-shift none` (`strile warp`)"),
         ("`memory`", "`--memory`"),
         ("`device_memory`", "`--device-memory`"),
         ("`missing=warn`", "`--missing warn`"),
@@ -131,8 +135,10 @@ pub fn with_flags(message: &str) -> String {
 
 /// Removes ` (os error 2)` from a system error: it adds nothing to the message.
 fn without_number(message: &str) -> String {
-    match message.find(" (os error ") {
-        Some(at) => message.get(..at).unwrap_or(message).to_owned(),
+    let number =
+        message.split_once(" (os error ").and_then(|(before, rest)| Some((before, rest.split_once(')')?)));
+    match number {
+        Some((before, (_, after))) => format!("{before}{after}"),
         None => message.to_owned(),
     }
 }

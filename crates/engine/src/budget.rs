@@ -30,7 +30,7 @@ pub struct Budget {
 
 /// A request the budget refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{purpose} needs {need} bytes of memory, {free} of the limit of {limit} are free")]
+#[error("cannot take {need} bytes of memory for {purpose}: {free} of the limit of {limit} are free")]
 pub struct BudgetError {
     /// Bytes requested.
     pub need: u64,

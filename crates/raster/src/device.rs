@@ -244,7 +244,7 @@ fn unusable(index: u32, reason: &str) -> String {
 pub(crate) fn choose_for_writing(encode_on: Processor) -> Reasoned<Choice> {
     match encode_on {
         Processor::Cpu => Ok(Choice::cpu("asked for")),
-        Processor::Auto => Ok(Choice::cpu("a GPU encodes where it is asked for")),
+        Processor::Auto => Ok(Choice::cpu("the default for encoding; `encode_on` chooses a GPU")),
         Processor::Cuda(index) => {
             let engine = holder(index, None)?;
             Ok(Choice { engine, processor: encode_on, ..Choice::cpu("asked for") })

@@ -1,6 +1,6 @@
 //! Sources and destinations of bytes: files, memory, streams, remote objects, or your own [`Source`] or [`Sink`].
 
-pub use crate::sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
+pub use crate::sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink, other_format};
 #[cfg(feature = "remote")]
 pub use crate::sink::{RemoteSink, SharedObject};
 pub use crate::source::redacted;

@@ -34,7 +34,7 @@ impl Address {
     /// Parses a URL that [`is_remote`](crate::is_remote).
     pub fn parse(text: &str) -> io::Result<Self> {
         let wrong = |problem: &str| io::Error::new(io::ErrorKind::InvalidInput, problem.to_owned());
-        let url = Url::parse(text).map_err(|error| wrong(&format!("not a URL: {error}")))?;
+        let url = Url::parse(text).map_err(|error| wrong(&format!("the URL is malformed: {error}")))?;
         let service = service_of(url.scheme());
         let service = service.ok_or_else(|| wrong("expected http, https, s3, gs, az or abfs"))?;
         let host = url.host_str().filter(|host| !host.is_empty());

@@ -51,7 +51,14 @@ impl Place {
     pub(crate) fn parse(text: &str, options: &RemoteOptions) -> io::Result<Self> {
         let wrong = |problem: String| io::Error::new(io::ErrorKind::InvalidInput, problem);
         // The text itself may contain credentials.
-        let url = Url::parse(text).map_err(|error| wrong(format!("not a URL: {error}")))?;
+        let url = Url::parse(text).map_err(|error| {
+            wrong(match error {
+                url::ParseError::RelativeUrlWithoutBase => {
+                    "expected a URL, as in `s3://bucket/folder`, got a local path".into()
+                }
+                error => format!("the URL is malformed: {error}"),
+            })
+        })?;
         let service = service_of(url.scheme()).ok_or_else(|| {
             wrong(format!("expected http, https, s3, gs, az or abfs, got a URL of scheme {}", url.scheme()))
         })?;

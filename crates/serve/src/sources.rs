@@ -81,7 +81,11 @@ impl Allowed {
                     None => Given::File(Listed { path: path.clone(), name: url_name(url) }),
                 });
             }
-            let failed = |error: std::io::Error| format!("cannot open {}: {error}", path.display());
+            let failed = |error: std::io::Error| {
+                let problem = error.to_string();
+                let problem = problem.split(" (os error ").next().unwrap_or_default();
+                format!("cannot open {}: {problem}", path.display())
+            };
             let real = path.canonicalize().map_err(failed)?;
             match std::fs::metadata(&real).map_err(failed)?.is_dir() {
                 true => Ok(Given::Folder(real)),

@@ -86,7 +86,7 @@ def _described(calls: list[Arguments], datasets: list[Any], mosaics: list[vrt.Mo
         attrs["mask_and_scale_dtype"] = stored.name
     if call.band is not None and count > 1:
         attrs["source_band"] = call.band
-    attrs |= operation_attrs(datasets, onto)
+    attrs |= operation_attrs(datasets, onto, stacklevel=5)
     request = Request.of(
         calls, datasets, types=tuple(None if mosaic is None else mosaic.dtype for mosaic in mosaics), level=1 if onto.level is None else onto.level,
         reduce=0, bands=bands, turn=None, onto=onto, masked=masked, scaling=scaling, made=made, searched_value=nodata, dtype=dtype,

@@ -6,6 +6,7 @@ The keyword wins and silences; without it, statements that disagree are an error
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -67,11 +68,21 @@ def fits(value: Number, dtype: np.dtype[Any]) -> bool:
     return int(info.min) <= int(value) <= int(info.max)
 
 
-def check_kept(value: Number, dtype: np.dtype[Any], keyword: str | None, attrs: Mapping[Any, Any]) -> None:
+def check_kept(value: Number, dtype: np.dtype[Any], keyword: str | None, attrs: Mapping[Any, Any], unchanged: bool) -> None:
     """Refuses a value that no pixel can have. Only a whole number that an array was read with is kept: it marks no
-    pixel, in the file that was read and in the one that is written."""
+    pixel, in the file that was read and in the one that is written. If the array was converted from a type that has the
+    value, missing pixels became valid ones: an error if there were any, else a warning."""
     was_read = keyword is None and CONTRACT in attrs
-    if was_read and (isinstance(value, int) or value.is_integer()):
+    masked, present = attrs.get("masked_nodata") is True, attrs.get("nodata_pixels_present")
+    converted = was_read and (masked or (not unchanged and present is not False))
+    if was_read and (isinstance(value, int) or value.is_integer()) and not (converted and present):
+        if converted:
+            warnings.warn(
+                f"the nodata value {value} of the array marks no pixel of {dtype}: pixels that were missing before the array was "
+                f"converted become valid; pass nodata= with a value that {dtype} holds, or drop attrs['nodata'] if none was missing",
+                UserWarning,
+                stacklevel=4,
+            )
         return
     if dtype.kind in "fc":
         held = f"{np.finfo(dtype).min:g} to {np.finfo(dtype).max:g}"

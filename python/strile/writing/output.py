@@ -53,6 +53,8 @@ def _target_of(path: Any) -> Target:
         path = os.fspath(path)
     if isinstance(path, str):
         scheme, separator, _ = path.partition("://")
+        if not path.lower().endswith(".vrt"):
+            _core.check_target(path)
         if not separator:
             return Target(path, path, path)
         if scheme.lower() in ("http", "https"):

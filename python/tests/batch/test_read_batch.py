@@ -7,7 +7,9 @@ import pickle
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -305,3 +307,23 @@ def test_a_process_ends_with_batches_under_way(scenes: list[str]) -> None:
         [sys.executable, "-c", program, scenes[0]], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout == "(1, 3, 20, 20)\n" and done.stderr == ""
+
+
+def test_boxes_and_points_outside_their_file_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    strile.to_geotiff(np.ones((50, 70), "float32"), path, crs=32632, transform=(10.0, 0.0, 500_000.0, 0.0, -10.0, 5_200_000.0))
+    degrees = "lies outside .*a.tif, which covers 500000,5199500,500700,5200000 in EPSG:32632: the coordinates look like degrees; pass"
+    with pytest.warns(UserWarning, match=degrees) as found:
+        strile.read_batch(path, bounds=[[9, 46.93, 9.01, 46.94]])
+    assert [warning.filename for warning in found] == [__file__]
+    with pytest.warns(UserWarning, match=degrees):
+        strile.read_batch(path, points=[[9, 46.93]], size=8, out=np.empty((1, 1, 8, 8), "float32"))
+    inside, far = [500_000, 5_199_900, 500_100, 5_200_000], [600_000, 5_199_900, 600_100, 5_200_000]
+    with pytest.warns(UserWarning, match=r"^window 1 .* in EPSG:32632 \(2 of 3 windows lie outside\)$"):
+        strile.read_batch(path, bounds=[inside, far, far])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strile.read_batch(path, bounds=[inside])
+        strile.read_batch(path, bounds=[[9, 46.9505, 9.0005, 46.951]], bounds_crs=4326)
+        # Windows in pixels may lie anywhere.
+        strile.read_batch(path, [[1000, 1000, 8, 8]])

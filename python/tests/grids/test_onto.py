@@ -470,3 +470,30 @@ def test_a_grid_around_the_pole_has_no_hole_on_the_antimeridian(tmp_path, method
     polar = strile.Grid("EPSG:3413", (25_000, 0, -2_000_000, 0, -25_000, 2_000_000), (160, 160))
     found = strile.read(whole, grid=polar, resampling=method, fill=-1).numpy()
     assert (found > 0).all(), f"{(found <= 0).sum()} pixels are missing"
+
+
+def test_a_grid_beside_the_file_is_told(path):
+    bounds = (0, 0, 10, 10)
+    nowhere = strile.Grid.from_bounds(bounds, 3857, shape=(4, 4))
+    doors = {
+        "eager": lambda: strile.open_geotiff(path, crs=3857, bounds=bounds),
+        "lazy": lambda: strile.open_geotiff(path, crs=3857, bounds=bounds, chunks=8),
+        "several": lambda: strile.open_geotiff([path, path], grid=nowhere),
+        "read": lambda: strile.read(path, grid=nowhere),
+        "engine": lambda: xr.open_dataset(path, engine="strile", grid=nowhere),
+    }
+    for door in doors.values():
+        with pytest.warns(UserWarning, match="does not overlap the source, so no pixel has a value") as found:
+            door()
+        assert [warning.filename for warning in found] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strile.open_geotiff(path, crs=3857)
+        # The whole Earth, and a line across the file.
+        strile.open_geotiff(path, crs=4326, bounds=(-180, -80, 180, 80), shape=(160, 360))
+        strile.open_geotiff(path, bounds=(400_000, 5_538_500, 600_000, 5_538_501), shape=(1, 2000))
+
+
+def test_several_files_need_a_grid(path):
+    with pytest.raises(TypeError, match="a list of files, which are read onto one grid: pass crs=, grid= or like="):
+        strile.open_geotiff([path, path])

@@ -127,7 +127,7 @@ def test_an_object_that_comes_to_be_meanwhile_is_kept(s3: S3, proxy: Proxy, loca
 
     proxy.plan = plan
     options = {**s3.options, "endpoint": proxy.url}
-    with pytest.raises(OSError, match="came to be while it was written"):
+    with pytest.raises(OSError, match="was created by another program while it was written"):
         strile.convert(source, s3.url(key), storage_options=options)
     assert s3.get(key) == b"of another writer" and s3.uploads() == []
 

@@ -74,7 +74,7 @@ def test_an_object_that_exists_is_kept(store: Store, tmp_path: Path) -> None:
     strile.to_geotiff(SMALL, source)
     store.put("kept.tif", b"as it was")
     done = command(store, "convert", str(source), store.url("kept.tif"))
-    assert done.returncode == 2 and "exists; allow it to be overwritten (`--overwrite`)" in done.stderr
+    assert done.returncode == 2 and "the object exists; pass `--overwrite` to replace it" in done.stderr
     with pytest.raises(OSError, match="exists"):
         strile.convert(source, store.url("kept.tif"), storage_options=store.options)
     assert store.get("kept.tif") == b"as it was"

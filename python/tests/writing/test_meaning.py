@@ -444,3 +444,26 @@ def test_the_predictor_suits_the_type(tmp_path: Path) -> None:
         assert strile.open(tmp_path / "a.tif").facts.level().predictor == predictor
         strile.to_geotiff(pixels, tmp_path / "a.tif", predictor=False)
         assert strile.open(tmp_path / "a.tif").facts.level().predictor == 1
+
+
+@pytest.mark.parametrize("chunks", [None, 16])
+def test_nodata_that_a_converted_array_cannot_hold_is_told(tmp_path: Path, chunks: int | None) -> None:
+    heights = np.arange(48 * 64, dtype="float32").reshape(48, 64) % 200
+    place: dict[str, Any] = {"crs": 32632, "transform": (10.0, 0.0, 500_000.0, 0.0, -10.0, 5_200_000.0)}
+    full, holed, out = tmp_path / "full.tif", tmp_path / "holed.tif", tmp_path / "out.tif"
+    strile.to_geotiff(heights, full, nodata=-9999, **place)
+    with pytest.warns(UserWarning, match="nodata value -9999 of the array marks no pixel of uint8: pixels that were missing") as found:
+        strile.to_geotiff(strile.open_geotiff(full, masked=True, chunks=chunks).astype("uint8"), out)
+    assert [warning.filename for warning in found] == [__file__]
+    # What was written has no missing pixel, and is written again without a word.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strile.to_geotiff(strile.open_geotiff(out, masked=True), tmp_path / "again.tif")
+        strile.to_geotiff(strile.open_geotiff(full, masked=True).astype("uint8"), tmp_path / "given.tif", nodata=255)
+    heights[3, 5] = -9999
+    strile.to_geotiff(heights, holed, nodata=-9999, **place)
+    if chunks is None:
+        for masked in (True, False):
+            array = strile.open_geotiff(holed, masked=masked).fillna(0).astype("uint8")
+            with pytest.raises(strile.StrileError, match="the nodata value of the array is -9999, and pixels of uint8 hold"):
+                strile.to_geotiff(array, tmp_path / "holed8.tif")

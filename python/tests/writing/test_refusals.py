@@ -212,3 +212,18 @@ def test_a_file_object_is_untouched_by_a_refusal() -> None:
     with pytest.raises(ValueError):
         strile.to_geotiff(FLOATS, file, tile_size=5)
     assert file.getvalue() == b"before"
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.PNG", "a.npy", "memory://a.jp2", "a.nc"])
+def test_names_of_other_formats(tmp_path: Path, name: str) -> None:
+    target = name if "://" in name else str(tmp_path / name)
+    with pytest.raises(strile.StrileError, match="cannot write a TIFF to a name that ends in"):
+        strile.to_geotiff(FLOATS, target)
+    if "://" not in name:
+        strile.to_geotiff(FLOATS, tmp_path / "a.tif")
+        with pytest.raises(strile.StrileError, match="cannot write a TIFF to a name that ends in"):
+            strile.convert(tmp_path / "a.tif", target)
+        assert [path.name for path in tmp_path.iterdir()] == ["a.tif"]
+    # Names without an ending, and other endings, are left to the caller.
+    strile.to_geotiff(FLOATS, tmp_path / "plain")
+    strile.to_geotiff(FLOATS, tmp_path / "a.dat")

@@ -1,6 +1,6 @@
 //! `strile convert`.
 
-use super::values::{parse_nodata, parse_pair};
+use super::values::{parse_count, parse_nodata, parse_pair};
 use super::{CutlineArgs, DecodeArgs, EngineArgs, Nodata, PartArgs, RemoteArgs, WriteArgs};
 use clap::Args;
 use std::ffi::OsString;
@@ -47,7 +47,7 @@ pub struct ConvertArgs {
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Convert this many files at once; they share memory and threads
-    #[arg(long, value_name = "N", requires = "output", default_value = "1")]
+    #[arg(long, value_name = "N", requires = "output", default_value = "1", value_parser = parse_count::<NonZeroUsize>)]
     pub jobs: NonZeroUsize,
     /// Descend into subfolders
     #[arg(long, requires = "output")]

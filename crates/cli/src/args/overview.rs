@@ -1,7 +1,7 @@
 //! `strile overview`.
 
 use super::EngineArgs;
-use super::values::{parse_compression, parse_resampling};
+use super::values::{parse_compression, parse_count, parse_resampling};
 use clap::Args;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct OverviewArgs {
     #[arg(long, value_name = "N,N", value_delimiter = ',', conflicts_with = "count")]
     pub levels: Vec<u32>,
     /// Number of overviews, each half the size of the one before
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count::<NonZeroU32>)]
     pub count: Option<NonZeroU32>,
     /// Resampling method; by default average, and nearest for palettes and categories
     #[arg(short, long, value_name = "METHOD", value_parser = parse_resampling)]

@@ -1,6 +1,6 @@
 //! `strile view` and `strile serve`.
 
-use super::values::parse_size;
+use super::values::{parse_count, parse_size};
 use super::{DecodeArgs, MosaicArgs, RemoteArgs};
 use clap::Args;
 use std::num::NonZeroUsize;
@@ -94,10 +94,10 @@ pub struct ServerArgs {
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub connections: usize,
     /// Most requests worked on at once, the others wait; by default two per thread
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count::<NonZeroUsize>)]
     pub requests: Option<NonZeroUsize>,
     /// Number of threads; one per core by default
-    #[arg(short = 'j', long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N", value_parser = parse_count::<NonZeroUsize>)]
     pub threads: Option<NonZeroUsize>,
     /// Memory limit of all requests together, such as 2GiB; by default three quarters of what this process may use
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

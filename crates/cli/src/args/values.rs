@@ -57,6 +57,11 @@ pub(super) fn parse_nodata(text: &str) -> Result<Nodata, String> {
     value.map(|value| Nodata(Some(value))).ok_or_else(|| "expected a number or `none`".into())
 }
 
+/// Parses a number of files, threads or requests.
+pub(super) fn parse_count<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a whole number of at least 1".into())
+}
+
 pub(super) fn parse_resampling(text: &str) -> Result<Resampling, String> {
     let found = Resampling::ALL.into_iter().find(|method| method.name().eq_ignore_ascii_case(text));
     found.ok_or_else(|| format!("expected one of {}", Resampling::ALL.map(Resampling::name).join(", ")))

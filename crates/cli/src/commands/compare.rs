@@ -31,7 +31,9 @@ pub fn run(args: &CompareArgs, session: &Session) -> Result<Outcome, Failure> {
             "differences": differences,
         }))?;
     } else if found.is_empty() {
-        print("equal")?;
+        if !session.quiet {
+            print("equal")?;
+        }
     } else {
         let lines: Vec<String> =
             found.iter().map(|found| printable(&found.to_string()).into_owned()).collect();

@@ -2,7 +2,7 @@
 
 use super::convert_many;
 use crate::args::ConvertArgs;
-use crate::failure::{Failure, Outcome, tell};
+use crate::failure::{Failure, Outcome, tell, with_flags};
 use crate::geo::{bbox_in_file, box_in_file, cutline};
 use crate::input::Session;
 use crate::output::{print, stdout_for_binary};
@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use strile::convert::{Conversion, ConvertArea, Requests};
 use strile::io::{
-    FileSink, MemorySink, RemoteOptions, RemoteSink, Sink, StreamSink, UploadOptions, is_remote, redacted,
+    FileSink, MemorySink, RemoteOptions, RemoteSink, Sink, StreamSink, UploadOptions, is_remote,
+    other_format, redacted,
 };
 use strile::write::WriteReport;
 use strile::{Context, ConvertOptions, Input, RasterSpec};
@@ -72,7 +73,7 @@ pub(super) fn told(
 
 /// Describes what a conversion will do, and its requests to servers.
 pub(super) fn explained(conversion: &Conversion<'_>, context: &Context) -> Result<String, Failure> {
-    let mut text = conversion.explain().trim_end().to_owned();
+    let mut text = with_flags(conversion.explain().trim_end());
     if let Some(Requests { count: requests, bytes, is_least }) = conversion.requests(context)? {
         let least = if is_least { "at least " } else { "" };
         let (requests, bytes) = (count(requests as u64, "request"), strile::bytes::human(bytes));
@@ -123,13 +124,6 @@ fn options(args: &ConvertArgs, session: &Session, context: &mut Context) -> Resu
     Ok(options)
 }
 
-/// Extensions of formats other than TIFF.
-const OTHER_FORMATS: [&str; 30] = [
-    "vrt", "png", "jpg", "jpeg", "jp2", "j2k", "jpx", "jxl", "webp", "gif", "bmp", "avif", "heic", "img",
-    "nc", "nc4", "h5", "hdf", "hdf5", "zarr", "grib", "grb", "grb2", "asc", "npy", "npz", "csv", "json",
-    "xml", "zip",
-];
-
 /// The output of a command.
 pub(super) struct Target<'a> {
     pub(super) output: &'a Path,
@@ -157,8 +151,7 @@ pub(super) fn sink(
     if output.as_os_str() == "-" {
         return Ok(Box::new(StreamSink::new("standard output", stdout_for_binary()?)));
     }
-    let extension = output.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
-    if let Some(end) = extension.filter(|end| OTHER_FORMATS.contains(&end.as_str())) {
+    if let Some(end) = other_format(output) {
         let problem = format!("`{command}` writes TIFF, and `{}` ends in `.{end}`", shown(output));
         return Err(Failure::Request(
             problem,

@@ -2,7 +2,7 @@
 
 use super::convert::{Target, sink, told};
 use crate::args::WarpArgs;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, with_flags};
 use crate::geo::cutline;
 use crate::input::Session;
 use crate::output::print;
@@ -60,7 +60,7 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let sink = sink(&target, &open.remote, session)?;
     let warp = WarpWriter::plan(&files, sink, &read, (&write, tiling), &context)?;
     if args.explain {
-        return print(warp.explain().trim_end()).map(|()| Outcome::Clean);
+        return print(with_flags(warp.explain().trim_end()).as_str()).map(|()| Outcome::Clean);
     }
     if let Some(bar) = &bar {
         bar.expect(warp.blocks());

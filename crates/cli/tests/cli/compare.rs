@@ -8,6 +8,7 @@ fn equal_files_are_equal_however_they_are_stored() {
     let (pixels, bytes) = dem();
     bench.file("a.tif", &bytes);
     assert_eq!(bench.run("compare a.tif a.tif").clean().text(), "equal\n");
+    assert_eq!(bench.run("compare -q a.tif a.tif").clean().text(), "");
     let plain = |big: bool| ImageSpec::new(FLOAT32).build(&pixels, ByteOrder::Little, big).bytes;
     bench.file("plain.tif", &plain(false));
     bench.file("big.tif", &plain(true));

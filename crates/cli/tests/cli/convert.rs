@@ -130,7 +130,7 @@ fn a_file_is_overwritten_only_on_request() {
     bench.file("out.tif", b"old");
     let run = bench.run("convert dem.tif out.tif");
     assert_eq!(run.code, 2);
-    assert_eq!(run.stderr, "error: out.tif: exists; allow it to be overwritten (`--overwrite`)\n");
+    assert_eq!(run.stderr, "error: out.tif: the file exists; pass `--overwrite` to replace it\n");
     assert_eq!(std::fs::read(bench.path("out.tif")).unwrap(), b"old");
     bench.convert("dem.tif out.tif --overwrite");
     assert_eq!(bench.image("out.tif").width, 70);
@@ -185,7 +185,7 @@ fn what_cannot_be_written_is_told_in_one_sentence() {
         ("--co COMPRESS=DEFLATE --co LEVEL=99", "out.tif: expected a deflate level from 1 to 12, got 99"),
         ("--of COG --co TILED=NO", "out.tif: a cloud-optimized file has tiles, not strips"),
         ("--co BLOCKSIZE=100", "out.tif: expected tile sizes in multiples of 16, got 100 × 100 pixels"),
-        ("--band 4", "rgb.tif: there is no band 4, the image has 3 (from 1)"),
+        ("--band 4", "rgb.tif: there is no band 4: the image has 3 bands, counted from 1"),
     ];
     for (options, sentence) in table {
         let run = bench.run(&format!("convert rgb.tif out.tif {options}"));

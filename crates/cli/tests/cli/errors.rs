@@ -28,8 +28,8 @@ fn bad_input_is_told_in_one_sentence() {
             "dump dem.tif --window 0,0,0,5",
             "dem.tif: window 0,0,0,5 is not inside the image of 70 × 50 pixels (a window is column,row,width,height)",
         ),
-        ("dump dem.tif --band 2", "dem.tif: there is no band 2, the image has 1 (from 1)"),
-        ("dump dem.tif --band 0", "dem.tif: there is no band 0, the image has 1 (from 1)"),
+        ("dump dem.tif --band 2", "dem.tif: there is no band 2: the image has 1 band, counted from 1"),
+        ("dump dem.tif --band 0", "dem.tif: there is no band 0: the image has 1 band, counted from 1"),
         ("dump dem.tif --page 1", "dem.tif: there is no page 1, the file has 1 (from 0)"),
         ("dump dem.tif --level 2", "dem.tif: there is no level 2, page 0 has 2 (0 is full resolution)"),
         (
@@ -79,7 +79,7 @@ fn a_memory_limit_names_need_and_option() {
     bench.file("dem.tif", &dem().1);
     let run = bench.run("dump dem.tif --memory 1KiB --format raw");
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("the decoded image needs 4480 bytes of memory"), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot take 4480 bytes of memory for the decoded image"), "{}", run.stderr);
     assert!(run.stderr.contains("`--memory`"), "{}", run.stderr);
 }
 
@@ -122,4 +122,51 @@ fn a_reader_that_leaves_early_is_no_error() {
         std::process::Command::new("sh").args(["-c", &script]).current_dir(bench.folder()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&run.stdout), "column,row,x,y,band_1\n");
     assert_eq!(String::from_utf8_lossy(&run.stderr), "");
+}
+
+/// Messages name the flags of the command line, and neither items of the library nor numbers of the system.
+#[test]
+fn messages_name_flags() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    bench.file("rgb.tif", &rgb().1);
+    std::fs::create_dir(bench.path("scenes")).unwrap();
+    for (line, words) in [
+        (
+            "convert dem.tif o.tif -ot Byte",
+            "cannot be stored as uint8; set `-a_nodata` to a value that uint8 can hold, or to none",
+        ),
+        (
+            "warp dem.tif o.tif -t_srs EPSG:27700",
+            "pass `--datum-shift none` (`strile warp`) to take longitudes",
+        ),
+        ("convert scenes -o out --jobs 0", "expected a whole number of at least 1"),
+        ("dump dem.tif --threads 0", "expected a whole number of at least 1"),
+        ("overview dem.tif --count 0", "expected a whole number of at least 1"),
+        ("view nofile.tif --no-open", "error: cannot open nofile.tif: No such file or directory\n"),
+        ("serve nodir", "error: cannot open nodir: No such file or directory\n"),
+        ("uploads dem.tif", "expected a URL, as in `s3://bucket/folder`, got a local path"),
+        ("convert dem.tif o.tif --co COMPRESS=JPEG", "expected 8-bit unsigned integer, got 32-bit float"),
+        ("convert dem.tif x.png", "`convert` writes TIFF, and `x.png` ends in `.png`"),
+    ] {
+        let run = bench.run(line);
+        assert!(run.code == 2 && run.stderr.contains(words), "{line}: {}", run.stderr);
+        assert!(!run.stderr.contains("os error"), "{line}: {}", run.stderr);
+    }
+    let run = bench.run("convert dem.tif bytes.tif -ot Byte -a_nodata none");
+    assert!(
+        run.stderr.contains("outside the range of uint8, stored as its minimum or maximum"),
+        "{}",
+        run.stderr
+    );
+    for line in [
+        "warp --explain dem.tif o.tif -t_srs EPSG:3857",
+        "convert --explain dem.tif o.tif --reencode",
+        "info --explain dem.tif",
+    ] {
+        let text = bench.run(line).clean().stdout;
+        let text = String::from_utf8(text).unwrap();
+        assert!(!text.contains("device::") && !text.contains("1 bands"), "{line}: {text}");
+        assert!(line.starts_with("info") || text.contains("`--encode-on` chooses a GPU"), "{line}: {text}");
+    }
 }

@@ -46,7 +46,7 @@ fn the_default_limit_knows_of_the_systems() {
     bench.file("large.tif", &sparse());
     let (code, told) = run_within(700_000, &bench, "dump --explain large.tif --decode-on cpu --threads 2");
     assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("the decoded image needs 900000000 bytes of memory"), "{told}");
+    assert!(told.contains("cannot take 900000000 bytes of memory for the decoded image"), "{told}");
     assert!(told.contains("`--memory`"), "{told}");
 }
 

@@ -184,3 +184,37 @@ fn what_cannot_be_done_is_refused_by_name() {
     }
     assert_eq!(bench.names(), ["bent.vrt", "huge.vrt", "in.tif", "plain.tif", "text.txt"]);
 }
+
+#[test]
+fn a_grid_beside_the_file_is_warned_about() {
+    let (bench, _) = bench();
+    let words = "does not overlap the source";
+    for line in [
+        "-t_srs EPSG:3857 -te 0 0 1 1",
+        "-te 0 0 10 10 -tr 1 1",
+        // Beyond the domain of the projection.
+        "-t_srs EPSG:4326 -te -171.5 -47 -171 -46.5 -ts 20 20 -of COG",
+    ] {
+        let run = bench.run(&format!("warp in.tif out.tif --overwrite {line}"));
+        assert!(
+            run.code == 0 && run.stderr.contains("warning: out.tif: the target grid"),
+            "{line}: {}",
+            run.stderr
+        );
+        assert!(run.stderr.contains(words), "{line}: {}", run.stderr);
+    }
+    for line in [
+        "-t_srs EPSG:4326",
+        "-t_srs EPSG:3857 -r cubic",
+        // A corner of the file, and the file in a corner of the Earth.
+        "-te 500590 5199590 500700 5199610 -tr 10 10",
+        "-t_srs EPSG:4326 -te -180 -85 180 85 -ts 300 150",
+        "-t_srs EPSG:3857 -te -20000000 5900000 20000000 6000000 -ts 4000 2",
+        // Tiles that cross the file in a line.
+        "-te 400000 5199800 600000 5199801 -ts 2000 1",
+    ] {
+        let run = bench.run(&format!("warp in.tif out.tif --overwrite {line}"));
+        assert!(run.code == 0 && !run.stderr.contains(words), "{line}: {}", run.stderr);
+    }
+    assert_eq!(bench.run("-q warp in.tif quiet.tif -te 0 0 10 10 -tr 1 1").stderr, "");
+}

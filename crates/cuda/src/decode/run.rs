@@ -13,7 +13,7 @@ use crate::decode::flight::{Back, Launched, Numbered};
 use crate::decode::host::Leftover;
 use crate::decode::picture::{Streams, Wanted};
 use crate::decode::plan::Plan;
-use crate::decode::slabs::{Arrived, Ends, Feed, Filled, Gap, HostBytes};
+use crate::decode::slabs::{Arrived, Ends, Feed, Filled, Gap, HostBytes, LEAST_PIECE};
 use crate::decode::tables::Launches;
 use crate::device::Device;
 use crate::driver::DriverError;
@@ -213,10 +213,9 @@ impl Run {
 
     /// Returns how much a thread reads at a time: a slab, or less if threads would otherwise have no work.
     fn piece_len(&self, readers: usize) -> usize {
-        const LEAST: usize = 256 << 10;
         let all: u64 = self.plan.batches.iter().map(|batch| batch.size.encoded).sum();
         let share = usize::try_from(all).unwrap_or(usize::MAX) / (2 * readers.max(1));
-        share.next_multiple_of(LEAST).clamp(LEAST, SLAB_LEN)
+        share.next_multiple_of(LEAST_PIECE).clamp(LEAST_PIECE, SLAB_LEN)
     }
 
     pub(crate) fn no_thread(&self, error: &std::io::Error) -> Stop {

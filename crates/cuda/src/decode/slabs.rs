@@ -237,6 +237,9 @@ impl Drop for Ends<'_> {
 /// Pieces of the first and last batch are smaller by this factor.
 const ENDS: usize = 4;
 
+/// Fewest bytes that are worth a piece.
+pub(crate) const LEAST_PIECE: usize = 256 << 10;
+
 /// How long the sender waits for the next slab before it checks which copies are done.
 const LOOKS_EVERY: Duration = Duration::from_micros(20);
 
@@ -244,7 +247,8 @@ impl Feed {
     pub(crate) fn new(bytes: HostBytes, batches: &[Batch], slab: usize) -> Self {
         let last = batches.len().saturating_sub(1);
         // Small pieces at both ends: the first copy starts sooner, and no thread works long after the others.
-        let len = |index: usize| if index == 0 || index == last { (slab / ENDS).max(1) } else { slab };
+        let end = (slab / ENDS).max(LEAST_PIECE).min(slab);
+        let len = |index: usize| if index == 0 || index == last { end } else { slab };
         let cut = |(index, batch)| pieces(index, batch, len(index));
         let all: Vec<Piece> = batches.iter().enumerate().flat_map(cut).collect();
         let mut arrived: Vec<_> = batches.iter().map(|_| Some(Arrived::default())).collect();
@@ -484,7 +488,7 @@ mod tests {
             Read { source: 0, offset: 95, len: 10, at: 256 },
         ];
         let batch = Batch { reads, size: Size { encoded: 512, ..Size::default() }, ..Batch::default() };
-        let feed = Feed::new(HostBytes::Staged(arena), &[batch], ENDS * 1024);
+        let feed = Feed::new(HostBytes::Staged(arena), &[batch], 1024);
         let mut slab = vec![0xAA; 600];
         let (used, failed) = feed.bytes.fill(&feed.pieces[0], &mut slab);
         assert_eq!((used, failed), (512, vec![Gap { source: 0, start: 95, end: 105 }]));

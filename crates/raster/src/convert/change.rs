@@ -68,7 +68,7 @@ impl Change {
         let scaled = options.unscale || !options.rescale.is_empty();
         if changes {
             spec.data_type = to;
-            restate_values(input, spec, options, warnings)?;
+            restate_values(spec, options, warnings)?;
         }
         let values = Values::new(Given {
             from: facts.data_type,
@@ -240,7 +240,6 @@ fn range_of(data_type: DataType) -> (f64, f64) {
 
 /// Removes or updates metadata that no longer holds for changed values.
 fn restate_values(
-    input: &Input,
     spec: &mut RasterSpec,
     options: &ConvertOptions,
     warnings: &mut Vec<String>,
@@ -299,9 +298,8 @@ fn restate_values(
     {
         spec.metadata.nodata = Some(fitted(nodata, to).ok_or_else(|| {
             format!(
-                "nodata {} of {} cannot be stored as {to}; set `nodata` to a value that {to} can hold, or to none",
-                nodata.to_text(),
-                input.name()
+                "nodata {} cannot be stored as {to}; set `nodata` to a value that {to} can hold, or to none",
+                nodata.to_text()
             )
         })?);
     }

@@ -357,7 +357,10 @@ impl Counts {
     pub(super) fn told(self, to: DataType, scaled: bool, warnings: &mut Vec<String>) {
         let samples = |count: u64| format!("{count} sample{}", if count == 1 { "" } else { "s" });
         if self.clamped > 0 && !scaled {
-            warnings.push(format!("{} outside the range of {to} became its end", samples(self.clamped)));
+            warnings.push(format!(
+                "{} outside the range of {to}, stored as its minimum or maximum",
+                samples(self.clamped)
+            ));
         }
         if self.nan > 0 {
             warnings.push(format!(

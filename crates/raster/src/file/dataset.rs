@@ -299,9 +299,7 @@ impl Dataset {
             return Err(self.refuse("no band is asked for".into()));
         }
         if let Some(band) = bands.iter().find(|&&band| band == 0 || band > image.samples) {
-            return Err(
-                self.refuse(format!("there is no band {band}, the image has {} (from 1)", image.samples))
-            );
+            return Err(self.refuse(no_band(*band, image.samples)));
         }
         Ok(Target { file, image, window, bands })
     }
@@ -341,4 +339,12 @@ impl Dataset {
             }
         })
     }
+}
+
+/// Describes a request for a band that an image of `all` bands does not have.
+pub(crate) fn no_band(band: u16, all: u16) -> String {
+    format!(
+        "there is no band {band}: the image has {all} band{}, counted from 1",
+        if all == 1 { "" } else { "s" }
+    )
 }

@@ -83,10 +83,82 @@ impl Placed {
         Ok(Some(Self { scale, ..self.clone() }))
     }
 
+    /// Returns whether the raster certainly does not lie under a grid: all places of the grid lie beyond it. Judges by
+    /// some places, and errs on the side of `false`.
+    pub(crate) fn is_outside(&self, target: &Grid) -> bool {
+        let Some((inverse, back)) = self.grid.transform().inverse().zip(target.transform().inverse()) else {
+            return false;
+        };
+        // Reads heights of an elevation model.
+        if self.route.is_uneven() {
+            return false;
+        }
+        let forth = Spread::of(target, &self.route, inverse);
+        let (width, height) = (f64::from(self.grid.width()), f64::from(self.grid.height()));
+        match forth {
+            Spread { found: None, .. } => {
+                // No place of the grid has one in the source. Perhaps the source is small.
+                let found = Spread::of(&self.grid, &self.route.inverse(), back).found;
+                let sides = [0.0, 0.0, f64::from(target.width()), f64::from(target.height())];
+                found.is_none_or(|found| !touch(found, sides))
+            }
+            Spread { failed: true, .. } => false,
+            Spread { found: Some(found), .. } => {
+                let turn = self.route.target_period().map_or(0.0, |period| inverse.a * period);
+                let sides = |shift: f64| [shift, 0.0, shift + width, height];
+                !(-2i8..=2).any(|turns| touch(found, sides(f64::from(turns) * turn)))
+            }
+        }
+    }
+
     /// Returns the operation from the source to the target, for display.
     pub(crate) fn operation(&self) -> Operation {
         self.route.inverse().operation().clone()
     }
+}
+
+/// Where some places of a grid lie among the pixels of another raster.
+struct Spread {
+    /// Left, top, right and bottom, with a margin for what lies between the places; `None` if no place is known.
+    found: Option<[f64; 4]>,
+    /// Whether some places are unknown.
+    failed: bool,
+}
+
+impl Spread {
+    /// Steps along each side of the grid.
+    const STEPS: u8 = 16;
+
+    fn of(grid: &Grid, route: &Route, to: GeoTransform) -> Self {
+        let mut spread = Self { found: None, failed: false };
+        let from = grid.transform();
+        let at = |len: u32, step: u8| f64::from(len) * f64::from(step) / f64::from(Self::STEPS);
+        for down in 0..=Self::STEPS {
+            for across in 0..=Self::STEPS {
+                let (x, y) = from.to_world(at(grid.width(), across), at(grid.height(), down));
+                let place = route.transform(x, y).map(|(x, y)| to.to_world(x, y));
+                let Some((x, y)) = place.filter(|(x, y)| x.is_finite() && y.is_finite()) else {
+                    spread.failed = true;
+                    continue;
+                };
+                let [left, top, right, bottom] = spread.found.unwrap_or([x, y, x, y]);
+                spread.found = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
+            }
+        }
+        spread.found = spread.found.map(|[left, top, right, bottom]| {
+            let step = f64::from(Self::STEPS);
+            let (across, down) = ((right - left) / step + 1.0, (bottom - top) / step + 1.0);
+            [left - across, top - down, right + across, bottom + down]
+        });
+        spread
+    }
+}
+
+/// Returns whether two boxes have a place in common.
+fn touch(one: [f64; 4], other: [f64; 4]) -> bool {
+    let [left, top, right, bottom] = one;
+    let [other_left, other_top, other_right, other_bottom] = other;
+    left <= other_right && other_left <= right && top <= other_bottom && other_top <= bottom
 }
 
 fn full_size(levels: &[(u32, u32)]) -> Result<(u32, u32), InvalidValue> {

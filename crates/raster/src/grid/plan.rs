@@ -57,6 +57,9 @@ pub struct WarpFile {
     pub windows: usize,
     /// The window that covers all of them; `None` if the file does not lie under the grid.
     pub window: Option<Window>,
+    /// Whether the file certainly does not lie under the whole grid, judged by some places. `false` if unknown, and for
+    /// batches.
+    pub is_outside: bool,
 }
 
 /// Describes a reference system briefly.

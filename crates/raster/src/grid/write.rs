@@ -18,6 +18,9 @@ use strile_tiff::gdal::NoData;
 /// Bytes per piece of the result; less if memory is small.
 const PIECE_BYTES: u64 = 128 << 20;
 
+const OUTSIDE: &str = "the target grid does not overlap the source, so no pixel has a value; check the bounds of the grid \
+                       and their reference system";
+
 /// A planned warp of files onto a grid and into one file, not started yet.
 ///
 /// ```no_run
@@ -96,6 +99,9 @@ impl<'a> WarpWriter<'a> {
             read.execution.max_pixels,
             stored,
         )?;
+        if probe.onto.as_ref().is_some_and(|onto| onto.files.iter().all(|file| file.is_outside)) {
+            warnings.push(OUTSIDE.into());
+        }
         let mut write = write.clone();
         let block = block_size(&spec, &write).map_err(refused)?;
         if let Some(tiling) = tiling {
@@ -110,7 +116,7 @@ impl<'a> WarpWriter<'a> {
             // Tiles extend beyond the raster.
             spec.mask = !is_told(&spec);
             if spec.mask {
-                warnings.clear();
+                warnings.retain(|warning| warning == OUTSIDE);
             }
         }
         let row = u64::from(spec.bands) * spec.data_type.size() as u64;

@@ -76,9 +76,16 @@ impl ReadPlan {
     fn explain_batch(&self, figures: &PlanFigures, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [windows, bands, rows, columns] = self.shape;
         let (data_type, size) = (self.output.data_type, human(self.memory.output));
-        writeln!(f, "{windows} windows × {bands} bands × {rows} × {columns} {data_type}, {size}")?;
+        let (windows, bands) = (count(windows as usize, "window"), count(bands as usize, "band"));
+        writeln!(f, "{windows} × {bands} × {rows} × {columns} {data_type}, {size}")?;
         let (blocks, encoded) = (figures.blocks + figures.sparse, human(figures.encoded_bytes));
-        writeln!(f, "{blocks} blocks ({encoded}) of {} files, {} filled parts", self.files, self.filled)?;
+        writeln!(
+            f,
+            "{} ({encoded}) of {}, {}",
+            count(blocks, "block"),
+            count(self.files, "file"),
+            count(self.filled, "filled part")
+        )?;
         if figures.cached > 0 {
             let (blocks, bytes) = (count(figures.cached, "block"), human(figures.cached_bytes));
             writeln!(f, "cache    {blocks} found, {bytes} need not be read")?;
@@ -205,8 +212,8 @@ impl fmt::Display for ReadPlan {
         }
         writeln!(
             f,
-            "output   {} bands × {} × {} {}, {}{}",
-            self.output.bands,
+            "output   {} × {} × {} {}, {}{}",
+            count(self.output.bands as usize, "band"),
             self.output.rows,
             self.output.columns,
             self.output.data_type,

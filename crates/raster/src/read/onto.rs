@@ -142,12 +142,12 @@ impl<'a> OntoRead<'a> {
         for (at, WantedChip { input, grid, .. }) in chips.iter().enumerate() {
             if (grid.width(), grid.height()) != size {
                 let problem = format!(
-                    "{} × {} pixels, window 0 has {} × {}: all windows of a batch have one size, or are resampled to a \
-                     `size`",
+                    "a batch has windows of one size: expected {} × {} pixels as in window 0, got {} × {}; set `size` to \
+                     resample all windows to one size",
+                    size.0,
+                    size.1,
                     grid.width(),
                     grid.height(),
-                    size.0,
-                    size.1
                 );
                 return Err(fail(at, input.refuse(problem)));
             }

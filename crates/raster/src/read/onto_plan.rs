@@ -19,6 +19,11 @@ impl OntoRead<'_> {
     }
 
     fn told(&self, seen: &[Seen]) -> Vec<WarpFile> {
+        // A batch has a grid per window.
+        let grid = match self.chips.as_slice() {
+            [chip] => Some(&chip.grid),
+            _ => None,
+        };
         let mut files: Vec<WarpFile> = self
             .files
             .iter()
@@ -35,6 +40,7 @@ impl OntoRead<'_> {
                 exact: seen.exact,
                 windows: seen.windows,
                 window: seen.under,
+                is_outside: grid.is_some_and(|grid| file.placed.is_outside(grid)),
             })
             .collect();
         if self.onto.warp.top == Top::First {

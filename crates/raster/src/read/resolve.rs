@@ -161,8 +161,8 @@ impl<'a> Asked<'a> {
             let (rows, columns) = *rows_columns.get_or_insert((frame.height, frame.width));
             if (frame.height, frame.width) != (rows, columns) {
                 let problem = format!(
-                    "{} × {} pixels, window 0 has {columns} × {rows}: all windows of a batch have one size, or \
-                     are resampled to a `size`",
+                    "a batch has windows of one size: expected {columns} × {rows} pixels as in window 0, got \
+                     {} × {}; set `size` to resample all windows to one size",
                     frame.width, frame.height
                 );
                 let file = request.name().to_owned();

@@ -86,7 +86,7 @@ impl FileSink {
         }
         let old = match &found {
             Some(_) if !overwrite => {
-                return fail(ErrorKind::AlreadyExists, "exists; allow it to be overwritten (`overwrite`)");
+                return fail(ErrorKind::AlreadyExists, "the file exists; set `overwrite` to replace it");
             }
             // A file without write permission is not replaced either, although its folder would allow it.
             Some(_) => Some(OpenOptions::new().write(true).open(&target)?),
@@ -97,7 +97,7 @@ impl FileSink {
                 if let Some(orphan) = orphan {
                     let problem = format!(
                         "`{}` is there without its file and would be taken for the new one's; \
-                         remove it or allow it to be overwritten (`overwrite`)",
+                         remove it, or set `overwrite`",
                         orphan.display()
                     );
                     return fail(ErrorKind::AlreadyExists, &problem);
@@ -182,7 +182,8 @@ impl FileSink {
         self.temporary.file().sync_all()?;
         self.temporary.install(&self.target, self.overwrite).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
-                let problem = "came to be while it was written; allow it to be overwritten (`overwrite`)";
+                let problem =
+                    "was created by another program while it was written; set `overwrite` to replace it";
                 io::Error::new(error.kind(), problem)
             }
             _ => error,

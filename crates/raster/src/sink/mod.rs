@@ -8,6 +8,7 @@
 mod buffered;
 mod file;
 mod memory;
+mod name;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(feature = "remote")]
@@ -20,6 +21,7 @@ mod wide;
 pub(crate) use buffered::Buffered;
 pub use file::FileSink;
 pub use memory::{MemoryFile, MemoryHandle, MemorySink};
+pub use name::other_format;
 #[cfg(feature = "remote")]
 pub use remote::RemoteSink;
 #[cfg(feature = "remote")]

@@ -134,8 +134,7 @@ pub(super) fn stale_beside(
         None => Ok(stale),
         Some(suffix) => {
             let problem = format!(
-                "`{name}{suffix}` is there without its file and would be taken for the new one's; remove it or allow it to be \
-                 overwritten (`overwrite`)"
+                "`{name}{suffix}` is there without its file and would be taken for the new one's; remove it, or set `overwrite`"
             );
             Err(io::Error::new(ErrorKind::AlreadyExists, problem))
         }

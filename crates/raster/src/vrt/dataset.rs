@@ -3,6 +3,7 @@
 use super::Vrt;
 use super::call::Work;
 use crate::error::{Error, Result};
+use crate::file::dataset::no_band;
 use crate::file::footprint::{transform_onto, window_of, window_on};
 use crate::file::input::InputRef;
 use crate::options::{Execution, Layer, Meaning, Place, ReadOptions};
@@ -50,7 +51,7 @@ impl Vrt {
             return Err(self.refuse("no band is asked for".into()));
         }
         if let Some(band) = bands.iter().find(|&&band| band == 0 || band > all) {
-            return Err(self.refuse(format!("there is no band {band}, the image has {all} (from 1)")));
+            return Err(self.refuse(no_band(*band, all)));
         }
         Ok((window, bands))
     }

@@ -53,8 +53,8 @@ fn a_request_that_makes_no_tensor() {
     );
     assert_eq!(
         refusal(&files, &[at(0), BatchWindow::of_pixels(1, 3, 4, (10, 11))], &plain),
-        "window 1 (10 × 11 pixels from 3,4): made.tif: 10 × 11 pixels, window 0 has 10 × 10: all windows of a batch \
-         have one size, or are resampled to a `size`"
+        "window 1 (10 × 11 pixels from 3,4): made.tif: a batch has windows of one size: expected 10 × 10 pixels as \
+         in window 0, got 10 × 11; set `size` to resample all windows to one size"
     );
     let level = at(0).level(2);
     assert_eq!(

@@ -180,7 +180,7 @@ fn what_is_not_there_is_refused_with_what_is() {
     for band in [0, 4] {
         assert_eq!(
             refused(ReadOptions::new().bands([1, band])),
-            format!("made.tif: there is no band {band}, the image has 3 (from 1)")
+            format!("made.tif: there is no band {band}: the image has 3 bands, counted from 1")
         );
     }
     assert_eq!(refused(ReadOptions::new().bands([])), "made.tif: no band is asked for");

@@ -211,12 +211,12 @@ fn the_plan_says_what_is_converted() {
     let spec = ImageSpec::new(INT_16).tag(nodata_tag("-9999")).tag(scales(&[("0.1", "0")]));
     assert_eq!(
         line(&spec, &unpack()),
-        ["convert  nodata -9999 to NaN, × 0.1 + 0, to float32", "output   1 bands × 1 × 2 float32, 8 B"]
+        ["convert  nodata -9999 to NaN, × 0.1 + 0, to float32", "output   1 band × 1 × 2 float32, 8 B"]
     );
     assert_eq!(line(&spec, &masked())[0], "convert  nodata -9999 to NaN, to float32");
     let spec = ImageSpec::new(INT_16).tag(scales(&[("2", "-1.5")]));
     assert_eq!(line(&spec, &unpack())[0], "convert  × 2 - 1.5, to float32");
-    assert_eq!(line(&spec, &masked()), ["output   1 bands × 1 × 2 int16, 4 B"]);
+    assert_eq!(line(&spec, &masked()), ["output   1 band × 1 × 2 int16, 4 B"]);
 }
 
 #[test]

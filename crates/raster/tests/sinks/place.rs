@@ -44,7 +44,7 @@ fn nothing_is_overwritten_without_leave() {
     fs::write(&path, "old").unwrap();
     let (kind, message) = refused(&path, false);
     assert_eq!(kind, ErrorKind::AlreadyExists);
-    assert_eq!(message, "exists; allow it to be overwritten (`overwrite`)");
+    assert_eq!(message, "the file exists; set `overwrite` to replace it");
     assert_eq!(names(folder.path()), ["x.tif"]);
     assert_eq!(fs::read(&path).unwrap(), b"old");
 }
@@ -58,7 +58,7 @@ fn a_target_that_came_meanwhile_is_not_overwritten_without_leave() {
     fs::write(&path, "other").unwrap();
     let error = sink.commit().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
-    assert!(error.to_string().starts_with("came to be while it was written"), "{error}");
+    assert!(error.to_string().starts_with("was created by another program while it was written"), "{error}");
     assert_eq!(names(folder.path()), ["x.tif"]);
     assert_eq!(fs::read(&path).unwrap(), b"other");
 }

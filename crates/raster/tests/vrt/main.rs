@@ -265,5 +265,5 @@ fn an_index_of_tiles_is_read_back() {
     assert_eq!(raster.bytes().unwrap()[5 * 60 + 37], 0);
     folder.tile("c.tif", 3, 3, (0.0, 0.0));
     let problem = write_index(&path, &[&files[0], &folder.0.join("c.tif")], &options).unwrap_err();
-    assert!(problem.to_string().contains("c.tif: expected 1 bands as in"), "{problem}");
+    assert!(problem.to_string().contains("c.tif: expected 1 band as in"), "{problem}");
 }

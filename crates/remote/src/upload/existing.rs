@@ -41,7 +41,8 @@ impl Existing {
     pub(super) fn broken(&self) -> io::Error {
         match self {
             Self::Keep | Self::Replace => {
-                let problem = "came to be while it was written; allow it to be overwritten (`overwrite`)";
+                let problem =
+                    "was created by another program while it was written; set `overwrite` to replace it";
                 io::Error::new(io::ErrorKind::AlreadyExists, problem)
             }
             Self::Match(_) => changed(),
@@ -52,7 +53,7 @@ impl Existing {
     pub(super) fn check(&self, found: Option<&Found>) -> io::Result<()> {
         match (self, found) {
             (Self::Keep, Some(_)) => {
-                let problem = "exists; allow it to be overwritten (`overwrite`)";
+                let problem = "the object exists; set `overwrite` to replace it";
                 Err(io::Error::new(io::ErrorKind::AlreadyExists, problem))
             }
             (Self::Match(etag), Some(found)) if found.etag.as_ref() == Some(etag) => Ok(()),

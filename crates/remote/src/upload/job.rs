@@ -162,8 +162,8 @@ impl Job {
             (412, _) | (409, "BlobAlreadyExists" | "ConditionalRequestConflict") => self.existing.broken(),
             (404, "NoSuchUpload") | (400, "InvalidBlockList") => s3::gone(),
             (501, _) if self.existing != Existing::Replace => {
-                let problem = "the store knows no conditions, so it cannot say whether an object exists: allow it to be \
-                               overwritten (`overwrite`), without `if_match`";
+                let problem = "the store knows no conditions, so it cannot say whether an object exists: set \
+                               `overwrite`, without `if_match`";
                 io::Error::new(io::ErrorKind::Unsupported, problem)
             }
             _ if told.repeated => uncertain(&told.refused()),

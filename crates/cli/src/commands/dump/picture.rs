@@ -150,11 +150,28 @@ impl<'a> Masks<'a> {
 
 fn stretch_note(picture: &Drawing) -> String {
     let of = |stretch: &Option<strile::picture::Stretch>| match stretch {
-        Some(stretch) => format!("{} to {}", stretch.low, stretch.high),
+        Some(stretch) => {
+            let step = (stretch.high - stretch.low) / 1000.0;
+            format!("{} to {}", rounded(stretch.low, step), rounded(stretch.high, step))
+        }
         None => "0 to 255".to_owned(),
     };
     let all: Vec<String> = picture.stretches().iter().map(of).collect();
     format!("note: black to white: {}; `--raw-values` writes stored values", all.join(", "))
+}
+
+/// Returns a number with the decimals that show a difference of `step`.
+fn rounded(value: f64, step: f64) -> String {
+    if !(step > 0.0 && step.is_finite()) || step >= 1e12 {
+        return format!("{value}");
+    }
+    if step >= 1.0 {
+        return format!("{value:.0}");
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 17")]
+    let decimals = (-step.log10()).ceil().clamp(0.0, 17.0) as usize;
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Adds the flag that selects bands to an error.

@@ -29,7 +29,8 @@ pub(in crate::codec) fn prepare(mut layout: EncodeLayout) -> Result<EncodeLayout
     }
     if block.data_type != DataType::U8 || block.sample.bits != 8 {
         return Err(format!(
-            "jpeg stores samples of 8-bit unsigned integer, not {}; use webp, jpeg2000, lerc or a lossless compression",
+            "jpeg cannot store this type of samples: expected 8-bit unsigned integer, got {}; use jpeg2000 (integers), \
+             lerc or a lossless compression",
             block.sample
         ));
     }
@@ -390,7 +391,7 @@ mod tests {
             let block = layout(Compression::Jpeg, (16, 16), (samples, bits));
             prepared(block, EncodeParams { quality, ..params() }).unwrap_err()
         };
-        assert!(refusal(1, 12, 75).starts_with("jpeg stores samples of 8-bit unsigned integer, not 12-bit"));
+        assert!(refusal(1, 12, 75).contains("expected 8-bit unsigned integer, got 12-bit"));
         assert!(refusal(2, 8, 75).contains("1, 3 or 4 interleaved samples, not 2"));
         assert!(refusal(1, 8, 0).contains("from 1 to 100, not 0"));
         let wide = layout(Compression::Jpeg, (70_000, 16), (1, 8));

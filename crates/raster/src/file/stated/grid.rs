@@ -5,6 +5,7 @@ use crate::error::{InvalidValue, Misstated, Result};
 use crate::file::dataset::Dataset;
 use crate::file::fields::StoredField;
 use crate::file::input::Input;
+use strile_crs::Crs;
 use strile_tiff::Tag;
 use strile_tiff::geo::{AreaOrPoint, Gcp, GeoTransform, Georeference};
 
@@ -119,17 +120,11 @@ impl PixelGrid {
 
     /// Returns a hint if a box that misses the file seems to be in another reference system.
     fn other_system(&self, sides: [f64; 4], extent: [f64; 4]) -> String {
-        let degrees = |[west, south, east, north]: [f64; 4]| {
-            west.abs().max(east.abs()) <= 360.0 && south.abs().max(north.abs()) <= 90.0
-        };
-        match &self.system {
-            Some(system) if degrees(sides) != degrees(extent) => {
-                let unit = if degrees(sides) { "degrees" } else { "the units of a projection" };
-                format!(
-                    " in {system}: the box looks like {unit}; transform it to the reference system of the file first"
-                )
-            }
-            _ => String::new(),
+        match self.system.as_ref().zip(unit_of(sides, extent)) {
+            Some((system, unit)) => format!(
+                " in {system}: the box looks like {unit}; transform it to the reference system of the file first"
+            ),
+            None => String::new(),
         }
     }
 
@@ -175,6 +170,24 @@ impl PixelGrid {
         self.transform = Some(GeoTransform { a, b: 0.0, c, d: 0.0, e, f });
         Ok(())
     }
+}
+
+/// Returns the code of a reference system, else its name, for messages.
+pub(crate) fn named(crs: &Crs) -> String {
+    match crs.epsg {
+        Some(code) => format!("EPSG:{code}"),
+        None if crs.name.is_empty() => "another system".to_owned(),
+        None => crs.name.clone(),
+    }
+}
+
+/// Returns the unit that a box (west, south, east, north) seems to have, if it differs from that of the extent of a file.
+pub(crate) fn unit_of(sides: [f64; 4], extent: [f64; 4]) -> Option<&'static str> {
+    let degrees = |[west, south, east, north]: [f64; 4]| {
+        west.abs().max(east.abs()) <= 360.0 && south.abs().max(north.abs()) <= 90.0
+    };
+    let unit = if degrees(sides) { "degrees" } else { "the units of a projection" };
+    (degrees(sides) != degrees(extent)).then_some(unit)
 }
 
 /// Returns first and end of the pixels between two positions along an axis of `count` pixels.
@@ -251,11 +264,7 @@ fn is_sheared(transform: &GeoTransform) -> bool {
 fn stored(name: &str, georeference: &Georeference, model: &Model, allow_rotated: bool) -> Result<PixelGrid> {
     let is_point = georeference.area_or_point == Some(AreaOrPoint::Point);
     let crs = georeference.crs.as_ref().or(georeference.gcp_crs.as_ref());
-    let system = crs.map(|crs| match crs.epsg {
-        Some(code) => format!("EPSG:{code}"),
-        None if crs.name.is_empty() => "another system".to_owned(),
-        None => crs.name.clone(),
-    });
+    let system = crs.map(named);
     let mut grid = PixelGrid { is_point, system, ..PixelGrid::default() };
     // The transform of a VRT or of a sidecar is always that of corners.
     let half = if is_point { 0.5 } else { 0.0 };

@@ -7,6 +7,7 @@ mod tags;
 
 pub use crs::StatedCrs;
 pub use grid::{PixelGrid, PixelGridOptions};
+pub(crate) use grid::{named, unit_of};
 pub(crate) use tags::WORDS;
 pub use tags::{BLOCK_TABLES, RESOLUTION_UNITS, StatedFields, colours_name, colours_named};
 

@@ -113,7 +113,11 @@ fn differs(tile: &Tile, first: &Tile, options: &IndexOptions) -> Option<String> 
         ));
     }
     if tile.bands != first.bands && !options.separate {
-        return Some(format!("expected {} bands as in {}, got {}", first.bands, first.name, tile.bands));
+        let plural = if first.bands == 1 { "" } else { "s" };
+        return Some(format!(
+            "expected {} band{plural} as in {}, got {}",
+            first.bands, first.name, tile.bands
+        ));
     }
     if tile.data_type != first.data_type {
         return Some(format!(

@@ -158,8 +158,7 @@ impl Tile {
 
 /// Returns the transform of a file that a VRT can combine with others, or why it cannot.
 fn placed(georeference: &Georeference) -> std::result::Result<GeoTransform, String> {
-    const UPRIGHT: &str =
-        "and a VRT lays out north-up files only: warp the file first, for example with gdalwarp";
+    const UPRIGHT: &str = "and a VRT lays out north-up files only: warp the file first (`strile warp`)";
     let Some(transform) = georeference.transform else {
         return Err(if !georeference.gcps.is_empty() {
             let count = georeference.gcps.len();
