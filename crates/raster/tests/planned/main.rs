@@ -134,6 +134,8 @@ const TWICE: u64 = 2;
 
 /// Bytes of a source of a mosaic, once as it is and once as it is laid.
 const BLENDED: u64 = 2 * 250 * 200 * 2;
+/// What a thread takes to decode a block of such a source: 64 × 64 pixels, encoded and decoded.
+const BLOCK: u64 = 16 << 10;
 
 /// Held by what takes memory of the device, which is counted for the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -215,7 +217,8 @@ fn held<R>(
     let (memory, on_host) = (plan.memory, context.budget.peak());
     let counted = blended == 0 || plan.engine == "cpu";
     // Nor is what it takes to find and to blend them.
-    let beside = plan.mosaics.map_or(0, |_| (64 << 10) + blended as u64 * BLENDED);
+    let each = BLENDED + context.threads.get() as u64 * BLOCK;
+    let beside = plan.mosaics.map_or(0, |_| (64 << 10) + blended as u64 * each);
     assert!(
         !counted || on_host <= memory.host + beside,
         "{on_host} bytes of host memory, {memory:?}, {name}"
