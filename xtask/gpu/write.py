@@ -205,7 +205,7 @@ def round_trips(session: Session, rows: dict[str, dict], found: dict) -> None:
     if program is None:
         found["names"].append("the bundle has no write_check")
     else:
-        ended = session.run([program, folder], 120)
+        ended = session.run([program, folder], 200)
         cases = [record for record in peer_programs.records(ended) if "case" in record]
         failed = [case for case in cases if case.get("ok") is False]
         found["write_check"] = {
