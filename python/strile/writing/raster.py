@@ -107,7 +107,7 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         if fits(value, dtype):
             keys["nodata"] = int(value) if dtype.kind in "iu" else value
         else:
-            check_kept(value, dtype, None if nodata is None else "nodata", attrs, said.unchanged)
+            check_kept(value, dtype, None if nodata is None else "nodata", attrs, metadata.unchanged)
             keys["nodata_text"] = str(value)
     keys |= {
         "width": layout.width,
