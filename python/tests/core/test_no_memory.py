@@ -41,6 +41,8 @@ path = sys.argv[1]
 small = np.zeros((64, 64), np.uint8)
 strile.to_geotiff(small, path + ".small.tif", compression="deflate")
 strile.read(path + ".small.tif", device="cpu")
+# Imports what xarray needs: without address space that fails with an ImportError.
+strile.open_geotiff(path + ".small.tif").load()
 with open("/proc/self/statm") as file:
     now = int(file.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (now + (400 << 20), resource.RLIM_INFINITY))
