@@ -93,8 +93,15 @@ impl Placed {
         if self.route.is_uneven() {
             return false;
         }
-        let forth = Spread::of(target, &self.route, inverse);
         let (width, height) = (f64::from(self.grid.width()), f64::from(self.grid.height()));
+        // Mostly the middle of the grid shows pixels, which is found at once.
+        let (x, y) =
+            target.transform().to_world(f64::from(target.width()) / 2.0, f64::from(target.height()) / 2.0);
+        let middle = self.route.transform(x, y).map(|(x, y)| inverse.to_world(x, y));
+        if middle.is_some_and(|(x, y)| (0.0..=width).contains(&x) && (0.0..=height).contains(&y)) {
+            return false;
+        }
+        let forth = Spread::of(target, &self.route, inverse);
         match forth {
             Spread { found: None, .. } => {
                 // No place of the grid has one in the source. Perhaps the source is small.
