@@ -45,6 +45,11 @@ const LARGEST: u64 = 64 << 10;
 /// The same for one mutant of 64.
 const LARGEST_OF_SOME: u64 = 2 << 20;
 
+/// Edge of the tiles that are written, and bytes of all of them: a pixel of 768 bands makes tiles of 200 MB, which are
+/// in memory three times if they are not compressed.
+const TILE: u64 = 512;
+const LARGEST_WRITTEN: u64 = 32 << 20;
+
 impl ConvertTarget {
     pub(crate) fn new(fixtures: &[Fixture]) -> Self {
         Self { seeds: Seeds::new(fixtures) }
@@ -70,15 +75,19 @@ impl Subject for ConvertTarget {
             Err(error) => return refused(false, error),
         };
         let context = context(BUDGET);
-        let all = |part: &strile::read::Pieces| {
-            u64::from(part.bands)
-                * u64::from(part.rows)
-                * u64::from(part.columns)
-                * part.data_type.size() as u64
+        // The pixels, in whole multiples of `edge`.
+        let bytes = |part: &strile::read::Pieces, edge: u64| {
+            let [rows, columns] =
+                [part.rows, part.columns].map(|count| u64::from(count).next_multiple_of(edge));
+            rows.saturating_mul(columns)
+                .saturating_mul(part.bands.into())
+                .saturating_mul(part.data_type.size() as u64)
         };
         let largest = if number.is_multiple_of(64) { LARGEST_OF_SOME } else { LARGEST };
         match input.pieces(&ReadOptions::default(), &PieceLimits::default(), &context) {
-            Ok(part) if all(&part) > largest => return Outcome::refused(true, "large"),
+            Ok(part) if bytes(&part, 1) > largest || bytes(&part, TILE) > LARGEST_WRITTEN => {
+                return Outcome::refused(true, "large");
+            }
             Ok(_) => {}
             Err(error) => return refused(true, error),
         }
