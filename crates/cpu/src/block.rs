@@ -15,6 +15,7 @@ use crate::split::WORDS;
 use crate::stop::{Looks, Stop};
 use crate::ycbcr::ToRgb;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 use strile_engine::{BlockFault, BlockLayout, DecodedForm, FaultKind, Placement};
 use strile_tiff::Compression;
 
@@ -60,10 +61,23 @@ pub(crate) fn scratch_len(layout: &BlockLayout, rows: u32, encoded: u64, reads: 
     let decoded = bytes(layout.decoded_len(rows));
     let copied = needs_reversal(layout);
     let decoded = if layout.compression == Compression::None { 0 } else { decoded };
-    let row = bytes(layout.samples_len(1)).saturating_add(bytes(layout.packed_row_len()).saturating_mul(2));
     let inputs = u64::from(reads) + u64::from(copied);
     let own = codec::working_len(layout, rows, encoded);
-    decoded.saturating_add(encoded.saturating_mul(inputs)).saturating_add(row).saturating_add(own)
+    decoded
+        .saturating_add(encoded.saturating_mul(inputs))
+        .saturating_add(row_scratch_len(layout))
+        .saturating_add(own)
+}
+
+/// Returns the bytes of a thread's row buffers, except those of outputs that convert.
+fn row_scratch_len(layout: &BlockLayout) -> u64 {
+    let bytes = |len: Option<usize>| len.map_or(u64::MAX, |len| len as u64);
+    bytes(layout.samples_len(1)).saturating_add(bytes(layout.packed_row_len()).saturating_mul(2))
+}
+
+/// Returns the bytes of a thread's row buffers for outputs that convert.
+pub(crate) fn cast_scratch_len(layout: &BlockLayout) -> u64 {
+    u64::from(layout.width) * 16
 }
 
 /// Returns whether FillOrder 2 must be undone before decoding; not for streams with their own bit order.
@@ -82,8 +96,13 @@ pub(crate) fn decode(
     let Scratch { workspace, reversed, decoded, rows, .. } = scratch;
     let stop = workspace.crew.stop().clone();
     let Some(placement) = targets.first().map(|target| *target.placement()) else { return Ok(()) };
-    let mut place_all = |decoded: &[u8], targets: &mut [Target<'_>]| {
-        targets.iter_mut().try_for_each(|target| place(decoded, layout, &conversion, target, (rows, &stop)))
+    let mut place_all = |decoded: &[u8], targets: &mut [Target<'_>], workspace: &Workspace| {
+        targets.iter_mut().try_for_each(|target| {
+            match place_by_rows(decoded, layout, &conversion, target, workspace) {
+                Some(placed) => placed,
+                None => place(decoded, layout, &conversion, target, (rows, &stop)),
+            }
+        })
     };
     let len = layout.decoded_len(placement.rows).ok_or_else(no_memory)?;
     let encoded = if needs_reversal(layout) {
@@ -102,7 +121,7 @@ pub(crate) fn decode(
                 holds_image_rows(&short, layout, &placement).then_some(encoded).ok_or(short)?
             }
         };
-        return place_all(stored, targets);
+        return place_all(stored, targets, workspace);
     }
     let block = StoredBlock { layout, rows: placement.rows };
     if let [target] = targets
@@ -120,7 +139,7 @@ pub(crate) fn decode(
         Err(fault) if stop.is_set() || !holds_image_rows(&fault, layout, &placement) => return Err(fault),
         Ok(()) | Err(_) => {}
     }
-    place_all(decoded, targets)
+    place_all(decoded, targets, workspace)
 }
 
 /// Returns whether a tile that ended early holds all rows inside the image: some writers omit the other rows of the
@@ -147,13 +166,47 @@ fn guarded(
     decode: impl FnOnce(&mut Workspace) -> Result<(), BlockFault>,
 ) -> Result<(), BlockFault> {
     catch_unwind(AssertUnwindSafe(|| decode(workspace))).unwrap_or_else(|_| {
-        *workspace = Workspace::default();
+        workspace.discard();
         Err(BlockFault::corrupt("the decoder failed unexpectedly"))
     })
 }
 
 fn no_memory() -> BlockFault {
     BlockFault { kind: FaultKind::OutOfMemory, found: 0, expected: 0, detail: "".into() }
+}
+
+/// Decoded bytes from which several threads place one block, and that each of them places at a time.
+const SHARED: usize = 4 << 20;
+const SHARE: usize = 256 << 10;
+
+/// Writes the wanted rows of a large decoded block on several threads; `None` leaves them to one.
+fn place_by_rows(
+    decoded: &[u8],
+    layout: &BlockLayout,
+    conversion: &Conversion,
+    target: &mut Target<'_>,
+    workspace: &Workspace,
+) -> Option<Result<(), BlockFault>> {
+    let Placement { rows, height, .. } = *target.placement();
+    let row_len = layout.samples_len(1).filter(|&len| len > 0)?;
+    // A block that ended early has a fault in one of its rows, which must be the first.
+    let complete = layout.decoded_len(rows).is_some_and(|len| decoded.len() >= len);
+    if workspace.crew.is_alone() || row_len.saturating_mul(height as usize) < SHARED || !complete {
+        return None;
+    }
+    let hands = workspace.crew.enlist();
+    let each = row_scratch_len(layout).saturating_add(cast_scratch_len(layout));
+    let _loan =
+        (hands.threads() > 1).then(|| workspace.spare(each.saturating_mul(hands.threads() as u64)))??;
+    let (stop, fault) = (hands.stop(), Mutex::new(None));
+    let rows = u32::try_from(SHARE.div_ceil(row_len)).unwrap_or(u32::MAX);
+    hands.share(target.by_rows(rows), RowScratch::default, |scratch, mut part| {
+        if let Err(found) = place(decoded, layout, conversion, &mut part, (scratch, stop)) {
+            *fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        }
+    });
+    let fault = fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Some(fault.map_or_else(|| stop.check(), Err))
 }
 
 /// Writes the wanted rows of a decoded block.

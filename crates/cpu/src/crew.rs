@@ -44,6 +44,11 @@ impl Crew {
         self.helpers == 0
     }
 
+    /// Reserves the helpers that are idle now.
+    pub(crate) fn enlist(&self) -> Hands<'_> {
+        Hands { helpers: pool::helpers(self.helpers), stop: &self.stop }
+    }
+
     /// Runs `work` for every item, starting in order, with several items in parallel; every thread has its own state.
     pub(crate) fn share<T, S>(
         &self,
@@ -51,15 +56,43 @@ impl Crew {
         state: impl Fn() -> S + Sync,
         work: impl Fn(&mut S, T) + Sync,
     ) {
-        let helpers = pool::helpers(self.helpers);
+        self.enlist().share(items, state, work);
+    }
+}
+
+/// Threads that are reserved for a block: the caller and its helpers.
+pub(crate) struct Hands<'a> {
+    helpers: pool::Helpers,
+    stop: &'a Stop,
+}
+
+impl<'a> Hands<'a> {
+    /// Returns the number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        1 + self.helpers.count()
+    }
+
+    /// Returns the stop signal of the crew.
+    pub(crate) fn stop(&self) -> &'a Stop {
+        self.stop
+    }
+
+    /// See `Crew::share`.
+    pub(crate) fn share<T, S>(
+        self,
+        items: impl Iterator<Item = T> + Send,
+        state: impl Fn() -> S + Sync,
+        work: impl Fn(&mut S, T) + Sync,
+    ) {
+        let Self { helpers, stop } = self;
         if helpers.count() == 0 {
             let mut state = state();
-            return items.take_while(|_| !self.stop.is_set()).for_each(|item| work(&mut state, item));
+            return items.take_while(|_| !stop.is_set()).for_each(|item| work(&mut state, item));
         }
         let items = Mutex::new(items);
         let take_part = || {
             let mut state = state();
-            while !self.stop.is_set() {
+            while !stop.is_set() {
                 let item = items.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some(item) = item else { break };
                 work(&mut state, item);

@@ -52,16 +52,19 @@ pub(crate) struct Slot<'a> {
 /// The part of an output that one task writes.
 pub(crate) struct Target<'a> {
     claim: &'a Claim,
-    placement: &'a Placement,
+    placement: Placement,
     selection: &'a [u16],
     fill: Fill,
     cast: Option<Cast>,
     sought: Option<Sought>,
     interleaved: bool,
-    /// First row of the first band; the last row of the last band was checked to lie in the claim too. The raw pointer
-    /// also keeps a target on one thread at a time.
+    /// First row of the first band; the last row of the last band was checked to lie in the claim too.
     first: OutputRow,
 }
+
+// SAFETY: a target is the only one for its samples and writes them through `&mut self` only, so it may move to another
+// thread like a mutable slice. The rest of it is shared between threads already (`Slots`).
+unsafe impl Send for Target<'_> {}
 
 /// Returns how many tasks from `index` on one thread places together: their block is read once. `None` at the end.
 pub(crate) fn together(tasks: &[BlockTask], index: usize) -> Option<usize> {
@@ -127,7 +130,7 @@ impl Slots {
             selection.len() == samples && selection.iter().zip(0..).all(|(&sample, i)| sample == i);
         let pixel_by_pixel = samples == 1 || spec.strides.band == size;
         let interleaved = all_in_order && pixel_by_pixel && spec.strides.column == size * samples;
-        let p = &task.placement;
+        let p = task.placement;
         let bands = u32::try_from(selection.len()).ok()?;
         let last_band = p.first_band.checked_add(bands)?.checked_sub(1)?;
         let last_row = p.out_y.checked_add(p.height)?.checked_sub(1)?;
@@ -149,7 +152,21 @@ impl Slots {
 impl Target<'_> {
     /// Returns the crop and its destination.
     pub(crate) fn placement(&self) -> &Placement {
-        self.placement
+        &self.placement
+    }
+
+    /// Divides the target into targets of up to `rows` rows, for several threads.
+    pub(crate) fn by_rows(&mut self, rows: u32) -> impl Iterator<Item = Target<'_>> + Send {
+        let Placement { block_y, out_y, height, .. } = self.placement;
+        (0..height).step_by(rows.max(1) as usize).filter_map(move |row| {
+            let placement = Placement {
+                block_y: block_y + row,
+                out_y: out_y + row,
+                height: rows.min(height - row),
+                ..self.placement
+            };
+            Some(Target { placement, first: self.band_row(0, row)?, ..*self })
+        })
     }
 
     /// Returns the samples to pick from each pixel, in the order of their destination bands.

@@ -24,7 +24,7 @@ pub(crate) fn workers(
     let casts = |task: &BlockTask| outputs.get(task.output as usize).is_some_and(|output| output.converts);
     let need = |task: &BlockTask| {
         let (span, layout) = (task.span?, job.layouts().get(task.layout as usize)?);
-        let floats = if casts(task) { u64::from(layout.width) * 16 } else { 0 };
+        let floats = if casts(task) { block::cast_scratch_len(layout) } else { 0 };
         Some(block::scratch_len(layout, task.placement.rows, span.len, reads).saturating_add(floats))
     };
     let largest = job.tasks().iter().filter_map(need).max().unwrap_or(0);

@@ -8,6 +8,7 @@
 )]
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_engine::*;
@@ -79,13 +80,14 @@ fn all(layout: &BlockLayout) -> Vec<Vec<u16>> {
 }
 
 fn run(job: DecodeJob, bytes: Vec<u8>, output: &Output) -> Report {
+    run_on(NonZeroUsize::MAX, job, bytes, output)
+}
+
+fn run_on(threads: NonZeroUsize, job: DecodeJob, bytes: Vec<u8>, output: &Output) -> Report {
     let sources: Vec<Arc<dyn ReadAt>> = vec![Arc::new(Memory(bytes))];
-    let ticket = CpuEngine::new().submit(
-        job,
-        Encoded::Pulled(sources),
-        std::slice::from_ref(output),
-        &Context::default(),
-    );
+    let context = Context { threads, ..Context::default() };
+    let ticket =
+        CpuEngine::new().submit(job, Encoded::Pulled(sources), std::slice::from_ref(output), &context);
     ticket.unwrap().wait().unwrap()
 }
 
@@ -167,4 +169,70 @@ fn chroma_units_have_no_predictor() {
     assert_eq!(CpuEngine::new().support(&units), Support::Yes);
     units.predictor = Predictor::Horizontal;
     assert!(matches!(CpuEngine::new().support(&units), Support::No(_)));
+}
+
+/// A strip of 5 MB is placed by several threads, each with rows of its own; one thread places them in order. Outputs are
+/// larger than the block, and what surrounds it remains.
+#[test]
+fn threads_that_share_a_block_place_it_like_one() {
+    let plain = |samples, format, bits, columns: u32| BlockLayout {
+        height: 5_000_000 / (columns * u32::from(samples) * u32::from(bits) / 8),
+        ..layout(columns, 1, samples, format, bits)
+    };
+    let swapped = if ByteOrder::NATIVE == ByteOrder::Little { ByteOrder::Big } else { ByteOrder::Little };
+    let (uint, float) = (SampleFormat::Uint, SampleFormat::Float);
+    let mut chroma = plain(3, uint, 8, 1001);
+    chroma.extras.photometric = Photometric::YCbCr;
+    chroma.extras.ycbcr = Some(YCbCr::default());
+    let layouts = [
+        plain(1, uint, 8, 2000),
+        BlockLayout { predictor: Predictor::Horizontal, byte_order: swapped, ..plain(1, uint, 16, 1500) },
+        BlockLayout { predictor: Predictor::FloatingPoint, ..plain(1, float, 32, 700) },
+        BlockLayout { predictor: Predictor::Horizontal, ..plain(3, uint, 8, 900) },
+        BlockLayout { predictor: Predictor::Horizontal, ..plain(10, uint, 16, 300) },
+        plain(1, uint, 12, 2000),
+        chroma,
+    ];
+    let mut state = 9_u32;
+    let bytes: Vec<u8> = (0..6_000_000)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        })
+        .collect();
+    for layout in layouts {
+        for (interleaved, crop, converts) in
+            [(false, 0, false), (true, 0, false), (true, 7, false), (false, 7, true)]
+        {
+            let (bands, width, height) =
+                (u32::from(layout.samples), layout.width - 2 * crop, layout.height - crop);
+            let new = if interleaved { OutputSpec::band_last } else { OutputSpec::band_first };
+            let data_type = if converts { DataType::F32 } else { layout.data_type };
+            let spec = new(data_type, bands, height + 3, width + 5).unwrap();
+            let decoded = |threads| {
+                let mut task = task(&layout, 0);
+                let placement = task.placement;
+                task.placement = Placement {
+                    block_x: crop,
+                    block_y: crop,
+                    width,
+                    height,
+                    out_x: 5,
+                    out_y: 2,
+                    ..placement
+                };
+                let memory = vec![0xA5; spec.len().unwrap()];
+                let mut output = Output::from_vec(spec.clone(), memory).unwrap();
+                if converts {
+                    let convert = Convert { nodata: None, scale: 0.5, offset: 3.0 };
+                    output = output.converting(convert).unwrap();
+                }
+                let job = DecodeJob::new(vec![Arc::new(layout.clone())], all(&layout), vec![task]).unwrap();
+                assert_eq!(run_on(threads, job, bytes.clone(), &output).faults, []);
+                output.into_vec().unwrap()
+            };
+            let (one, several) = (decoded(NonZeroUsize::MIN), decoded(NonZeroUsize::MAX));
+            assert!(one == several, "{layout:?} {interleaved} {crop} {converts}");
+        }
+    }
 }

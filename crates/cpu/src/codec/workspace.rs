@@ -49,6 +49,12 @@ impl Workspace {
         buffers
     }
 
+    /// Discards the state of decoders and encoders; helpers and the lender remain.
+    pub(crate) fn discard(&mut self) {
+        let Self { crew, lender, .. } = std::mem::take(self);
+        *self = Self { crew, lender, ..Self::default() };
+    }
+
     /// Accounts for memory that a decoder is about to allocate, until the loan is dropped: `need` bytes, of which the
     /// job has accounted for `counted` with its scratch. It is also requested from the system, since most decoders
     /// abort if an allocation fails.
@@ -67,6 +73,14 @@ impl Workspace {
         match taken {
             Ok((lease, ())) => Ok(Loan { _lease: lease }),
             Err(error) => Err(self.refuse(error, need, purpose)),
+        }
+    }
+
+    /// Like `lend`, for memory that a decoder can do without: `None` if there is little.
+    pub(crate) fn spare(&self, need: u64) -> Option<Loan> {
+        match &self.lender {
+            Some(context) => context.take_now(need).map(|lease| Loan { _lease: Some(lease) }),
+            None => Some(Loan { _lease: None }),
         }
     }
 
@@ -137,7 +151,7 @@ impl Workspace {
 }
 
 /// Memory that stays accounted for while a decoder uses it.
-pub(super) struct Loan {
+pub(crate) struct Loan {
     _lease: Option<Lease>,
 }
 
