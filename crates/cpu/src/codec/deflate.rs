@@ -6,10 +6,14 @@
 //! Special cases: bytes after the checksum are ignored, as in libtiff. A last strip may hold all its rows; miniz_oxide
 //! inflates it in pieces, since libdeflate needs memory for the whole output and a strip may state millions of rows.
 
+mod find_block;
+mod inflate;
 mod inflate_literals;
+mod inflate_pieces;
 pub(super) mod inflate_scan;
 pub(super) mod inflate_tables;
 mod literals;
+mod piece;
 
 pub(super) use literals::has_no_runs;
 
@@ -17,6 +21,7 @@ use super::encode::level_within;
 use super::workspace::{most_output, out_of_memory, room};
 use super::{StoredBlock, Workspace};
 use crate::stop::{LARGE, LOOKS_EVERY, Stop};
+use inflate_pieces::Division;
 use inflate_scan::{End, scan};
 use libdeflater::{Adler32, DecompressionError, adler32};
 use miniz_oxide::inflate::TINFLStatus;
@@ -29,6 +34,8 @@ use strile_tiff::Predictor;
 const HEADER: usize = 2;
 /// Bytes of the Adler-32 after the data.
 const TRAILER: usize = 4;
+/// Maximum distance of a match.
+const WINDOW: usize = 32 << 10;
 
 pub(super) fn decode(
     src: &[u8],
@@ -37,10 +44,11 @@ pub(super) fn decode(
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
     let needed = dst.len();
-    if decode_literals(src, dst, workspace).is_some() {
+    if decode_in_pieces(src, dst, workspace).or_else(|| decode_literals(src, dst, workspace)).is_some() {
         return Ok(());
     }
     let stop = workspace.crew.stop();
+    stop.check()?;
     if needed > LARGE {
         // Slower than libdeflate, but can be cancelled.
         let done = decode_large(src, dst, stop);
@@ -57,26 +65,43 @@ pub(super) fn decode(
     }
 }
 
-/// Decodes a stream that is nearly all literals, including its checksum; `None` leaves it to libdeflate.
-fn decode_literals(src: &[u8], dst: &mut [u8], workspace: &mut Workspace) -> Option<()> {
-    let &[method, flags] = src.first_chunk::<HEADER>()?;
-    if method & 0x0F != 8 || flags & 0x20 != 0 || u16::from_be_bytes([method, flags]) % 31 != 0 {
+/// Decodes a large stream on several threads, including its checksum; `None` leaves it to one.
+fn decode_in_pieces(src: &[u8], dst: &mut [u8], workspace: &Workspace) -> Option<()> {
+    if workspace.crew.is_alone() {
         return None;
     }
-    let data = src.get(HEADER..)?;
+    let data = deflate_data(src)?;
+    let hands = workspace.crew.enlist();
+    let division = Division::of(data.len(), dst.len(), hands.threads())?;
+    let _loan = workspace.spare(division.memory())?;
+    let (taken, computed) = inflate_pieces::inflate(data, dst, division, hands)?;
+    (checksum_after(data, taken)? == computed).then_some(())
+}
+
+/// Decodes a stream that is nearly all literals, including its checksum; `None` leaves it to libdeflate.
+fn decode_literals(src: &[u8], dst: &mut [u8], workspace: &mut Workspace) -> Option<()> {
+    let data = deflate_data(src)?;
     let stop = workspace.crew.stop().clone();
     let taken = inflate_literals::inflate(data, dst, workspace.inflate(), &stop)?;
-    let stored = u32::from_be_bytes(*data.get(taken..)?.first_chunk::<TRAILER>()?);
-    (adler32(dst) == stored).then_some(())
+    (checksum_after(data, taken)? == adler32(dst)).then_some(())
+}
+
+/// Returns the data after a zlib header, and what follows it; `None` for another or a damaged header.
+fn deflate_data(src: &[u8]) -> Option<&[u8]> {
+    let (&[method, flags], data) = src.split_first_chunk::<HEADER>()?;
+    let valid =
+        method & 0x0F == 8 && flags & 0x20 == 0 && u16::from_be_bytes([method, flags]).is_multiple_of(31);
+    valid.then_some(data)
+}
+
+/// Returns the checksum stored after `taken` bytes of Deflate data.
+fn checksum_after(data: &[u8], taken: usize) -> Option<u32> {
+    data.get(taken..)?.first_chunk::<TRAILER>().map(|stored| u32::from_be_bytes(*stored))
 }
 
 /// Decodes a stream that fills `dst` and has a valid checksum; `None` for any other, and if cancelled.
 fn decode_large(src: &[u8], dst: &mut [u8], stop: &Stop) -> Option<()> {
-    let &[method, flags] = src.first_chunk::<HEADER>()?;
-    if method & 0x0F != 8 || flags & 0x20 != 0 || u16::from_be_bytes([method, flags]) % 31 != 0 {
-        return None;
-    }
-    let data = src.get(HEADER..)?;
+    let data = deflate_data(src)?;
     let mut state = Box::<DecompressorOxide>::default();
     let (mut taken, mut produced, mut checksum) = (0_usize, 0_usize, Adler32::new());
     loop {
@@ -93,8 +118,7 @@ fn decode_large(src: &[u8], dst: &mut [u8], stop: &Stop) -> Option<()> {
             _ => return None,
         }
     }
-    let stored = u32::from_be_bytes(*data.get(taken..)?.first_chunk::<TRAILER>()?);
-    (produced == dst.len() && checksum.sum() == stored).then_some(())
+    (produced == dst.len() && checksum_after(data, taken)? == checksum.sum()).then_some(())
 }
 
 /// Decodes a last strip that holds all its rows, or returns why libdeflate rejected `src`.
@@ -135,10 +159,7 @@ fn decode_unusual(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFa
     Ok(())
 }
 
-/// Bytes of output at a time: the maximum distance of a Deflate match.
-const WINDOW: usize = 32 << 10;
-
-/// Inflates all of `data` and keeps the first bytes in `dst`. Returns the total length and its Adler-32. The rest needs
+/// Inflates all of `data`, a window at a time, and keeps the first bytes in `dst`. Returns the total length and its Adler-32. The rest needs
 /// only one window of memory, whatever its length.
 fn inflate_in_pieces(data: &[u8], dst: &mut [u8]) -> Option<(usize, u32)> {
     let mut state = Box::<DecompressorOxide>::default();
@@ -212,6 +233,7 @@ pub(super) fn encode(
 mod tests {
     use super::super::byte_testing::{self as testing, Random};
     use super::*;
+    use crate::crew::Crew;
     use libdeflater::{CompressionLvl, Compressor};
     use strile_engine::FaultKind;
     use strile_tiff::Compression;
@@ -264,6 +286,41 @@ mod tests {
         assert_eq!(unpack(&[0x12, 0x34, 0, 0], 4).unwrap_err().kind, FaultKind::Corrupt);
         assert_eq!(unpack(&[0x78], 4), Err(BlockFault::truncated(0, 4)));
         assert_eq!(unpack(&[], 4), Err(BlockFault::truncated(0, 4)));
+    }
+
+    /// Large blocks with helpers are decoded in pieces; what is wrong with one is told the same way.
+    #[test]
+    fn helpers_change_neither_bytes_nor_faults() {
+        let mut random = Random::new(7);
+        let noise = |random: &mut Random| (random.below(60) * random.below(4)) as u8;
+        let data: Vec<u8> = (0..2_000_000).map(|_| noise(&mut random)).collect();
+        let packed = pack(&data);
+        assert!(Division::of(packed.len(), data.len(), 3).is_some());
+        let damaged = |at: usize, bit: u8| {
+            let mut bytes = packed.clone();
+            bytes[at] ^= bit;
+            bytes
+        };
+        let (middle, last) = (packed.len() / 2, packed.len() - 1);
+        let mut streams = vec![packed.clone(), packed[..middle].to_vec(), packed[..last].to_vec()];
+        streams.extend([
+            damaged(0, 1),
+            damaged(1, 0x20),
+            damaged(5, 4),
+            damaged(middle, 8),
+            damaged(last, 1),
+        ]);
+        for stream in &streams {
+            for len in [data.len(), data.len() - 1, data.len() + 1] {
+                let layout = testing::layout(Compression::Deflate, len as u32, 1);
+                let mut helped = Workspace::default();
+                helped.crew = Crew::new(7);
+                let mut dst = vec![0xA5; len];
+                let result = decode(stream, &mut dst, testing::whole(&layout), &mut helped).map(|()| dst);
+                assert!(result == unpack(stream, len), "{len}: {:?}", result.err());
+            }
+        }
+        assert!(unpack(&packed, data.len()).unwrap() == data);
     }
 
     #[test]

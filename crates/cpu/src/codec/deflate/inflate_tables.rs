@@ -105,7 +105,15 @@ impl Tables {
         build(&mut self.precode, lengths, PRECODE_BITS, |symbol| (symbol as u32) << 16)
     }
 
-    /// Sets the codes of a block; `None` if one is not a complete code.
+    /// Sets the codes of a block with fixed codes.
+    pub(crate) fn set_fixed(&mut self) -> Option<()> {
+        let mut literals = [8; 288];
+        literals[144..256].fill(9);
+        literals[256..280].fill(7);
+        self.set(&literals, &[5; 32])
+    }
+
+    /// Sets the codes of a block; `None` if one is neither complete nor the code of a single symbol.
     pub(crate) fn set(&mut self, literals: &[u8], distances: &[u8]) -> Option<()> {
         build(&mut self.litlen, literals, LITLEN_BITS, literal_or_length)?;
         build(&mut self.distance, distances, DISTANCE_BITS, distance)?;
@@ -184,8 +192,8 @@ fn next_code(code: u32, bits: u32) -> u32 {
     code & (highest_zero - 1) | highest_zero
 }
 
-/// Fills a table for a canonical code; `None` if the lengths are not a complete code. Codes with one symbol or none are
-/// left to libdeflate too: data made of literals has neither, except for distances that never occur.
+/// Fills a table for a canonical code; `None` if the lengths are not a complete code. The code of a single symbol takes one
+/// bit, whatever its value, as in libdeflate. A code without symbols is left to libdeflate if the data uses it.
 fn build(table: &mut [u32], lengths: &[u8], table_bits: u32, meaning: fn(usize) -> u32) -> Option<()> {
     let mut count = [0u16; MOST_BITS + 1];
     for &length in lengths {
@@ -202,10 +210,13 @@ fn build(table: &mut [u32], lengths: &[u8], table_bits: u32, meaning: fn(usize) 
         }
     }
     if left > 0 {
-        let unused = count.iter().all(|&n| n == 0) || (count[1] == 1 && count.iter().sum::<u16>() == 1);
-        // All entries are exceptional: a stream that uses such a code is left to libdeflate.
-        table.fill(EXCEPTIONAL);
-        return unused.then_some(());
+        let filled = match (count.iter().sum::<u16>(), lengths.iter().position(|&length| length == 1)) {
+            (0, _) => EXCEPTIONAL,
+            (1, Some(symbol)) => entry(meaning(symbol), 1),
+            _ => return None,
+        };
+        table.fill(filled);
+        return Some(());
     }
     let mut symbols = [0u16; 320];
     for (symbol, &length) in lengths.iter().enumerate().filter(|&(_, &length)| length > 0) {
