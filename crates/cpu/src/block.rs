@@ -69,6 +69,22 @@ pub(crate) fn scratch_len(layout: &BlockLayout, rows: u32, encoded: u64, reads: 
         .saturating_add(own)
 }
 
+/// Returns the bytes that a block takes besides if `threads` threads work on it together, where there is enough memory.
+pub(crate) fn helped_len(layout: &BlockLayout, rows: u32, encoded: u64, threads: usize) -> u64 {
+    if threads < 2 {
+        return 0;
+    }
+    let placed = layout.samples_len(rows).is_some_and(|len| len >= SHARED);
+    let placing = if placed { shared_rows_len(layout, threads) } else { 0 };
+    // A block is placed after it was decoded.
+    placing.max(codec::helped_len(layout, rows, encoded, threads))
+}
+
+/// Returns the bytes of the row buffers of `threads` threads.
+fn shared_rows_len(layout: &BlockLayout, threads: usize) -> u64 {
+    row_scratch_len(layout).saturating_add(cast_scratch_len(layout)).saturating_mul(threads as u64)
+}
+
 /// Returns the bytes of a thread's row buffers, except those of outputs that convert.
 fn row_scratch_len(layout: &BlockLayout) -> u64 {
     let bytes = |len: Option<usize>| len.map_or(u64::MAX, |len| len as u64);

@@ -36,6 +36,18 @@ pub(crate) fn workers(
     (largest, wanted.max(1))
 }
 
+/// Returns the bytes that a worker's helpers may take for a block, for the largest of the job.
+fn helped_len(job: &DecodeJob, context: &Context, workers: usize) -> u64 {
+    let threads = threads(context) / workers.max(1);
+    let need = |task: &BlockTask| {
+        let (span, layout) = (task.span?, job.layouts().get(task.layout as usize)?);
+        Some(block::helped_len(layout, task.placement.rows, span.len, threads))
+    };
+    // More is never lent for what a block can do without (`Context::take_now`).
+    let fits = |&need: &u64| need <= context.budget.limit() / 4;
+    job.tasks().iter().filter_map(need).filter(fits).max().unwrap_or(0)
+}
+
 /// Decoded bytes per additional thread: waking a thread takes about as long as decoding them.
 const WORTH_A_WORKER: u64 = 48 << 10;
 
@@ -70,8 +82,9 @@ pub(crate) fn is_copy(job: &DecodeJob, encoded: &Encoded) -> bool {
 pub(crate) fn plan(job: &DecodeJob, submission: &Submission<'_>, context: &Context) -> EnginePlan {
     let Submission { supply, outputs, held } = *submission;
     let (each, wanted) = workers(job, supply, outputs, context);
-    let workers = context.budget.workers(each, wanted, held.host) as u64;
-    let memory = EngineMemory { host: each.saturating_mul(workers), per_worker: each, device: 0 };
+    let workers = context.budget.workers(each, wanted, held.host);
+    let host = each.saturating_add(helped_len(job, context, workers));
+    let memory = EngineMemory { host: host.saturating_mul(workers as u64), per_worker: each, device: 0 };
     let (mut ranges, mut range_bytes, mut routes) = (0, 0u64, Routes::default());
     let (tasks, mut index) = (job.tasks(), 0);
     while let Some(count) = together(tasks, index) {

@@ -11,6 +11,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
+use strile_cpu::codec::{self, StoredBlock, Workspace};
 use strile_engine::*;
 use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType, YCbCr,
@@ -169,6 +170,51 @@ fn chroma_units_have_no_predictor() {
     assert_eq!(CpuEngine::new().support(&units), Support::Yes);
     units.predictor = Predictor::Horizontal;
     assert!(matches!(CpuEngine::new().support(&units), Support::No(_)));
+}
+
+/// Helpers of a block take memory that the plan counts; a small budget has none for them, and a single thread decodes.
+#[test]
+fn plans_count_the_memory_of_helpers() {
+    let layout = BlockLayout {
+        compression: Compression::Deflate,
+        predictor: Predictor::Horizontal,
+        ..layout(2000, 4000, 1, SampleFormat::Uint, 8)
+    };
+    let mut state = 5_u32;
+    let mut noise = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 27) as u8
+    };
+    let pixels: Vec<u8> = (0..8_000_000).map(|_| noise()).collect();
+    let params =
+        EncodeParams { encoder: Encoder::Fast, level: 6, quality: 90, lossless: true, max_error: 0.0 };
+    let (stored, mut encoded) = (StoredBlock { layout: &layout, rows: layout.height }, Vec::new());
+    codec::encode(&pixels, &mut encoded, stored, &params, &mut Workspace::default()).unwrap();
+    let mut outputs = Vec::new();
+    for limit in [1 << 30, 40 << 20] {
+        let spec = OutputSpec::band_first(DataType::U8, 1, layout.height, layout.width).unwrap();
+        let output = Output::new(spec).unwrap();
+        let budget = Arc::new(Budget::new(limit));
+        let context = Context { budget, threads: NonZeroUsize::MAX, ..Context::default() };
+        let mut task = task(&layout, 0);
+        task.span = Some(Span { offset: 0, len: encoded.len() as u64 });
+        let job = DecodeJob::new(vec![Arc::new(layout.clone())], all(&layout), vec![task]).unwrap();
+        let kinds = [OutputKind::from(&output)];
+        let submission = Submission { supply: Supply::Pulled, outputs: &kinds, held: Held::default() };
+        let memory = CpuEngine::new().plan(&job, &submission, &context).unwrap().memory;
+        let source: Arc<dyn ReadAt> = Arc::new(Memory(encoded.clone()));
+        let ticket = CpuEngine::new().submit(
+            job,
+            Encoded::Pulled(vec![source]),
+            std::slice::from_ref(&output),
+            &context,
+        );
+        assert_eq!(ticket.unwrap().wait().unwrap().faults, []);
+        let peak = context.budget.peak();
+        assert!(peak <= memory.host && memory.host <= limit, "{peak} taken, {memory:?}, limit {limit}");
+        outputs.push(output.into_vec().unwrap());
+    }
+    assert!(outputs[0] == outputs[1]);
 }
 
 /// A strip of 5 MB is placed by several threads, each with rows of its own; one thread places them in order. Outputs are

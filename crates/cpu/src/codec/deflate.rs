@@ -27,7 +27,7 @@ use libdeflater::{Adler32, DecompressionError, adler32};
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
-use strile_engine::{BlockFault, EncodeLayout};
+use strile_engine::{BlockFault, BlockLayout, EncodeLayout};
 use strile_tiff::Predictor;
 
 /// Bytes of the zlib header.
@@ -63,6 +63,13 @@ pub(super) fn decode(
             decode_unusual(src, dst, most_output(needed, block))
         }
     }
+}
+
+/// Returns the memory of several threads that decode a block together.
+pub(super) fn helped_len(layout: &BlockLayout, rows: u32, encoded: u64, threads: usize) -> u64 {
+    let encoded = usize::try_from(encoded).unwrap_or(usize::MAX).saturating_sub(HEADER);
+    let division = layout.decoded_len(rows).and_then(|decoded| Division::of(encoded, decoded, threads));
+    division.map_or(0, |division| division.memory())
 }
 
 /// Decodes a large stream on several threads, including its checksum; `None` leaves it to one.

@@ -70,6 +70,14 @@ pub(crate) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 
     }
 }
 
+/// Returns the memory that a block takes besides if `threads` threads decode it together, where there is enough.
+pub(crate) fn helped_len(layout: &BlockLayout, rows: u32, encoded: u64, threads: usize) -> u64 {
+    match layout.compression {
+        C::Deflate => deflate::helped_len(layout, rows, encoded, threads),
+        _ => 0,
+    }
+}
+
 /// Decodes `src` into `dst`, which has `layout.decoded_len(rows)` bytes; fills it completely or returns a fault.
 pub fn decode(
     src: &[u8],
