@@ -34,6 +34,8 @@ use strile_tiff::Predictor;
 const HEADER: usize = 2;
 /// Bytes of the Adler-32 after the data.
 const TRAILER: usize = 4;
+/// Kind of a block with codes of its own.
+const DYNAMIC: u8 = 2;
 /// Maximum distance of a match.
 const WINDOW: usize = 32 << 10;
 
@@ -78,6 +80,10 @@ fn decode_in_pieces(src: &[u8], dst: &mut [u8], workspace: &Workspace) -> Option
         return None;
     }
     let data = deflate_data(src)?;
+    // A first block of another kind is mostly stored: copying takes less time than looking for blocks.
+    if data.first().is_none_or(|first| first >> 1 & 3 != DYNAMIC) {
+        return None;
+    }
     let hands = workspace.crew.enlist();
     let division = Division::of(data.len(), dst.len(), hands.threads())?;
     let _loan = workspace.spare(division.memory())?;
