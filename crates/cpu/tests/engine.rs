@@ -217,8 +217,8 @@ fn plans_count_the_memory_of_helpers() {
     assert!(outputs[0] == outputs[1]);
 }
 
-/// A strip of 5 MB is placed by several threads, each with rows of its own; one thread places them in order. Outputs are
-/// larger than the block, and what surrounds it remains.
+/// Several threads place the rows of a strip of 5 MB as one thread does. Outputs are larger than the block: what lies
+/// around it must not change.
 #[test]
 fn threads_that_share_a_block_place_it_like_one() {
     let plain = |samples, format, bits, columns: u32| BlockLayout {

@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "chance is cut to the width wanted")]
 
 use super::StoredBlock;
+use libdeflater::{CompressionLvl, Compressor};
 use strile_engine::{BlockFault, BlockLayout, CodecExtras, Fill};
 use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
@@ -113,4 +114,13 @@ pub(super) fn fills_or_faults(
         assert_eq!(a, b, "a decoder that succeeds fills its output");
     }
     first.is_ok()
+}
+
+/// Returns `data` as raw Deflate data of libdeflate.
+pub(super) fn deflated(data: &[u8], level: i32) -> Vec<u8> {
+    let mut compressor = Compressor::new(CompressionLvl::new(level).unwrap());
+    let mut out = vec![0; compressor.deflate_compress_bound(data.len())];
+    let len = compressor.deflate_compress(data, &mut out).unwrap();
+    out.truncate(len);
+    out
 }

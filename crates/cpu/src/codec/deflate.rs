@@ -34,7 +34,7 @@ use strile_tiff::Predictor;
 const HEADER: usize = 2;
 /// Bytes of the Adler-32 after the data.
 const TRAILER: usize = 4;
-/// Kind of a block with codes of its own.
+/// Kind of a block that contains its codes.
 const DYNAMIC: u8 = 2;
 /// Maximum distance of a match.
 const WINDOW: usize = 32 << 10;
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(unpack(&[], 4), Err(BlockFault::truncated(0, 4)));
     }
 
-    /// Large blocks with helpers are decoded in pieces; what is wrong with one is told the same way.
+    /// Large blocks with helpers are decoded in pieces, with the same bytes and the same faults.
     #[test]
     fn helpers_change_neither_bytes_nor_faults() {
         let mut random = Random::new(7);

@@ -50,16 +50,7 @@ fn suits(lengths: &[u8]) -> bool {
 #[allow(clippy::cast_possible_wrap, clippy::cast_possible_truncation, reason = "small numbers made here")]
 mod tests {
     use super::*;
-    use crate::codec::byte_testing::Random;
-    use libdeflater::{CompressionLvl, Compressor};
-
-    fn pack(data: &[u8], level: i32) -> Vec<u8> {
-        let mut compressor = Compressor::new(CompressionLvl::new(level).unwrap());
-        let mut out = vec![0; compressor.deflate_compress_bound(data.len())];
-        let len = compressor.deflate_compress(data, &mut out).unwrap();
-        out.truncate(len);
-        out
-    }
+    use crate::codec::byte_testing::{Random, deflated};
 
     /// Returns noise around 0, like photographs after predictor 2: short codes, few matches.
     fn differences(random: &mut Random, len: usize) -> Vec<u8> {
@@ -74,7 +65,7 @@ mod tests {
         let mut taken = 0;
         for round in 0..300 {
             let data = differences(&mut random, 1 + round * 97);
-            let packed = pack(&data, 1 + (round % 12) as i32);
+            let packed = deflated(&data, 1 + (round % 12) as i32);
             let mut dst = vec![0xA5; data.len()];
             if let Some(consumed) = inflate(&packed, &mut dst, &mut tables, &Stop::default()) {
                 assert!(dst == data, "round {round}");
@@ -90,7 +81,7 @@ mod tests {
         let mut random = Random::new(12);
         let mut tables = Tables::boxed();
         let data = differences(&mut random, 20_000);
-        let packed = pack(&data, 6);
+        let packed = deflated(&data, 6);
         assert_eq!(inflate(&packed, &mut vec![0; 20_000], &mut tables, &Stop::default()), Some(packed.len()));
         assert_eq!(inflate(&packed, &mut vec![0; 19_999], &mut tables, &Stop::default()), None);
         assert_eq!(inflate(&packed, &mut vec![0; 20_001], &mut tables, &Stop::default()), None);
@@ -99,7 +90,7 @@ mod tests {
             None
         );
         let runs: Vec<u8> = (0..20_000u32).map(|i| (i / 100) as u8).collect();
-        assert_eq!(inflate(&pack(&runs, 6), &mut vec![0; 20_000], &mut tables, &Stop::default()), None);
+        assert_eq!(inflate(&deflated(&runs, 6), &mut vec![0; 20_000], &mut tables, &Stop::default()), None);
     }
 
     /// Bytes with codes of about seven bits hardly ever share an entry of twelve bits.
@@ -108,7 +99,7 @@ mod tests {
         let mut random = Random::new(14);
         let mut tables = Tables::boxed();
         let data: Vec<u8> = (0..20_000).map(|_| random.below(150) as u8).collect();
-        let packed = pack(&data, 6);
+        let packed = deflated(&data, 6);
         assert!(packed.len() < 19_000, "a dynamic block, not a stored one");
         assert_eq!(inflate(&packed, &mut vec![0; 20_000], &mut tables, &Stop::default()), None);
     }
@@ -122,7 +113,7 @@ mod tests {
         let mut taken = 0;
         for round in 0..6000 {
             let data = differences(&mut random, 50 + round % 3000);
-            let mutant = random.mutant(&pack(&data, 6));
+            let mutant = random.mutant(&deflated(&data, 6));
             let mut dst = vec![0; data.len()];
             if inflate(&mutant, &mut dst, &mut tables, &Stop::default()).is_some() {
                 let mut expected = vec![0; data.len()];

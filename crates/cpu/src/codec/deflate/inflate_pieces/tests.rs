@@ -3,19 +3,11 @@
 use super::super::find_block::candidates;
 use super::super::inflate::{Kind, Stream};
 use super::*;
-use crate::codec::byte_testing::Random;
+use crate::codec::byte_testing::{Random, deflated};
 use crate::crew::Crew;
-use libdeflater::{CompressionLvl, Compressor, Decompressor};
+use libdeflater::Decompressor;
 use miniz_oxide::deflate::compress_to_vec;
 use strile_engine::Cancel;
-
-fn libdeflate(data: &[u8], level: i32) -> Vec<u8> {
-    let mut compressor = Compressor::new(CompressionLvl::new(level).unwrap());
-    let mut out = vec![0; compressor.deflate_compress_bound(data.len())];
-    let len = compressor.deflate_compress(data, &mut out).unwrap();
-    out.truncate(len);
-    out
-}
 
 /// Returns parts like those of images, with repetitions over up to 32 KiB.
 fn bytes(random: &mut Random, len: usize) -> Vec<u8> {
@@ -62,7 +54,7 @@ fn streams_decode_however_they_are_divided() {
     for round in 0..120 {
         let data = bytes(&mut random, 1 + round * round * 40);
         let packed = match round % 4 {
-            0 => libdeflate(&data, 1 + (round % 12) as i32),
+            0 => deflated(&data, 1 + (round % 12) as i32),
             1 => compress_to_vec(&data, (round % 11) as u8),
             2 => stored(&data, 1 + random.below(0xFFFF)),
             _ => compress_to_vec(&data, 1),
@@ -86,7 +78,7 @@ fn large_streams_are_taken() {
     let mut random = Random::new(32);
     let data = bytes(&mut random, 3 << 20);
     for packed in
-        [libdeflate(&data, 6), libdeflate(&data, 12), compress_to_vec(&data, 6), compress_to_vec(&data, 1)]
+        [deflated(&data, 6), deflated(&data, 12), compress_to_vec(&data, 6), compress_to_vec(&data, 1)]
     {
         for threads in [8, 16] {
             let division = Division::of(packed.len(), data.len(), threads).unwrap();
@@ -149,7 +141,7 @@ fn mutants_agree_with_libdeflate_or_are_declined() {
     let mut taken = 0;
     for round in 0..1500 {
         let data = bytes(&mut random, 50 + 13 * round);
-        let packed = if round % 2 == 0 { libdeflate(&data, 6) } else { compress_to_vec(&data, 6) };
+        let packed = if round % 2 == 0 { deflated(&data, 6) } else { compress_to_vec(&data, 6) };
         let mutant = random.mutant(&packed);
         let division = Division { pieces: 1 + random.below(8), at_once: 3, most: 20_000 };
         if let Some((_, decoded)) = divided(&mutant, data.len(), division) {
@@ -210,7 +202,7 @@ fn dynamic_blocks_are_found() {
     let mut found = 0;
     for level in 1..=12_u8 {
         let data = bytes(&mut random, 1 << 20);
-        let streams = [libdeflate(&data, level.into()), compress_to_vec(&data, level % 11)];
+        let streams = [deflated(&data, level.into()), compress_to_vec(&data, level % 11)];
         for packed in streams {
             let all = 0..packed.len() * 8;
             let mut symbols = Symbols::for_pieces_of(data.len()).unwrap();
