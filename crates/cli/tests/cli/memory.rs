@@ -3,18 +3,18 @@
 use crate::Bench;
 use std::process::{Command, Output};
 
-/// A raster of 30,000 × 30,000 bytes, none of which is stored: 900 MB in a file of a few kilobytes.
-fn sparse() -> Vec<u8> {
+/// A raster of bytes, none of which is stored: of 30,000 × 30,000, 900 MB in a file of a few kilobytes.
+fn sparse(width: u32, height: u32) -> Vec<u8> {
     const STRIPS: u32 = 100;
     let fields: [(u16, u16, u32, u32); 9] = [
-        (256, 4, 1, 30_000),
-        (257, 4, 1, 30_000),
+        (256, 4, 1, width),
+        (257, 4, 1, height),
         (258, 3, 1, 8),
         (259, 3, 1, 1),
         (262, 3, 1, 1),
         (273, 4, STRIPS, 8 + 2 + 9 * 12 + 4),
         (277, 3, 1, 1),
-        (278, 4, 1, 300),
+        (278, 4, 1, height / STRIPS),
         (279, 4, STRIPS, 8 + 2 + 9 * 12 + 4),
     ];
     let mut file = b"II\x2a\0\x08\0\0\0\x09\0".to_vec();
@@ -43,7 +43,7 @@ fn run_within(kilobytes: u32, bench: &Bench, line: &str) -> (Option<i32>, String
 #[test]
 fn the_default_limit_knows_of_the_systems() {
     let bench = Bench::new();
-    bench.file("large.tif", &sparse());
+    bench.file("large.tif", &sparse(30_000, 30_000));
     let (code, told) = run_within(700_000, &bench, "dump --explain large.tif --decode-on cpu --threads 2");
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("cannot take 900000000 bytes of memory for the decoded image"), "{told}");
@@ -54,7 +54,7 @@ fn the_default_limit_knows_of_the_systems() {
 #[test]
 fn a_large_part_shrinks_to_few_pixels_in_little_memory() {
     let bench = Bench::new();
-    bench.file("large.tif", &sparse());
+    bench.file("large.tif", &sparse(30_000, 30_000));
     let options = "--decode-on cpu --threads 2 --memory 128MiB --max-pixels 1000000000";
     let line =
         format!("-q convert large.tif out.tif -srcwin 0 0 30000 3000 -outsize 3 2 -r average {options}");
@@ -63,4 +63,15 @@ fn a_large_part_shrinks_to_few_pixels_in_little_memory() {
     let dataset = strile::Dataset::open(bench.path("out.tif")).unwrap();
     let image = &dataset.pages()[0].levels[0].image;
     assert_eq!((image.width, image.height), (3, 2));
+}
+
+/// Bug: a batch of tiles was as large as their pixels, not as the tiles, which are padded: a narrow raster of 4 MB took 2 GB.
+#[test]
+fn padded_tiles_of_a_narrow_raster_take_little_memory() {
+    let bench = Bench::new();
+    bench.file("narrow.tif", &sparse(1, 600_000));
+    let line = "-q convert narrow.tif out.tif --co COMPRESS=NONE --threads 2 --memory 64MiB";
+    let (code, told) = run_within(300_000, &bench, line);
+    assert_eq!((code, told.as_str()), (Some(0), ""));
+    assert!(std::fs::metadata(bench.path("out.tif")).unwrap().len() > 300_000_000);
 }

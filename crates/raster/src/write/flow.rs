@@ -97,6 +97,16 @@ struct Reducing {
     cells: Vec<Arc<Cell>>,
 }
 
+/// Returns the bytes that the blocks of a cell take once they are encoded, if they contain hardly anything but padding:
+/// all of them without compression; codecs make at most a 64th of it.
+fn padded(level: &LevelPlan) -> u64 {
+    let LevelPlan { grid, image, block_rows, .. } = level;
+    let block = image.block.decoded_len(grid.block_height).map_or(u64::MAX, |len| len as u64);
+    let blocks = u64::from(grid.planes).saturating_mul(u64::from(*block_rows));
+    let share = if image.block.compression == Compression::None { 1 } else { 64 };
+    block.saturating_mul(blocks) / share
+}
+
 impl<T: Taker> Flow<T> {
     pub(crate) fn new(
         (plan, spec): (Arc<WritePlan>, Arc<RasterSpec>),
@@ -340,8 +350,8 @@ impl<T: Taker> Flow<T> {
         }
     }
 
-    /// Returns the weight of a cell in a batch: on the host its pixels or, if they are lent, its reduced pixels; on a
-    /// device the memory that it and the encoder of its blocks take there. A level that is not in the file counts like
+    /// Returns the weight of a cell in a batch: on the host its pixels or, if they are lent, its reduced pixels, and at
+    /// least its encoded padding; on a device the memory that it and the encoder of its blocks take there. A level that is not in the file counts like
     /// one that is, to bound the pixels that wait to be reduced. A cell that is only reduced, because cells are kept,
     /// counts its reduced pixels twice: reduced, and assembled.
     fn weight(&self, cell: &Cell) -> u64 {
@@ -351,8 +361,8 @@ impl<T: Taker> Flow<T> {
         let pixels = u64::from(cell.window.width) * u64::from(cell.window.height) * pixel;
         let lent = self.work(cell).is_some_and(|work| work.lent);
         match self.engine.engine.location() {
-            Location::Host if lent => return cell.bytes.saturating_add(pixels / 4),
-            Location::Host => return pixels,
+            Location::Host if lent => return cell.bytes.saturating_add(pixels / 4).max(padded(level)),
+            Location::Host => return pixels.max(padded(level)),
             Location::Cuda(_) if self.keeps => return cell.bytes.saturating_add(pixels / 2),
             Location::Cuda(_) => {}
         }
